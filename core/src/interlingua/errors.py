@@ -1,0 +1,198 @@
+"""Every error interlingua raises, as one tree that can be drawn.
+
+    InterlinguaError
+    ├── CallerError            a local mistake; nothing was sent
+    │   ├── InvariantViolation, SchemaNotSupported, CapabilityError, UnknownProvider, DecodeError
+    ├── ProviderError          the remote service answered with a failure
+    │   ├── Authentication, PermissionDenied, RateLimited, QuotaExhausted, Overloaded, ContextOverflow,
+    │   │   ContentRefused, InvalidRequest, ModelNotFound, ServerFault
+    ├── WireError              the protocol broke
+    │   ├── MalformedResponse, StreamInterrupted, TransportError
+    │       └── ConnectTimeout, ResponseTimeout
+    └── PluginError            a plugin is missing, broken or misbehaves
+
+Never classifies a provider's answer: each adapter does that for its own wire (DESIGN 9). Every room may come in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
+
+class InterlinguaError(Exception):
+    """The root: catch this to catch everything interlingua raises.
+
+    Attributes:
+        provider: provider key, where one was involved.
+        model: the model asked for, without the provider key.
+        status: HTTP status, where there was an answer.
+        request_id: the provider's id of the exchange, for its support desk.
+        retryable: True when the same request may succeed later.
+        retry_after: seconds the provider asked to wait, where it said so.
+        body: the raw answer body, where there was one.
+        partial: the message received so far when a stream had begun; tokens received are never lost.
+    """
+
+    default_retryable: ClassVar[bool] = False
+
+    def __init__(
+        self,
+        message: str,
+        *,
+        provider: str | None = None,
+        model: str | None = None,
+        status: int | None = None,
+        request_id: str | None = None,
+        retryable: bool | None = None,
+        retry_after: float | None = None,
+        body: bytes | None = None,
+        code: str | None = None,
+        partial: Any = None,
+    ) -> None:
+        super().__init__(message)
+        self.message = message
+        self.provider = provider
+        self.model = model
+        self.status = status
+        self.request_id = request_id
+        self.retryable = self.default_retryable if retryable is None else retryable
+        self.retry_after = retry_after
+        self.body = body
+        self.code = code
+        self.partial = partial
+
+    def __str__(self) -> str:
+        """Say what happened and where, in one line."""
+        model = f"{self.provider}:{self.model}" if self.provider and self.model else self.provider
+        facts = [fact for fact in (model, f"HTTP {self.status}" if self.status else None, self.code) if fact]
+        if self.request_id:
+            facts.append(f"request {self.request_id}")
+        return f"{self.message} ({', '.join(facts)})" if facts else self.message
+
+    @property
+    def place(self) -> str | None:
+        """Where in the input, for errors that point into it; None elsewhere."""
+        return getattr(self, "path", None)
+
+
+class CallerError(InterlinguaError):
+    """A local mistake of the caller; nothing was sent."""
+
+
+class InvariantViolation(CallerError):
+    """A conversation breaks numbered rules of the canonical format; `violations` lists all of them."""
+
+    def __init__(self, violations: Sequence[Any], **facts: Any) -> None:
+        self.violations = tuple(violations)
+        lines = "; ".join(str(violation) for violation in self.violations[:5])
+        more = f" (and {len(self.violations) - 5} more)" if len(self.violations) > 5 else ""
+        super().__init__(f"the conversation breaks {len(self.violations)} rule(s): {lines}{more}", **facts)
+
+
+class _Located(CallerError):
+    def __init__(self, message: str, *, path: str = "", **facts: Any) -> None:
+        super().__init__(f"{message} (at {path})" if path else message, **facts)
+        self.path = path
+
+
+class SchemaNotSupported(_Located):
+    """A tool's schema is outside the subset of seed 003 §5.4; `path` is the JSON pointer of the keyword."""
+
+
+class DecodeError(_Located):
+    """Stored or imported data is not a canonical value; `path` names the place in it."""
+
+
+class CapabilityError(_Located):
+    """The target cannot do what was asked, and dropping it silently would be a lie; `path` names it if a block."""
+
+
+class UnknownProvider(CallerError):
+    """No installed plugin or configured row has this provider key."""
+
+
+class ProviderError(InterlinguaError):
+    """The remote service answered with a failure."""
+
+
+class Authentication(ProviderError):
+    """The key is missing, wrong or expired."""
+
+
+class PermissionDenied(ProviderError):
+    """The key is good but may not do this."""
+
+
+class RateLimited(ProviderError):
+    """Too many requests or tokens for now; `retry_after` says how long, where the provider did."""
+
+    default_retryable = True
+
+
+class QuotaExhausted(ProviderError):
+    """The account's money or plan is used up: waiting does not help."""
+
+
+class Overloaded(ProviderError):
+    """The service is short of capacity."""
+
+    default_retryable = True
+
+
+class ContextOverflow(ProviderError):
+    """The request does not fit the model's context window."""
+
+
+class ContentRefused(ProviderError):
+    """A content filter refused the request without giving a message."""
+
+
+class InvalidRequest(ProviderError):
+    """The service found the request wrong."""
+
+
+class ModelNotFound(ProviderError):
+    """The service does not have this model, or not for this account."""
+
+
+class ServerFault(ProviderError):
+    """The service failed by itself."""
+
+    default_retryable = True
+
+
+class WireError(InterlinguaError):
+    """The protocol broke."""
+
+
+class MalformedResponse(WireError):
+    """What arrived is not what the wire format allows; `path` names the place where it is known."""
+
+    def __init__(self, message: str, *, path: str = "", **facts: Any) -> None:
+        super().__init__(f"{message} (at {path})" if path else message, **facts)
+        self.path = path
+
+
+class StreamInterrupted(WireError):
+    """A stream ended before its terminal event; `partial` holds what was received."""
+
+    default_retryable = True
+
+
+class TransportError(WireError):
+    """No answer could be had: connecting, sending or reading failed."""
+
+    default_retryable = True
+
+
+class ConnectTimeout(TransportError):
+    """No connection within the time allowed."""
+
+
+class ResponseTimeout(TransportError):
+    """Connected, but the answer (its first byte, its next chunk or its end) did not come in the time allowed."""
+
+
+class PluginError(InterlinguaError):
+    """A plugin is missing, broken, or answers what its hook may not."""

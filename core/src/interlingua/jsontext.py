@@ -1,0 +1,155 @@
+"""JSON text and JSON values: reading bytes exactly, writing them deterministically, freezing what is inside values.
+
+Never knows what the JSON means, and never sorts keys (sorting would change a model's own arguments, DESIGN 8).
+Every room of core and every plugin may come in.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Mapping
+from typing import Any, NoReturn
+
+import orjson
+
+# orjson turns integers past 64 bits into floats; a run of this many digits sends the text to the exact, slower reader.
+_LONG_NUMBER = re.compile(rb"\d{17}")
+_LONG_NUMBER_TEXT = re.compile(r"\d{17}")
+
+
+def loads(data: bytes | str) -> Any:
+    """Parse JSON text; integers of any size and lone surrogate escapes survive.
+
+    Raises:
+        ValueError: the text is not JSON (`json.JSONDecodeError` or its orjson subclass).
+    """
+    long = _LONG_NUMBER.search(data) if isinstance(data, bytes) else _LONG_NUMBER_TEXT.search(data)
+    return _loads_slow(data) if long else loads_fast(data)
+
+
+def loads_fast(data: bytes | str) -> Any:
+    """As `loads`, for text that carries no model-made integers (one delta of a stream)."""
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return _loads_slow(data)
+
+
+def _loads_slow(data: bytes | str) -> Any:
+    text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
+    try:
+        return json.loads(text)
+    except RecursionError as error:
+        raise ValueError("JSON nested too deeply") from error
+
+
+def dumps(value: Any) -> bytes:
+    """Write compact UTF-8 JSON in insertion order; lone surrogates become U+FFFD (REGRESSIONS case 22)."""
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        return _dumps_slow(value)
+
+
+def _dumps_slow(value: Any) -> bytes:
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return scrub(text).encode()
+
+
+def scrub(text: str) -> str:
+    """Replace lone surrogates by U+FFFD; well-formed text comes back as the same object."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def _refuse(*_args: object, **_kwargs: object) -> NoReturn:
+    raise TypeError("this JSON value is frozen inside a message; thaw() gives a copy that can be changed")
+
+
+class FrozenDict(dict[str, Any]):
+    """A JSON object that cannot be changed; equal to the plain dict it was made from, and hashable."""
+
+    __slots__ = ()
+    __setitem__ = __delitem__ = __ior__ = _refuse  # type: ignore[assignment]
+    clear = pop = popitem = setdefault = update = _refuse  # type: ignore[assignment]
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(frozenset(self.items()))
+
+    def __copy__(self) -> FrozenDict:
+        return self
+
+    def __deepcopy__(self, _memo: object) -> FrozenDict:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (FrozenDict, (dict(self),))
+
+
+class FrozenList(list[Any]):
+    """A JSON array that cannot be changed; equal to the plain list it was made from, and hashable."""
+
+    __slots__ = ()
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse  # type: ignore[assignment]
+    append = clear = extend = insert = pop = remove = reverse = sort = _refuse  # type: ignore[assignment]
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(tuple(self))
+
+    def __copy__(self) -> FrozenList:
+        return self
+
+    def __deepcopy__(self, _memo: object) -> FrozenList:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (FrozenList, (list(self),))
+
+
+def freeze(value: Any) -> Any:
+    """Return a deeply immutable copy of a JSON value; an already frozen one comes back as the same object."""
+    kind = type(value)
+    if kind is str or kind is FrozenDict or kind is FrozenList:
+        return value
+    if kind is dict:
+        return FrozenDict({key: item if type(item) is str else freeze(item) for key, item in value.items()})
+    if kind is list or kind is tuple:
+        return FrozenList([item if type(item) is str else freeze(item) for item in value])
+    if isinstance(value, Mapping):
+        return FrozenDict({str(key): freeze(item) for key, item in value.items()})
+    if isinstance(value, (list, set, frozenset)):
+        return FrozenList([freeze(item) for item in value])
+    return value
+
+
+def thaw(value: Any) -> Any:
+    """Return a plain, changeable copy of a JSON value."""
+    if isinstance(value, Mapping):
+        return {key: thaw(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [thaw(item) for item in value]
+    return value
+
+
+def freeze_object(value: Mapping[str, Any] | None) -> FrozenDict:
+    """Freeze an object; None becomes the empty object (an attrs converter)."""
+    return EMPTY if not value else freeze(value)
+
+
+def freeze_optional(value: Mapping[str, Any] | None) -> FrozenDict | None:
+    """Freeze an object that may be absent (an attrs converter)."""
+    return None if value is None else freeze(value)
+
+
+def freeze_objects(value: Iterable[Mapping[str, Any]]) -> tuple[FrozenDict, ...]:
+    """Freeze a sequence of objects into a tuple (an attrs converter)."""
+    return tuple(freeze(item) for item in value) if value else ()
+
+
+EMPTY = FrozenDict()

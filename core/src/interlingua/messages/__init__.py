@@ -1,0 +1,49 @@
+"""Messages, their metadata and their usage: the values a conversation is made of.
+
+Never serialises and never talks to a provider; the factories make user, system, tool and assistant messages.
+Every room above may come in.
+"""
+
+from __future__ import annotations
+
+from interlingua.messages.chat_response import ChatResponse
+from interlingua.messages.factories import assistant, system, tool_result, tool_results, user
+from interlingua.messages.message import DEFAULT_SESSION, SCHEMA_VERSION, Conversation, Message, Role
+from interlingua.messages.metadata import (
+    NO_METADATA,
+    ErrorInfo,
+    MessageMetadata,
+    MessageStatus,
+    Origin,
+    Provenance,
+    RoutingDecisionRecord,
+    RoutingMode,
+    StopReason,
+)
+from interlingua.messages.usage import Buckets, CostParts, Usage
+
+__all__ = [
+    "DEFAULT_SESSION",
+    "NO_METADATA",
+    "SCHEMA_VERSION",
+    "Buckets",
+    "ChatResponse",
+    "Conversation",
+    "CostParts",
+    "ErrorInfo",
+    "Message",
+    "MessageMetadata",
+    "MessageStatus",
+    "Origin",
+    "Provenance",
+    "Role",
+    "RoutingDecisionRecord",
+    "RoutingMode",
+    "StopReason",
+    "Usage",
+    "assistant",
+    "system",
+    "tool_result",
+    "tool_results",
+    "user",
+]

@@ -1,0 +1,83 @@
+"""Short ways to make messages by hand (seed 001's factories).
+
+Never invents metadata: what they make is authored, so rules on model, routing and usage do not bind it.
+Applications, tests and the client may come in, through `interlingua.messages`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from interlingua.blocks import ContentBlock, TextBlock, ToolResultBlock, ToolUseBlock
+from interlingua.messages.media import audio_block, image_block
+from interlingua.messages.message import DEFAULT_SESSION, Message, Role
+from interlingua.messages.metadata import MessageMetadata
+
+
+def user(
+    text: str | Iterable[ContentBlock] = "",
+    *,
+    images: Iterable[Any] = (),
+    audio: Iterable[Any] = (),
+    session_id: str = DEFAULT_SESSION,
+) -> Message:
+    """Make a user message of text, then images, then audio.
+
+    Args:
+        text: the text, or ready blocks.
+        images: each a PIL image, bytes, base64 text, data URL, http(s) URL or path (seed 001, ImageContent).
+        audio: each bytes, base64 text or `file:` path (seed 001, AudioContent).
+        session_id: the session it belongs to.
+    """
+    blocks: list[ContentBlock] = [TextBlock(text=text)] if isinstance(text, str) and text else []
+    if not isinstance(text, str):
+        blocks.extend(text)
+    blocks.extend(image_block(image) for image in images)
+    blocks.extend(audio_block(clip) for clip in audio)
+    return Message(role=Role.USER, content=tuple(blocks), session_id=session_id)
+
+
+def system(text: str, *, session_id: str = DEFAULT_SESSION) -> Message:
+    """Make a system message."""
+    return Message(role=Role.SYSTEM, content=(TextBlock(text=text),), session_id=session_id)
+
+
+def assistant(content: str | Iterable[ContentBlock], *, session_id: str = DEFAULT_SESSION) -> Message:
+    """Make an assistant message by hand, for few-shot examples and imported histories."""
+    return Message(role=Role.ASSISTANT, content=content, session_id=session_id)  # type: ignore[arg-type]
+
+
+def tool_result(
+    call: ToolUseBlock | str,
+    result: Any,
+    *,
+    is_error: bool = False,
+    tool_name: str | None = None,
+    session_id: str = DEFAULT_SESSION,
+    **facts: Any,
+) -> Message:
+    """Make the TOOL message that answers one call.
+
+    Args:
+        call: the call, or its canonical id.
+        result: text, blocks, or any JSON value (written as JSON text).
+        is_error: the tool failed and `result` says how.
+        tool_name: taken from the call when that is given.
+        session_id: the session it belongs to.
+        **facts: `details`, `metadata`, `terminate` of the block; never sent to a model.
+    """
+    if isinstance(call, ToolUseBlock):
+        tool_use_id, tool_name = call.id, tool_name or call.name
+    else:
+        tool_use_id = call
+    block = ToolResultBlock(tool_use_id=tool_use_id, content=result, is_error=is_error, tool_name=tool_name, **facts)
+    metadata = MessageMetadata(parent_tool_use_id=tool_use_id)
+    return Message(role=Role.TOOL, content=(block,), metadata=metadata, session_id=session_id)
+
+
+def tool_results(
+    results: Iterable[tuple[ToolUseBlock | str, Any]], *, session_id: str = DEFAULT_SESSION
+) -> list[Message]:
+    """Make one TOOL message per (call, result) pair (seed 001's batch factory; one message per call, DESIGN 3)."""
+    return [tool_result(call, result, session_id=session_id) for call, result in results]
