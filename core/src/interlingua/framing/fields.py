@@ -1,7 +1,7 @@
 """One block of a server-sent event stream, read line by line: the exact road for what the quick roads do not fit.
 
 Chunk boundaries and line-end normalisation never live here: a block is complete and its lines end in LF.
-Only the SSE framer may come in.
+Only the SSE framer and its quick roads may come in.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ def read_block(block: bytes) -> Iterator[WireChunk]:
     The rules (HTML standard §9.2.6): the last `event` names the event, `data` lines are joined by LF, one space after
     the colon is dropped, comments, `id`, `retry` and unknown fields are ignored, and a block without data gives
     nothing. Deviation: a line that starts a JSON object is no field but an error body that a gateway wrote into the
-    stream. It ends the event before it, takes its pretty-printed further lines with it, and becomes
-    a chunk without an event name.
+    stream. It ends the event before it, takes its pretty-printed further lines with it, and becomes a chunk without
+    an event name.
 
     Args:
         block: The block's bytes; blank lines around it do no harm.

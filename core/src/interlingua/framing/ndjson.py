@@ -6,7 +6,7 @@ Whoever may come into `interlingua.framing` reaches this class through it.
 
 from __future__ import annotations
 
-from interlingua.framing.pending import EVENT_LIMIT, check_size, make_chunk
+from interlingua.framing.pending import EVENT_LIMIT, check_size, make_chunk, too_large
 from interlingua.wire import WireChunk
 
 
@@ -40,14 +40,13 @@ class NdjsonFramer:
         return self._chunks([line])
 
     def _chunks(self, lines: list[bytes]) -> list[WireChunk]:
-        chunks = []
+        chunks: list[WireChunk] = []
         for at, line in enumerate(lines):
-            if len(line) > self._limit:
-                if chunks:
-                    # The whole lines before it are not lost: this one is refused at the next call.
-                    self._rest = bytearray(b"\n".join([*lines[at:], self._rest]))
-                    return chunks
-                check_size(line, self._limit)
+            if chunks and too_large(line, self._limit):
+                # The whole lines before it are not lost: this one is refused at the next call.
+                self._rest = bytearray(b"\n".join([*lines[at:], self._rest]))
+                return chunks
+            check_size(line, self._limit)
             if line and not line.isspace():
                 chunks.append(make_chunk(("", line.removesuffix(b"\r"))))
         return chunks

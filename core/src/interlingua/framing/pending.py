@@ -1,4 +1,4 @@
-"""What the framers share: the size limit of one event, its error, and the quick `WireChunk` maker.
+"""What the framers share: the size limit of one event and the quick `WireChunk` maker.
 
 No framing's syntax ever lives here.
 The framers of this package may come in, nobody else.
@@ -19,6 +19,11 @@ make_chunk: Callable[[tuple[str, bytes]], WireChunk] = partial(tuple.__new__, Wi
 """`WireChunk` from a pair without a Python frame: this is called once per event."""
 
 
+def too_large(event: bytes | bytearray, limit: int) -> bool:
+    """Say whether an event holds more than `limit` bytes; line ends around it do not count."""
+    return len(event) > limit and len(event.strip(b"\r\n")) > limit
+
+
 def check_size(event: bytes | bytearray, limit: int) -> None:
     """Refuse an event, complete or still growing, that is larger than the limit.
 
@@ -29,5 +34,5 @@ def check_size(event: bytes | bytearray, limit: int) -> None:
     Raises:
         MalformedResponse: It is larger.
     """
-    if len(event) > limit and len(event.strip(b"\r\n")) > limit:
+    if too_large(event, limit):
         raise MalformedResponse(f"one event of the response stream is larger than {limit} bytes")
