@@ -1,0 +1,40 @@
+# Every target works from a bare machine with git, make and Python >= 3.11, as `python3` or as PYTHON=/path/to/it.
+# The first run makes .venv; later runs see a fresh stamp and start at once. `make help` lists the targets.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+INPUTS := pyproject.toml core/pyproject.toml $(wildcard plugins/*/pyproject.toml) constraints.txt tools/venv.py
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test lint bench record venv constraints clean
+
+help: ## List the targets
+	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
+
+demo: $(VENV)/.demo ## Replay a recorded conversation across two providers (ARGS="--live …" for the real thing)
+	@$(BIN)/interlingua demo $(ARGS)
+
+test: $(VENV)/.dev ## Run the tests (ARGS="tests/core -k name" to choose; INTERLINGUA_CORPUS=folder adds recorded traffic)
+	$(BIN)/python -m pytest $(ARGS)
+
+lint: $(VENV)/.dev ## ruff, mypy --strict and the import contracts
+	$(BIN)/ruff check .
+	$(BIN)/mypy core/src $(wildcard plugins/*/src)
+	$(BIN)/lint-imports --no-cache
+
+bench: $(VENV)/.dev ## Compare with the hand-written floor, in one run
+	$(BIN)/python tests/bench/bench.py $(ARGS)
+
+record: $(VENV)/.dev ## Record cassettes again (PROVIDER=anthropic for one); keys and base URLs come from the environment
+	$(BIN)/python -m pytest --record-mode=rewrite $(ARGS) $(wildcard tests/plugins/$(or $(PROVIDER),*)/test_recorded*.py)
+
+venv: $(VENV)/.dev ## Make or update .venv with everything a developer needs
+
+constraints: ## Resolve the newest versions again and write constraints.txt
+	$(PYTHON) tools/venv.py constraints
+
+clean: ## Remove .venv and caches
+	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+
+$(VENV)/.demo $(VENV)/.dev: $(INPUTS)
+	@$(PYTHON) tools/venv.py $(patsubst .%,%,$(notdir $@))

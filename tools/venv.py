@@ -1,0 +1,166 @@
+"""Make .venv from nothing: Python's own venv, uv by pip, the workspace editable at the pinned versions.
+
+Nothing of the project runs here, and no package index is named here: pip's settings are read and carried over to uv,
+which does not read them itself. Only the Makefile comes in (`python3 tools/venv.py demo|dev|constraints`).
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+VENV = ROOT / ".venv"
+PYTHON = VENV / "bin" / "python"
+UV = VENV / "bin" / "uv"
+CONSTRAINTS = ROOT / "constraints.txt"
+OLDEST = (3, 11)
+
+# pip's setting -> (uv's variable, separator uv expects)
+CARRIED = {
+    "index-url": ("UV_DEFAULT_INDEX", " "),
+    "extra-index-url": ("UV_INDEX", " "),
+    "find-links": ("UV_FIND_LINKS", ","),
+    "trusted-host": ("UV_INSECURE_HOST", " "),
+    "no-index": ("UV_NO_INDEX", " "),
+    "timeout": ("UV_HTTP_TIMEOUT", " "),
+    "default-timeout": ("UV_HTTP_TIMEOUT", " "),
+    "cert": ("SSL_CERT_FILE", " "),
+}
+
+HEADER = """\
+# The versions the demo, the tests and the tools run on: name==version only, never an address.
+# Refresh with `make constraints`. The published packages ask only for the minimum versions of their pyproject.
+"""
+
+
+def run(*command: str | Path, env: dict[str, str] | None = None) -> None:
+    """Run a command in the workspace root; on failure stop with its exit code."""
+    done = subprocess.run([str(part) for part in command], cwd=ROOT, env=env, check=False)
+    if done.returncode:
+        sys.exit(done.returncode)
+
+
+def works(*command: str | Path) -> bool:
+    """Tell whether a command exits 0; its output is not shown."""
+    try:
+        done = subprocess.run([str(part) for part in command], cwd=ROOT, capture_output=True, check=False)
+    except OSError:
+        return False
+    return done.returncode == 0
+
+
+def pip_settings() -> dict[str, str]:
+    """Return pip's settings by bare name; the environment goes before `install`, and that before `global`."""
+    python = PYTHON if works(PYTHON, "-m", "pip", "--version") else sys.executable
+    listing = subprocess.run(
+        [str(python), "-m", "pip", "config", "list"], cwd=ROOT, capture_output=True, text=True, check=False
+    ).stdout
+    rank = {"global": 0, "install": 1, ":env:": 2}
+    found: dict[str, tuple[int, str]] = {}
+    for line in listing.splitlines():
+        key, _, value = line.partition("=")
+        section, _, name = key.rpartition(".")
+        if section in rank and rank[section] >= found.get(name, (0, ""))[0]:
+            found[name] = (rank[section], str(ast.literal_eval(value)))
+    return {name: value for name, (_, value) in found.items()}
+
+
+def uv_environment() -> dict[str, str]:
+    """Return the environment for uv: the caller's own, plus pip's settings where the caller set none for uv."""
+    env = dict(os.environ)
+    settings = pip_settings()
+    for name, (variable, separator) in CARRIED.items():
+        if name in settings:
+            env.setdefault(variable, separator.join(settings[name].split()))
+    if "extra-index-url" in settings:  # pip looks for the best version in all indexes; uv stops at the first
+        env.setdefault("UV_INDEX_STRATEGY", "unsafe-best-match")
+    env.setdefault("UV_BUILD_CONSTRAINT", str(CONSTRAINTS))  # the build backend is pinned too
+    env.setdefault("UV_LINK_MODE", "copy")  # a cache on another disk is no reason for a warning
+    return env
+
+
+def make_venv() -> None:
+    """Create .venv when it is not there; without ensurepip (a minimal Debian) it is made without pip."""
+    if PYTHON.exists():
+        return
+    print("creating .venv", flush=True)
+    if not works(sys.executable, "-m", "venv", VENV):
+        run(sys.executable, "-m", "venv", "--clear", "--without-pip", VENV)
+
+
+def pip_command() -> list[str | Path]:
+    """Return a pip that installs into .venv: its own, or the caller's pointed at it."""
+    if works(PYTHON, "-m", "pip", "--version") or works(PYTHON, "-m", "ensurepip"):
+        return [PYTHON, "-m", "pip"]
+    if works(sys.executable, "-m", "pip", "--version"):
+        return [sys.executable, "-m", "pip", "--python", PYTHON]
+    sys.exit(f"{sys.executable} has neither ensurepip nor pip: install its venv or pip package and run make again")
+
+
+def installer() -> tuple[list[str | Path], dict[str, str]]:
+    """Return the command that installs into .venv and its environment: uv, or pip where uv cannot be had."""
+    if not UV.exists():
+        pip = pip_command()
+        print("installing uv", flush=True)
+        if not works(*pip, "install", "--quiet", "-c", CONSTRAINTS, "uv") and not works(*pip, "install", "uv"):
+            print("uv cannot be had here: falling back to pip, which is slower", flush=True)
+            return [*pip, "install", "--quiet"], dict(os.environ)
+    return [UV, "pip", "install", "--quiet", "--python", PYTHON], uv_environment()
+
+
+def dev_requirements() -> list[str]:
+    """Return the dev group's requirements that are not distributions of this workspace."""
+    import tomllib  # noqa: PLC0415 - an older Python must reach the message at the end of this file
+
+    group = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]["dev"]
+    return [requirement for requirement in group if not requirement.startswith("interlingua")]
+
+
+def workspace(extras: str) -> list[str | Path]:
+    """Return the arguments that install every distribution of the workspace editable, core with these extras."""
+    plugins = sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
+    return [part for folder in [f"./core[{extras}]", *plugins] for part in ("-e", folder)]
+
+
+def install(kind: str) -> None:
+    """Install what `kind` (demo or dev) needs and write its stamp; dev holds all of demo."""
+    make_venv()
+    command, env = installer()
+    what = workspace("cli") if kind == "demo" else [*workspace("cli,contract"), *dev_requirements()]
+    print(f"installing the workspace ({kind})", flush=True)
+    run(*command, "-c", CONSTRAINTS, *what, env=env)
+    for stamp in ["demo"] if kind == "demo" else ["demo", "dev"]:
+        (VENV / f".{stamp}").touch()
+
+
+def write_constraints() -> None:
+    """Resolve everything anew, for the oldest Python served, and write constraints.txt."""
+    make_venv()
+    installer()
+    asked = [*workspace("cli,contract"), *dev_requirements(), "hatchling", "editables", "uv"]
+    oldest = ".".join(map(str, OLDEST))
+    done = subprocess.run(
+        [UV, "pip", "compile", "--quiet", "--no-header", "--no-annotate", "--python-version", oldest, "-"],
+        input="\n".join(map(str, asked)).replace("-e\n", "-e "),
+        cwd=ROOT,
+        env=uv_environment(),
+        text=True,
+        stdout=subprocess.PIPE,
+        check=True,
+    )
+    pins = [line.split(";")[0].strip() for line in done.stdout.splitlines() if "==" in line]
+    CONSTRAINTS.write_text(HEADER + "\n".join(pins) + "\n")
+    print(f"constraints.txt: {len(pins)} versions")
+
+
+if __name__ == "__main__":
+    if sys.version_info < OLDEST:
+        sys.exit(f"Python >= 3.11 is needed, this is {sys.version.split()[0]}: say make PYTHON=/path/to/python3.11")
+    if sys.argv[1:] == ["constraints"]:
+        write_constraints()
+    else:
+        install(sys.argv[1])
