@@ -1,0 +1,96 @@
+"""What the documents say is true: commands exist, Python blocks run, links lead somewhere."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support import tree
+
+FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```\s*$", re.MULTILINE | re.DOTALL)
+SHELL = {"sh", "bash", "console", "shell"}
+PAGES = [path for path in tree.tracked() if path.suffix == ".md"]
+IDS = [path.relative_to(tree.ROOT).as_posix() for path in PAGES]
+
+
+def _blocks(page: Path) -> Iterator[tuple[list[str], str, int]]:
+    text = page.read_text(encoding="utf-8")
+    for fence in FENCE.finditer(text):
+        yield fence["info"].split(), fence["body"], text.count("\n", 0, fence.start()) + 2
+
+
+def _commands() -> Iterator[tuple[str, list[str]]]:
+    for page in PAGES:
+        for info, body, line in _blocks(page):
+            if info[:1] and info[0] in SHELL:
+                for command in body.splitlines():
+                    words = command.removeprefix("$ ").split("#")[0].split()
+                    if words:
+                        yield f"{page.relative_to(tree.ROOT)}:{line}: {command}", words
+
+
+def test_make_commands_are_targets() -> None:
+    makefile = (tree.ROOT / "Makefile").read_text(encoding="utf-8")
+    targets = set(re.findall(r"^(\w+):", makefile, re.MULTILINE))
+    wrong = [where for where, words in _commands() if words[0] == "make" and words[1] not in targets]
+
+    assert not wrong, "no such make target:\n" + "\n".join(wrong)
+
+
+def test_interlingua_commands_exist() -> None:
+    program = str(Path(sys.executable).with_name("interlingua"))
+    asked = {words[1]: where for where, words in _commands() if Path(words[0]).name == "interlingua" and len(words) > 1}
+    wrong = [
+        where
+        for command, where in asked.items()
+        if subprocess.run([program, command, "--help"], capture_output=True, check=False).returncode
+    ]
+
+    assert not wrong, "no such command:\n" + "\n".join(wrong)
+
+
+def test_the_readme_gives_the_two_commands() -> None:
+    readme = [words for where, words in _commands() if where.startswith("README.md")]
+
+    assert ["make", "demo"] in readme
+    assert ["make", "test"] in readme
+
+
+@pytest.mark.parametrize("page", PAGES, ids=IDS)
+def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The blocks of one page run in order and share their names; ```python no-run is only shown."""
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": "__main__"}
+    for info, body, line in _blocks(page):
+        if info == ["python"]:
+            exec(compile("\n" * (line - 1) + body, str(page), "exec"), names)  # noqa: S102 - our own documents
+
+
+@pytest.mark.parametrize("page", PAGES, ids=IDS)
+def test_links_lead_somewhere(page: Path) -> None:
+    text = FENCE.sub("", page.read_text(encoding="utf-8"))
+    targets = re.findall(r"\]\((?!https?:|mailto:|#)([^)#\s]+)", text)
+    dead = [target for target in targets if not (page.parent / target).exists()]
+
+    assert not dead, f"{page.relative_to(tree.ROOT)} links to what is not there: {dead}"
+
+
+def test_every_document_is_reachable_from_the_index() -> None:
+    docs = tree.ROOT / "docs"
+    linked = {docs / "README.md"}
+    queue = [docs / "README.md"]
+    while queue:
+        page = queue.pop()
+        for target in re.findall(r"\]\((?!https?:)([^)#\s]+)", page.read_text(encoding="utf-8")):
+            found = (page.parent / target).resolve()
+            if found.suffix == ".md" and found.is_file() and found not in linked:
+                linked.add(found)
+                queue.append(found)
+    lost = [str(page.relative_to(tree.ROOT)) for page in PAGES if page.is_relative_to(docs) and page not in linked]
+
+    assert not lost, f"no page reached from docs/README.md links to {lost}"

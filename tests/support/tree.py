@@ -1,0 +1,84 @@
+"""The project's own files, as the repo tests see them: what is tracked, what is shipped, and the parsed source.
+
+No rule lives here and nothing is imported from the packages under test. `tests/repo/` and `tests/support/` come in.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import subprocess
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import attrs
+
+ROOT = Path(__file__).resolve().parents[2]
+DISTRIBUTIONS = [ROOT / "core", *sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))]
+
+
+@attrs.frozen
+class Module:
+    """One shipped Python file."""
+
+    path: Path
+    name: str
+
+    @property
+    def where(self) -> str:
+        """Return its path from the root, for messages."""
+        return self.path.relative_to(ROOT).as_posix()
+
+    @property
+    def lines(self) -> int:
+        """Return how many lines it has."""
+        return len(self.path.read_text(encoding="utf-8").splitlines())
+
+    @property
+    def tree(self) -> ast.Module:
+        """Return its syntax tree."""
+        return ast.parse(self.path.read_text(encoding="utf-8"), self.where)
+
+
+@functools.cache
+def shipped() -> list[Module]:
+    """Return every Python file that a distribution ships, in path order; `__main__` files are scripts and left out."""
+    return [
+        Module(path, ".".join(path.relative_to(folder / "src").with_suffix("").parts).removesuffix(".__init__"))
+        for folder in DISTRIBUTIONS
+        for path in sorted((folder / "src").rglob("*.py"))
+        if path.stem != "__main__"
+    ]
+
+
+def packages() -> Iterator[tuple[Path, str]]:
+    """Yield each distribution's folder and the top package it ships."""
+    for folder in DISTRIBUTIONS:
+        for package in sorted((folder / "src").iterdir()):
+            if package.is_dir() and not package.name.endswith((".egg-info", "__pycache__")):
+                yield folder, package.name
+
+
+@functools.cache
+def tracked() -> list[Path]:
+    """Return the files git tracks or would track: what a commit of everything would publish."""
+    listing = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT, capture_output=True, text=True, check=True,
+    ).stdout
+    return [path for name in sorted(set(listing.split("\0"))) if name and (path := ROOT / name).is_file()]
+
+
+def pyproject() -> dict[str, object]:
+    """Return the workspace's own pyproject."""
+    return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+
+
+def allowed(name: str) -> dict[str, tuple[int, str]]:
+    """Read an allowlist of `tests/repo/allow/`: per line a key, the most it may reach, and the reason."""
+    lines = (ROOT / "tests" / "repo" / "allow" / f"{name}.txt").read_text(encoding="utf-8").splitlines()
+    entries = [line.split(maxsplit=2) for line in lines if line.strip() and not line.startswith("#")]
+    bad = [" ".join(entry) for entry in entries if len(entry) < 3 or not entry[1].isdigit()]
+    assert not bad, f"allow/{name}.txt: each line is `path ceiling reason`, these are not: {bad}"
+    return {key: (int(ceiling), reason) for key, ceiling, reason in entries}
