@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Collection, Sequence
 from datetime import date, time
 from decimal import Decimal, InvalidOperation
+from itertools import pairwise
 from typing import Any, overload
 
 from interlingua.catalogue.values import Price, PriceTier
@@ -77,7 +78,7 @@ def _price(row: Any, path: str) -> Price:
     except (IndexError, KeyError, TypeError, ValueError) as error:
         raise DecodeError(f"a price is dated wrongly: {error}", path=path) from error
     tiers = tuple(_tier(tier, f"{path}/tiers/{place}") for place, tier in enumerate(row.get("tiers") or ()))
-    if any(low.above_input_tokens >= high.above_input_tokens for low, high in zip(tiers, tiers[1:], strict=False)):
+    if any(low.above_input_tokens >= high.above_input_tokens for low, high in pairwise(tiers)):
         raise DecodeError("tiers rise", path=f"{path}/tiers")
     tier_name = row.get("service_tier")
     return Price(since=since, utc_hours=utc_hours, service_tier=tier_name, tiers=tiers, **_rates(row, path))

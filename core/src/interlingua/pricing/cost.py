@@ -1,0 +1,97 @@
+"""The cost of one request: reported tokens times the list prices of the day, exactly.
+
+Never rounds, never estimates a count, and never says 0 for what is unknown (REGRESSIONS 29).
+Assembly, repricing and the CLI come in.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Context, Decimal
+
+import attrs
+
+from interlingua.catalogue import ModelInfo
+from interlingua.catalogue.values import Rates
+from interlingua.messages import CostParts, Usage
+
+_EXACT = Context(prec=200)  # far past any product of a count and a list price: nothing is ever rounded
+
+
+class _UnknownCostError(Exception):
+    """Why a cost cannot be known; becomes the note."""
+
+
+def cost_of(usage: Usage, model: ModelInfo | None, at: datetime) -> Usage:
+    """Return the usage with its cost, or with the reason why it has none.
+
+    Cached reads and cache writes are parts of the inclusive input and are billed once, at their own price; a part
+    that was not reported is billed with the input it belongs to. A class without its own price is billed at the price
+    of the class around it (one-hour writes as writes, cached parts as plain input), and a cliff is chosen by inclusive
+    input and bills the whole request: both are the documented rules of the price data's package (sheet PRICES, API).
+
+    Args:
+        usage: counts in tokens; the provider's tier in `service_tier`.
+        model: catalogue row, or None when the catalogue does not know the model.
+        at: when the request was made; a naive time is UTC.
+
+    Returns:
+        `cost_usd`, `cost` (USD) and `pricing_version` set, `cost_note` None; or those three None and `cost_note` the
+        reason.
+    """
+    try:
+        if model is None:
+            raise _UnknownCostError("model not in the catalogue")
+        parts = _parts(usage, _rates(usage, model, at))
+    except _UnknownCostError as reason:
+        return attrs.evolve(usage, cost_usd=None, cost=None, pricing_version=None, cost_note=str(reason))
+    total = _EXACT.add(_EXACT.add(parts.input, parts.cached_read), _EXACT.add(parts.cache_write, parts.output))
+    version = model.pricing_version
+    return attrs.evolve(usage, cost_usd=total, cost=parts, pricing_version=version, cost_note=None)
+
+
+def _rates(usage: Usage, model: ModelInfo, at: datetime) -> Rates:
+    missing = [name for name in ("input_tokens", "output_tokens") if getattr(usage, name) is None]
+    if missing:
+        raise _UnknownCostError(f"provider did not report {' and '.join(missing)}")
+    if not model.prices:
+        raise _UnknownCostError(f"no price known for {model.id}")
+    price = model.price_at(at, usage.service_tier)
+    if price is None:
+        tier = usage.service_tier
+        usual = tier is None or tier in model.standard_service_tiers
+        kind = "" if usual else f" for service tier {tier!r}"
+        raise _UnknownCostError(f"no price known for {model.id}{kind} at {at.date().isoformat()}")
+    return price.rates(usage.input_tokens or 0)
+
+
+def _parts(usage: Usage, rates: Rates) -> CostParts:
+    total, output = usage.input_tokens or 0, usage.output_tokens or 0
+    read, written = usage.cached_input_tokens or 0, usage.cache_creation_input_tokens or 0
+    written_1h = usage.cache_creation_1h_input_tokens or 0
+    plain = total - read - written
+    if min(plain, written - written_1h, read, written, written_1h, output) < 0:
+        raise _UnknownCostError("reported token counts contradict each other: the parts exceed their total")
+    input_rate = rates.input_per_mtok_usd
+    write_rate = _first(rates.cache_write_per_mtok_usd, input_rate)
+    return CostParts(
+        input=_bill(plain, input_rate, "input"),
+        cached_read=_bill(read, _first(rates.cached_read_per_mtok_usd, input_rate), "cached input"),
+        cache_write=_EXACT.add(
+            _bill(written - written_1h, write_rate, "cache write"),
+            _bill(written_1h, _first(rates.cache_write_1h_per_mtok_usd, write_rate), "one-hour cache write"),
+        ),
+        output=_bill(output, rates.output_per_mtok_usd, "output"),
+    )
+
+
+def _first(own: Decimal | None, around: Decimal | None) -> Decimal | None:
+    return around if own is None else own
+
+
+def _bill(tokens: int, per_mtok: Decimal | None, kind: str) -> Decimal:
+    if tokens == 0:
+        return Decimal(0)
+    if per_mtok is None:
+        raise _UnknownCostError(f"no price known for {kind} tokens")
+    return _EXACT.multiply(per_mtok, Decimal(tokens)).scaleb(-6, _EXACT)
