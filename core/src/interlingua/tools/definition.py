@@ -29,7 +29,7 @@ def _checked_schema(schema: Mapping[str, Any]) -> FrozenDict:
     return frozen
 
 
-def _check_name(_definition: object, _field: object, name: object) -> None:
+def _check_name(_definition: object, _field: object, name: Any) -> None:
     if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > TOOL_NAME_MAX_LENGTH:
         raise CallerError(
             f"tool name {name!r} is not canonical: lower snake_case, starting with a letter, at most"
@@ -37,7 +37,7 @@ def _check_name(_definition: object, _field: object, name: object) -> None:
         )
 
 
-def _check_side_effects(_definition: object, _field: object, value: object) -> None:
+def _check_side_effects(_definition: object, _field: object, value: Any) -> None:
     if not isinstance(value, SideEffects):
         raise CallerError(f"side_effects must be one of SideEffects ({', '.join(SideEffects)}), not {value!r}")
 

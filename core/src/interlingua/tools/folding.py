@@ -29,6 +29,8 @@ REFUSED = frozenset({
 })  # fmt: skip
 """Keywords that change which inputs are valid in a way the subset cannot say, nor a few words."""
 
+_NULL_KEYS = ({"type"}, {"enum"}, {"type", "enum"})
+
 
 def as_words(keyword: str, value: Any, place: str) -> str:
     """Spell a keyword for a description, as `minimum: 1`.
@@ -61,19 +63,36 @@ def without_null(types: Any) -> Any:
 def is_null(schema: Mapping[str, Any]) -> bool:
     """Tell whether a folded schema accepts null only."""
     says = (schema.get("type", "null"), schema.get("enum", [None]))
-    return schema.keys() <= {"type", "enum", "description"} and says == ("null", [None]) and bool(
-        schema.keys() & {"type", "enum"}
-    )
+    return schema.keys() - {"description"} in _NULL_KEYS and says == ("null", [None])
 
 
 def joined_enum(branches: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """Fold alternatives that are all enumerations of one type into one enumeration; None when they are not."""
+    """Fold alternatives that are all enumerations of one type into one enumeration; None when they are not.
+
+    What each alternative says of its values moves to the common description.
+    """
     types = {branch.get("type") for branch in branches}
-    if len(types) != 1 or not all("enum" in branch and branch.keys() <= {"type", "enum"} for branch in branches):
+    if len(types) != 1 or not all(
+        "enum" in item and item.keys() <= {"type", "enum", "description"} for item in branches
+    ):
         return None
     values = {json.dumps(value): value for branch in branches for value in branch["enum"]}  # 1 and true stay apart
+    lines = [f"{json.dumps(item['enum'])[1:-1]}: {item['description']}" for item in branches if "description" in item]
     kind = types.pop()
-    return {"enum": list(values.values())} if kind is None else {"type": kind, "enum": list(values.values())}
+    joined = {} if kind is None else {"type": kind}
+    return joined | {"enum": list(values.values())} | ({"description": "\n".join(lines)} if lines else {})
+
+
+def conjunction(branches: Sequence[Mapping[str, Any]], place: str) -> dict[str, Any]:
+    """Return what all branches of an `allOf` say together.
+
+    Raises:
+        SchemaNotSupported: two of them say something different with one keyword.
+    """
+    joined: dict[str, Any] = {}
+    for branch in branches:
+        merge(joined, branch, place, place)
+    return joined
 
 
 def merge(own: dict[str, Any], other: Mapping[str, Any], place: str, path: str) -> None:
@@ -91,7 +110,7 @@ def merge(own: dict[str, Any], other: Mapping[str, Any], place: str, path: str) 
     for keyword, value in other.items():
         if keyword not in own:
             own[keyword] = value
-        elif own[keyword] != value:
+        elif json.dumps(own[keyword]) != json.dumps(value):  # in Python 1 == True, in JSON not
             if keyword != "description":
                 also = pointer(path, keyword)
                 raise SchemaNotSupported(f"what this brings in also says {keyword!r}, unlike {also}", path=place)

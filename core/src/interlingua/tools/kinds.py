@@ -27,8 +27,8 @@ class SideEffects(StrEnum):
 class ToolKind(StrEnum):
     """An optional hint for user interfaces (seed 001, ToolCallContent.kind).
 
-    The seed names no values; these are the tool kinds of the Agent Client Protocol (its schema, `ToolKind`), so that
-    an editor speaking it shows the right icon.
+    The seed names no values; these are the tool kinds of the Agent Client Protocol (its schema, `ToolKind`) without
+    `switch_mode`, which is about the editor, not about a tool. An editor speaking that protocol shows the right icon.
     """
 
     READ = "read"

@@ -7,8 +7,7 @@ Adapters and importers of foreign tool lists come in, through the room's front d
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from itertools import count
+from collections.abc import Callable, Iterable, Iterator, Set
 
 from interlingua.errors import CallerError
 
@@ -31,39 +30,46 @@ def project_names(names: Iterable[str], pattern: str, max_length: int) -> dict[s
     Raises:
         CallerError: no name that fits the pattern could be built.
     """
-    fits = re.compile(pattern).fullmatch
+    whole = re.compile(pattern).fullmatch
+
+    def fits(name: str) -> bool:
+        return len(name) <= max_length and whole(name) is not None
+
     wanted = list(dict.fromkeys(names))
-    taken = {name for name in wanted if len(name) <= max_length and fits(name)}
-    result: dict[str, str] = {}
+    taken = {name for name in wanted if fits(name)}
+    result = {name: name for name in wanted if name in taken}
     for name in wanted:
-        if name in taken and name not in result.values():
-            result[name] = name
-            continue
-        for candidate in _candidates(name, max_length):
-            if candidate not in taken and len(candidate) <= max_length and fits(candidate):
-                break
-        else:
-            raise CallerError(f"no name for tool {name!r} fits {pattern!r} in {max_length} characters")
-        taken.add(candidate)
-        result[name] = candidate
-    return result
+        if name not in result:
+            result[name] = _project(name, fits, max_length, taken)
+            taken.add(result[name])
+    return {name: result[name] for name in wanted}
 
 
-def _candidates(name: str, max_length: int) -> Iterator[str]:
-    for source in dict.fromkeys((name, name.lower())):
-        for refused, instead in _CLEANERS:
-            clean = re.sub(refused, instead, source)
-            yield from (clean, f"t{clean}")  # some patterns want a letter first
-    for attempt in count():
-        if attempt == _ATTEMPTS:
-            return
+def _project(name: str, fits: Callable[[str], bool], max_length: int, taken: Set[str]) -> str:
+    stems = _stems(name)
+    plain = next(filter(fits, stems), None)
+    if plain is not None and plain not in taken:
+        return plain
+    for candidate in _digested(name, stems if plain is None else [plain], max_length):
+        if fits(candidate) and candidate not in taken:
+            return candidate
+    raise CallerError(f"no name for tool {name!r} fits the wire's pattern in {max_length} characters")
+
+
+def _stems(name: str) -> list[str]:
+    sources = dict.fromkeys((name, name.lower()))
+    clean = [re.sub(refused, instead, source) for source in sources for refused, instead in _CLEANERS]
+    return clean + [f"t{stem}" for stem in clean]  # some patterns want a letter first
+
+
+def _digested(name: str, stems: list[str], max_length: int) -> Iterator[str]:
+    for attempt in range(_ATTEMPTS):
         digest = _digest(f"{attempt}:{name}")
-        for refused, instead in _CLEANERS:
-            clean = re.sub(refused, instead, name.lower())
-            tail = instead + digest[:_DIGEST_LENGTH]
-            for stem in (clean, f"t{clean}"):
+        for stem in stems:
+            for separator in ("_", "-", ""):
+                tail = separator + digest[:_DIGEST_LENGTH]
                 yield stem[: max(0, max_length - len(tail))] + tail
-        yield from (digest[:max_length], ("t" + digest)[:max_length])
+        yield from (digest[:max_length], f"t{digest}"[:max_length])
 
 
 def _digest(text: str) -> str:

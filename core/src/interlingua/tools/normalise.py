@@ -17,6 +17,7 @@ from interlingua.tools import folding, refs
 from interlingua.tools.schema import MAX_DEPTH, check_keyword, check_schema, pointer
 
 SchemaAction = Literal["inlined", "folded", "described", "dropped", "added"]
+_COMPOSING = ("const", "$ref", "allOf", "anyOf", "oneOf")
 _MAX_NODES = 10_000  # references that fan out grow exponentially; a real tool has tens of nodes
 
 
@@ -26,7 +27,7 @@ class SchemaChange:
 
     Attributes:
         path: JSON pointer of the keyword, in the schema that came in.
-        keyword: its name.
+        keyword: its name; "" when a whole schema was `true`.
         action: what became of it; `described` means its constraint is now words in the description.
         note: the change in words.
     """
@@ -48,7 +49,7 @@ class NormalisedSchema:
 def normalise_schema(schema: Mapping[str, Any]) -> NormalisedSchema:
     """Return the schema within the subset of seed 003 §5.4; one that is inside already comes back unchanged.
 
-    `$ref` is inlined; null leaves a union; `const` becomes `enum`; a single-entry `allOf` is inlined; limits, patterns,
+    `$ref` is inlined, and `allOf` where its parts agree; null leaves a union; `const` becomes `enum`; limits, patterns,
     defaults and examples become words in the description; other annotations are dropped.
 
     Raises:
@@ -61,7 +62,7 @@ def normalise_schema(schema: Mapping[str, Any]) -> NormalisedSchema:
         result = {"type": "object", **result}
         walk.report("", "type", "added", "a tool's input is an object")
     check_schema(result)
-    return NormalisedSchema(schema=FrozenDict(result), changes=tuple(walk.changes))
+    return NormalisedSchema(schema=result, changes=tuple(walk.changes))
 
 
 class _Walk:
@@ -75,7 +76,8 @@ class _Walk:
 
     def report(self, path: str, keyword: str, action: SchemaAction, note: str) -> None:
         """Note a change; a definition inlined twice reports once."""
-        change = SchemaChange(path=pointer(path, keyword), keyword=keyword, action=action, note=note)
+        place = pointer(path, keyword) if keyword else path
+        change = SchemaChange(path=place, keyword=keyword, action=action, note=note)
         self.changes[change] = None
 
     def node(self, node: Any, path: str, depth: int) -> dict[str, Any]:
@@ -84,6 +86,7 @@ class _Walk:
         if depth > MAX_DEPTH or self._nodes > _MAX_NODES:
             raise SchemaNotSupported("the schema is too deep or too large once its references are inlined", path=path)
         if node is True:
+            self.report(path, "", "folded", "true is the schema {}")
             return {}
         if not isinstance(node, Mapping):
             raise SchemaNotSupported(f"a schema must be a JSON object, not {node!r}", path=path)
@@ -92,22 +95,22 @@ class _Walk:
         for keyword, value in node.items():
             self._keyword(own, words, keyword, value, path, depth)
         self._fold_type(own, path, nullable=node.get("nullable") is True)
-        if text := folding.with_words(own.pop("description", ""), words):
+        if text := folding.with_words(own.get("description", ""), words):
             own["description"] = text
-        for keyword in ("$ref", "allOf", "anyOf", "oneOf"):
+        for keyword in _COMPOSING:
             if keyword in node:
                 place = pointer(path, keyword)
                 folding.merge(own, self._brought_in(keyword, node[keyword], path, depth + 1), place, path)
         return own
 
-    def _keyword(
-        self, own: dict[str, Any], words: list[str], keyword: Any, value: Any, path: str, depth: int
-    ) -> None:
+    def _keyword(self, own: dict[str, Any], words: list[str], keyword: Any, value: Any, path: str, depth: int) -> None:
         place = pointer(path, keyword)
-        if keyword in {"$ref", "allOf", "anyOf", "oneOf", "nullable"}:
+        if keyword in _COMPOSING or keyword == "nullable":
             return
         if keyword == "type":
             own["type"] = value
+        elif keyword == "description" and value == "":
+            self.report(path, keyword, "dropped", "an empty description says nothing")
         elif keyword in {"enum", "required", "description", "format"}:
             check_keyword(keyword, value, path)
             own[keyword] = value
@@ -118,9 +121,6 @@ class _Walk:
             own[keyword] = self.node(value, place, depth + 1)
         elif keyword == "additionalProperties":
             own[keyword] = self._additional(words, value, path, depth)
-        elif keyword == "const":
-            own.setdefault("enum", [value])
-            self.report(path, keyword, "folded", "const is an enum of one value")
         else:
             self._leave_out(words, keyword, value, path)
 
@@ -137,9 +137,10 @@ class _Walk:
     def _additional(self, words: list[str], value: Any, path: str, depth: int) -> bool:
         if isinstance(value, bool):
             return value
-        inner = self.node(value, pointer(path, "additionalProperties"), depth + 1)
+        place = pointer(path, "additionalProperties")
+        inner = self.node(value, place, depth + 1)
         if inner:
-            words.append(folding.as_words("additionalProperties", inner, path))
+            words.append(folding.as_words("additionalProperties", inner, place))
         self.report(path, "additionalProperties", "described" if inner else "folded", "widened to true")
         return True
 
@@ -161,15 +162,22 @@ class _Walk:
         place = pointer(path, keyword)
         if keyword == "$ref":
             return self._inline(value, path, depth)
+        if keyword == "const":
+            self.report(path, keyword, "folded", folding.as_words("an enum of one value", value, place))
+            return {"enum": [value]}
         if not isinstance(value, list) or not value:
             raise SchemaNotSupported(f"{keyword} must be a non-empty array of schemas", path=place)
         branches = [self.node(branch, pointer(place, index), depth) for index, branch in enumerate(value)]
-        if keyword != "allOf":
+        if keyword == "allOf":
+            folded: dict[str, Any] | None = folding.conjunction(branches, place)
+        else:
             branches = [branch for branch in branches if not folding.is_null(branch)] or branches[:1]
-        folded = branches[0] if len(branches) == 1 else folding.joined_enum(branches) if keyword != "allOf" else None
+            folded = branches[0] if len(branches) == 1 else folding.joined_enum(branches)
         if folded is None:
-            raise SchemaNotSupported(f"{keyword} has {len(branches)} alternatives that do not fold into one", path=place)
-        self.report(path, keyword, "folded" if len(value) > 1 else "inlined", f"{len(value)} branches became one schema")
+            said = f"the {len(branches)} branches of {keyword} do not fold into one schema; keep one, or split the tool"
+            raise SchemaNotSupported(said, path=place)
+        action: SchemaAction = "folded" if len(value) > 1 else "inlined"
+        self.report(path, keyword, action, f"{len(value)} branch(es) became one schema")
         return folded
 
     def _inline(self, ref: Any, path: str, depth: int) -> dict[str, Any]:

@@ -118,12 +118,16 @@ def _is_json(value: Any) -> bool:
                 inner += item.values()
             elif isinstance(item, list):
                 inner += item
-            elif not (item is None or isinstance(item, (str, int)) or (isinstance(item, float) and math.isfinite(item))):
+            elif not _is_scalar(item):
                 return False
         if not inner:
             return True
         level = inner
     return False
+
+
+def _is_scalar(value: Any) -> bool:
+    return math.isfinite(value) if isinstance(value, float) else value is None or isinstance(value, (str, int))
 
 
 _CHECKS: Mapping[str, Callable[[Any], str | None]] = {

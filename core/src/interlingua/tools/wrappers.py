@@ -77,7 +77,8 @@ def _unwrapped(tool: Mapping[str, Any]) -> tuple[Any, Any, Any]:
     if not isinstance(inner, Mapping) or "name" not in inner or (key == "input_schema" and key not in inner):
         raise CallerError(
             "not a tool definition: expected {name, description, input_schema}, {type: 'function', function: {name,"
-            f" description, parameters}}}} or {{type: 'function', name, description, parameters}}, got keys {list(tool)}"
+            " description, parameters}} or {type: 'function', name, description, parameters}, got the keys"
+            f" {', '.join(map(str, tool))}"
         )
     schema = inner.get(key)
     return inner["name"], inner.get("description") or "", _NO_INPUT if schema is None else schema
