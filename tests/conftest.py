@@ -70,8 +70,9 @@ def pytest_runtest_makereport() -> Generator[None, Any, Any]:
 
 
 @pytest.hookimpl(wrapper=True)
-def pytest_make_collect_report() -> Generator[None, Any, Any]:
-    """Do the same for a file that skips itself whole, and note what it opens while it is imported."""
+def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, Any, Any]:
+    """Do the same for a file that skips itself whole, and tell the record which file is being imported."""
+    run_record.RECORD.running = collector.nodeid
     report = yield
     _refuse_corpus_skip(report)
     return report

@@ -122,8 +122,9 @@ def dev_requirements() -> list[str]:
 
 def workspace(extras: str) -> list[str | Path]:
     """Return the arguments that install every distribution of the workspace editable, core with these extras."""
-    plugins = sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
-    return [part for folder in [f"./core[{extras}]", *plugins] for part in ("-e", folder)]
+    folders: list[str | Path] = [f"./core[{extras}]"]
+    folders += sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
+    return [part for folder in folders for part in ("-e", folder)]
 
 
 def install(kind: str) -> None:

@@ -18,7 +18,8 @@ KINDS = {"recorded", "authored"}
 
 
 def _listed() -> list[dict[str, Any]]:
-    return tomllib.loads(LIST.read_text(encoding="utf-8")).get("cassette", [])
+    listed: list[dict[str, Any]] = tomllib.loads(LIST.read_text(encoding="utf-8")).get("cassette", [])
+    return listed
 
 
 def _files() -> set[str]:

@@ -12,7 +12,8 @@ from tests.support import tree
 
 def _settings() -> dict[str, Any]:
     tool: Any = tree.pyproject()["tool"]
-    return tool["importlinter"]
+    settings: dict[str, Any] = tool["importlinter"]
+    return settings
 
 
 def test_import_contracts_are_kept() -> None:
