@@ -16,6 +16,7 @@ KEYS = re.compile(
     | \b(?:gsk|xai|ghp|gho|hf|r8|pplx|csk|fw)[_-][0-9A-Za-z]{24,}
     | \bgithub_pat_[0-9A-Za-z_]{24,}
     | \bAKIA[0-9A-Z]{16}\b
+    | \b(?:org|proj)[-_][A-Za-z0-9]{20,}\b
     | \beyJ[A-Za-z0-9_-]{16,}\.eyJ[A-Za-z0-9_-]{16,}\.
     | -----BEGIN\ [A-Z ]*[P]RIVATE\ KEY-----
     | (?i:\b(?:authorization|(?:x-|x-goog-)?api-key)\b["']?\s*:\s*["'\[\s-]*(?:bearer\s+)?[A-Za-z0-9_-]{24,})
