@@ -3,7 +3,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-INPUTS := pyproject.toml core/pyproject.toml $(wildcard plugins/*/pyproject.toml) constraints.txt tools/venv.py
+INPUTS := pyproject.toml core/pyproject.toml $(wildcard plugins/*/pyproject.toml) constraints.txt tests/tools/venv.py
 
 .DEFAULT_GOAL := help
 .PHONY: help demo test lint bench record venv constraints clean
@@ -31,10 +31,10 @@ record: $(VENV)/.dev ## Record cassettes again (PROVIDER=anthropic for one); key
 venv: $(VENV)/.dev ## Make or update .venv with everything a developer needs
 
 constraints: ## Resolve the newest versions again and write constraints.txt
-	$(PYTHON) tools/venv.py constraints
+	$(PYTHON) tests/tools/venv.py constraints
 
 clean: ## Remove .venv and caches
 	rm -rf $(VENV) .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
 $(VENV)/.demo $(VENV)/.dev: $(INPUTS)
-	@$(PYTHON) tools/venv.py $(patsubst .%,%,$(notdir $@))
+	@$(PYTHON) tests/tools/venv.py $(patsubst .%,%,$(notdir $@))

@@ -48,6 +48,7 @@ class AdapterCapabilities:
         tool_name_pattern: regular expression a tool name must match on this wire, whole.
         tool_name_max_length: longest tool name.
         max_cache_hints: most cache markers in one request; 0 where hints have no markers.
+        api: which of the provider's wire formats these facts are about.
         assumed: the model is not in the catalogue and these are its provider's defaults.
     """
 
@@ -81,4 +82,5 @@ class AdapterCapabilities:
     tool_name_pattern: str = r"[A-Za-z0-9_-]{1,64}"
     tool_name_max_length: int = 64
     max_cache_hints: int = 0
+    api: str = ""
     assumed: bool = False

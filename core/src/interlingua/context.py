@@ -12,7 +12,7 @@ from typing import Any
 
 import attrs
 
-from interlingua.blocks import ContentBlock
+from interlingua.blocks import ContentBlock, TextBlock
 from interlingua.ids import new_tool_use_id, new_ulid
 from interlingua.messages import (
     DEFAULT_SESSION,
@@ -32,6 +32,10 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
+# a model may answer nothing at all, and the canonical content of a complete message is not empty (seed 003 §4.1)
+_SAID_NOTHING = (TextBlock(text=""),)
+
+
 @attrs.frozen(kw_only=True)
 class RequestContext:
     """Everything core knows about the exchange an answer belongs to (DESIGN 4).
@@ -44,6 +48,7 @@ class RequestContext:
         clock: gives the time the message is credited with, UTC.
         routing: why this model, where a router decided.
         tool_names: wire name -> canonical name, where projection had to change names.
+        echo: what the adapter put into `WireRequest.echo`.
         user_id: stable pseudonymous id of the user.
         team_id: stable pseudonymous id of the team.
     """
@@ -55,6 +60,7 @@ class RequestContext:
     clock: Callable[[], datetime] = _now
     routing: RoutingDecisionRecord | None = None
     tool_names: Mapping[str, str] = attrs.field(factory=dict)
+    echo: Mapping[str, Any] = attrs.field(factory=dict)
     user_id: str | None = None
     team_id: str | None = None
 
@@ -105,6 +111,8 @@ class RequestContext:
             team_id=self.team_id,
             provider_raw=raw,
         )
+        if not content and status is MessageStatus.COMPLETE:
+            content = _SAID_NOTHING
         return Message(
             id=self.message_id,
             session_id=self.session_id,

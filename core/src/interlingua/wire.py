@@ -52,6 +52,8 @@ class WireRequest:
         losses: the ledger of this projection, in conversation order.
         api: which of the provider's wire formats this is (part of the origin of the answer).
         stream: True when the answer will be framed events.
+        tool_names: wire name -> canonical name, where names had to change; filled by core.
+        echo: facts about this request that the adapter wants to see again with the answer (`RequestContext.echo`).
     """
 
     method: str = "POST"
@@ -61,6 +63,8 @@ class WireRequest:
     losses: tuple[Loss, ...] = ()
     api: str
     stream: bool = False
+    tool_names: Mapping[str, str] = attrs.field(factory=dict)
+    echo: Mapping[str, Any] = attrs.field(factory=dict)
 
 
 @attrs.frozen(kw_only=True)

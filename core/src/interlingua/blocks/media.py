@@ -37,7 +37,7 @@ class ImageBlock:
     Attributes:
         source: where its bytes are.
         media_type: IANA media type such as `image/png`; empty when a URL does not tell.
-        detail: how closely to look, where a wire knows it (sheet openai_chat §2): low, high, auto, original.
+        detail: how closely to look, where a wire knows it (the wire sheets): low, high, auto, original.
         cache: prompt-cache hint.
     """
 
@@ -84,7 +84,7 @@ class DocumentBlock:
         source: where its bytes are; plain text is base64 of UTF-8, like any other bytes.
         media_type: IANA media type such as `application/pdf`.
         title: file name or title, where known.
-        context: what the reader should know about it (sheet anthropic §2).
+        context: what the reader should know about it.
         cite: ask the model to cite from it.
         cache: prompt-cache hint.
     """

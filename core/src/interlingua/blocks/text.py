@@ -20,8 +20,8 @@ class TextBlock:
 
     Attributes:
         text: what was said.
-        citations: where it came from, each an object in the origin's own words (sheet anthropic §8).
-        signature: opaque token of the origin that rides on text (seed 000 §2.1, sheet gemini §3).
+        citations: where it came from, each an object in the origin's own words.
+        signature: opaque token of the origin that rides on text (seed 000 §2.1).
         cache: prompt-cache hint.
     """
 
@@ -37,7 +37,7 @@ class ThinkingBlock:
     """Reasoning shown by the model (seed 003 §4.2).
 
     Attributes:
-        text: the reasoning; empty when the provider shows only its signature (sheet anthropic §5).
+        text: the reasoning; empty when the provider shows only its signature (the wire sheets).
         signature: opaque token that the origin wants back byte-equal.
     """
 

@@ -30,7 +30,7 @@ class ToolUseBlock:
         provider_id: the id the provider issued, or None.
         raw_input: the argument string, where the wire carries a string: replay is then byte-exact.
         parse_error: why `raw_input` is not a JSON object; a malformed call is kept, not lost.
-        signature: opaque token of the origin that rides on the call (sheet gemini §3).
+        signature: opaque token of the origin that rides on the call (seed 000 §2.4).
         kind: a ToolKind for user interfaces, or None.
         cache: prompt-cache hint.
     """

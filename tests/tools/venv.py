@@ -1,7 +1,7 @@
 """Make .venv from nothing: Python's own venv, uv by pip, the workspace editable at the pinned versions.
 
 Nothing of the project runs here, and no package index is named here: pip's settings are read and carried over to uv,
-which does not read them itself. Only the Makefile comes in (`python3 tools/venv.py demo|dev|constraints`).
+which does not read them itself. Only the Makefile comes in (`python3 tests/tools/venv.py demo|dev|constraints`).
 """
 
 from __future__ import annotations

@@ -1,0 +1,147 @@
+"""One streamed answer as a push pipeline: bytes in, events out, a message at the end.
+
+Never does I/O and never waits: the adapter's async generator is driven by hand, so sync and async clients share it
+(DESIGN 4). The clients, the replay of recorded traffic and the contract suite come in.
+"""
+
+from __future__ import annotations
+
+import types
+from collections.abc import AsyncIterator, Generator
+
+from interlingua.assemble import Assembler
+from interlingua.context import RequestContext
+from interlingua.errors import InterlinguaError, MalformedResponse, PluginError, StreamInterrupted
+from interlingua.events import ErrorEvent, StreamEvent
+from interlingua.framing import Framer
+from interlingua.messages import Message, MessageStatus
+from interlingua.provider import Provider
+from interlingua.wire import WireChunk
+
+_MORE = object()
+
+
+@types.coroutine
+def _next_batch() -> Generator[object, list[WireChunk] | None, list[WireChunk] | None]:
+    return (yield _MORE)
+
+
+class StreamDecoder:
+    """Turns the bytes of one streamed answer into events and, at the end, into its message."""
+
+    def __init__(self, provider: Provider, framer: Framer, context: RequestContext) -> None:
+        self._provider = provider
+        self._framer = framer
+        self._context = context
+        self._assembler = Assembler(context)
+        self._out: list[StreamEvent] = []
+        self._pump = self._run()
+        self._done = False
+        self._closed = False
+        self._drive(None)
+
+    async def _source(self) -> AsyncIterator[WireChunk]:
+        while (batch := await _next_batch()) is not None:
+            for chunk in batch:
+                yield chunk
+
+    async def _run(self) -> None:
+        append = self._out.append
+        async for event in self._provider.stream_response(self._source(), self._context):
+            append(event)
+
+    def _drive(self, batch: list[WireChunk] | None) -> None:
+        """Let the adapter work until it wants more; what it raises becomes a terminal error event."""
+        try:
+            wanted = self._pump.send(batch)
+        except StopIteration:
+            self._done = True
+        except InterlinguaError as error:
+            self._fail(error)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as cause:
+            why = f"the stream is not what the wire format allows: {type(cause).__name__}: {cause}"
+            unreadable = MalformedResponse(why)
+            unreadable.__cause__ = cause
+            self._fail(unreadable)
+        else:
+            if wanted is not _MORE:
+                self._pump.close()
+                self._fail(PluginError("stream_response awaited something other than its stream"))
+
+    def _fail(self, error: InterlinguaError) -> None:
+        self._done = True
+        self._out.append(ErrorEvent(error=error))
+
+    def feed(self, data: bytes) -> list[StreamEvent]:
+        """Take bytes as they arrive; return the events they complete."""
+        try:
+            batch = self._framer.feed(data)
+        except InterlinguaError as error:
+            if not self._done:
+                self._fail(error)
+            return self._taken()
+        if batch and not self._done:
+            self._drive(batch)
+        return self._taken() if self._out else []
+
+    def end(self, *, broken: bool = False) -> list[StreamEvent]:
+        """The body is over (`broken`: the connection was lost); return the last events."""
+        if self._closed:
+            return []
+        self._closed = True
+        if not self._done and not broken:
+            try:
+                batch = self._framer.close()
+            except InterlinguaError as error:
+                self._fail(error)
+            else:
+                if batch:
+                    self._drive(batch)
+        if not self._done:
+            self._drive(None)
+        if not self._done:
+            self._pump.close()
+            self._fail(PluginError("stream_response went on waiting after its stream had ended"))
+        return self._taken()
+
+    def _taken(self) -> list[StreamEvent]:
+        events = self._out[:]
+        self._out.clear()
+        self._assembler.feed(events)
+        error = self._assembler.error
+        if error is not None and error.provider is None:
+            error.provider, error.model = self._context.origin.provider, self._context.origin.model
+        return events
+
+    @property
+    def failed(self) -> InterlinguaError | None:
+        """The error the stream reported, once it has."""
+        return self._assembler.error
+
+    def partial(self, status: MessageStatus = MessageStatus.PARTIAL, error: BaseException | None = None) -> Message:
+        """Return what was received so far."""
+        return self._assembler.message(status, error)
+
+    def message(self, *, broken: BaseException | None = None) -> Message:
+        """Return the whole message, after `end`.
+
+        Raises:
+            InterlinguaError: what the stream reported, with `.partial`.
+            StreamInterrupted: it ended before its terminal event, or the connection broke; with `.partial`.
+        """
+        error = self._assembler.error
+        if error is None and (self._assembler.complete is None or broken is not None):
+            why = f"the connection broke: {broken}" if broken else "the stream ended before its terminal event"
+            origin = self._context.origin
+            error = StreamInterrupted(why, provider=origin.provider, model=origin.model)
+            error.__cause__ = broken
+        if error is not None:
+            error.partial = self.partial(MessageStatus.ERROR, error)
+            raise error
+        return self._assembler.message(MessageStatus.COMPLETE)
+
+    def close(self) -> None:
+        """Drop the adapter's generator; safe at any time."""
+        self._done = True
+        self._pump.close()
+

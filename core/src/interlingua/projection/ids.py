@@ -1,0 +1,75 @@
+"""The two-way map between canonical tool-use ids and one wire's ids, derived from the messages alone (DESIGN 6).
+
+Never stored and never random: the same conversation gives the same ids on any machine.
+The projection walk may come in.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+from interlingua.blocks import ToolUseBlock
+from interlingua.messages import Origin
+from interlingua.projection.target import Target
+
+_ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+def digest(text: str, length: int) -> str:
+    """Return `length` letters and digits that depend on the whole text."""
+    number = int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=48).digest(), "big")
+    letters = []
+    for _ in range(length):
+        number, place = divmod(number, 62)
+        letters.append(_ALPHABET[place])
+    return "".join(letters)
+
+
+class WireIds:
+    """Resolves each call's wire id in order of first appearance; one conversation, one target.
+
+    A call's own id is used where this provider issued it. Any other is projected: kept where it fits the wire's
+    pattern, else replaced by a digest. Two calls never share a wire id, and an id the provider issued is never given
+    to another call that comes after it.
+    """
+
+    __slots__ = ("_by_canonical", "_pattern", "_target", "_used")
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._pattern: re.Pattern[str] = target.id_pattern
+        self._by_canonical: dict[str, str] = {}
+        self._used: set[str] = set()
+
+    def add(self, call: ToolUseBlock, origin: Origin | None) -> str:
+        """Resolve a call that appears now; a canonical id seen before gets a new wire id (the later call wins)."""
+        own = call.provider_id
+        if own is not None and self._target.shares_provider(origin) and self._fits(own) and own not in self._used:
+            wire = own
+        else:
+            wire = self._project(call.id)
+        self._used.add(wire)
+        self._by_canonical[call.id] = wire
+        return wire
+
+    def of(self, canonical: str) -> str | None:
+        """Return the wire id of a call seen before, or None."""
+        return self._by_canonical.get(canonical)
+
+    def _fits(self, wire: str) -> bool:
+        limit = self._target.capabilities.tool_id_max_length
+        return len(wire) <= limit and self._pattern.fullmatch(wire) is not None
+
+    def _project(self, canonical: str) -> str:
+        if canonical not in self._used and self._fits(canonical):
+            return canonical
+        length = min(self._target.capabilities.tool_id_max_length, 26)
+        salt = 0
+        while True:
+            wire = digest(canonical if salt == 0 else f"{canonical}\0{salt}", length)
+            if wire not in self._used and self._fits(wire):
+                return wire
+            salt += 1
+            if salt > 10_000:
+                raise ValueError(f"no id fits the declared pattern {self._pattern.pattern!r}")

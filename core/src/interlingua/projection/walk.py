@@ -1,0 +1,261 @@
+"""One pass over a conversation that makes it sendable: every call answered, in order, in the target's id space.
+
+Never changes what a later message did to an earlier one (that would break the prefix law, DESIGN 8): it only folds
+forward, so the walk over n messages is the start of the walk over n + 1. The façade comes in through `project`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import attrs
+
+from interlingua.blocks import ContentBlock, TextBlock, ToolResultBlock, ToolUseBlock
+from interlingua.messages import Message, MessageMetadata, Role
+from interlingua.projection.content import movable_media, project_content
+from interlingua.projection.ids import WireIds
+from interlingua.projection.target import Target
+from interlingua.wire import Loss, Verdict
+
+MISSING_RESULT = "No result: the tool call was interrupted before it was answered."
+
+
+class _Row(NamedTuple):
+    """A loss before its message's place in the conversation is known."""
+
+    block: int
+    block_type: str
+    verdict: Verdict
+    reason: str
+
+
+class _Piece(NamedTuple):
+    """What one message became; memoised on the message under the target."""
+
+    wire_ids: tuple[str, ...]
+    message: Message | None
+    rows: tuple[_Row, ...]
+    moved: tuple[ContentBlock, ...] = ()
+
+
+class _Open(NamedTuple):
+    """A call waiting for its result."""
+
+    wire_id: str
+    name: str
+    path: str
+
+
+@attrs.define
+class _Batch:
+    """The calls of one assistant message and the results that came for them."""
+
+    assistant: Message
+    calls: list[_Open]
+    results: dict[str, _Piece] = attrs.field(factory=dict)
+    later: list[Message] = attrs.field(factory=list)
+
+
+class Walk:
+    """The fold; feed it messages in order, ask for `result()` at any point."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.seen: list[Message] = []
+        self._out: list[Message] = []
+        self._losses: list[Loss] = []
+        self._ids = WireIds(target)
+        self._batch: _Batch | None = None
+        self._only_system = True
+
+    def result(self) -> tuple[list[Message], tuple[Loss, ...]]:
+        """Return the projected conversation and its ledger so far; the walk can go on afterwards."""
+        if self._batch is None:
+            return self._out[:], tuple(self._losses)
+        out, losses = self._closing(self._batch)
+        return self._out + out, (*self._losses, *losses)
+
+    def feed(self, message: Message) -> None:
+        """Take the next message."""
+        index = len(self.seen)
+        self.seen.append(message)
+        role = message.role
+        if role is Role.TOOL:
+            self._tool(message, index)
+            return
+        if role is Role.SYSTEM and self._batch is not None:
+            self._batch.later.extend(self._plain(message, index))  # results stay right behind their calls
+            return
+        self._close()
+        if role is Role.ASSISTANT:
+            self._only_system = False
+            self._assistant(message, index)
+            return
+        self._out.extend(self._plain(message, index))
+        if role is not Role.SYSTEM:
+            self._only_system = False
+
+    def _plain(self, message: Message, index: int) -> list[Message]:
+        """Project a user or system message."""
+        piece: _Piece | None = message.memo.get(self.target)
+        if piece is None:
+            piece = self._make(message, ())
+        if piece.rows:
+            self._report(piece.rows, message, index)
+        if piece.message is None:
+            return []
+        if message.role is Role.SYSTEM:
+            capabilities = self.target.capabilities
+            hoisted = self._only_system and self._batch is None
+            if not (capabilities.supports_system_prompt if hoisted else capabilities.supports_system_messages_in_list):
+                row = _Row(0, "text", "rewritten", "no system message can stand here; sent as tagged user text")
+                self._report((row,), message, index)
+                return [_tagged(piece.message, self.target)]
+        return [piece.message]
+
+    def _assistant(self, message: Message, index: int) -> None:
+        origin = message.metadata.origin
+        calls = message.tool_calls()
+        if not calls:
+            self._out.extend(self._plain(message, index))
+            return
+        wire_ids = tuple([self._ids.add(call, origin) for call in calls])
+        piece: _Piece | None = message.memo.get(self.target)
+        if piece is None or piece.wire_ids != wire_ids:
+            piece = self._make(message, wire_ids)
+        self._report(piece.rows, message, index)
+        if piece.message is None:
+            return
+        self._out.append(piece.message)
+        opened = [_Open(call.id, call.name, f"messages[{index}]") for call in piece.message.tool_calls()]
+        if opened:
+            self._batch = _Batch(piece.message, opened)
+
+    def _tool(self, message: Message, index: int) -> None:
+        batch = self._batch
+        for place, block in enumerate(message.content):
+            wire_id = self._ids.of(block.tool_use_id) if isinstance(block, ToolResultBlock) else None
+            waiting = batch is not None and any(call.wire_id == wire_id for call in batch.calls)
+            if batch is None or wire_id is None or not waiting or wire_id in batch.results:
+                reason = "it answers no open call" if isinstance(block, ToolResultBlock) else "not a tool result"
+                self._report((_Row(place, block.type, "dropped", reason),), message, index)
+                continue
+            single = message if len(message.content) == 1 else attrs.evolve(message, content=(block,))
+            piece: _Piece | None = single.memo.get(self.target)
+            if piece is None or piece.wire_ids != (wire_id,):
+                piece = self._make(single, (wire_id,))
+            self._report(piece.rows, message, index)
+            if piece.message is not None:
+                batch.results[wire_id] = piece
+
+    def _make(self, message: Message, wire_ids: tuple[str, ...]) -> _Piece:
+        """Project one message by itself and remember the outcome on it."""
+        rows: list[_Row] = []
+        critical = message.metadata.critical
+
+        def report(block: int, block_type: str, verdict: Verdict, reason: str) -> None:
+            blocked = verdict == "dropped" and block in critical
+            rows.append(_Row(block, block_type, "blocked" if blocked else verdict, reason))
+
+        blocks = project_content(message, self.target, report)
+        moved: tuple[ContentBlock, ...] = ()
+        if message.role is Role.TOOL:
+            moved = tuple(movable_media(message.tool_results()[0], self.target))
+            blocks = [attrs.evolve(block, tool_use_id=wire_ids[0]) for block in blocks]  # type: ignore[call-arg]
+        elif wire_ids:
+            names = dict(zip([call.id for call in message.tool_calls()], wire_ids, strict=True))
+            blocks = [
+                attrs.evolve(block, id=names[block.id])
+                if isinstance(block, ToolUseBlock) and names[block.id] != block.id
+                else block
+                for block in blocks
+            ]
+        piece = _Piece(wire_ids, self._rebuilt(message, blocks), tuple(rows), moved)
+        message.memo[self.target] = piece
+        return piece
+
+    def _rebuilt(self, message: Message, blocks: list[ContentBlock]) -> Message | None:
+        if not blocks:
+            return None
+        metadata = message.metadata
+        hide = metadata.provider_raw is not None and not self.target.shares_provider(metadata.origin)
+        if hide:
+            metadata = attrs.evolve(metadata, provider_raw=None)
+        same = len(blocks) == len(message.content) and all(map(_is, blocks, message.content))
+        if same and not hide:
+            return message
+        return attrs.evolve(message, content=tuple(blocks), metadata=metadata)
+
+    def _close(self) -> None:
+        if self._batch is not None:
+            out, losses = self._closing(self._batch)
+            self._out += out
+            self._losses += losses
+            self._batch = None
+
+    def _closing(self, batch: _Batch) -> tuple[list[Message], list[Loss]]:
+        """Answer every call of the batch, in the calls' order (REGRESSIONS cases 07, 09)."""
+        out: list[Message] = []
+        losses: list[Loss] = []
+        moved: list[ContentBlock] = []
+        for call in batch.calls:
+            piece = batch.results.get(call.wire_id)
+            if piece is not None and piece.message is not None:
+                out.append(piece.message)
+                moved.extend(piece.moved)
+                continue
+            out.append(_filled(batch.assistant, call))
+            reason = f"call {call.wire_id} of {call.name} has no result; an error result was filled in"
+            losses.append(_loss(call.path, "tool_use", "rewritten", reason, batch.assistant))
+        if moved:
+            out.append(_moved(batch.assistant, moved, self.target))
+        return out + batch.later, losses
+
+    def _report(self, rows: tuple[_Row, ...], message: Message, index: int) -> None:
+        for row in rows:
+            path = f"messages[{index}].content[{row.block}]"
+            self._losses.append(_loss(path, row.block_type, row.verdict, row.reason, message))
+
+
+def _is(left: object, right: object) -> bool:
+    return left is right
+
+
+def _loss(path: str, block_type: str, verdict: Verdict, reason: str, message: Message) -> Loss:
+    return Loss(path=path, block_type=block_type, verdict=verdict, reason=reason, message_id=message.id)
+
+
+def _remembered(message: Message, key: Any, make: Any) -> Message:
+    made: Message | None = message.memo.get(key)
+    if made is None:
+        made = message.memo[key] = make()
+    return made
+
+
+def _filled(assistant: Message, call: _Open) -> Message:
+    """The same error result every time, so that the prefix stays stable."""
+
+    def make() -> Message:
+        text = TextBlock(text=MISSING_RESULT)
+        block = ToolResultBlock(tool_use_id=call.wire_id, content=(text,), is_error=True, tool_name=call.name)
+        metadata = MessageMetadata(parent_tool_use_id=call.wire_id)
+        return attrs.evolve(assistant, role=Role.TOOL, content=(block,), metadata=metadata)
+
+    return _remembered(assistant, ("filled", call.wire_id), make)
+
+
+def _tagged(message: Message, target: Target) -> Message:
+    def make() -> Message:
+        text = TextBlock(text=f"<system>\n{message.text_content()}\n</system>")
+        return attrs.evolve(message, role=Role.USER, content=(text,))
+
+    return _remembered(message, ("tagged", target), make)
+
+
+def _moved(assistant: Message, media: list[ContentBlock], target: Target) -> Message:
+    def make() -> Message:
+        lead = TextBlock(text="Media from the tool results above:")
+        return attrs.evolve(assistant, role=Role.USER, content=(lead, *media), metadata=MessageMetadata())
+
+    key = ("moved", target, tuple(map(id, media)))  # the message holds the media, so these ids cannot be reused
+    return _remembered(assistant, key, make)

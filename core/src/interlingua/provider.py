@@ -1,0 +1,241 @@
+"""The typed face of one provider: its hooks with whatever wraps them, projection before, guards around.
+
+Never does I/O and never names a provider; a plugin's mistake comes out as a typed error, not as a KeyError.
+The registry makes these; the client, the command line and the contract suite come in.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from interlingua.capabilities import AdapterCapabilities
+from interlingua.catalogue import ModelInfo, find_model
+from interlingua.context import RequestContext
+from interlingua.errors import CapabilityError, InterlinguaError, MalformedResponse, PluginError, ProviderError
+from interlingua.events import StreamEvent
+from interlingua.messages import Message
+from interlingua.options import AdapterOptions
+from interlingua.projection import Projector, Target
+from interlingua.status import error_of_status
+from interlingua.tools import ToolDefinition, project_names
+from interlingua.wire import Connection, ConnectionSettings, Loss, WireChunk, WireRequest, WireResponse
+
+_log = logging.getLogger("interlingua")
+
+
+@attrs.frozen(kw_only=True)
+class Shipped:
+    """Which distribution a provider came from, for messages to people."""
+
+    distribution: str = "?"
+    version: str = "?"
+
+
+class Provider:
+    """One provider key and everything that can be asked of it."""
+
+    def __init__(self, key: str, hook: Any, shipped: Shipped | None = None) -> None:
+        self.key = key
+        self.shipped = shipped or Shipped()
+        self._hook = hook
+        self._projector = Projector()
+        self._targets: dict[tuple[str, AdapterCapabilities, bool], Target] = {}
+        self._catalogue: tuple[ModelInfo, ...] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Provider {self.key!r} from {self.shipped.distribution} {self.shipped.version}>"
+
+    # -- before a request ---------------------------------------------------------------------------------------
+
+    def capabilities(self, model: str, options: AdapterOptions | None = None) -> AdapterCapabilities:
+        """Return what this provider can carry with this model, the caller's assertions laid over."""
+        found: AdapterCapabilities = self._required("capabilities", model=model, options=options)
+        if options is not None and options.capabilities:
+            found = attrs.evolve(found, **options.capabilities)
+        return found
+
+    def models(self) -> tuple[ModelInfo, ...]:
+        """Return the catalogue, read once."""
+        if self._catalogue is None:
+            self._catalogue = tuple(self._hook.models() or ())
+        return self._catalogue
+
+    def model(self, name: str) -> ModelInfo | None:
+        """Return the catalogue's entry for a model name or alias, or None."""
+        return find_model(self.models(), name)
+
+    def connection(self, settings: ConnectionSettings) -> Connection:
+        """Return how to reach the service."""
+        connection: Connection = self._required("connection", settings=settings)
+        return connection
+
+    def prepare(
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
+    ) -> tuple[Sequence[Message], Sequence[ToolDefinition], AdapterOptions]:
+        """Let every plugin's `prepare_request` change the request, one after the other."""
+        for implementation in reversed(self._hook.prepare_request.get_hookimpls()):
+            values = {"messages": messages, "tools": tools, "options": options}
+            changed = implementation.function(*[values[name] for name in implementation.argnames])
+            if changed is not None:
+                messages, tools, options = changed
+        return messages, tools, options
+
+    def target(self, options: AdapterOptions) -> Target:
+        """Return the projection target of these options; the same object for the same facts."""
+        capabilities = self.capabilities(options.model, options)
+        key = (options.model, capabilities, options.demote_thinking)
+        target = self._targets.get(key)
+        if target is None:
+            target = self._targets[key] = Target(
+                provider=self.key,
+                model=options.model,
+                capabilities=capabilities,
+                demote_thinking=options.demote_thinking,
+            )
+        return target
+
+    def to_wire(
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
+    ) -> WireRequest:
+        """Write the request: projection, then the adapter's bytes, then the ledger (logged, one WARN a line).
+
+        Raises:
+            CapabilityError: a critical block cannot be carried, or an option cannot be said.
+        """
+        target = self.target(options)
+        projected, losses = self._projector.project(messages, target)
+        tools, projected, names, lost_tools = self._named(tools, projected, target)
+        losses = (*losses, *lost_tools)
+        request: WireRequest = self._required("to_wire", messages=projected, tools=tools, options=options)
+        if losses or names:
+            request = attrs.evolve(request, losses=(*losses, *request.losses), tool_names=names)
+        if request.losses:
+            self._ledger(request.losses, messages[0].session_id if messages else "")
+        return request
+
+    def estimate_input_tokens(
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
+    ) -> int:
+        """Estimate a request's input tokens."""
+        projected, _ = self._projector.project(messages, self.target(options))
+        found: int = self._required("estimate_input_tokens", messages=projected, tools=tools, options=options)
+        return found
+
+    # -- after an answer ----------------------------------------------------------------------------------------
+
+    def from_wire_response(self, response: WireResponse, context: RequestContext) -> Message:
+        """Read a complete body.
+
+        Raises:
+            ProviderError: an error inside a 200.
+            MalformedResponse: not the wire format.
+        """
+        try:
+            message: Message = self._required("from_wire_response", response=response, context=context)
+        except InterlinguaError as error:
+            self._credit(error, context, response)
+            raise
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
+            raise self._unreadable(error, context, response) from error
+        return message
+
+    def stream_response(
+        self, response_stream: AsyncIterator[WireChunk], context: RequestContext
+    ) -> AsyncIterator[StreamEvent]:
+        """Open the adapter's translation of a framed stream."""
+        stream: AsyncIterator[StreamEvent] = self._required(
+            "stream_response", response_stream=response_stream, context=context
+        )
+        if not hasattr(stream, "__anext__"):
+            raise PluginError(f"stream_response of {self.key!r} must be an async generator", provider=self.key)
+        return stream
+
+    def from_wire_error(self, response: WireResponse, context: RequestContext) -> ProviderError:
+        """Return the typed error for a failed answer: the adapter's, else one by status."""
+        error: ProviderError | None
+        try:
+            error = self._hook.from_wire_error(response=response, context=context)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as cause:
+            _log.debug("from_wire_error of %s could not read the body: %s", self.key, cause)
+            error = None
+        if error is None:
+            error = error_of_status(response)
+        self._credit(error, context, response)
+        return error
+
+    # -- inside -------------------------------------------------------------------------------------------------
+
+    def _required(self, name: str, **arguments: Any) -> Any:
+        answer = getattr(self._hook, name)(**arguments)
+        if answer is None:
+            raise PluginError(f"provider {self.key!r} does not answer {name}", provider=self.key)
+        return answer
+
+    def _named(
+        self, tools: Sequence[ToolDefinition], messages: list[Message], target: Target
+    ) -> tuple[Sequence[ToolDefinition], list[Message], Mapping[str, str], tuple[Loss, ...]]:
+        """Put tool names into the wire's pattern; nothing happens where they all fit."""
+        capabilities = target.capabilities
+        if not tools:
+            return tools, messages, {}, ()
+        if not capabilities.supports_tools:
+            reason = "this target has no tools"
+            lost = [Loss(path=f"tools[{at}]", block_type="tool", verdict="dropped", reason=reason)
+                    for at in range(len(tools))]  # fmt: skip
+            return (), messages, {}, tuple(lost)
+        names = project_names([tool.name for tool in tools], capabilities.tool_name_pattern,
+                              capabilities.tool_name_max_length)  # fmt: skip
+        changed = {wire: name for name, wire in names.items() if wire != name}
+        if not changed:
+            return tools, messages, {}, ()
+        renamed = [attrs.evolve(tool, name=names[tool.name]) if names[tool.name] != tool.name else tool
+                   for tool in tools]  # fmt: skip
+        return renamed, [_renamed_calls(message, names) for message in messages], changed, ()
+
+    def _ledger(self, losses: Sequence[Loss], session_id: str) -> None:
+        for loss in losses:
+            fields = {
+                "session_id": session_id,
+                "message_id": loss.message_id,
+                "block_type": loss.block_type,
+                "adapter": self.key,
+                "reason": loss.reason,
+            }
+            _log.warning(
+                "lossy projection: session_id=%(session_id)s message_id=%(message_id)s block_type=%(block_type)s "
+                "adapter=%(adapter)s reason=%(reason)s",
+                fields,
+                extra=fields,
+            )
+        blocked = [loss for loss in losses if loss.verdict == "blocked"]
+        if blocked:
+            first = blocked[0]
+            raise CapabilityError(
+                f"a block marked critical cannot be sent: {first.reason}", path=first.path, provider=self.key
+            )
+
+    def _credit(self, error: InterlinguaError, context: RequestContext, response: WireResponse) -> None:
+        """Fill in what the adapter need not repeat."""
+        error.provider = error.provider or self.key
+        error.model = error.model or context.origin.model
+        error.status = error.status or response.status
+        error.body = response.body if error.body is None else error.body
+
+    def _unreadable(self, cause: Exception, context: RequestContext, response: WireResponse) -> MalformedResponse:
+        error = MalformedResponse(f"the answer is not what the wire format allows: {type(cause).__name__}: {cause}")
+        self._credit(error, context, response)
+        return error
+
+
+def _renamed_calls(message: Message, names: Mapping[str, str]) -> Message:
+    if not any(call.name in names for call in message.tool_calls()):
+        return message
+    content = [
+        attrs.evolve(block, name=names.get(block.name, block.name)) if block.type == "tool_use" else block
+        for block in message.content
+    ]
+    return attrs.evolve(message, content=tuple(content))

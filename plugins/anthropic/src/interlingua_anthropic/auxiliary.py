@@ -1,0 +1,36 @@
+"""Exchanges besides the message itself: the live model list and the service's own token count (sheet anthropic §1).
+
+Never sends anything.
+The plugin object comes in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from interlingua.jsontext import dumps, loads
+from interlingua.wire import WireRequest, WireResponse
+from interlingua_anthropic.catalogue import API
+from interlingua_anthropic.to_wire import to_wire
+
+_COUNTED = ("model", "system", "messages", "tools", "tool_choice", "thinking")
+
+
+def auxiliary_request(kind: str, arguments: Mapping[str, Any]) -> WireRequest | None:
+    """Offer `models` (no arguments) and `count_tokens` (messages, tools, options)."""
+    if kind == "models":
+        return WireRequest(method="GET", path="/v1/models?limit=1000", body=b"", api=API)
+    if kind == "count_tokens":
+        body = loads(to_wire(arguments["messages"], arguments["tools"], arguments["options"]).body)
+        counted = dumps({name: body[name] for name in _COUNTED if name in body})
+        return WireRequest(path="/v1/messages/count_tokens", body=counted, api=API)
+    return None
+
+
+def from_wire_auxiliary(kind: str, response: WireResponse) -> Any:
+    """Return a list of model ids for `models`, an int for `count_tokens`."""
+    body = loads(response.body)
+    if kind == "models":
+        return [model["id"] for model in body["data"]]
+    return body["input_tokens"] if kind == "count_tokens" else None

@@ -1,0 +1,52 @@
+"""A whole answer of the Messages API -> canonical Message.
+
+Never reads a stream (its neighbour does, through the same facts, so both roads agree).
+The plugin object comes in.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from interlingua.context import RequestContext
+from interlingua.errors import MalformedResponse
+from interlingua.jsontext import loads
+from interlingua.messages import Message
+from interlingua.wire import WireResponse
+from interlingua_anthropic.facts import (
+    call_extras,
+    from_wire_block,
+    from_wire_stop,
+    from_wire_usage,
+    prefix_replay,
+    trace_of,
+)
+from interlingua_anthropic.service import error_from_body
+
+
+def from_wire_response(response: WireResponse, context: RequestContext) -> Message:
+    """Read a body.
+
+    Raises:
+        ProviderError: an error object with status 200.
+        MalformedResponse: not a message.
+    """
+    body: Any = loads(response.body)
+    if not isinstance(body, dict):
+        raise MalformedResponse("the answer is not a JSON object")
+    if body.get("type") == "error":
+        raise error_from_body(body, status=response.status, headers=response.headers)
+    content = body.get("content")
+    if not isinstance(content, list):
+        raise MalformedResponse("the answer has no content list", path="content")
+    extras = {raw["id"]: more for raw in content if raw.get("type") == "tool_use" and (more := call_extras(raw))}
+    raw_usage = body.get("usage")
+    stop = body.get("stop_reason")
+    return context.message(
+        [from_wire_block(raw, context) for raw in content],
+        stop_reason=from_wire_stop(stop),
+        stop_reason_raw=stop,
+        usage=from_wire_usage(raw_usage) if raw_usage else None,
+        replay=({"calls": extras} if extras else {}) | prefix_replay(context),
+        trace=trace_of(body, raw_usage or {}),
+    )

@@ -1,0 +1,117 @@
+"""The service: host, auth, API version, and what its errors mean (sheet anthropic §1, §10).
+
+Never sends anything and never puts a key anywhere but into the signer's answer.
+The plugin object and the stream come in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from interlingua.errors import (
+    Authentication,
+    ContextOverflow,
+    InvalidRequest,
+    ModelNotFound,
+    Overloaded,
+    PermissionDenied,
+    ProviderError,
+    QuotaExhausted,
+    RateLimited,
+    ServerFault,
+)
+from interlingua.jsontext import loads
+from interlingua.status import class_of_status, retry_after
+from interlingua.wire import Connection, ConnectionSettings, WireRequest, WireResponse, no_auth
+from interlingua_anthropic.catalogue import API
+
+VERSION = "2026-10-21"
+SAMPLING_VERSION = "2023-06-01"  # the only live one that still takes temperature, top_p and top_k
+
+_BY_TYPE: dict[str, type[ProviderError]] = {
+    "invalid_request_error": InvalidRequest,
+    "authentication_error": Authentication,
+    "billing_error": QuotaExhausted,
+    "permission_error": PermissionDenied,
+    "not_found_error": ModelNotFound,
+    "request_too_large": ContextOverflow,
+    "rate_limit_error": RateLimited,
+    "api_error": ServerFault,
+    "timeout_error": ServerFault,
+    "overloaded_error": Overloaded,
+}
+_SPEND_CODES = ("enforced_spend_limit_reached", "contract_spend_limit_reached")
+_TOO_LONG = ("prompt is too long", "exceed context limit", "exceeds the maximum context", "exceeds the available context")
+
+
+def connection(settings: ConnectionSettings) -> Connection:
+    """Say how to reach the service.
+
+    Options: `version` pins `anthropic-version`, `workspace_id` and `betas` become headers; `auth: bearer` sends the
+    key as a bearer token instead of `x-api-key` (exactly one of them is sent, sheet §1).
+    """
+    key = settings.api_key or settings.environ.get("ANTHROPIC_API_KEY")
+    base = settings.base_url or settings.environ.get("ANTHROPIC_BASE_URL") or "https://api.anthropic.com"
+    bearer = settings.options.get("auth") == "bearer"
+
+    def auth(_request: WireRequest) -> Mapping[str, str]:
+        return {"authorization": f"Bearer {key}"} if bearer else {"x-api-key": str(key)}
+
+    headers = {"anthropic-version": str(settings.options.get("version", VERSION))}
+    if betas := settings.options.get("betas"):
+        headers["anthropic-beta"] = ",".join(betas)
+    if workspace := settings.options.get("workspace_id"):
+        headers["anthropic-workspace-id"] = str(workspace)
+    return Connection(
+        base_url=base.rstrip("/").removesuffix("/v1"),
+        auth=auth if key else no_auth,
+        headers=headers,
+        env=("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
+        has_key=bool(key) or settings.base_url is not None,
+        hosts=("api.anthropic.com", "aiplatform.googleapis.com"),
+        endpoints={API: r"(/messages|:(r|streamR)awPredict)$"},
+    )
+
+
+def from_wire_error(response: WireResponse) -> ProviderError:
+    """Turn a failed answer into the typed error its body names; status alone decides where there is no body."""
+    try:
+        body = loads(response.body)
+    except ValueError:
+        body = None
+    return error_from_body(body, status=response.status, headers=response.headers)
+
+
+def error_from_body(
+    body: Any, *, status: int | None = None, headers: Mapping[str, str] | None = None
+) -> ProviderError:
+    """Turn an error object (of a failed answer or of a stream) into its typed error."""
+    envelope = body if isinstance(body, dict) else {}
+    detail = envelope.get("error")
+    detail = detail if isinstance(detail, dict) else {"message": detail or envelope.get("message") or str(body or "")}
+    message = str(detail.get("message") or "no message")
+    details = detail.get("details")
+    code = details.get("error_code") if isinstance(details, dict) else None
+    kind = _class_of(str(detail.get("type")), message, code, status)
+    names = headers or {}
+    return kind(
+        message,
+        status=status,
+        request_id=envelope.get("request_id") or names.get("request-id"),
+        code=code or detail.get("type"),
+        retry_after=retry_after(names),
+    )
+
+
+def _class_of(kind: str, message: str, code: str | None, status: int | None) -> type[ProviderError]:
+    if code in _SPEND_CODES:
+        return QuotaExhausted
+    if any(phrase in message.lower() for phrase in _TOO_LONG):
+        return ContextOverflow
+    found = _BY_TYPE.get(kind)
+    if found is InvalidRequest and status not in (None, 400):
+        return class_of_status(status)  # the type is "also used for other 4xx" (sheet §10)
+    if found is None:
+        return class_of_status(status) if status else ServerFault
+    return found
