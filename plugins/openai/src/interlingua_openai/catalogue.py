@@ -1,0 +1,123 @@
+"""The models this service has and what each can do on which API, from `models.json` (sheets openai_*, §2).
+
+Never asks the network; a model not listed gets this provider's defaults, marked assumed.
+The plugin object and both wire formats come in.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+import attrs
+
+from interlingua.capabilities import AdapterCapabilities
+from interlingua.catalogue import ModelInfo, find_model, load_catalogue
+from interlingua.errors import CapabilityError
+from interlingua.jsontext import EMPTY, FrozenDict
+
+RESPONSES = "responses"
+CHAT = "chat"
+APIS = (RESPONSES, CHAT)
+
+_IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+_DOCUMENTS = (
+    "application/pdf",
+    "text/plain",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+)
+
+# What holds for every model on either wire. Ids the service issues look like `call_…`, and 64 is its cap (sheet
+# openai_responses §2); the pattern is the narrow one that every compatible server takes as well.
+_COMMON = AdapterCapabilities(
+    supports_images=True,
+    supports_tools=True,
+    supports_system_prompt=True,
+    supports_structured_output=True,
+    supports_streaming=True,
+    supports_streaming_tool_calls=True,
+    supports_parallel_tool_calls=True,
+    supports_system_messages_in_list=True,
+    max_context_tokens=128_000,
+    max_output_tokens=16_384,
+    accepted_image_media_types=_IMAGES,
+    supports_image_urls=True,
+    supports_documents=True,
+    accepted_document_media_types=("application/pdf",),
+    supports_tool_choice=True,
+    assumed=True,
+)
+
+DEFAULTS: dict[str, AdapterCapabilities] = {
+    RESPONSES: attrs.evolve(
+        _COMMON,
+        api=RESPONSES,
+        supports_thinking=True,
+        thinking_scope="model",
+        supports_tool_result_images=True,
+        accepted_document_media_types=_DOCUMENTS,
+    ),
+    # No reasoning comes back or goes in (sheet openai_chat §5); audio is taken here only (sheet openai_responses §2).
+    CHAT: attrs.evolve(
+        _COMMON,
+        api=CHAT,
+        supports_audio=True,
+        accepted_audio_media_types=("audio/wav", "audio/mpeg", "audio/mp3"),
+    ),
+}
+_NO_CHAT_THINKING = {"supports_thinking": False, "thinking_scope": "never"}
+
+
+@cache
+def models() -> tuple[ModelInfo, ...]:
+    """Return the catalogue."""
+    return load_catalogue(files(__package__).joinpath("models.json").read_bytes())
+
+
+@cache
+def model_of(name: str) -> ModelInfo | None:
+    """Return the catalogue's entry for a name, alias or dated snapshot."""
+    return find_model(models(), name)
+
+
+def facts_of(name: str) -> FrozenDict:
+    """Return the model's facts: `reasoning` (none, off, on, always), `sampling`, …; absent means unknown."""
+    model = model_of(name)
+    return EMPTY if model is None else model.facts
+
+
+def api_of(model: str, wanted: str | None) -> str:
+    """Choose the wire format: what is asked for, else what the model needs, else Responses.
+
+    Raises:
+        CapabilityError: this provider has no such API.
+    """
+    if wanted is None:
+        known = model_of(model)
+        return known.api if known is not None and known.api is not None else RESPONSES
+    if wanted not in APIS:
+        raise CapabilityError(f"no API {wanted!r} here; there are {', '.join(APIS)}", path="options.api")
+    return wanted
+
+
+@cache
+def capabilities_of(name: str, api: str) -> AdapterCapabilities:
+    """Return what this service can carry with a model on one wire; the same object for the same arguments."""
+    defaults = DEFAULTS[api]
+    model = model_of(name)
+    if model is None:
+        return defaults
+    changes: dict[str, Any] = dict(model.capabilities)
+    if model.facts.get("cache_writes"):  # breakpoints exist from the gpt-5.6 family on (sheet openai_chat §2)
+        changes |= {"supports_prompt_caching": True, "max_cache_hints": 4}
+    if api == CHAT:
+        changes |= _NO_CHAT_THINKING
+    return attrs.evolve(
+        defaults,
+        assumed=False,
+        max_context_tokens=model.max_context_tokens or defaults.max_context_tokens,
+        max_output_tokens=model.max_output_tokens or defaults.max_output_tokens,
+        **changes,
+    )

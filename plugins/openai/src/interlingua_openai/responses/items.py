@@ -1,0 +1,91 @@
+"""One output item of a response -> canonical blocks (sheet openai_responses §5, §7).
+
+Never looks at a neighbour and never builds replay state (`replay` does).
+The two roads in, `from_wire` and `stream`, come in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from interlingua.blocks import (
+    ContentBlock,
+    OpaqueBlock,
+    RedactedThinkingBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolUseBlock,
+    read_tool_input,
+)
+from interlingua.context import RequestContext
+from interlingua.jsontext import dumps
+
+CALLS = ("function_call", "custom_tool_call")
+BETWEEN = "\n\n"  # between the parts of one reasoning item
+
+
+def from_wire_item(item: Mapping[str, Any], context: RequestContext) -> list[ContentBlock]:
+    """Return an item's blocks; an item without a canonical form stays exact and opaque."""
+    kind = item.get("type")
+    if kind == "message":
+        return [from_wire_part(part, context) for part in item.get("content") or ()]
+    if kind == "reasoning":
+        return [from_wire_reasoning(item)]
+    if kind in CALLS:
+        return [from_wire_call(item, context)]
+    return [OpaqueBlock(provider=context.origin.provider, kind=str(kind), data=item)]
+
+
+def from_wire_part(part: Mapping[str, Any], context: RequestContext) -> ContentBlock:
+    """Return one part of a message; a refusal is text that the stop reason tells apart."""
+    text = part_text(part)
+    if text is not None:
+        return TextBlock(text=text, citations=part.get("annotations") or ())
+    return OpaqueBlock(provider=context.origin.provider, kind=str(part.get("type")), data=part)
+
+
+def part_text(part: Mapping[str, Any]) -> str | None:
+    """Return the text of a text or refusal part, None for a part of another kind."""
+    text = part.get("refusal" if part.get("type") == "refusal" else "text")
+    return text if isinstance(text, str) else None
+
+
+def reasoning_texts(item: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the texts shown of a reasoning item: its summary, then its content."""
+    for name in ("summary", "content"):
+        for part in item.get(name) or ():
+            text = part.get("text") if isinstance(part, Mapping) else None
+            if isinstance(text, str) and text:
+                yield text
+
+
+def from_wire_reasoning(item: Mapping[str, Any]) -> ThinkingBlock | RedactedThinkingBlock:
+    """Return the one block of a reasoning item: what is shown with its encrypted form, or the encrypted form alone."""
+    text = BETWEEN.join(reasoning_texts(item))
+    encrypted = item.get("encrypted_content") or None
+    if encrypted is not None and not text:
+        return RedactedThinkingBlock(data=encrypted)
+    return ThinkingBlock(text=text, signature=encrypted)
+
+
+def from_wire_call(item: Mapping[str, Any], context: RequestContext, minted: str | None = None) -> ToolUseBlock:
+    """Return a call; a custom tool's free text becomes the one argument `input`, for other wires know only objects."""
+    raw = arguments_of(item)
+    value, error = read_tool_input(raw)
+    return ToolUseBlock(
+        id=minted or context.mint_tool_use_id(),
+        name=context.tool_name(item["name"]),
+        input=value,
+        provider_id=item.get("call_id") or item.get("id"),
+        raw_input=None if item.get("type") == "custom_tool_call" else raw,
+        parse_error=error,
+    )
+
+
+def arguments_of(item: Mapping[str, Any]) -> str:
+    """Return the argument string of a function or custom call."""
+    if item.get("type") == "custom_tool_call":
+        return dumps({"input": item.get("input") or ""}).decode()
+    raw = item.get("arguments")
+    return raw if isinstance(raw, str) else dumps(raw or {}).decode()

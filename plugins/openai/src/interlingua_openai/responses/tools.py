@@ -1,0 +1,61 @@
+"""Tool definitions, tool choice and the answer's schema (sheet openai_responses §2, tools; openai_chat §3).
+
+Never changes a schema it was given: what strict mode needs is added to a copy.
+`to_wire` comes in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from interlingua.fragments import json_array
+from interlingua.jsontext import dumps
+from interlingua.options import AdapterOptions, ToolChoice, ToolNamed
+from interlingua.tools import ToolDefinition
+from interlingua.wire import Loss
+from interlingua_chat_completions.strict import strict_schema
+from interlingua_openai.responses.reasoning import option_loss
+
+
+def to_wire_tools(tools: Sequence[ToolDefinition], losses: list[Loss]) -> bytes:
+    """Write the definitions, flat and with `strict` said: left out, the server would try strict by itself (sheet §2).
+
+    It is false, because strict mode would make every property required and so change what the tool accepts.
+    """
+    for at, tool in enumerate(tools):
+        if tool.cache is not None:
+            reason = "tools carry no cache marker on this wire; they are part of what the first marker keeps"
+            losses.append(Loss(path=f"tools[{at}]", block_type="tool", verdict="dropped", reason=reason))
+    return json_array([dumps(_function(tool)) for tool in tools])
+
+
+def _function(tool: ToolDefinition) -> dict[str, Any]:
+    function: dict[str, Any] = {"type": "function", "name": tool.name}
+    if tool.description:
+        function["description"] = tool.description
+    schema: Mapping[str, Any] = tool.input_schema
+    function["parameters"] = schema if "type" in schema else {"type": "object", **schema}
+    function["strict"] = False
+    return function
+
+
+def to_wire_tool_choice(choice: ToolChoice) -> str | dict[str, str]:
+    """Return the choice."""
+    return {"type": "function", "name": choice.name} if isinstance(choice, ToolNamed) else choice
+
+
+def to_wire_format(options: AdapterOptions, losses: list[Loss]) -> dict[str, Any]:
+    """Return `text.format` for the schema asked for; strict, so that the answer must follow it, where it can be."""
+    schema = options.response_schema
+    assert schema is not None  # noqa: S101  the caller looked
+    strict = strict_schema(schema)
+    if strict is None:
+        reason = "it has optional properties or open objects, which strict mode refuses; the model is asked, not forced"
+        losses.append(option_loss("response_schema", "rewritten", reason))
+    return {
+        "type": "json_schema",
+        "name": options.response_name,
+        "schema": schema if strict is None else strict,
+        "strict": strict is not None,
+    }
