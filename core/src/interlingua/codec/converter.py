@@ -10,7 +10,7 @@ from datetime import datetime
 from decimal import Decimal
 from enum import StrEnum
 from types import NoneType, UnionType
-from typing import Any, Union, get_args, get_origin
+from typing import Any, Literal, Union, get_args, get_origin
 
 from cattrs import Converter
 
@@ -52,12 +52,13 @@ def _configure_reading(converter: Converter) -> None:
         (Decimal, as_decimal),
         (datetime, as_time),
         (FrozenDict, as_object),
+        (StrEnum, reading.as_enum),  # nearer than str for every enum of strings
     ):
         converter.register_structure_hook(kind, hook)
     # the one registered last is asked first
     converter.register_structure_hook_factory(_is_optional, reading.optional_hook)
     converter.register_structure_hook_factory(_is_array, reading.tuple_hook)
-    converter.register_structure_hook_factory(reading.is_choice, reading.choice_hook)
+    converter.register_structure_hook_factory(_is_literal, reading.literal_hook)
     converter.register_structure_hook_factory(_is_block, reading.block_hook)
     converter.register_structure_hook_factory(_is_value, reading.value_hook)
 
@@ -89,6 +90,10 @@ def _is_value(kind: Any) -> bool:
 
 def _is_block(kind: Any) -> bool:
     return bool(kind == ContentBlock)
+
+
+def _is_literal(kind: Any) -> bool:
+    return get_origin(kind) is Literal and all(isinstance(arg, str) for arg in get_args(kind))
 
 
 def _is_array(kind: Any) -> bool:

@@ -6,17 +6,16 @@ The converter module comes in.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from enum import Enum
+from collections.abc import Callable, Iterable
+from enum import StrEnum
 from types import NoneType
-from typing import Any, Literal, get_args, get_origin
+from typing import Any, NoReturn, get_args
 
-import attrs
 from cattrs import Converter
 
 from interlingua.blocks import UnknownBlock
 from interlingua.codec.misfit import Misfit, as_object, as_str, misfit
-from interlingua.codec.shapes import BLOCKS, fields_of
+from interlingua.codec.shapes import BLOCKS, fields_of, is_required
 from interlingua.errors import CallerError, SchemaNotSupported
 
 Hook = Callable[[Any, Any], Any]
@@ -26,7 +25,7 @@ def value_hook(cls: type, converter: Converter) -> Hook:
     """Make the hook of one value class: every field by its own hook, a field with a default may be absent."""
     rows = [
         (field.name, f".{field.name}", converter.get_structure_hook(field.type), field.type,
-         field.default is attrs.NOTHING)
+         is_required(field))
         for field in fields_of(cls)
     ]  # fmt: skip
 
@@ -110,23 +109,25 @@ def optional_hook(kind: Any, converter: Converter) -> Hook:
     return structure
 
 
-def choice_hook(kind: Any, _converter: Converter) -> Hook:
-    """Make the hook of an enum of strings, or of a Literal of strings."""
-    is_enum = isinstance(kind, type)
-    table = {member.value: member for member in kind} if is_enum else {name: name for name in get_args(kind)}
-    expected = f"one of {', '.join(table)}"
+def literal_hook(kind: Any, _converter: Converter) -> Hook:
+    """Make the hook of a Literal of strings."""
+    names = get_args(kind)
 
     def structure(data: Any, _type: Any = None) -> Any:
-        try:
-            return table[as_str(data)]
-        except KeyError:
-            raise Misfit(f"expected {expected}; got {data[:40]!r}") from None
+        if as_str(data) not in names:
+            _not_among(names, data)
+        return data
 
     return structure
 
 
-def is_choice(kind: Any) -> bool:
-    """Say whether a type is an enum or a literal of strings."""
-    if isinstance(kind, type):
-        return issubclass(kind, Enum) and issubclass(kind, str)
-    return get_origin(kind) is Literal and all(isinstance(arg, str) for arg in get_args(kind))
+def as_enum(data: Any, kind: type[StrEnum]) -> StrEnum:
+    """Take a member of an enum by its value."""
+    try:
+        return kind(as_str(data))
+    except ValueError:
+        _not_among([member.value for member in kind], data)
+
+
+def _not_among(names: Iterable[str], data: str) -> NoReturn:
+    raise Misfit(f"expected one of {', '.join(names)}; got {data[:40]!r}") from None

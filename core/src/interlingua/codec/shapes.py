@@ -93,9 +93,14 @@ def fields_of(cls: type) -> list[attrs.Attribute[Any]]:
     return [field for field in attrs.fields(cls) if field.init and field.name not in skipped]
 
 
+def is_required(field: attrs.Attribute[Any]) -> bool:
+    """Say whether a stored form without the field is refused."""
+    return bool(field.default is attrs.NOTHING)
+
+
 def is_always_written(cls: type, field: attrs.Attribute[Any]) -> bool:
     """Say whether the field is written even where it is its default."""
-    return field.default is attrs.NOTHING or field.name in _ALWAYS.get(cls, ())
+    return is_required(field) or field.name in _ALWAYS.get(cls, ())
 
 
 def names_of(cls: type) -> frozenset[str]:

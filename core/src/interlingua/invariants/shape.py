@@ -41,11 +41,11 @@ def i01_content_is_not_empty(message: Message) -> Iterator[Violation]:
 
 @rule
 def i02_content_holds_blocks(message: Message) -> Iterator[Violation]:
-    """Everything in content, and in a result's content, is a content block (seed 003 §4.2)."""
-    for path, block in _walk(message):
+    """Everything in content is a content block (seed 003 §4.2)."""
+    for index, block in enumerate(message.content):
         if type(block) not in _BLOCKS:
             text = f"expected a content block, got {type(block).__name__}"
-            yield broken(i02_content_holds_blocks, path, text)
+            yield broken(i02_content_holds_blocks, f"content[{index}]", text)
 
 
 @rule
@@ -115,11 +115,3 @@ def i08_critical_points_at_blocks(message: Message) -> Iterator[Violation]:
         if not 0 <= index < len(message.content):
             text = f"there is no block {index}"
             yield broken(i08_critical_points_at_blocks, f"metadata.critical[{place}]", text)
-
-
-def _walk(message: Message) -> Iterator[tuple[str, object]]:
-    for index, block in enumerate(message.content):
-        yield f"content[{index}]", block
-        if type(block) is ToolResultBlock:
-            for place, part in enumerate(block.content):
-                yield f"content[{index}].content[{place}]", part

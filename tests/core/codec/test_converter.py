@@ -1,0 +1,57 @@
+"""The converter is a strategy others can use, and it costs nothing before it is used."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import attrs
+import cattrs
+import pytest
+
+from interlingua.codec import configure_converter, encode_message, make_converter
+from interlingua.messages import Message, user
+
+LOADED = """
+import interlingua.codec, sys
+from interlingua.messages import user
+before = {"cattrs", "httpx", "jsonschema", "ulid", "pluggy"} & set(sys.modules)
+interlingua.codec.loads_message(interlingua.codec.dumps_message(user("x")))
+print(sorted(before), "cattrs" in sys.modules, "httpx" in sys.modules)
+"""
+
+
+@attrs.frozen
+class Row:
+    """A plugin's own value around a message."""
+
+    number: int
+    message: Message
+
+
+def test_any_converter_can_be_configured() -> None:
+    converter = cattrs.Converter()
+    configure_converter(converter)
+    row = Row(3, user("hi"))
+
+    assert converter.structure(converter.unstructure(row), Row) == row
+    assert converter.unstructure(row)["message"] == encode_message(row.message)
+
+
+def test_a_made_converter_reads_what_the_codec_writes() -> None:
+    message = user("hi")
+
+    assert make_converter().structure(encode_message(message), Message) == message
+
+
+def test_cattrs_loads_with_the_first_value() -> None:
+    done = subprocess.run([sys.executable, "-c", LOADED], capture_output=True, text=True, check=True)
+
+    assert done.stdout.split("\n")[0] == "[] True False"
+
+
+def test_other_names_are_refused() -> None:
+    import interlingua.codec
+
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        interlingua.codec.nothing  # noqa: B018
