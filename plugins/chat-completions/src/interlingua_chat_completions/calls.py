@@ -1,0 +1,151 @@
+"""The tool calls of one answer, told apart however a service labels their fragments (REGRESSIONS case 13).
+
+Never parses arguments (core does, once they are whole) and never holds text.
+The reader of answers comes in.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import attrs
+
+from interlingua.blocks import ToolUseBlock, read_tool_input
+from interlingua.context import RequestContext
+from interlingua.events import StreamEvent, ToolUseEnd, ToolUseInputDelta, ToolUseStart
+from interlingua.jsontext import dumps, loads
+
+CALLS = 2
+"""Block index of the first call; thinking is 0 and text is 1."""
+
+
+@attrs.define(eq=False)
+class Call:
+    """One call while it is being read."""
+
+    start: ToolUseStart
+    form: Literal["function", "custom", "function_call"]
+    provider_id: str | None
+    name: str
+    pieces: list[str] = attrs.field(factory=list)
+
+
+class CallTable:
+    """The calls in order of first appearance; a fragment is matched by index, then id, then position."""
+
+    def __init__(self, context: RequestContext) -> None:
+        self._context = context
+        self.calls: list[Call] = []
+        self.by_index: dict[int | str, Call] = {}
+        self._by_id: dict[str, Call] = {}
+
+    def read(self, fragment: dict[str, Any], position: int, of: int, out: list[StreamEvent]) -> None:
+        """Take one entry of `tool_calls`, the `position`-th `of` so many."""
+        custom = fragment.get("custom")
+        is_custom = fragment.get("type") == "custom" or ("function" not in fragment and isinstance(custom, dict))
+        inner = custom if is_custom else fragment.get("function")
+        inner = inner if isinstance(inner, dict) else {}
+        name = inner.get("name")
+        name = name if isinstance(name, str) else ""
+        given = inner.get("input" if is_custom else "arguments")
+        own = fragment.get("id")
+        own = own if isinstance(own, str) and own else None
+        index = fragment.get("index")
+        index = index if isinstance(index, int | str) else None
+        call = self._find(index, own, name, given, position, of)
+        if call is None:
+            call = self._open(own, name, "custom" if is_custom else "function", given, out)
+        if index is not None:
+            self.by_index[index] = call
+        self._more(call, own, name, given, out)
+
+    def read_function_call(self, fragment: dict[str, Any], out: list[StreamEvent]) -> None:
+        """Take the deprecated `function_call`; an empty one says nothing."""
+        name, given = fragment.get("name") or "", fragment.get("arguments")
+        call = next((call for call in self.calls if call.form == "function_call"), None)
+        if call is None:
+            if not name and not given:
+                return
+            call = self._open(None, str(name), "function_call", given, out)
+        self._more(call, None, str(name), given, out)
+
+    def end(self) -> list[StreamEvent]:
+        """Every call is whole: a call whose id or name came late, or whose input is no JSON, says so now."""
+        return [ToolUseEnd(index=call.start.index, block=self._whole(call)) for call in self.calls]
+
+    def replay(self) -> dict[str, Any]:
+        """Return which calls go back in another form than `function`: their wire ids."""
+        custom = [call.provider_id or call.start.id for call in self.calls if call.form == "custom"]
+        return {"custom_calls": custom} if custom else {}
+
+    def _find(
+        self, index: int | str | None, own: str | None, name: str, given: Any, position: int, of: int
+    ) -> Call | None:
+        if index is not None:
+            call = self.by_index.get(index)
+            if call is None:
+                return None
+            if own and call.provider_id and own != call.provider_id:
+                # one index for several calls, told apart by id; a new id without a name is only a relabelled fragment
+                return self._by_id.get(own) or (None if name else call)
+            return None if not own and _begins_anew(call, name, given) else call
+        if own is not None:
+            return self._by_id.get(own)
+        if of > 1:
+            return self.calls[position] if position < len(self.calls) and not name else None
+        return self.calls[-1] if self.calls and not name else None
+
+    def _open(
+        self, own: str | None, name: str, form: Literal["function", "custom", "function_call"], given: Any,
+        out: list[StreamEvent],
+    ) -> Call:  # fmt: skip
+        start = ToolUseStart(
+            index=CALLS + len(self.calls),
+            id=self._context.mint_tool_use_id(),
+            name=self._context.tool_name(name),
+            provider_id=own,
+            keep_raw=not isinstance(given, dict),
+        )
+        call = Call(start, form, own, name)
+        self.calls.append(call)
+        out.append(start)
+        return call
+
+    def _more(self, call: Call, own: str | None, name: str, given: Any, out: list[StreamEvent]) -> None:
+        call.provider_id = call.provider_id or own
+        call.name = call.name or name
+        if own:
+            self._by_id.setdefault(own, call)
+        text = given if isinstance(given, str) else "" if given is None else dumps(given).decode()
+        if text:
+            call.pieces.append(text)
+            out.append(ToolUseInputDelta(index=call.start.index, partial_json=text))
+
+    def _whole(self, call: Call) -> ToolUseBlock | None:
+        start = call.start
+        name = self._context.tool_name(call.name)
+        if call.form == "custom":
+            value = {"input": "".join(call.pieces)}
+            return ToolUseBlock(id=start.id, name=name, input=value, provider_id=call.provider_id)
+        if call.provider_id == start.provider_id and name == start.name:
+            return None
+        raw = "".join(call.pieces)
+        value, error = read_tool_input(raw)
+        return ToolUseBlock(
+            id=start.id,
+            name=name,
+            input=value,
+            provider_id=call.provider_id,
+            raw_input=raw if start.keep_raw or error else None,
+            parse_error=error,
+        )
+
+
+def _begins_anew(call: Call, name: str, given: Any) -> bool:
+    """True for a second call under a used index without ids: a name, and arguments when the first are whole."""
+    if not name or not call.name or not isinstance(given, str) or not given.lstrip().startswith("{"):
+        return False
+    try:
+        return isinstance(loads("".join(call.pieces)), dict)
+    except ValueError:
+        return False

@@ -1,0 +1,93 @@
+"""`Dialect`: every difference between services that speak Chat Completions, as data.
+
+No code here asks which service it is: a service is a value of this class, and a new quirk is a new field.
+Every module of this package and the plugins of services on this format come in.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import attrs
+
+from interlingua.capabilities import ReplayScope
+from interlingua.jsontext import EMPTY, FrozenDict, freeze_object
+
+ToolChoiceKind = Literal["auto", "none", "required", "named"]
+ALL_CHOICES: frozenset[ToolChoiceKind] = frozenset(("auto", "none", "required", "named"))
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Dialect:
+    """One service's way of speaking this format; compared by identity, so make one per profile and keep it.
+
+    Attributes:
+        system_role: role of system messages, `system` or `developer` (sheet openai_chat §2).
+        single_system: the service wants one system message; leading ones are joined, later ones are not for it.
+        max_tokens_field: `max_completion_tokens`, or `max_tokens` where the service is older.
+        include_usage: `stream_options.include_usage` is accepted and needed for usage in streams.
+        sampling: temperature, top_p and penalties are accepted.
+        temperature_range: values outside are moved to its ends.
+        top_k: `top_k` is accepted.
+        seed_field: name of the seed; None where there is none.
+        stop: stop sequences are accepted.
+        stop_limit: most stop sequences in one request.
+        user_field: where the end user's id goes; None where there is no place.
+        effort_shape: field `reasoning_effort`, object `reasoning`, or none.
+        effort_values: accepted efforts; empty means all.
+        thinking_shape: on and off as `thinking: {type}`, by the effort `none`, in the object `reasoning`, or not.
+        reasoning_fields: message and delta fields that hold reasoning text, in order of preference.
+        reasoning_echo: field in which the service wants its reasoning back; None where it takes none.
+        reasoning_scope: how near the origin must be for that.
+        reasoning_missing: what stands in that field in a call turn without reasoning; None leaves the field out.
+        reasoning_details: the array `reasoning_details` goes back verbatim (sheet openrouter §3).
+        refusal_parts: a refusal goes back as a `refusal` part, else as text.
+        empty_content: content of a turn that only calls tools.
+        tool_choices: the forms of `tool_choice` the service takes; `none` is emulated by leaving the tools out.
+        parallel_tool_calls: that field is accepted.
+        strict_tools: tools whose schema allows it are sent with `strict`.
+        structured: how an answer's schema is enforced; only `json_schema` really does.
+        image_data_urls: base64 images are data URLs, else bare base64.
+        file_urls: file parts may hold a URL.
+        cache_breakpoints: content parts take `prompt_cache_breakpoint` (sheet openai_chat §2).
+        error_prefix: put before the text of a failed tool's result, for this wire has no error flag.
+        error_codes: further error words, word -> class name in `interlingua.errors`.
+        stripped: body fields the service refuses; they are left out, with a loss when they were asked for.
+    """
+
+    system_role: str = "system"
+    single_system: bool = False
+    max_tokens_field: str = "max_tokens"
+    include_usage: bool = True
+    sampling: bool = True
+    temperature_range: tuple[float, float] | None = None
+    top_k: bool = False
+    seed_field: str | None = "seed"
+    stop: bool = True
+    stop_limit: int | None = None
+    user_field: str | None = None
+    effort_shape: Literal["field", "object", "none"] = "none"
+    effort_values: tuple[str, ...] = ()
+    thinking_shape: Literal["type", "effort", "object", "none"] = "none"
+    reasoning_fields: tuple[str, ...] = ("reasoning_content", "reasoning")
+    reasoning_echo: str | None = None
+    reasoning_scope: ReplayScope = "provider"
+    reasoning_missing: str | None = None
+    reasoning_details: bool = False
+    refusal_parts: bool = False
+    empty_content: str | None = None
+    tool_choices: frozenset[ToolChoiceKind] = ALL_CHOICES
+    parallel_tool_calls: bool = False
+    strict_tools: bool = False
+    structured: Literal["json_schema", "json_object", "none"] = "none"
+    image_data_urls: bool = True
+    file_urls: bool = False
+    cache_breakpoints: bool = False
+    error_prefix: str = "Error: "
+    error_codes: FrozenDict = attrs.field(default=EMPTY, converter=freeze_object)
+    stripped: frozenset[str] = frozenset()
+
+    @property
+    def takes_reasoning(self) -> bool:
+        """True when reasoning can be sent back in some form."""
+        return self.reasoning_echo is not None or self.reasoning_details

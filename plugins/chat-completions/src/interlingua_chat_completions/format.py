@@ -1,0 +1,72 @@
+"""The front door of the format: what a provider plugin on this wire calls, one method per hook.
+
+Never knows a host or a key (the plugin's `connection` does) and never chooses a model's dialect.
+The row-driven providers here and the plugins of services on this format come in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Sequence
+
+from interlingua.context import RequestContext
+from interlingua.errors import ProviderError
+from interlingua.events import StreamEvent
+from interlingua.messages import Message
+from interlingua.options import AdapterOptions
+from interlingua.tools import ToolDefinition
+from interlingua.wire import WireChunk, WireRequest, WireResponse
+from interlingua_chat_completions.dialect import Dialect
+from interlingua_chat_completions.errors import from_wire_failure
+from interlingua_chat_completions.estimate import estimate_tokens
+from interlingua_chat_completions.from_wire import from_wire_body
+from interlingua_chat_completions.stream import from_wire_stream
+from interlingua_chat_completions.to_wire import RequestWriter
+
+API = "chat"
+ENDPOINT = r"/chat/completions$"
+
+
+class ChatFormat:
+    """Chat Completions for one provider key; every call takes the dialect, so one object serves all models.
+
+    Args:
+        provider: the provider key; only messages of this origin get their opaque state back.
+        api: name of this wire format among the provider's.
+    """
+
+    def __init__(self, provider: str, api: str = API) -> None:
+        self.api = api
+        self._writer = RequestWriter(provider)
+
+    def to_wire(
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions, dialect: Dialect
+    ) -> WireRequest:
+        """Write a request (hook `to_wire`).
+
+        Raises:
+            CapabilityError: a schema or a forced tool cannot be said to this service.
+        """
+        return self._writer.to_wire(messages, tools, options, dialect, self.api)
+
+    def from_wire_response(self, response: WireResponse, context: RequestContext, dialect: Dialect) -> Message:
+        """Read a whole answer (hook `from_wire_response`).
+
+        Raises:
+            ProviderError: an error inside a 200.
+            MalformedResponse: not this wire.
+        """
+        return from_wire_body(response, context, dialect)
+
+    def stream_response(
+        self, source: AsyncIterator[WireChunk], context: RequestContext, dialect: Dialect
+    ) -> AsyncIterator[StreamEvent]:
+        """Read a stream (hook `stream_response`)."""
+        return from_wire_stream(source, context, dialect)
+
+    def from_wire_error(self, response: WireResponse, dialect: Dialect) -> ProviderError:
+        """Read a failed answer (hook `from_wire_error`)."""
+        return from_wire_failure(response, dialect)
+
+    def estimate_input_tokens(self, messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> int:
+        """Estimate a request's input tokens; the method and its error are in `estimate`."""
+        return estimate_tokens(messages, tools)

@@ -1,0 +1,45 @@
+"""A whole answer to a message.
+
+Never reads a stream, and never reads what the stream's road would not: both go through the same reader.
+The format's front door comes in.
+"""
+
+from __future__ import annotations
+
+from interlingua.assemble import Assembler
+from interlingua.context import RequestContext
+from interlingua.errors import MalformedResponse
+from interlingua.jsontext import loads
+from interlingua.messages import Message, MessageStatus
+from interlingua.wire import WireResponse
+from interlingua_chat_completions.dialect import Dialect
+from interlingua_chat_completions.errors import from_wire_envelope, is_error
+from interlingua_chat_completions.reader import AnswerReader
+
+
+def from_wire_body(response: WireResponse, context: RequestContext, dialect: Dialect) -> Message:
+    """Read a complete body.
+
+    Raises:
+        ProviderError: the body is an error although the status is not; `partial` holds what came with it.
+        MalformedResponse: not JSON, or no choice in it.
+    """
+    try:
+        body = loads(response.body)
+    except ValueError as error:
+        raise MalformedResponse(f"the body is not JSON: {error}") from error
+    if not isinstance(body, dict):
+        raise MalformedResponse(f"the body is a JSON {type(body).__name__}, not an object")
+    choices = body.get("choices")
+    reader = AnswerReader(context, dialect, whole=True)
+    assembler = Assembler(context)
+    if is_error(body):
+        failure = from_wire_envelope(body, dialect, headers=response.headers)
+        if isinstance(choices, list) and choices:
+            assembler.feed(reader.read(body) + reader.end(complete=False))
+            failure.partial = assembler.message(MessageStatus.ERROR, failure)
+        raise failure
+    if not isinstance(choices, list) or not choices:
+        raise MalformedResponse("the body holds no choices", path="/choices")
+    assembler.feed(reader.read(body) + reader.end(complete=True))
+    return assembler.message(MessageStatus.COMPLETE)

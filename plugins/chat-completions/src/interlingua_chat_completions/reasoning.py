@@ -1,0 +1,62 @@
+"""The reasoning of one answer: its text from whichever field a service uses, its details verbatim.
+
+Never decides whether reasoning goes back (capabilities and to_wire do).
+The reader of answers comes in.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from interlingua.blocks import RedactedThinkingBlock, ThinkingBlock
+from interlingua.events import BlockEnd, StreamEvent
+from interlingua_chat_completions.merge import merge_list
+from interlingua_chat_completions.slots import REDACTED, THINKING
+
+
+class Reasoning:
+    """Reads the reasoning fields of messages and deltas."""
+
+    def __init__(self, fields: tuple[str, ...]) -> None:
+        self._fields = fields
+        self.details: list[Any] = []
+        self.signature: str | None = None
+        self.spoken = False
+
+    def read(self, delta: dict[str, Any], *, whole: bool) -> str:
+        """Return the reasoning text of a delta; several fields of one delta repeat each other, one is taken."""
+        text = ""
+        for field in self._fields:
+            value = delta.get(field)
+            if isinstance(value, str) and value:
+                text = value
+                break
+        details = delta.get("reasoning_details")
+        if isinstance(details, list) and details:
+            if whole:
+                self.details = details
+            else:
+                merge_list(self.details, details)
+            text = text or "".join(map(_detail_text, details))
+        self.spoken = self.spoken or bool(text)
+        return text
+
+    def end(self) -> list[StreamEvent]:
+        """Return the events of what is not text: signatures and encrypted reasoning."""
+        out: list[StreamEvent] = []
+        encrypted = [data for detail in self.details if (data := _member(detail, "data"))]
+        signed = any(_member(detail, "signature") for detail in self.details)
+        if self.signature is not None or (signed and not self.spoken):
+            out.append(BlockEnd(index=THINKING, block=ThinkingBlock(text="", signature=self.signature)))
+        for place, data in enumerate(encrypted):
+            out.append(BlockEnd(index=REDACTED + place, block=RedactedThinkingBlock(data=data)))
+        return out
+
+
+def _member(detail: Any, name: str) -> str | None:
+    value = detail.get(name) if isinstance(detail, dict) else None
+    return value if isinstance(value, str) and value else None
+
+
+def _detail_text(detail: Any) -> str:
+    return _member(detail, "text") or _member(detail, "summary") or ""

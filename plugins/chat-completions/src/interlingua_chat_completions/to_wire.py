@@ -1,0 +1,125 @@
+"""A projected conversation to the exact request.
+
+Never adds auth and never sends; message fragments are remembered, so a turn costs its new messages (DESIGN 8).
+The format's front door comes in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+from operator import is_
+
+from interlingua.fragments import json_array, json_object, remembered
+from interlingua.jsontext import dumps
+from interlingua.messages import Message, Role
+from interlingua.options import AdapterOptions
+from interlingua.tools import ToolDefinition
+from interlingua.wire import Loss, WireRequest
+from interlingua_chat_completions.dialect import Dialect
+from interlingua_chat_completions.to_wire_messages import Element, Profile, to_wire_message
+from interlingua_chat_completions.to_wire_options import to_wire_options
+from interlingua_chat_completions.to_wire_tools import leaves_tools_out, to_wire_tool_choice, to_wire_tools
+
+PATH = "/chat/completions"
+MAX_MARKERS = 4  # sheet MAPPING, cache marker
+
+
+class RequestWriter:
+    """Writes requests of one service; keeps the bytes of the tool list it wrote last."""
+
+    def __init__(self, provider: str) -> None:
+        self._provider = provider
+        self._tools: tuple[tuple[ToolDefinition, ...], Dialect, bytes, tuple[Loss, ...]] | None = None
+
+    def to_wire(
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions, dialect: Dialect,
+        api: str,
+    ) -> WireRequest:  # fmt: skip
+        """Write the request.
+
+        Raises:
+            CapabilityError: a schema or a forced tool cannot be said to this service.
+        """
+        losses: list[Loss] = []
+        elements = self.elements(messages, dialect, options, losses)
+        fields = {"model": dumps(options.model), "messages": json_array(elements)}
+        if tools and not leaves_tools_out(options, dialect):
+            fields["tools"], lost = self._tool_list(tools, dialect)
+            losses += lost
+            choice = to_wire_tool_choice(options, dialect)
+            if choice is not None:
+                fields["tool_choice"] = choice
+            if options.parallel_tool_calls is not None:
+                if dialect.parallel_tool_calls:
+                    fields["parallel_tool_calls"] = dumps(options.parallel_tool_calls)
+                else:
+                    losses.append(_option_loss("parallel_tool_calls"))
+        fields |= to_wire_options(options, dialect, losses)
+        fields |= {name: dumps(value) for name, value in options.provider_options.items()}
+        headers = {"content-type": "application/json", **options.headers}
+        return WireRequest(
+            path=PATH, headers=headers, body=json_object(fields), losses=tuple(losses), api=api, stream=options.stream
+        )
+
+    def elements(
+        self, messages: Sequence[Message], dialect: Dialect, options: AdapterOptions, losses: list[Loss]
+    ) -> list[bytes]:
+        """Return the message objects in order, ready to be joined."""
+        profile = Profile(self._provider, dialect, _thinks(options))
+        make = partial(to_wire_message, profile=profile)
+        found = [remembered(message, profile, make) for message in messages]
+        for index, element in enumerate(found):
+            losses += [_loss(row, messages[index], index) for row in element.rows]
+        if dialect.cache_breakpoints:
+            found = _marked(messages, found, profile)
+        wire = [part for element in found for part in element.wire]
+        if dialect.single_system:
+            wire = _one_system(messages, found, dialect) or wire
+        return wire
+
+    def _tool_list(self, tools: Sequence[ToolDefinition], dialect: Dialect) -> tuple[bytes, tuple[Loss, ...]]:
+        last = self._tools
+        if last is not None and last[1] is dialect and len(last[0]) == len(tools) and all(map(is_, last[0], tools)):
+            return last[2], last[3]
+        wire, losses = to_wire_tools(tools, dialect)
+        self._tools = (tuple(tools), dialect, wire, losses)
+        return wire, losses
+
+
+def _thinks(options: AdapterOptions) -> bool:
+    return options.thinking is not False and options.effort != "none"
+
+
+def _loss(row: tuple[int, str, object, str], message: Message, index: int) -> Loss:
+    block, block_type, verdict, reason = row
+    path = f"messages[{index}].content[{block}]"
+    return Loss(path=path, block_type=block_type, verdict=verdict, reason=reason, message_id=message.id)  # type: ignore[arg-type]
+
+
+def _option_loss(name: str) -> Loss:
+    reason = "this service has no such option"
+    return Loss(path=f"options.{name}", block_type="option", verdict="dropped", reason=reason)
+
+
+def _marked(messages: Sequence[Message], found: list[Element], profile: Profile) -> list[Element]:
+    """Put markers on the last hinted blocks, as many as the wire allows; the fragments without stay remembered."""
+    left = MAX_MARKERS
+    out = found[:]
+    for index in range(len(found) - 1, -1, -1):
+        hints = found[index].hints
+        if hints and left:
+            marked = profile._replace(marked=hints[-left:])
+            left -= len(marked.marked)
+            out[index] = remembered(messages[index], marked, partial(to_wire_message, profile=marked))
+    return out
+
+
+def _one_system(messages: Sequence[Message], found: list[Element], dialect: Dialect) -> list[bytes] | None:
+    """Join leading system messages for services that want exactly one; None when there is nothing to join."""
+    count = next((at for at, message in enumerate(messages) if message.role is not Role.SYSTEM), len(messages))
+    if count < 2:
+        return None
+    text = "\n\n".join([message.text_content() for message in messages[:count]])
+    rest = [part for element in found[count:] for part in element.wire]
+    return [dumps({"role": dialect.system_role, "content": text}), *rest]

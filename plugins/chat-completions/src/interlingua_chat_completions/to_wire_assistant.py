@@ -1,0 +1,121 @@
+"""An assistant turn back to the wire: text, reasoning where the service wants it, calls as it made them.
+
+Never invents reasoning, and sends a call's arguments as the very string that came (REGRESSIONS case 14).
+The message writer comes in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from interlingua.blocks import (
+    AudioBlock,
+    ContentBlock,
+    RedactedThinkingBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolUseBlock,
+)
+from interlingua.jsontext import EMPTY, dumps
+from interlingua.messages import Message
+from interlingua_chat_completions.dialect import Dialect
+from interlingua_chat_completions.to_wire_parts import Row
+
+
+def to_wire_assistant(
+    message: Message, provider: str, dialect: Dialect, rows: list[Row], *, thinking: bool
+) -> dict[str, Any] | None:
+    """Write an assistant message, or None when nothing of it can be said on this wire."""
+    origin = message.metadata.origin
+    own = origin is not None and origin.provider == provider
+    replay = _replay(message) if own else EMPTY
+    body: dict[str, Any] = {"role": "assistant"}
+    content = body["content"] = _content(message, replay, dialect, rows)
+    body.update(_reasoning(message, replay, dialect, rows, thinking=thinking))
+    audio = replay.get("audio")
+    if audio and any(isinstance(block, AudioBlock) for block in message.content):
+        body["audio"] = {"id": audio}
+    body.update(_calls(message, replay, rows, own=own))
+    if content is None:
+        if len(body) == 2:
+            return None
+        body["content"] = dialect.empty_content if "tool_calls" in body else ""
+    return body
+
+
+def _replay(message: Message) -> Mapping[str, Any]:
+    raw = message.metadata.provider_raw
+    replay = raw.get("replay") if raw is not None else None
+    return replay if isinstance(replay, dict) else EMPTY
+
+
+def _content(message: Message, replay: Mapping[str, Any], dialect: Dialect, rows: list[Row]) -> Any:
+    texts = []
+    for at, block in enumerate(message.content):
+        if isinstance(block, TextBlock):
+            texts.append(block.text)
+            if block.citations:
+                rows.append(Row(at, block.type, "rewritten", "citations have no place in a request on this wire"))
+            if block.cache is not None:
+                rows.append(Row(at, block.type, "rewritten", "assistant text takes no cache marker on this wire"))
+        elif not _said_elsewhere(block, replay):
+            rows.append(Row(at, block.type, "dropped", "an assistant turn cannot carry it on this wire"))
+    if replay.get("refusal") and texts and dialect.refusal_parts:
+        said = [{"type": "text", "text": text} for text in texts[:-1]]
+        return [*said, {"type": "refusal", "refusal": texts[-1]}]  # a refusal stands last (slots.py)
+    return "\n".join(texts) if texts else None
+
+
+def _said_elsewhere(block: ContentBlock, replay: Mapping[str, Any]) -> bool:
+    if isinstance(block, AudioBlock):
+        return bool(replay.get("audio"))
+    return isinstance(block, ThinkingBlock | RedactedThinkingBlock | ToolUseBlock)
+
+
+def _reasoning(
+    message: Message, replay: Mapping[str, Any], dialect: Dialect, rows: list[Row], *, thinking: bool
+) -> dict[str, Any]:
+    fields: dict[str, Any] = {}
+    thoughts = [block.text for block in message.content if isinstance(block, ThinkingBlock)]
+    redacted = [at for at, block in enumerate(message.content) if isinstance(block, RedactedThinkingBlock)]
+    details = replay.get("reasoning_details") if dialect.reasoning_details else None
+    if details and (thoughts or redacted):
+        return {"reasoning_details": details}
+    rows += [Row(at, "redacted_thinking", "dropped", "encoded reasoning has no place on this wire") for at in redacted]
+    if dialect.reasoning_echo is None:
+        return fields
+    if thoughts:
+        fields[dialect.reasoning_echo] = "".join(thoughts)
+    elif dialect.reasoning_missing is not None and thinking and message.tool_calls():
+        fields[dialect.reasoning_echo] = dialect.reasoning_missing
+    return fields
+
+
+def _calls(message: Message, replay: Mapping[str, Any], rows: list[Row], *, own: bool) -> dict[str, Any]:
+    custom = replay.get("custom_calls") or ()
+    entries: list[dict[str, Any]] = []
+    for at, block in enumerate(message.content):
+        if not isinstance(block, ToolUseBlock):
+            continue
+        if block.id in custom and isinstance(block.input.get("input"), str):
+            inner = {"name": block.name, "input": block.input["input"]}
+            entries.append({"id": block.id, "type": "custom", "custom": inner})
+            continue
+        function = {"name": block.name, "arguments": _arguments(block, at, rows, own=own)}
+        entries.append({"id": block.id, "type": "function", "function": function})
+    return {"tool_calls": entries} if entries else {}
+
+
+def _arguments(block: ToolUseBlock, at: int, rows: list[Row], *, own: bool) -> str:
+    raw = block.raw_input
+    if raw is not None and not raw.strip():
+        return "{}"
+    if own and raw is not None:
+        return raw
+    if block.parse_error is not None:
+        rows.append(Row(at, block.type, "rewritten", "its arguments are no JSON; sent inside a JSON object"))
+        return dumps({"invalid_arguments": raw or ""}).decode()
+    if raw is not None and raw.lstrip().startswith("{"):
+        return raw
+    return dumps(block.input).decode()

@@ -1,0 +1,60 @@
+"""Tool definitions and the choice among them.
+
+Never renames a tool (core projected the names) and never changes a schema beyond what strictness needs.
+The request writer comes in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from interlingua.errors import CapabilityError
+from interlingua.fragments import json_array
+from interlingua.jsontext import dumps
+from interlingua.options import AdapterOptions, ToolNamed
+from interlingua.tools import ToolDefinition, to_wire_function_tool
+from interlingua.wire import Loss
+from interlingua_chat_completions.dialect import Dialect
+from interlingua_chat_completions.strict import strict_schema
+
+
+def to_wire_tools(tools: Sequence[ToolDefinition], dialect: Dialect) -> tuple[bytes, tuple[Loss, ...]]:
+    """Write the tool list; a tool's cache hint has no form on this wire."""
+    hinted = [at for at, tool in enumerate(tools) if tool.cache is not None]
+    reason = "tools take no cache marker on this wire"
+    losses = tuple([Loss(path=f"tools[{at}]", block_type="tool", verdict="rewritten", reason=reason) for at in hinted])
+    return json_array([dumps(_tool(tool, dialect)) for tool in tools]), losses
+
+
+def _tool(tool: ToolDefinition, dialect: Dialect) -> dict[str, Any]:
+    wrapped = to_wire_function_tool(tool)
+    if not tool.input_schema:
+        wrapped["function"]["parameters"] = {"type": "object", "properties": {}}
+    if dialect.strict_tools and (strict := strict_schema(tool.input_schema)) is not None:
+        wrapped["function"] = {**wrapped["function"], "parameters": strict, "strict": True}
+    return wrapped
+
+
+def leaves_tools_out(options: AdapterOptions, dialect: Dialect) -> bool:
+    """True when "call no tool" can only be said by not naming any."""
+    return options.tool_choice == "none" and "none" not in dialect.tool_choices
+
+
+def to_wire_tool_choice(options: AdapterOptions, dialect: Dialect) -> bytes | None:
+    """Write `tool_choice`, or None when nothing was asked.
+
+    Raises:
+        CapabilityError: forcing was asked of a service that cannot force: the model might answer without the call.
+    """
+    choice = options.tool_choice
+    if choice is None:
+        return None
+    kind = "named" if isinstance(choice, ToolNamed) else choice
+    if kind not in dialect.tool_choices:
+        if kind == "auto":
+            return None
+        raise CapabilityError(f"this service does not take tool_choice {kind!r}", path="options.tool_choice")
+    if isinstance(choice, ToolNamed):
+        return dumps({"type": "function", "function": {"name": choice.name}})
+    return dumps(choice)
