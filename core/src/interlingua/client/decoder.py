@@ -38,6 +38,7 @@ class StreamDecoder:
         self._pump = self._run()
         self._done = False
         self._closed = False
+        self._said = False
         self._drive(None)
 
     async def _source(self) -> AsyncIterator[WireChunk]:
@@ -89,6 +90,7 @@ class StreamDecoder:
         if self._closed:
             return []
         self._closed = True
+        self._said = self.complete
         if not self._done and not broken:
             try:
                 batch = self._framer.close()
@@ -114,6 +116,11 @@ class StreamDecoder:
         return events
 
     @property
+    def complete(self) -> bool:
+        """True once the terminal event of a good end has come."""
+        return self._assembler.complete is not None and self._assembler.error is None
+
+    @property
     def failed(self) -> InterlinguaError | None:
         """The error the stream reported, once it has."""
         return self._assembler.error
@@ -130,7 +137,8 @@ class StreamDecoder:
             StreamInterrupted: it ended before its terminal event, or the connection broke; with `.partial`.
         """
         error = self._assembler.error
-        if error is None and (self._assembler.complete is None or broken is not None):
+        # a connection that breaks after the terminal event takes nothing away; one the flush made up for does
+        if error is None and (self._assembler.complete is None or (broken is not None and not self._said)):
             why = f"the connection broke: {broken}" if broken else "the stream ended before its terminal event"
             origin = self._context.origin
             error = StreamInterrupted(why, provider=origin.provider, model=origin.model)
@@ -144,4 +152,3 @@ class StreamDecoder:
         """Drop the adapter's generator; safe at any time."""
         self._done = True
         self._pump.close()
-

@@ -1,0 +1,67 @@
+"""What a caller may write, read into canonical values: options by name, and a conversation in its short forms.
+
+Never judges an option's value: each adapter knows what its wire can say.
+The client core comes in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from interlingua.errors import CallerError
+from interlingua.messages import Message, user
+from interlingua.options import AdapterOptions, option_fields
+
+# `model` and `user_id` are arguments of their own; `stream` is which method is called
+_NAMES = frozenset(option_fields()) - {"model", "stream", "user_id"}
+_HINTS = {
+    "stream": "call .stream(...) for a stream",
+    "system": "put interlingua.system(...) first in the messages",
+    "messages": "give the messages as the first argument",
+    "max_completion_tokens": "it is called max_tokens here",
+    "extra_body": "it is called provider_options here",
+    "extra_headers": "it is called headers here",
+}
+
+
+def read_options(given: Mapping[str, Any], **fixed: Any) -> AdapterOptions:
+    """Make the options of one request.
+
+    Args:
+        given: options by name, as the caller wrote them.
+        **fixed: what is no option of the caller's.
+
+    Raises:
+        CallerError: an option has no such name; the message lists near ones.
+    """
+    if not given.keys() <= _NAMES:
+        raise _unknown(next(name for name in given if name not in _NAMES))
+    return AdapterOptions(**{**fixed, **given})
+
+
+def _unknown(name: str) -> CallerError:
+    from difflib import get_close_matches  # noqa: PLC0415  only for a mistake
+
+    hint = _HINTS.get(name)
+    if hint is None:
+        near = get_close_matches(name, _NAMES, n=3, cutoff=0.5)
+        hint = f"did you mean {' or '.join(near)}?" if near else f"there are: {', '.join(sorted(_NAMES))}"
+    return CallerError(f"unknown option {name!r}: {hint}")
+
+
+def read_messages(given: str | Message | Sequence[Message]) -> Sequence[Message]:
+    """Read a text or one message as a conversation of one message.
+
+    Raises:
+        CallerError: it is empty, or holds something that is not a Message.
+    """
+    if isinstance(given, str):
+        return (user(given),)
+    if isinstance(given, Message):
+        return (given,)
+    if not given:
+        raise CallerError("there is nothing to send: the conversation is empty")
+    if type(given[-1]) is not Message or type(given[0]) is not Message:
+        raise CallerError("a conversation is a sequence of Message values; interlingua.user(...) makes one")
+    return given

@@ -1,0 +1,162 @@
+"""What both clients are made of besides input and output: settings, and what was found out once per provider.
+
+Never sends and never waits.
+The two clients and their exchanges come in.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from interlingua.catalogue import ModelInfo
+from interlingua.client.asked import read_messages, read_options
+from interlingua.client.exchange import Exchange
+from interlingua.client.retry import Retry
+from interlingua.errors import CallerError
+from interlingua.messages import Message, RoutingDecisionRecord, RoutingMode
+from interlingua.provider import Provider
+from interlingua.registry import Registry
+from interlingua.tools import ToolDefinition
+from interlingua.transport import Timeout
+from interlingua.wire import Connection, ConnectionSettings
+
+_log = logging.getLogger("interlingua")
+_SETTINGS = frozenset({"api", "api_key", "base_url", "options"})
+
+
+@attrs.frozen
+class Known:
+    """A model a client was asked for: its provider, its name there, and the record of a choice that was no router's."""
+
+    provider: Provider
+    name: str
+    routing: RoutingDecisionRecord
+
+
+class ClientCore:
+    """Settings and findings of one client; safe for use from several threads."""
+
+    def __init__(
+        self,
+        model: str | None,
+        *,
+        api_key: str | None,
+        base_url: str | None,
+        registry: Registry | None,
+        settings: Mapping[str, Mapping[str, Any]] | None,
+        timeout: Timeout | float | None,
+        retry: Retry | int | None,
+        headers: Mapping[str, str] | None,
+        workspace: Path | None,
+        environ: Mapping[str, str] | None,
+    ) -> None:
+        self.model = model
+        self.registry = registry if registry is not None else Registry()
+        self._timeout_given = timeout is not None
+        self.timeout: Timeout | None = Timeout.of(timeout)
+        self.retry = Retry.of(retry)
+        self.headers = dict(headers or {})
+        self.workspace = workspace
+        self._environ = os.environ if environ is None else environ
+        self._settings = {key: _checked(key, value) for key, value in (settings or {}).items()}
+        self._known: dict[tuple[str, RoutingMode], Known] = {}
+        self._connections: dict[tuple[str, str | None], Connection] = {}
+        self._infos: dict[tuple[str, str], ModelInfo | None] = {}
+        own = {name: value for name, value in (("api_key", api_key), ("base_url", base_url)) if value is not None}
+        if model is not None:
+            key = self.known(None).provider.key
+            self._settings[key] = {**self._settings.get(key, {}), **own}
+        elif own:
+            raise CallerError("api_key and base_url belong to the provider of model=; without one, use settings=")
+
+    def leave_limits(self, *, given_client_has_own: bool) -> None:
+        """Let the limits of the user's HTTP client stand, unless the caller gave some here."""
+        if given_client_has_own and not self._timeout_given:
+            self.timeout = None
+
+    def known(self, model: str | None) -> Known:
+        """Return what is known of a model the caller named, or of the default one.
+
+        Raises:
+            CallerError: there is no default, or the name is no model id.
+            UnknownProvider, PluginError: its provider cannot be had.
+        """
+        mode = RoutingMode.DEFAULT if model is None else RoutingMode.MANUAL
+        asked = model or self.model
+        if asked is None:
+            raise CallerError("no model: give model= to the call, or a default to the client")
+        found = self._known.get((asked, mode))
+        if found is None:
+            name = self.registry.resolve(asked)
+            reason = "the client's default model" if model is None else "the caller named the model"
+            routing = RoutingDecisionRecord(mode=mode, chosen_model=str(name), reason=reason)
+            found = Known(self.registry.provider(name.provider), name.name, routing)
+            self._known[asked, mode] = found
+        return found
+
+    def connection(self, provider: Provider, api: str | None) -> Connection:
+        """Return how to reach a provider by one of its wire formats; asked once, so later changes are not seen."""
+        found = self._connections.get((provider.key, api))
+        if found is None:
+            given = self._settings.get(provider.key, {})
+            settings = ConnectionSettings(
+                api_key=given.get("api_key"),
+                base_url=given.get("base_url"),
+                environ=self._environ,
+                api=api,
+                options=given.get("options") or {},
+            )
+            found = self._connections[provider.key, api] = provider.connection(settings)
+        return found
+
+    def info(self, provider: Provider, name: str) -> ModelInfo | None:
+        """Return the catalogue's entry; a model it does not know is warned of once and never refused (DESIGN 9)."""
+        key = (provider.key, name)
+        if key not in self._infos:
+            found = self._infos[key] = provider.model(name)
+            if found is None:
+                _log.warning("the catalogue does not know %s:%s: default capabilities, no price", *key)
+        return self._infos[key]
+
+    def models(self, provider: str | None = None) -> tuple[ModelInfo, ...]:
+        """Return a provider's catalogue: the one named, else the default model's."""
+        found = self.registry.provider(provider) if provider is not None else self.known(None).provider
+        return found.models()
+
+    def exchange(
+        self,
+        messages: str | Message | Sequence[Message],
+        *,
+        model: str | None,
+        tools: Sequence[ToolDefinition],
+        routing: RoutingDecisionRecord | None,
+        user_id: str | None,
+        options: Mapping[str, Any],
+        stream: bool,
+    ) -> Exchange:
+        """Begin one request: everything before its references are fetched.
+
+        Raises:
+            CallerError: an option or the conversation cannot be read; anything `known` raises.
+        """
+        known = self.known(model)
+        given = dict(options)
+        if self.headers:
+            given["headers"] = {**self.headers, **(given.get("headers") or {})}
+        if given.get("api") is None and (api := self._settings.get(known.provider.key, {}).get("api")) is not None:
+            given["api"] = api
+        asked = read_options(given, model=known.name, stream=stream, user_id=user_id)
+        return Exchange(self, known.provider, read_messages(messages), tools, asked, routing or known.routing)
+
+
+def _checked(key: str, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    unknown = settings.keys() - _SETTINGS
+    if unknown:
+        raise CallerError(f"unknown setting(s) for {key!r}: {sorted(unknown)}; there are {sorted(_SETTINGS)}")
+    return settings

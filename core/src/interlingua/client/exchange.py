@@ -1,0 +1,212 @@
+"""One request and its answer, without any input or output: what is sent, and what becomes of what comes back.
+
+Never waits, and exists once for the blocking and the asynchronous client.
+The two clients and their streams come in.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from interlingua.capabilities import AdapterCapabilities
+from interlingua.client.finish import finished
+from interlingua.client.resolve import Fetched, referring, resolved, wanted_urls
+from interlingua.context import RequestContext
+from interlingua.errors import Authentication, CallerError, CapabilityError, InterlinguaError, InvariantViolation
+from interlingua.ids import new_ulid
+from interlingua.messages import Message, Origin, RoutingDecisionRecord
+from interlingua.options import AdapterOptions
+from interlingua.provider import Provider
+from interlingua.status import retry_after
+from interlingua.tools import ToolDefinition
+from interlingua.transport import Limits, Outgoing, outgoing
+from interlingua.wire import Connection, WireRequest, WireResponse
+
+if TYPE_CHECKING:
+    from interlingua.client.core import ClientCore
+
+_log = logging.getLogger("interlingua")
+FAILED = 300
+"""Statuses from here on are failures: no provider redirects an API."""
+_REQUEST_IDS = ("request-id", "x-request-id")
+
+
+class Exchange:
+    """One request, from canonical values to bytes, and its answer, from bytes to a message.
+
+    Made by `ClientCore.exchange`; then `urls` are fetched, `write` called, and `outgoing` sent as often as `pause`
+    allows.
+    """
+
+    wire: WireRequest
+    context: RequestContext
+    limits: Limits
+
+    def __init__(
+        self,
+        core: ClientCore,
+        provider: Provider,
+        messages: Sequence[Message],
+        tools: Sequence[ToolDefinition],
+        options: AdapterOptions,
+        routing: RoutingDecisionRecord,
+    ) -> None:
+        self.core = core
+        self.provider = provider
+        self.messages, self.tools, self.options = provider.prepare(messages, tools, options)
+        self.routing = routing
+        self.capabilities: AdapterCapabilities = provider.target(self.options).capabilities
+        self._check_capabilities()
+        self._marked = referring(self.messages)
+        self._inline_urls = self.capabilities.supports_images and not self.capabilities.supports_image_urls
+        self.attempts = 0
+        self.started = 0.0
+
+    # -- before sending -----------------------------------------------------------------------------------------
+
+    @property
+    def urls(self) -> Sequence[str]:
+        """Image URLs the client must fetch before `write`."""
+        return wanted_urls(self._marked) if self._marked and self._inline_urls else ()
+
+    def write(self, fetched: Mapping[str, Fetched] | None = None) -> Exchange:
+        """Write the request.
+
+        Args:
+            fetched: what `urls` gave.
+
+        Raises:
+            InvariantViolation: the conversation breaks a rule that projection cannot repair.
+            CapabilityError: the target cannot do what was asked.
+            CallerError: a reference cannot be resolved.
+        """
+        messages = self.messages
+        if self._marked:
+            messages = self.messages = resolved(
+                messages,
+                self._marked,
+                inline_urls=self._inline_urls,
+                workspace=self.core.workspace,
+                fetched=fetched or {},
+            )
+        self._check_invariants()
+        self.wire = self.provider.to_wire(messages, self.tools, self.options)
+        self.context = RequestContext(
+            origin=Origin(self.provider.key, self.wire.api, self.options.model),
+            message_id=_id_after(messages[-1].id),
+            session_id=messages[-1].session_id,
+            routing=self.routing,
+            tool_names=self.wire.tool_names,
+            user_id=self.options.user_id,
+        )
+        return self
+
+    def _check_capabilities(self) -> None:
+        can, options = self.capabilities, self.options
+        for asked, able, what in (
+            (self.tools, can.supports_tools, "tools"),
+            (options.response_schema is not None, can.supports_structured_output, "response_schema"),
+            (options.stream, can.supports_streaming, "streaming"),
+        ):
+            if asked and not able:
+                raise CapabilityError(
+                    f"{self.provider.key}:{options.model} does not support {what}",
+                    path=what,
+                    provider=self.provider.key,
+                    model=options.model,
+                )
+
+    def _check_invariants(self) -> None:
+        from interlingua.invariants import check_conversation  # noqa: PLC0415  not needed until something is sent
+
+        # inputs against schemas are never a reason to refuse, and checking a long history's costs more than sending it:
+        # the tools are looked at only when their names are not unique
+        tools = self.tools
+        clash = len({tool.name for tool in tools}) < len(tools)
+        found = check_conversation(self.messages, tools if clash else ())
+        broken = [violation for violation in found if not violation.repairable] if found else ()
+        if broken:
+            raise InvariantViolation(broken, provider=self.provider.key, model=self.options.model)
+
+    @property
+    def connection(self) -> Connection:
+        """How to reach the service."""
+        return self.core.connection(self.provider, self.options.api)
+
+    def outgoing(self) -> Outgoing:
+        """Begin an attempt: the HTTP request, signed now.
+
+        Raises:
+            Authentication: a key is needed and there is none.
+        """
+        connection = self.connection
+        if not connection.has_key:
+            where = " or ".join(connection.env) or "the environment"
+            raise Authentication(f"no key: set {where}, or give api_key=", provider=self.provider.key, retryable=False)
+        self.attempts += 1
+        if self.attempts == 1:
+            self.limits = Limits(self.core.timeout)
+        self.started = time.monotonic()
+        return outgoing(connection, self.wire, self.options.headers)
+
+    # -- after an answer ----------------------------------------------------------------------------------------
+
+    def read(self, status: int, headers: Mapping[str, str], body: bytes) -> Message:
+        """Return the message of a whole answer.
+
+        Raises:
+            ProviderError: the answer is a failure.
+            MalformedResponse: it is not what the wire format allows.
+        """
+        response = WireResponse(status=status, headers=headers, body=body)
+        if status >= FAILED:
+            raise self.credited(self.provider.from_wire_error(response, self.context), headers)
+        try:
+            message = self.provider.from_wire_response(response, self.context)
+        except InterlinguaError as error:
+            self.credited(error, headers)
+            raise
+        return self.finished(message)
+
+    def finished(self, message: Message) -> Message:
+        """Return an answer with what only the client knows: its cost and its latency."""
+        return finished(self, message, round((time.monotonic() - self.started) * 1000))
+
+    def credited(self, error: InterlinguaError, headers: Mapping[str, str]) -> InterlinguaError:
+        """Fill in what an answer's headers say about a failure, where its adapter did not."""
+        if error.retry_after is None:
+            error.retry_after = retry_after(headers)
+        if error.request_id is None:
+            error.request_id = next((headers[name] for name in _REQUEST_IDS if name in headers), None)
+        should = headers.get("x-should-retry")
+        if should in ("true", "false"):
+            error.retryable = should == "true"
+        return error
+
+    def pause(self, error: InterlinguaError) -> float:
+        """Return the seconds to wait before the next attempt.
+
+        Raises:
+            InterlinguaError: the same error, when there is to be none.
+        """
+        error.provider = error.provider or self.provider.key
+        error.model = error.model or self.options.model
+        delay = self.core.retry.delay(error, self.attempts)
+        if delay is None or (self.limits.deadline is not None and delay >= (self.limits.left() or 0)):
+            raise error
+        _log.info("attempt %d failed (%s); again in %.2f s", self.attempts, type(error).__name__, delay)
+        return delay
+
+
+def _id_after(last: str) -> str:
+    """Mint an id greater than the conversation's last, whatever clock that one came from (seed 003 §6.1)."""
+    made = new_ulid()
+    if made > last:
+        return made
+    try:
+        return new_ulid(after=last)
+    except CallerError:  # an imported history may use other ids
+        return made

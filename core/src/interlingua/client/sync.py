@@ -1,0 +1,190 @@
+"""`Client`: send a conversation and get the answer, in blocking code.
+
+Never decides anything itself: the exchange says what to send, whether to try again and what the answer is.
+Applications come in, through `interlingua`.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from interlingua.catalogue import ModelInfo
+from interlingua.client.core import ClientCore
+from interlingua.client.exchange import FAILED, Exchange
+from interlingua.client.resolve import SIZE_LIMIT, Fetched
+from interlingua.client.retry import Retry
+from interlingua.client.sync_stream import MessageStream
+from interlingua.errors import CallerError, InterlinguaError
+from interlingua.messages import Message, RoutingDecisionRecord
+from interlingua.registry import Registry
+from interlingua.tools import ToolDefinition
+from interlingua.transport import Limits, Outgoing, SyncTransport, Timeout
+from interlingua.wire import WireRequest
+
+
+class Client:
+    """Talks to any installed provider; safe for use from several threads.
+
+    Args:
+        model: default model, `<provider>:<name>` or an alias.
+        api_key: key for the provider of `model`; None leaves it to the environment.
+        base_url: another address for the provider of `model`.
+        registry: installed providers; None finds them.
+        settings: provider key -> `api_key`, `base_url`, `api`, `options` (connection options of that provider).
+        timeout: limits in seconds; a number is the total of one call.
+        retry: when to try again; a number is how many times.
+        http_client: an httpx-compatible client, used as it is and left open; its own time limits stay unless `timeout`
+            is given or they are the library's default.
+        headers: further request headers, for every request.
+        workspace: the folder that `file_ref` media are read from.
+        environ: environment variables; None takes the process's.
+
+    Raises:
+        CallerError: a setting is unknown, or `api_key` or `base_url` comes without `model`.
+        UnknownProvider: the provider of `model` is not installed.
+    """
+
+    _sleep = staticmethod(time.sleep)
+
+    def __init__(
+        self,
+        model: str | None = None,
+        *,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        registry: Registry | None = None,
+        settings: Mapping[str, Mapping[str, Any]] | None = None,
+        timeout: Timeout | float | None = None,
+        retry: Retry | int | None = None,
+        http_client: Any = None,
+        headers: Mapping[str, str] | None = None,
+        workspace: Path | None = None,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        self._core = ClientCore(
+            model, api_key=api_key, base_url=base_url, registry=registry, settings=settings, timeout=timeout,
+            retry=retry, headers=headers, workspace=workspace, environ=environ,
+        )  # fmt: skip
+        self._transport = SyncTransport(http_client)
+        self._core.leave_limits(given_client_has_own=self._transport.own_limits)
+
+    @property
+    def registry(self) -> Registry:
+        """The providers this client can use."""
+        return self._core.registry
+
+    def send(
+        self,
+        messages: str | Message | Sequence[Message],
+        *,
+        model: str | None = None,
+        tools: Sequence[ToolDefinition] = (),
+        routing: RoutingDecisionRecord | None = None,
+        user_id: str | None = None,
+        **options: Any,
+    ) -> Message:
+        """Send a conversation and return the assistant's message.
+
+        Args:
+            messages: the conversation, one message, or the text of one user message.
+            model: instead of the client's default.
+            tools: what the model may call.
+            routing: why this model, where a router chose it.
+            user_id: stable pseudonymous id of the end user.
+            **options: fields of `AdapterOptions` by name.
+
+        Raises:
+            CallerError: a local mistake; nothing was sent.
+            ProviderError: the service answered with a failure.
+            WireError: the answer could not be had, or not read.
+        """
+        exchange = self._exchange(messages, model, tools, routing, user_id, options, stream=False)
+        while True:
+            try:
+                return self._attempt(exchange)
+            except InterlinguaError as error:
+                self._sleep(exchange.pause(error))
+
+    def stream(
+        self,
+        messages: str | Message | Sequence[Message],
+        *,
+        model: str | None = None,
+        tools: Sequence[ToolDefinition] = (),
+        routing: RoutingDecisionRecord | None = None,
+        user_id: str | None = None,
+        **options: Any,
+    ) -> MessageStream:
+        """Return the answer as a stream, to be used in a `with` statement; arguments as for `send`."""
+        exchange = self._exchange(messages, model, tools, routing, user_id, options, stream=True)
+        return MessageStream(exchange, self._transport, self._sleep)
+
+    def to_wire(
+        self,
+        messages: str | Message | Sequence[Message],
+        *,
+        model: str | None = None,
+        tools: Sequence[ToolDefinition] = (),
+        stream: bool = False,
+        **options: Any,
+    ) -> WireRequest:
+        """Return the request that `send` (or `stream`) would make, with its ledger, without auth; nothing is sent."""
+        return self._exchange(messages, model, tools, None, options.pop("user_id", None), options, stream=stream).wire
+
+    def models(self, provider: str | None = None) -> tuple[ModelInfo, ...]:
+        """Return the catalogue of a provider: the one named, else the default model's."""
+        return self._core.models(provider)
+
+    def close(self) -> None:
+        """Close the connections, unless the HTTP client is the caller's."""
+        self._transport.close()
+
+    def __enter__(self) -> Client:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _exchange(
+        self,
+        messages: str | Message | Sequence[Message],
+        model: str | None,
+        tools: Sequence[ToolDefinition],
+        routing: RoutingDecisionRecord | None,
+        user_id: str | None,
+        options: Mapping[str, Any],
+        *,
+        stream: bool,
+    ) -> Exchange:
+        exchange = self._core.exchange(
+            messages, model=model, tools=tools, routing=routing, user_id=user_id, options=options, stream=stream
+        )
+        return exchange.write({url: self._fetch(url) for url in exchange.urls})
+
+    def _attempt(self, exchange: Exchange) -> Message:
+        answer = self._transport.open(exchange.outgoing(), exchange.limits)
+        try:
+            body = answer.read()
+        finally:
+            answer.close()
+        return exchange.read(answer.status, answer.headers, body)
+
+    def _fetch(self, url: str) -> Fetched:
+        answer = self._transport.open(Outgoing("GET", url, {}, b""), Limits(self._core.timeout))
+        try:
+            if answer.status >= FAILED:
+                raise CallerError(f"the image {url} cannot be fetched: HTTP {answer.status}")
+            data = bytearray()
+            for chunk in answer.chunks():
+                data += chunk
+                if len(data) > SIZE_LIMIT:
+                    raise CallerError(f"the image {url} is larger than {SIZE_LIMIT} bytes")
+            return Fetched(bytes(data), answer.headers.get("content-type", "").partition(";")[0])
+        finally:
+            answer.close()

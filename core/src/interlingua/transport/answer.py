@@ -1,0 +1,61 @@
+"""What the answers of both transports share: their heads, and breaking off from outside.
+
+Never reads a body.
+The two transports come in.
+"""
+
+from __future__ import annotations
+
+import socket
+from contextlib import suppress
+from typing import Any
+
+from interlingua.transport.timeout import Limits
+
+# a client whose timeouts are all httpx's default was given none: five seconds would cut most answers off
+_LIBRARY_DEFAULT = {5.0}
+
+
+def own_limits(http_client: Any) -> bool:
+    """True when the user's HTTP client has time limits that somebody chose."""
+    timeout = getattr(http_client, "timeout", None)
+    return timeout is not None and hasattr(timeout, "as_dict") and set(timeout.as_dict().values()) != _LIBRARY_DEFAULT
+
+
+def url_type(http_client: Any) -> Any:
+    """Return the URL class of an HTTP client, which it takes without reading the text again."""
+    return type(getattr(http_client, "base_url", ""))
+
+
+class Head:
+    """Status and headers of an answer whose body has yet to be read."""
+
+    def __init__(self, response: Any, limits: Limits) -> None:
+        self._response = response
+        self._limits = limits
+        self.status: int = response.status_code
+        self.headers: dict[str, str] = dict(response.headers)  # httpx gives names in lower case
+
+    @property
+    def encoded(self) -> bool:
+        """True when the body is compressed."""
+        return "content-encoding" in self.headers
+
+    def begin(self) -> None:
+        """Let the limits of the body take over from those of the headers; the body reads them when it begins."""
+        limit = self._limits.for_body()
+        if limit is not None:
+            timeouts = self._response.request.extensions.get("timeout")
+            if timeouts is not None:
+                timeouts["read"] = limit
+
+    def break_off(self) -> None:
+        """Wake a read that waits in another thread or task: the connection is shut, where it is ours alone."""
+        extensions = self._response.extensions
+        if extensions.get("http_version") not in (b"HTTP/1.1", b"HTTP/1.0"):
+            return
+        stream = extensions.get("network_stream")
+        raw = stream.get_extra_info("socket") if stream is not None else None
+        if raw is not None:
+            with suppress(OSError):
+                raw.shutdown(socket.SHUT_RDWR)
