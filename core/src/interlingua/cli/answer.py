@@ -1,0 +1,63 @@
+"""An answer as it arrives, for a person: text at once, reasoning dim, calls and the bill at the end.
+
+Never changes a message. The commands that talk to a model come in.
+Text goes to stdout; everything about the text goes to stderr, so an answer can be piped.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, TextIO
+
+import click
+
+from interlingua.events import TextDelta, ThinkingDelta
+from interlingua.jsontext import scrub
+from interlingua.messages import Message, MessageStatus
+
+if TYPE_CHECKING:
+    from interlingua.client import MessageStream
+
+_SECOND = 1000
+
+
+def print_stream(stream: MessageStream) -> None:
+    """Print an open stream's text as it comes, and a line end; reasoning only on a terminal."""
+    open_line: TextIO | None = None
+    try:
+        for event in stream:
+            if type(event) is TextDelta:
+                if open_line is sys.stderr:
+                    click.echo(err=True)
+                open_line = sys.stdout
+                click.echo(scrub(event.text), nl=False)
+            elif type(event) is ThinkingDelta and sys.stderr.isatty():
+                open_line = sys.stderr
+                click.secho(scrub(event.text), dim=True, nl=False, err=True)
+    finally:
+        if open_line is not None:
+            click.echo(file=open_line)
+
+
+def print_calls(message: Message) -> None:
+    """Print the calls the model asked for; a shell runs none."""
+    for call in message.tool_calls():
+        click.secho(f"[calls {call.name}({scrub(call.input_json)})]", err=True, dim=True)
+
+
+def print_bill(message: Message) -> None:
+    """Print model, tokens, cost and time on one line."""
+    metadata, usage = message.metadata, message.metadata.usage
+    facts = [metadata.model or "?"]
+    if metadata.status is not MessageStatus.COMPLETE:
+        facts.append(str(metadata.status))
+    elif metadata.stop_reason is not None and metadata.stop_reason != "end_turn":
+        facts.append(f"stopped: {metadata.stop_reason}")
+    if usage is not None:
+        counts = ((usage.input_tokens, "in"), (usage.output_tokens, "out"))
+        facts += [f"{count:,} {word}" for count, word in counts if count is not None]
+        if usage.cost_usd is not None:
+            facts.append(f"${usage.cost_usd:f}")
+        if usage.latency_ms is not None:
+            facts.append(f"{usage.latency_ms / _SECOND:.1f} s")
+    click.secho(f"[{' · '.join(facts)}]", err=True, dim=True)

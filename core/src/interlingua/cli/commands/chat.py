@@ -1,0 +1,72 @@
+"""`chat`: a conversation at the terminal that may change models on the way.
+
+Never loses what was received: an interrupted or failed answer is kept with its status. The command group comes in.
+What a line of input means is decided in `cli.prompt`, and what a turn does in `cli.session`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from interlingua.cli.conversation import read_conversation
+from interlingua.cli.prompt import HELP, read_input
+from interlingua.cli.session import Session
+from interlingua.cli.state import State, plugin_option
+from interlingua.cli.typed import option_option
+from interlingua.messages import Message, system
+
+
+@click.command("chat")
+@click.argument("model")
+@click.option("--url", metavar="BASE", help="Another base URL for the provider, such as a local server's.")
+@click.option("-s", "--system", "instructions", metavar="TEXT", help="System prompt of a new conversation.")
+@click.option("--save", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
+              help="Write the conversation to this JSON Lines file after each turn.")  # fmt: skip
+@click.option("--resume", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
+              help="Go on with this conversation; it is saved there too, unless --save says where.")  # fmt: skip
+@option_option
+@plugin_option
+@click.pass_obj
+def command(state: State, model: str, url: str | None, instructions: str | None, save: Path | None,
+            resume: Path | None, options: Mapping[str, Any]) -> None:  # fmt: skip
+    """Talk with a model; answers stream.
+
+    Enter sends a line; three double quotes open and close a message of several lines. /model MODEL goes on with
+    another model and shows what the conversation loses there; /help lists the rest. Ctrl-C stops an answer and keeps
+    what came; Ctrl-D ends.
+    """
+    if save is not None and save != resume and save.exists() and save.stat().st_size:
+        raise click.UsageError(f"{save} holds something already: --resume it, or save elsewhere")
+    state.ledger_shown = True
+    messages: list[Message] = read_conversation(str(resume)) if resume else []
+    if instructions and not messages:
+        messages.append(system(instructions))
+    with state.client(model, url) as client:
+        session = Session(state, client, str(state.registry.resolve(model)), messages, save or resume, options)
+        _talk(session)
+
+
+def _talk(session: Session) -> None:
+    while True:
+        try:
+            text = read_input()
+        except KeyboardInterrupt:
+            click.echo("\n(Ctrl-D or /quit ends)", err=True)
+            continue
+        if text is None:
+            return
+        word, _, rest = text.strip().partition(" ")
+        if word in ("/quit", "/exit", "/bye"):
+            return
+        if word == "/model":
+            session.swap(rest.strip())
+        elif word in ("/help", "/?"):
+            click.echo(HELP, err=True)
+        elif word.startswith("/") and "\n" not in text and word[1:].isalpha():
+            click.echo(f"no command {word}; {HELP}", err=True)
+        elif text.strip():
+            session.turn(text)

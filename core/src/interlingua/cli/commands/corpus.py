@@ -1,0 +1,112 @@
+"""`corpus`: recorded exchanges through the installed adapters, with a report per API.
+
+Never holds more than one entry at a time. The command group comes in.
+What an entry becomes is decided in the replay room; this module reads, counts and shows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from typing import IO, Any
+
+import click
+
+from interlingua.cli.show import console, json_option, print_json, print_table
+from interlingua.cli.state import State, plugin_option
+from interlingua.jsontext import dumps
+from interlingua.replay import Matcher, Outcome, Report, emitted, open_recording, replay
+from interlingua.replay.entry import read_entry
+from interlingua.replay.exclusions import read_exclusions
+
+_SHOWN = 20
+_COLUMNS = ("entries", "decoded", "failed", "opaque", "excluded")
+Progress = Callable[[int], None]
+
+
+@click.command("corpus")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@json_option
+@click.option("--emit", type=click.File("wb", lazy=False), metavar="OUT", help="Write a JSON line per entry.")
+@click.option("--chunk", type=click.IntRange(min=1), metavar="N", help="Feed streams N bytes at a time.")
+@click.option("--exclude", envvar="INTERLINGUA_CORPUS_EXCLUDE", metavar="TOML",
+              help="Entries not to judge: [[exclude]] tables of id and reason.")  # fmt: skip
+@plugin_option
+@click.pass_obj
+def command(state: State, files: tuple[str, ...], as_json: bool, emit: IO[bytes] | None, chunk: int | None,
+            exclude: str | None) -> None:  # fmt: skip
+    """Decode recorded exchanges and report per API.
+
+    FILE is JSON Lines, plain or gzipped; - is standard input. An entry's adapter is found by its host and endpoint.
+    A line written by --emit is {id, message} or {id, error, partial}; ids and times come from the entry, so two runs
+    write the same bytes. Exit code 0 if nothing failed.
+    """
+    report, excluded = Report(), read_exclusions(exclude) if exclude else {}
+    matcher = Matcher(state.registry)
+    for path in files:
+        with open_recording(path) as recording, _progress(recording.name, recording.size) as progress:
+            for outcome in _outcomes(recording.lines(), matcher, chunk, report, excluded):
+                report.add(_written(outcome, emit))
+                progress(recording.position)
+    print_json(report.as_json()) if as_json else _print(report)
+    sys.exit(1 if report.failed else 0)
+
+
+def _outcomes(
+    lines: Iterator[tuple[str, bytes]],
+    matcher: Matcher,
+    chunk: int | None,
+    report: Report,
+    excluded: Mapping[str, str],
+) -> Iterator[Outcome]:
+    for name, line in lines:
+        try:
+            entry = read_entry(line, name)
+        except Exception as error:
+            yield Outcome(id=name, group="unreadable", error=error, decoded=False)
+            continue
+        if entry.id in excluded:
+            report.exclude(entry.group)
+        else:
+            yield replay(entry, matcher, chunk=chunk)
+
+
+def _written(outcome: Outcome, emit: IO[bytes] | None) -> Outcome:
+    """Write an entry's line; a message that cannot be stored was not decoded."""
+    if emit is None:
+        return outcome
+    try:
+        line = dumps(emitted(outcome))
+    except Exception as error:
+        outcome = Outcome(id=outcome.id, group=outcome.group, error=error, decoded=False)
+        line = dumps(emitted(outcome))
+    emit.write(line + b"\n")
+    return outcome
+
+
+@contextlib.contextmanager
+def _progress(name: str, size: int | None) -> Iterator[Progress]:
+    if size is None or not sys.stderr.isatty():
+        yield lambda _position: None
+        return
+    from rich.progress import Progress as Bar  # noqa: PLC0415  only for a person
+
+    with Bar(console=console(err=True), transient=True) as bar:
+        task = bar.add_task(name, total=size)
+        yield lambda position: bar.update(task, completed=position)
+
+
+def _print(report: Report) -> None:
+    data = report.as_json()
+    print_table(("api", *_COLUMNS, "errors of the service"), [_row(api, tally) for api, tally in data.items()])
+    failures = [failure for tally in data.values() for failure in tally["failures"]]
+    for failure in failures[:_SHOWN]:
+        click.echo(f"{failure['id']}: {' '.join(failure['error'].split())[:300]}")
+    if len(failures) > _SHOWN:
+        click.echo(f"... and {len(failures) - _SHOWN} more (--json lists all)")
+
+
+def _row(api: str, tally: Mapping[str, Any]) -> tuple[Any, ...]:
+    errors = ", ".join(f"{name} {count}" for name, count in tally["errors"].items())
+    return (api, *(tally[column] for column in _COLUMNS), errors)

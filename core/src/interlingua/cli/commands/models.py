@@ -1,0 +1,52 @@
+"""`models`: what the catalogues know, without asking the network.
+
+Never guesses: a limit or price that is not in a catalogue is an empty cell. The command group comes in.
+Prices are list prices of today, USD per million tokens.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from typing import Any
+
+import click
+
+from interlingua.catalogue import ModelInfo
+from interlingua.cli.show import json_option, print_json, print_table
+from interlingua.cli.state import State
+
+_COLUMNS = ("model", "context", "output", "$ in", "$ out", "aliases")
+
+
+@click.command("models")
+@click.argument("provider", required=False)
+@json_option
+@click.pass_obj
+def command(state: State, provider: str | None, as_json: bool) -> None:
+    """List the models of a provider, or of all that have a catalogue."""
+    registry = state.registry
+    providers = [registry.provider(provider)] if provider else registry.providers()
+    now = datetime.now(UTC)
+    rows = [_row(each.key, info, now) for each in providers for info in each.models()]
+    if as_json:
+        print_json(rows)
+        return
+    print_table(_COLUMNS, [_cells(row) for row in rows])
+
+
+def _row(key: str, info: ModelInfo, now: datetime) -> dict[str, Any]:
+    price = info.price_at(now)
+    return {
+        "model": f"{key}:{info.id}",
+        "aliases": list(info.aliases),
+        "max_context_tokens": info.max_context_tokens,
+        "max_output_tokens": info.max_output_tokens,
+        "input_per_mtok_usd": price.input_per_mtok_usd if price else None,
+        "output_per_mtok_usd": price.output_per_mtok_usd if price else None,
+        "pricing_version": info.pricing_version,
+    }
+
+
+def _cells(row: dict[str, Any]) -> list[Any]:
+    names = ("model", "max_context_tokens", "max_output_tokens", "input_per_mtok_usd", "output_per_mtok_usd")
+    return [*(row[name] for name in names), " ".join(row["aliases"])]

@@ -1,0 +1,68 @@
+"""`providers`: which providers are installed or configured, and whether each can be used.
+
+Never reaches the network and never shows a key. The command group comes in.
+A broken provider is a row with its reason, not the end of the listing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from interlingua.cli.show import json_option, print_json, print_table
+from interlingua.cli.state import State
+from interlingua.errors import InterlinguaError
+from interlingua.registry import Found
+from interlingua.wire import ConnectionSettings
+
+_COLUMNS = ("key", "kind", "distribution", "version", "api key", "variables", "apis")
+
+
+@click.command("providers")
+@json_option
+@click.pass_obj
+def command(state: State, as_json: bool) -> None:
+    """List the providers: where each comes from, and whether its key is there."""
+    registry = state.registry
+    rows = [_row(state, found) for found in registry.found().values()]
+    keys = {row["key"] for row in rows}
+    rows += [{"key": key, "kind": "plugin", "broken": str(error)}
+             for key, error in registry.broken.items() if key not in keys]  # fmt: skip
+    if as_json:
+        print_json(rows)
+        return
+    print_table(_COLUMNS, [_cells(row) for row in rows])
+    for row in rows:
+        if row.get("broken"):
+            click.echo(f"{row['key']} is broken: {row['broken']}")
+
+
+def _row(state: State, found: Found) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "key": found.key,
+        "kind": found.kind,
+        "distribution": found.shipped.distribution,
+        "version": found.shipped.version,
+    }
+    given = {name: value for name, value in state.settings.get(found.key, {}).items() if value is not None}
+    try:
+        connection = state.registry.provider(found.key).connection(ConnectionSettings(environ=state.environ, **given))
+    except InterlinguaError as error:
+        return {**row, "broken": str(error)}
+    return {
+        **row,
+        "base_url": connection.base_url,
+        "has_key": connection.has_key,
+        "env": list(connection.env),
+        "apis": list(connection.endpoints),
+    }
+
+
+def _cells(row: Mapping[str, Any]) -> list[Any]:
+    if row.get("broken"):
+        return [row["key"], row["kind"], row.get("distribution"), row.get("version"), "broken", None, None]
+    found = "found" if row["has_key"] else "missing"
+    names = (" ".join(row["env"]), " ".join(row["apis"]))
+    return [row["key"], row["kind"], row["distribution"], row["version"], found, *names]

@@ -1,0 +1,71 @@
+"""`send`: one question, one answer.
+
+Never keeps anything. The command group comes in.
+Text goes to stdout and the bill to stderr, so an answer can be piped.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from interlingua.blocks import ContentBlock, TextBlock
+from interlingua.cli.answer import print_bill, print_calls, print_stream
+from interlingua.cli.attach import attached
+from interlingua.cli.show import json_option, print_json
+from interlingua.cli.state import State, plugin_option
+from interlingua.cli.typed import option_option
+from interlingua.codec import encode_message
+from interlingua.jsontext import scrub
+from interlingua.messages import Message, system, user
+
+
+@click.command("send")
+@click.argument("model")
+@click.argument("text", nargs=-1)
+@click.option("-s", "--system", "instructions", metavar="TEXT", help="System prompt.")
+@click.option("-f", "--file", "files", type=click.Path(exists=True, dir_okay=False, path_type=Path), multiple=True,
+              help="Attach an image, audio, a PDF or a text file; may be repeated.")  # fmt: skip
+@click.option("--url", metavar="BASE", help="Another base URL for the provider, such as a local server's.")
+@option_option
+@click.option("--no-stream", is_flag=True, help="Wait for the whole answer.")
+@json_option
+@plugin_option
+@click.pass_obj
+def command(state: State, model: str, text: tuple[str, ...], instructions: str | None, files: tuple[Path, ...],
+            url: str | None, options: Mapping[str, Any], no_stream: bool, as_json: bool) -> None:  # fmt: skip
+    """Send TEXT to a model and print its answer.
+
+    Without TEXT, or where TEXT is -, standard input is read. With --json the answer is printed as a canonical message.
+    """
+    messages = _question(text, instructions, files)
+    with state.client(model, url) as client:
+        if no_stream or as_json:
+            answer = client.send(messages, **options)
+            if as_json:
+                print_json(encode_message(answer))
+                return
+            click.echo(scrub(answer.text_content()))
+        else:
+            with client.stream(messages, **options) as stream:
+                print_stream(stream)
+                answer = stream.message
+    print_calls(answer)
+    print_bill(answer)
+
+
+def _question(text: tuple[str, ...], instructions: str | None, files: tuple[Path, ...]) -> list[Message]:
+    if "-" in text or not (text or files or sys.stdin.isatty()):
+        piped = sys.stdin.read().strip()
+        text = tuple(piped if word == "-" else word for word in text) or (piped,)
+    words = " ".join(text)
+    blocks: list[ContentBlock] = [attached(file) for file in files]
+    if words:
+        blocks.append(TextBlock(text=words))
+    if not blocks:
+        raise click.UsageError("nothing to send: give TEXT, a --file, or pipe text in")
+    return [*([system(instructions)] if instructions else []), user(blocks)]

@@ -1,0 +1,134 @@
+"""The group `interlingua`: finds commands as modules of `commands/` and asks plugins for theirs.
+
+Never knows a command by name, so a new module there is a new command; errors become one line and an exit code here.
+The entry point comes in, and tests that run a command in process.
+"""
+
+from __future__ import annotations
+
+import ast
+import logging
+import pkgutil
+import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib import import_module
+from typing import Any, NoReturn
+
+import click
+
+from interlingua.cli import commands
+from interlingua.cli.state import State, plugin_option
+from interlingua.errors import InterlinguaError
+
+_log = logging.getLogger("interlingua")
+
+
+def _own() -> dict[str, str]:
+    names = [module.name for module in pkgutil.iter_modules(commands.__path__)]
+    return {name.replace("_", "-"): name for name in names}
+
+
+def _summary(module: str) -> str:
+    """Return the first line of what a command's module says of its `command`."""
+    source = pkgutil.get_data(commands.__name__, f"{module}.py") or b""
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.FunctionDef) and node.name == "command":
+            return (ast.get_docstring(node) or "").partition("\n")[0]
+    return ""
+
+
+class Commands(click.Group):
+    """Commands of this package, loaded one by one, and those of plugins."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        """Return all names; a plugin that fails to add its commands is warned of and left out."""
+        self._ask_plugins(ctx)
+        return sorted({*_own(), *super().list_commands(ctx)})
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """Return a command of this package without loading others, else a plugin's."""
+        module = _own().get(cmd_name)
+        if module is not None:
+            command: click.Command = import_module(f"{commands.__name__}.{module}").command
+            return command
+        self._ask_plugins(ctx)
+        return super().get_command(ctx, cmd_name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """List the commands; what ours do is read from their source, so that help loads none of them."""
+        own = _own()
+        rows = []
+        for name in self.list_commands(ctx):
+            command = None if name in own else super().get_command(ctx, name)
+            rows.append((name, command.get_short_help_str() if command else _summary(own[name])))
+        with formatter.section("Commands"):
+            formatter.write_dl(rows)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """Run; an error of ours is one line on stderr and exit code 1, Ctrl-C is exit code 130."""
+        state = ctx.ensure_object(State)
+        with _warnings_shown(state):
+            try:
+                return super().invoke(ctx)
+            except (InterlinguaError, OSError) as error:
+                _fail(ctx, state, error)
+            except KeyboardInterrupt:
+                click.echo("interrupted", err=True)
+                ctx.exit(130)
+
+    def _ask_plugins(self, ctx: click.Context) -> None:
+        state = ctx.ensure_object(State)
+        if ctx.meta.get(__name__) or not state.has_plugins:
+            return
+        ctx.meta[__name__] = True
+        try:
+            state.registry.register_commands(self)
+        except Exception as error:
+            click.echo(f"warning: a plugin could not add its commands: {error}", err=True)
+
+
+def _fail(ctx: click.Context, state: State, error: Exception) -> NoReturn:
+    if isinstance(error, BrokenPipeError):
+        raise error  # click knows what to do
+    if state.debug:
+        click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
+    else:
+        click.echo(f"error: {' '.join(str(error).split())}", err=True)
+    ctx.exit(1)
+
+
+class _Warnings(logging.Handler):
+    def __init__(self, state: State) -> None:
+        super().__init__(logging.WARNING)
+        self._state = state
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print a warning; ledger rows are left to a command that shows the whole ledger."""
+        if not (self._state.ledger_shown and hasattr(record, "block_type")):
+            click.echo(f"warning: {record.getMessage()}", err=True)
+
+
+@contextmanager
+def _warnings_shown(state: State) -> Iterator[None]:
+    handler = _Warnings(state)
+    _log.addHandler(handler)
+    try:
+        yield
+    finally:
+        _log.removeHandler(handler)
+
+
+@click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})
+@plugin_option
+@click.option("--debug", is_flag=True, help="Show where an error came from.")
+@click.version_option(package_name="interlingua", prog_name="interlingua")
+@click.pass_context
+def cli(ctx: click.Context, debug: bool) -> None:
+    """One canonical conversation, every provider's wire.
+
+    MODEL is written PROVIDER:NAME, or an alias. Plugins also load from INTERLINGUA_PLUGINS (comma-separated modules);
+    rows, aliases and provider settings from the TOML file INTERLINGUA_CONFIG, by default interlingua/config.toml in
+    the user's configuration folder.
+    """
+    ctx.ensure_object(State).debug = debug

@@ -1,0 +1,90 @@
+"""A chat in progress: turns, swaps, and the file that holds them.
+
+Never lets a failed turn lose what was received or end the chat. The chat command comes in.
+An answer that was stopped or failed stays in the conversation with its status; a question without any answer is
+taken back, so it can be asked again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from interlingua.cli.answer import print_bill, print_calls, print_stream
+from interlingua.cli.conversation import write_conversation
+from interlingua.cli.plan import planned
+from interlingua.cli.show import print_ledger
+from interlingua.cli.state import State
+from interlingua.errors import InterlinguaError
+from interlingua.messages import DEFAULT_SESSION, Message, user
+
+if TYPE_CHECKING:
+    from interlingua.client import Client
+
+
+class Session:
+    """The conversation so far and the model that answers next."""
+
+    def __init__(
+        self,
+        state: State,
+        client: Client,
+        model: str,
+        messages: list[Message],
+        file: Path | None,
+        options: Mapping[str, Any],
+    ) -> None:
+        self.messages = messages
+        self.model = model
+        self._state = state
+        self._client = client
+        self._file = file
+        self._options = options
+        self._session_id = messages[-1].session_id if messages else DEFAULT_SESSION
+
+    def turn(self, text: str) -> None:
+        """Ask, print the answer as it comes, keep both."""
+        question = user(text, session_id=self._session_id)
+        answer = self._answer([*self.messages, question])
+        if answer is None or not answer.content:
+            click.echo("(no answer; the question is taken back)", err=True)
+            return
+        self.messages += (question, answer)
+        print_calls(answer)
+        print_bill(answer)
+        if self._file is not None:
+            write_conversation(self._file, self.messages)
+
+    def _answer(self, messages: list[Message]) -> Message | None:
+        """Return the answer, what there is of it, or None."""
+        try:
+            stream = self._client.stream(messages, model=self.model, **self._options)
+            try:
+                with stream:
+                    print_stream(stream)
+                    return stream.message
+            except KeyboardInterrupt:
+                return stream.partial
+        except InterlinguaError as error:
+            click.echo(f"error: {' '.join(str(error).split())}", err=True)
+            partial: Message | None = error.partial
+            return partial
+
+    def swap(self, model: str) -> None:
+        """Go on with another model, showing what the conversation loses there; an unknown one changes nothing."""
+        if not model:
+            click.echo(self.model, err=True)
+            return
+        try:
+            name = str(self._state.registry.resolve(model))
+            losses = planned(self._state, self.messages, name, exact=False, options=self._options).wire.losses \
+                if self.messages else ()  # fmt: skip
+        except InterlinguaError as error:
+            click.echo(f"error: {error}", err=True)
+            return
+        self.model = name
+        click.echo(f"now {name}", err=True)
+        print_ledger(losses, err=True)

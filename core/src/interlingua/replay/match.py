@@ -1,0 +1,99 @@
+"""Which installed provider and API a recorded exchange belongs to: by its host and endpoint, as connections declare.
+
+Never names a service and never looks into a body. The command line comes in, and tests.
+A host nobody claims is served by whoever reads that endpoint's format, the `compatible` row before others.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from urllib.parse import urlsplit
+
+import attrs
+
+from interlingua.errors import UnknownProvider
+from interlingua.provider import Provider
+from interlingua.registry import Registry
+from interlingua.replay.entry import Entry
+from interlingua.wire import Connection, ConnectionSettings
+
+GENERIC = "compatible"
+
+
+@attrs.frozen(kw_only=True)
+class Match:
+    """The provider that reads an entry, and by which of its APIs."""
+
+    provider: Provider
+    api: str
+    connection: Connection
+
+
+@attrs.frozen
+class _Service:
+    provider: Provider
+    connection: Connection
+    endpoints: tuple[tuple[str, re.Pattern[str]], ...]
+
+    def api(self, path: str) -> str | None:
+        """Return the API whose endpoint the path ends with."""
+        return next((api for api, pattern in self.endpoints if pattern.search(path)), None)
+
+    def nearness(self, host: str) -> int:
+        """Tell how exactly this service claims a host: the length of the name that matches, 0 for not at all."""
+        return max((len(name) for name in self.connection.hosts if _claims(name, host)), default=0)
+
+
+def _claims(name: str, host: str) -> bool:
+    """A host belongs to a name that it is or ends with, at a dot or (regions do so) at a hyphen."""
+    return host == name or host.endswith((f".{name}", f"-{name}"))
+
+
+class Matcher:
+    """Finds the provider of each entry; loads every installed provider once, a broken one is left out with a WARN."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._services = [_service(provider) for provider in registry.providers()]
+        self._known: dict[tuple[str, str, str, str], Match | None] = {}
+
+    def match(self, entry: Entry) -> Match:
+        """Return who reads this entry.
+
+        Raises:
+            UnknownProvider: no installed adapter has this endpoint.
+        """
+        url = urlsplit(entry.url)
+        host, path = (url.hostname or "").lower(), url.path
+        key = (host, path, entry.provider, entry.endpoint)
+        if key not in self._known:
+            self._known[key] = self._found(host, path, entry)
+        found = self._known[key]
+        if found is None:
+            raise UnknownProvider(f"no installed adapter reads {host}{path}")
+        return found
+
+    def _found(self, host: str, path: str, entry: Entry) -> Match | None:
+        candidates = list(self._by_path(path)) or list(self._by_path(f"/{entry.endpoint.strip('/')}"))
+        if not candidates:
+            return None
+
+        def rank(found: tuple[_Service, str]) -> tuple[int, bool, bool]:
+            service = found[0]
+            key = service.provider.key
+            return service.nearness(host), key == entry.provider, key == GENERIC
+
+        service, api = max(candidates, key=rank)  # of equals the first, which is the first by key
+        return Match(provider=service.provider, api=api, connection=service.connection)
+
+    def _by_path(self, path: str) -> Iterator[tuple[_Service, str]]:
+        for service in self._services:
+            api = service.api(path)
+            if api is not None:
+                yield service, api
+
+
+def _service(provider: Provider) -> _Service:
+    connection = provider.connection(ConnectionSettings())
+    endpoints = [(api, re.compile(f"(?:{pattern})$")) for api, pattern in connection.endpoints.items()]
+    return _Service(provider, connection, tuple(endpoints))
