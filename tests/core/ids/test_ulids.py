@@ -1,0 +1,97 @@
+"""ULIDs only ever increase; the oracle is python-ulid, which shares no code with the minter."""
+
+from __future__ import annotations
+
+import threading
+from itertools import pairwise
+
+import pytest
+from ulid import ULID
+
+from interlingua.errors import CallerError
+from interlingua.ids import ModelId, UlidMinter, new_tool_use_id, new_ulid, split_model_id, ulid_value
+
+STAMP = 1_778_234_400_123  # milliseconds
+
+
+def test_text_and_time_are_what_the_specification_says() -> None:
+    text = UlidMinter(clock=lambda: STAMP * 1_000_000).mint()
+    read = ULID.from_str(text)
+
+    assert len(text) == 26
+    assert str(read) == text
+    assert read.milliseconds == STAMP
+
+
+def test_eight_threads_get_increasing_and_different_ids() -> None:
+    minter = UlidMinter()
+    got: list[list[str]] = [[] for _ in range(8)]
+    ready = threading.Barrier(8)
+
+    def work(mine: list[str]) -> None:
+        ready.wait()
+        mine.extend(minter.mint() for _ in range(2000))
+
+    threads = [threading.Thread(target=work, args=(mine,)) for mine in got]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+    for mine in got:
+        assert all(ULID.from_str(a) < ULID.from_str(b) for a, b in pairwise(mine))
+        assert mine == sorted(mine)
+    assert len(set().union(*got)) == 16_000
+
+
+def test_a_clock_that_steps_back_does_not_step_ids_back() -> None:
+    times = iter([STAMP, STAMP + 5, STAMP - 60_000, STAMP - 60_000, STAMP + 6])
+    minter = UlidMinter(clock=lambda: next(times) * 1_000_000)
+    ids = [minter.mint() for _ in range(5)]
+
+    assert all(a < b for a, b in pairwise(ids))
+    assert [ULID.from_str(each).milliseconds - STAMP for each in ids] == [0, 5, 5, 5, 6]
+
+
+def test_after_a_stored_id_from_the_future() -> None:
+    future = str(ULID.from_timestamp((STAMP + 10**9) / 1000))
+    minter = UlidMinter(clock=lambda: STAMP * 1_000_000)
+
+    assert minter.mint(after=future) > future
+    assert minter.mint() > future
+
+
+def test_reading_is_the_librarys() -> None:
+    text = new_ulid()
+
+    assert ulid_value(text) == int(ULID.from_str(text))
+    with pytest.raises(CallerError, match="not a ULID"):
+        ulid_value("01HZ001")
+
+
+def test_tool_ids() -> None:
+    """Seed 003 §6.2: `tu_<ulid>`."""
+    prefix, _, rest = new_tool_use_id().partition("_")
+
+    assert prefix == "tu"
+    assert str(ULID.from_str(rest)) == rest
+
+
+@pytest.mark.parametrize(
+    ("text", "provider", "name"),
+    [
+        ("acme:sonnet-4-6", "acme", "sonnet-4-6"),
+        ("router:deep/deep-v3", "router", "deep/deep-v3"),
+        ("local:qwen:7b", "local", "qwen:7b"),
+    ],
+)
+def test_model_ids(text: str, provider: str, name: str) -> None:
+    """Seed 003 §6.2: `<provider>:<model_name>`."""
+    assert split_model_id(text) == ModelId(provider, name)
+    assert str(split_model_id(text)) == text
+
+
+@pytest.mark.parametrize("text", ["sonnet", ":x", "acme:", ""])
+def test_what_is_no_model_id(text: str) -> None:
+    with pytest.raises(CallerError, match="has no provider"):
+        split_model_id(text)
