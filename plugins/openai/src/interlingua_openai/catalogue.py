@@ -29,8 +29,8 @@ _DOCUMENTS = (
     "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 )
 
-# What holds for every model on either wire. Ids the service issues look like `call_…`, and 64 is its cap (sheet
-# openai_responses §2); the pattern is the narrow one that every compatible server takes as well.
+# What holds for every model on either wire. Call ids are opaque, 64 characters at most (sheet openai_responses §2);
+# the pattern holds the characters of ids that services on these wires issue themselves.
 _COMMON = AdapterCapabilities(
     supports_images=True,
     supports_tools=True,
@@ -45,8 +45,9 @@ _COMMON = AdapterCapabilities(
     accepted_image_media_types=_IMAGES,
     supports_image_urls=True,
     supports_documents=True,
-    accepted_document_media_types=("application/pdf",),
+    accepted_document_media_types=("application/pdf", "text/plain", "text/markdown", "text/csv"),
     supports_tool_choice=True,
+    tool_id_pattern=r"[A-Za-z0-9_.:-]{1,64}",
     assumed=True,
 )
 

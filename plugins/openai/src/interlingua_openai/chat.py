@@ -6,60 +6,47 @@ The plugin object comes in.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
 from functools import cache
 
-from interlingua.context import RequestContext
-from interlingua.events import StreamEvent
-from interlingua.messages import Message
 from interlingua.options import AdapterOptions
-from interlingua.tools import ToolDefinition
-from interlingua.wire import WireChunk, WireRequest, WireResponse
 from interlingua_chat_completions.dialect import Dialect
-from interlingua_chat_completions.from_wire import from_wire_body
-from interlingua_chat_completions.stream import from_wire_stream
+from interlingua_chat_completions.format import ChatFormat
 from interlingua_openai.catalogue import CHAT, capabilities_of, facts_of
 from interlingua_openai.service import ERROR_CODES
 
+FORMAT = ChatFormat("openai", CHAT)
+
+
+def dialect_for(options: AdapterOptions) -> Dialect:
+    """Return the dialect of a request: a model that reasons in it takes no sampling, one that does not does."""
+    kind = facts_of(options.model).get("reasoning")
+    effort = "none" if options.thinking is False else options.effort
+    reasons = kind in ("on", "always") if effort is None else effort != "none"
+    return dialect_of(options.model, samples=kind == "none" or not reasons)
+
 
 @cache
-def dialect_of(model: str) -> Dialect:
-    """Return the dialect of one model; the same object for the same name.
+def dialect_of(model: str, *, samples: bool = True) -> Dialect:
+    """Return the dialect of one model; the same object for the same arguments.
 
     A reasoning model has `developer` messages where others have `system`; one that always reasons takes no sampling,
     and the later ones take no stop sequences. A model of unknown facts gets what all accept.
     """
     facts = facts_of(model)
-    reasons = facts.get("reasoning") in ("off", "on", "always")
+    kind = facts.get("reasoning")
     return Dialect(
-        system_role="developer" if reasons else "system",
+        system_role="developer" if kind in ("off", "on", "always") else "system",
         max_tokens_field="max_completion_tokens",
-        sampling=facts.get("sampling") is not False,
+        sampling=samples and facts.get("sampling") is not False,
         temperature_range=(0.0, 2.0),
         stop=facts.get("stop") is not False,
         stop_limit=4,
         user_field="safety_identifier",
-        effort_shape="none" if facts.get("reasoning") == "none" else "field",
-        thinking_shape="none" if facts.get("reasoning") in ("none", "always") else "effort",
-        reasoning_fields=(),
+        effort_shape="none" if kind == "none" else "field",
+        thinking_shape="none" if kind in ("none", "always") else "effort",
         refusal_parts=True,
         parallel_tool_calls=True,
         structured="json_schema",
         cache_breakpoints=capabilities_of(model, CHAT).supports_prompt_caching,
         error_codes=ERROR_CODES,
     )
-
-
-def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions) -> WireRequest:
-    """Write a Chat Completions request."""
-    raise NotImplementedError
-
-
-def from_wire_response(response: WireResponse, context: RequestContext) -> Message:
-    """Read a Chat Completions answer."""
-    return from_wire_body(response, context, dialect_of(context.origin.model))
-
-
-def stream_response(response_stream: AsyncIterator[WireChunk], context: RequestContext) -> AsyncIterator[StreamEvent]:
-    """Read a Chat Completions stream."""
-    return from_wire_stream(response_stream, context, dialect_of(context.origin.model))

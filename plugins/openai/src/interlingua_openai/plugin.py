@@ -44,7 +44,7 @@ class _OpenAI:
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
     ) -> WireRequest:
         if catalogue.api_of(options.model, options.api) == catalogue.CHAT:
-            return chat.to_wire(messages, tools, options)
+            return chat.FORMAT.to_wire(messages, tools, options, chat.dialect_for(options))
         return to_wire.to_wire(messages, tools, options)
 
     @hookimpl
@@ -56,7 +56,7 @@ class _OpenAI:
     @hookimpl
     def from_wire_response(self, response: WireResponse, context: RequestContext) -> Message:
         if context.origin.api == catalogue.CHAT:
-            return chat.from_wire_response(response, context)
+            return chat.FORMAT.from_wire_response(response, context, chat.dialect_of(context.origin.model))
         return from_wire.from_wire_response(response, context)
 
     @hookimpl
@@ -64,7 +64,7 @@ class _OpenAI:
         self, response_stream: AsyncIterator[WireChunk], context: RequestContext
     ) -> AsyncIterator[StreamEvent]:
         if context.origin.api == catalogue.CHAT:
-            return chat.stream_response(response_stream, context)
+            return chat.FORMAT.stream_response(response_stream, context, chat.dialect_of(context.origin.model))
         return stream.stream_response(response_stream, context)
 
     @hookimpl

@@ -7,6 +7,7 @@ Never renders a block; a message's bytes are made once and joined here (DESIGN 8
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import NamedTuple
 
 from interlingua.fragments import remembered
@@ -36,14 +37,14 @@ def to_wire_input(messages: Sequence[Message], model: str) -> Input:
     hints: list[tuple[int, int, int]] = []
     custom: set[str] = set()
     plain, own = (_NAME,), (_NAME, model)
+    make = partial(to_wire_elements, model=model)
     for at in range(hoisted, len(messages)):
         message = messages[at]
         role = message.role
         if role is Role.TOOL and custom:
             made = _elements(message, model, (), custom)
         else:
-            key = own if role is Role.ASSISTANT else plain
-            made = remembered(message, key, lambda message: to_wire_elements(message, model))
+            made = remembered(message, own if role is Role.ASSISTANT else plain, make)
         if made.joined:
             hints.extend([(at, block, len(pieces)) for block in made.hints])
             pieces.append(made.joined)
@@ -73,7 +74,7 @@ def _elements(message: Message, model: str, marked: tuple[int, ...], custom: set
     """Return elements that depend on more than the message itself; the key says on what."""
     answered = tuple(block.tool_use_id for block in message.tool_results() if block.tool_use_id in custom)
     key = (_NAME, marked, answered)
-    return remembered(message, key, lambda message: to_wire_elements(message, model, marked, answered))
+    return remembered(message, key, partial(to_wire_elements, model=model, marked=marked, custom=answered))
 
 
 def _mark(

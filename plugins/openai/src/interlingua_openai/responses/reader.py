@@ -1,7 +1,7 @@
-"""Everything of a stream but its hot path: items begin and end, reasoning, the terminal event (sheet §6).
+"""Everything of a stream but its hot path: items begin and end, parts, reasoning, calls (sheet openai_responses §6).
 
-Never trusts an item id to stay the same (some gateways change it in each event): items are known by `output_index`,
-and by id or order only where a server sends no index. `stream` comes in.
+Never contradicts what was said of a block before: an event that does is passed over.
+`stream` comes in.
 """
 
 from __future__ import annotations
@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-import attrs
-
-from interlingua.blocks import ContentBlock, TextBlock, ThinkingBlock
+from interlingua.blocks import ContentBlock, OpaqueBlock, RedactedThinkingBlock, TextBlock, ThinkingBlock
 from interlingua.context import RequestContext
 from interlingua.events import (
     BlockEnd,
@@ -39,40 +37,27 @@ from interlingua_openai.responses.items import (
 )
 from interlingua_openai.responses.outcome import failure_of, from_wire_stop, from_wire_usage, trace_of
 from interlingua_openai.responses.replay import shell, skeleton
+from interlingua_openai.responses.slots import SPAN, Slot, Slots
 from interlingua_openai.service import error_from_body
 
-SPAN = 1 << 16  # block indexes per item
 _ENDS = ("response.completed", "response.incomplete", "response.failed")
 
 
-@attrs.define
-class _Slot:
-    """One output item: as it began, then as it ended, and what was sent of it."""
-
-    place: int
-    item: dict[str, Any]
-    done: dict[str, Any] | None = None
-    kept: dict[str, Any] | None = None
-    start: ToolUseStart | None = None
-    citations: dict[int, list[Any]] = attrs.field(factory=dict)
-    thought: tuple[str, int] | None = None
-    ended: dict[int, ContentBlock] = attrs.field(factory=dict)
-
-    @property
-    def base(self) -> int:
-        return self.place * SPAN
-
-
 class Reader:
-    """Reads events in order; `sent` counts the characters sent per block, `calls` holds calls begun."""
+    """Reads events in order.
+
+    Attributes:
+        texts: characters sent, by text block; `thoughts` and `inputs` likewise for reasoning and call arguments.
+        over: nothing that comes after counts.
+    """
 
     def __init__(self, context: RequestContext) -> None:
         self._context = context
-        self._slots: dict[int, _Slot] = {}
-        self._by_id: dict[str, _Slot] = {}
-        self._last: _Slot | None = None
-        self.sent: dict[int, int] = {}
-        self.calls: dict[int, ToolUseStart] = {}
+        self._slots = Slots()
+        self.texts: dict[int, int] = {}
+        self.inputs: dict[int, int] = {}
+        self._thoughts: dict[int, int] = {}
+        self._others: set[int] = set()
         self.over = False
 
     def read(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
@@ -88,21 +73,10 @@ class Reader:
             yield ErrorEvent(error=error_from_body(failure))
             self.over = True
 
-    # -- which item ---------------------------------------------------------------------------------------------
-
-    def _slot(self, event: dict[str, Any]) -> _Slot | None:
-        place = event.get("output_index")
-        if isinstance(place, int):
-            return self._slots.get(place)
-        return self._by_id.get(str(event.get("item_id"))) or self._last
-
-    def _open(self, item: dict[str, Any], place: Any) -> _Slot:
-        if not isinstance(place, int):
-            place = max(self._slots, default=-1) + 1
-        slot = self._slots[place] = self._last = _Slot(place, item)
-        if isinstance(item.get("id"), str):
-            self._by_id[item["id"]] = slot
-        return slot
+    def _taken(self, index: int, mine: Any) -> bool:
+        """Tell whether a block is known to be of another kind than the one whose table is `mine`."""
+        tables = (self.texts, self.inputs, self._thoughts, self._others)
+        return any(index in table for table in tables if table is not mine)
 
     # -- items --------------------------------------------------------------------------------------------------
 
@@ -112,34 +86,16 @@ class Reader:
 
     def _added(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
         item = event["item"]
-        slot = self._open(item, event.get("output_index"))
-        if item.get("type") in CALLS and item.get("name"):
+        slot = self._slots.open(item, event.get("output_index"))
+        if slot.kind in CALLS and item.get("name"):
             yield from self._begin_call(slot, item)
-
-    def _begin_call(self, slot: _Slot, item: dict[str, Any]) -> Iterator[StreamEvent]:
-        slot.start = ToolUseStart(
-            index=slot.base,
-            id=self._context.mint_tool_use_id(),
-            name=self._context.tool_name(item["name"]),
-            provider_id=item.get("call_id") or item.get("id"),
-        )
-        self.sent[slot.base] = 0
-        if item.get("type") == "function_call":
-            self.calls[slot.base] = slot.start
-        yield slot.start
 
     def _item_done(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
         item = event["item"]
-        slot = (
-            None
-            if event.get("output_index") is None and item.get("id") not in self._by_id
-            else self._slot({"output_index": event.get("output_index"), "item_id": item.get("id")})
-        )
-        slot = slot or self._open(item, event.get("output_index"))
-        yield from self._settle(slot, item)
+        yield from self._settle(self._slots.ending(item, event.get("output_index")), item)
         yield RawUpdate(replay=self._replay())
 
-    def _settle(self, slot: _Slot, item: dict[str, Any]) -> Iterator[StreamEvent]:
+    def _settle(self, slot: Slot, item: dict[str, Any]) -> Iterator[StreamEvent]:
         """Take an item as whole: send what was not sent, end its blocks."""
         slot.done = item
         slot.kept = skeleton(item)
@@ -153,60 +109,68 @@ class Reader:
         elif kind in CALLS:
             yield from self._end_call(slot, item)
         else:
-            yield from self._block_end(slot, 0, from_wire_item(item, self._context)[0])
+            yield from self._end_block(slot, 0, from_wire_item(item, self._context)[0])
 
-    def _block_end(self, slot: _Slot, at: int, block: ContentBlock) -> Iterator[StreamEvent]:
+    def _end_block(self, slot: Slot, at: int, block: ContentBlock) -> Iterator[StreamEvent]:
+        """End a block once, and again only where it is now known better."""
+        index = slot.base + at
         before = slot.ended.get(at)
+        if before is None and isinstance(block, (OpaqueBlock, RedactedThinkingBlock)):
+            if self._taken(index, self._others):
+                return
+            self._others.add(index)
         if before is None or (type(before) is type(block) and before != block):
             slot.ended[at] = block
-            yield BlockEnd(index=slot.base + at, block=block)
+            yield BlockEnd(index=index, block=block)
 
     # -- messages -----------------------------------------------------------------------------------------------
 
-    def _places(self, slot: _Slot, count: int) -> Sequence[int]:
+    def _places(self, slot: Slot, count: int) -> Sequence[int]:
         """Return each part's place; one server counts its only part as the second, so what was sent decides then."""
-        sent = sorted(index - slot.base for index in self.sent if slot.base <= index < slot.base + SPAN)
+        sent = sorted(index - slot.base for index in self.texts if slot.base <= index < slot.base + SPAN)
         return sent if len(sent) == count and sent[-1:] != [count - 1] else range(count)
 
     def _part_added(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
-        slot = self._slot(event)
-        part = event.get("part") or {}
-        if slot is not None and part_text(part) is not None:
-            yield from self._more_text(slot, event.get("content_index") or 0, part_text(part) or "", whole=True)
+        slot = self._slots.of(event, "message")
+        text = part_text(event.get("part") or {})
+        if slot is not None and slot.kind == "message" and text is not None:
+            yield from self._more_text(slot, event.get("content_index") or 0, text, whole=True)
 
     def _text_delta(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
-        slot = self._slot(event) or self._open({"type": "message"}, event.get("output_index"))
+        slot = self._slots.of(event, "message") or self._slots.open({"type": "message"}, event.get("output_index"))
         yield from self._more_text(slot, event.get("content_index") or 0, event["delta"])
 
     def _text_done(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
-        slot = self._slot(event)
+        slot = self._slots.of(event, "message")
         text = event.get("text", event.get("refusal"))
         if slot is not None and isinstance(text, str):
             yield from self._more_text(slot, event.get("content_index") or 0, text, whole=True)
 
-    def _more_text(self, slot: _Slot, at: int, text: str, *, whole: bool = False) -> Iterator[StreamEvent]:
+    def _more_text(self, slot: Slot, at: int, text: str, *, whole: bool = False) -> Iterator[StreamEvent]:
         index = slot.base + at
-        sent = self.sent.setdefault(index, 0)
+        if self._taken(index, self.texts):
+            return
+        sent = self.texts.setdefault(index, 0)
         rest = text[sent:] if whole else text
         if rest:
-            self.sent[index] = sent + len(rest)
+            self.texts[index] = sent + len(rest)
             yield TextDelta(index=index, text=rest)
 
     def _annotation(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
-        slot = self._slot(event)
+        slot = self._slots.of(event, "message")
         if slot is not None and isinstance(event.get("annotation"), dict):
             slot.citations.setdefault(event.get("content_index") or 0, []).append(event["annotation"])
         return iter(())
 
-    def _end_part(self, slot: _Slot, at: int, part: dict[str, Any]) -> Iterator[StreamEvent]:
+    def _end_part(self, slot: Slot, at: int, part: dict[str, Any]) -> Iterator[StreamEvent]:
         text = part_text(part)
         if text is None:
-            yield from self._block_end(slot, at, from_wire_part(part, self._context))
+            yield from self._end_block(slot, at, from_wire_part(part, self._context))
             return
         yield from self._more_text(slot, at, text, whole=True)
         citations = part.get("annotations") or ()
-        if citations or not text:
-            yield from self._block_end(slot, at, TextBlock(text="", citations=citations))
+        if (citations or not text) and not self._taken(slot.base + at, self.texts):
+            yield from self._end_block(slot, at, TextBlock(text="", citations=citations))
 
     # -- reasoning ----------------------------------------------------------------------------------------------
 
@@ -217,50 +181,64 @@ class Reader:
         yield from self._thought(event, ("content", event.get("content_index") or 0))
 
     def _thought(self, event: dict[str, Any], part: tuple[str, int]) -> Iterator[StreamEvent]:
-        slot = self._slot(event) or self._open({"type": "reasoning"}, event.get("output_index"))
+        slot = self._slots.of(event, "reasoning") or self._slots.open({"type": "reasoning"}, event.get("output_index"))
         text = event["delta"]
-        if not text:
+        if not text or self._taken(slot.base, self._thoughts):
             return
         if slot.thought is not None and slot.thought != part:
             text = BETWEEN + text
         slot.thought = part
-        self.sent[slot.base] = self.sent.get(slot.base, 0) + len(text)
+        self._thoughts[slot.base] = self._thoughts.get(slot.base, 0) + len(text)
         yield ThinkingDelta(index=slot.base, text=text)
 
-    def _end_reasoning(self, slot: _Slot, item: dict[str, Any]) -> Iterator[StreamEvent]:
+    def _end_reasoning(self, slot: Slot, item: dict[str, Any]) -> Iterator[StreamEvent]:
         block = from_wire_reasoning(item)
         text = block.text if isinstance(block, ThinkingBlock) else ""
-        sent = self.sent.get(slot.base, 0)
+        if not isinstance(block, RedactedThinkingBlock) and self._taken(slot.base, self._thoughts):
+            return
+        sent = self._thoughts.get(slot.base, 0)
         if len(text) > sent:
-            self.sent[slot.base] = len(text)
+            self._thoughts[slot.base] = len(text)
             yield ThinkingDelta(index=slot.base, text=text[sent:])
         if text or sent:
             block = ThinkingBlock(text="", signature=item.get("encrypted_content") or None)
-        yield from self._block_end(slot, 0, block)
+        yield from self._end_block(slot, 0, block)
 
     # -- calls --------------------------------------------------------------------------------------------------
 
+    def _begin_call(self, slot: Slot, item: dict[str, Any]) -> Iterator[StreamEvent]:
+        if slot.start is not None or self._taken(slot.base, self.inputs):
+            return
+        slot.start = ToolUseStart(
+            index=slot.base,
+            id=self._context.mint_tool_use_id(),
+            name=self._context.tool_name(item["name"]),
+            provider_id=item.get("call_id") or item.get("id"),
+        )
+        self.inputs[slot.base] = 0
+        yield slot.start
+
     def _input_delta(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
-        slot = self._slot(event)
+        slot = self._slots.of(event)
         if slot is None or slot.start is None:
             return
         text = event["delta"]
-        if slot.item.get("type") == "custom_tool_call":  # free text: written as the JSON string it becomes
+        if slot.kind == "custom_tool_call":  # free text: written as the JSON string it becomes
             text = dumps(text).decode()[1:-1]
-            text = text if self.sent[slot.base] else '{"input":"' + text
-        self.sent[slot.base] += len(text)
+            text = text if self.inputs[slot.base] else '{"input":"' + text
+        self.inputs[slot.base] += len(text)
         yield ToolUseInputDelta(index=slot.base, partial_json=text)
 
-    def _end_call(self, slot: _Slot, item: dict[str, Any]) -> Iterator[StreamEvent]:
-        if slot.start is None:
-            yield from self._begin_call(slot, item)
+    def _end_call(self, slot: Slot, item: dict[str, Any]) -> Iterator[StreamEvent]:
+        yield from self._begin_call(slot, item)
         start = slot.start
-        assert start is not None  # noqa: S101  begun above
+        if start is None:
+            return
         block = from_wire_call(item, self._context, start.id)
         raw = arguments_of(item)
-        sent = self.sent[slot.base]
+        sent = self.inputs[slot.base]
         if sent < len(raw):
-            self.sent[slot.base] = len(raw)
+            self.inputs[slot.base] = len(raw)
             yield ToolUseInputDelta(index=slot.base, partial_json=raw[sent:])
         if slot.ended.get(0) != block:
             slot.ended[0] = block
@@ -269,19 +247,19 @@ class Reader:
     # -- the end ------------------------------------------------------------------------------------------------
 
     def _replay(self) -> dict[str, Any]:
-        return {"items": [slot.kept for _, slot in sorted(self._slots.items()) if slot.kept is not None]}
+        return {"items": [slot.kept for slot in self._slots if slot.kept is not None]}
 
     def _end(self, response: dict[str, Any], named: str) -> Iterator[StreamEvent]:
         """Read a terminal event: its output is the last word on every item, where it has any."""
         output = response.get("output") or ()
         for place, item in enumerate(output):
-            slot = self._find(place, item) or self._open(item, None if place in self._slots else place)
+            slot = self._slots.final(item, place)
             if slot.done != item:
                 yield from self._settle(slot, item)
             elif slot.kept is not None:
                 slot.kept = {"item": shell(item), "sum": slot.kept["sum"]}  # its keys may stand in another order
         yield from self.flush()
-        items = output or [slot.done for _, slot in sorted(self._slots.items()) if slot.done is not None]
+        items = output or [slot.done for slot in self._slots if slot.done is not None]
         if items:
             yield RawUpdate(replay=self._replay())
         yield RawUpdate(trace=trace_of(response))
@@ -294,26 +272,17 @@ class Reader:
         reason, raw = from_wire_stop({"status": named, **response}, items)
         yield MessageComplete(stop_reason=reason, stop_reason_raw=raw)
 
-    def _find(self, place: int, item: dict[str, Any]) -> _Slot | None:
-        """Find the streamed item of a terminal one: by id where ids are kept, else by place and type."""
-        for slot in self._slots.values():
-            known = slot.done or slot.item
-            if item.get("id") is not None and known.get("id") == item["id"]:
-                return slot
-        slot_here = self._slots.get(place)
-        return slot_here if slot_here is not None and slot_here.item.get("type") == item.get("type") else None
-
     def flush(self) -> Iterator[StreamEvent]:
         """End what is open, so that an interrupted message keeps its citations and opaque items."""
-        for _, slot in sorted(self._slots.items()):
+        for slot in self._slots:
             if slot.done is not None:
                 continue
-            kind = slot.item.get("type")
-            if kind in ("message", "reasoning", *CALLS):
+            if slot.kind in ("message", "reasoning", *CALLS):
                 for at, citations in slot.citations.items():
-                    yield from self._block_end(slot, at, TextBlock(text="", citations=citations))
+                    if not self._taken(slot.base + at, self.texts):
+                        yield from self._end_block(slot, at, TextBlock(text="", citations=citations))
             elif not slot.ended:
-                yield from self._block_end(slot, 0, from_wire_item(slot.item, self._context)[0])
+                yield from self._end_block(slot, 0, from_wire_item(slot.item, self._context)[0])
 
 
 _HANDLERS: dict[str, Callable[[Reader, dict[str, Any]], Iterator[StreamEvent]]] = {

@@ -13,7 +13,8 @@ from interlingua.context import RequestContext
 from interlingua.events import StreamEvent, TextDelta, ToolUseInputDelta
 from interlingua.jsontext import loads, loads_fast
 from interlingua.wire import WireChunk
-from interlingua_openai.responses.reader import SPAN, Reader
+from interlingua_openai.responses.reader import Reader
+from interlingua_openai.responses.slots import SPAN
 
 # items without a canonical form are kept exact, so whole items are read again where they may hold a long integer
 _WHOLE = frozenset(("response.output_item.done", "response.completed", "response.incomplete", "response.failed"))
@@ -25,8 +26,8 @@ async def stream_response(  # noqa: C901, PLR0912  the hot path stays in one fra
 ) -> AsyncIterator[StreamEvent]:
     """Translate framed chunks into events; a block's index is its item's place times SPAN plus its part's."""
     reader = Reader(context)
-    sent = reader.sent
-    calls = reader.calls
+    texts = reader.texts
+    inputs = reader.inputs
     async for _, data in response_stream:
         try:
             event = loads_fast(data)
@@ -40,16 +41,16 @@ async def stream_response(  # noqa: C901, PLR0912  the hot path stays in one fra
         if kind == "response.output_text.delta":
             if "output_index" in event and "content_index" in event:
                 index = event["output_index"] * SPAN + event["content_index"]
-                if index in sent:
+                if index in texts:
                     text = event["delta"]
-                    sent[index] += len(text)
+                    texts[index] += len(text)
                     yield TextDelta(index=index, text=text)
                     continue
         elif kind == "response.function_call_arguments.delta" and "output_index" in event:
             index = event["output_index"] * SPAN
-            if index in calls:
+            if index in inputs:
                 text = event["delta"]
-                sent[index] += len(text)
+                inputs[index] += len(text)
                 yield ToolUseInputDelta(index=index, partial_json=text)
                 continue
         elif kind in _WHOLE and _LONG_NUMBER.search(data):

@@ -34,8 +34,6 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     conversation = to_wire_input(messages, options.model)
     losses.extend(conversation.losses)
     fields: dict[str, Any] = {}
-    if conversation.instructions is not None:
-        fields["instructions"] = conversation.instructions
     reasoning = to_wire_reasoning(options, facts, losses)
     fields.update(to_wire_sampling(options, facts, reasoning.get("effort"), losses))
     if options.max_tokens is not None:
@@ -50,6 +48,8 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     body = {"model": dumps(options.model)}
     if tools:
         body["tools"] = to_wire_tools(tools, losses)
+    if conversation.instructions is not None:
+        body["instructions"] = dumps(conversation.instructions)
     body["input"] = conversation.items
     body.update({name: dumps(value) for name, value in fields.items()})
     return WireRequest(
