@@ -40,14 +40,23 @@ class _Service:
         """Return the API whose endpoint the path ends with."""
         return next((api for api, pattern in self.endpoints if pattern.search(path)), None)
 
-    def nearness(self, host: str) -> int:
+    def nearness(self, hosts: tuple[str, ...]) -> int:
         """Tell how exactly this service claims a host: the length of the name that matches, 0 for not at all."""
-        return max((len(name) for name in self.connection.hosts if _claims(name, host)), default=0)
+        return max(
+            (len(name) for name in self.connection.hosts if any(_claims(name, host) for host in hosts)), default=0
+        )
 
 
 def _claims(name: str, host: str) -> bool:
     """A host belongs to a name that it is or ends with, at a dot or (regions do so) at a hyphen."""
     return host == name or host.endswith((f".{name}", f"-{name}"))
+
+
+def _hosts(netloc: str) -> tuple[str, ...]:
+    """Return the host without and with its port: of local servers only the port tells which one it is."""
+    both = netloc.rpartition("@")[2].lower()
+    host, colon, port = both.rpartition(":")
+    return (host, both) if colon and port.isdigit() else (both,)
 
 
 class Matcher:
@@ -64,16 +73,15 @@ class Matcher:
             UnknownProvider: no installed adapter has this endpoint.
         """
         url = urlsplit(entry.url)
-        host, path = (url.hostname or "").lower(), url.path
-        key = (host, path, entry.provider, entry.endpoint)
+        key = (url.netloc, url.path, entry.provider, entry.endpoint)
         if key not in self._known:
-            self._known[key] = self._found(host, path, entry)
+            self._known[key] = self._found(_hosts(url.netloc), url.path, entry)
         found = self._known[key]
         if found is None:
-            raise UnknownProvider(f"no installed adapter reads {host}{path}")
+            raise UnknownProvider(f"no installed adapter reads {url.netloc}{url.path}")
         return found
 
-    def _found(self, host: str, path: str, entry: Entry) -> Match | None:
+    def _found(self, hosts: tuple[str, ...], path: str, entry: Entry) -> Match | None:
         candidates = list(self._by_path(path)) or list(self._by_path(f"/{entry.endpoint.strip('/')}"))
         if not candidates:
             return None
@@ -81,7 +89,7 @@ class Matcher:
         def rank(found: tuple[_Service, str]) -> tuple[int, bool, bool]:
             service = found[0]
             key = service.provider.key
-            return service.nearness(host), key == entry.provider, key == GENERIC
+            return service.nearness(hosts), key == entry.provider, key == GENERIC
 
         service, api = max(candidates, key=rank)  # of equals the first, which is the first by key
         return Match(provider=service.provider, api=api, connection=service.connection)

@@ -24,7 +24,7 @@ from interlingua.cli.state import State, plugin_option
 @plugin_option
 @click.pass_obj
 def command(state: State, conversation: str, model: str, tools: str | None, as_json: bool) -> None:
-    """Show what a conversation loses at a model, its tokens and their cost.
+    """Show what a conversation loses and costs at a model.
 
     CONVERSATION is JSON Lines of canonical messages; - is standard input. Nothing is sent.
     """

@@ -23,7 +23,7 @@ _COLUMNS = ("model", "context", "output", "$ in", "$ out", "aliases")
 @json_option
 @click.pass_obj
 def command(state: State, provider: str | None, as_json: bool) -> None:
-    """List the models of a provider, or of all that have a catalogue."""
+    """List the models in the catalogues, or in one provider's."""
     registry = state.registry
     providers = [registry.provider(provider)] if provider else registry.providers()
     now = datetime.now(UTC)

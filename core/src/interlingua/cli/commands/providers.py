@@ -24,7 +24,7 @@ _COLUMNS = ("key", "kind", "distribution", "version", "api key", "variables", "a
 @json_option
 @click.pass_obj
 def command(state: State, as_json: bool) -> None:
-    """List the providers: where each comes from, and whether its key is there."""
+    """List the providers, and whether their keys are there."""
     registry = state.registry
     rows = [_row(state, found) for found in registry.found().values()]
     keys = {row["key"] for row in rows}
