@@ -7,7 +7,7 @@ The projection walk may come in.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 
@@ -29,6 +29,7 @@ from interlingua.messages import Message, MessageStatus, Role
 from interlingua.projection.target import Target
 from interlingua.wire import Verdict
 
+B = TypeVar("B", bound=Any)
 Report = Callable[[int, str, Verdict, str], None]
 """Called with block index, block type, verdict and reason."""
 
@@ -40,12 +41,41 @@ _MEDIA = {
 }
 
 
-def project_content(message: Message, target: Target, report: Report) -> list[ContentBlock]:
-    """Return the blocks the target can carry, in order; the very same objects where nothing changes."""
+def passes_whole(content: Iterable[ContentBlock], target: Target) -> bool:
+    """Return True for the usual content, which any target with tools takes as it is: the quick way past."""
+    tools = target.capabilities.supports_tools
+    for block in content:
+        if type(block) is TextBlock:
+            if block.signature is not None or block.citations or not block.text or block.text.isspace():
+                return False
+        elif type(block) is ToolUseBlock:
+            if not tools or block.signature is not None or block.parse_error is not None:
+                return False
+        elif type(block) is ToolResultBlock:
+            if not tools or not all(type(part) is TextBlock and part.text for part in block.content):
+                return False
+        else:
+            return False
+        if block.cache is not None:
+            return False
+    return True
+
+
+def project_content(
+    message: Message, content: Iterable[ContentBlock], target: Target, report: Report
+) -> list[ContentBlock]:
+    """Return the blocks the target can carry, in order; the very same objects where nothing changes.
+
+    Args:
+        message: whose content it is.
+        content: its blocks, the calls already with their wire ids.
+        target: who is to carry them.
+        report: told of every loss.
+    """
     own_state = target.takes_state_of(message.metadata.origin)
     unfinished = message.metadata.status is not MessageStatus.COMPLETE
     kept: list[ContentBlock] = []
-    for index, block in enumerate(message.content):
+    for index, block in enumerate(content):
         result = _project_block(block, index, message, target, report, own_state=own_state, unfinished=unfinished)
         if result is not None:
             kept.append(result)
@@ -194,7 +224,7 @@ def _result_parts(
             report(index, part.type, "dropped", f"a tool result for this target cannot hold {part.type}")
 
 
-def _strip_cache(block: Any, index: int, target: Target, report: Report) -> Any:
+def _strip_cache(block: B, index: int, target: Target, report: Report) -> B:
     if block.cache is None or target.capabilities.supports_prompt_caching:
         return block
     report(index, block.type, "rewritten", "this target has no cache markers; its own caching applies")

@@ -34,28 +34,22 @@ class WireIds:
     to another call that comes after it.
     """
 
-    __slots__ = ("_by_canonical", "_pattern", "_target", "_used")
+    __slots__ = ("_pattern", "_target", "_used")
 
     def __init__(self, target: Target) -> None:
         self._target = target
         self._pattern: re.Pattern[str] = target.id_pattern
-        self._by_canonical: dict[str, str] = {}
         self._used: set[str] = set()
 
     def add(self, call: ToolUseBlock, origin: Origin | None) -> str:
-        """Resolve a call that appears now; a canonical id seen before gets a new wire id (the later call wins)."""
+        """Resolve a call that appears now; a canonical id seen before gets another wire id."""
         own = call.provider_id
         if own is not None and self._target.shares_provider(origin) and self._fits(own) and own not in self._used:
             wire = own
         else:
             wire = self._project(call.id)
         self._used.add(wire)
-        self._by_canonical[call.id] = wire
         return wire
-
-    def of(self, canonical: str) -> str | None:
-        """Return the wire id of a call seen before, or None."""
-        return self._by_canonical.get(canonical)
 
     def _fits(self, wire: str) -> bool:
         limit = self._target.capabilities.tool_id_max_length

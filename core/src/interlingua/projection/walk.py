@@ -6,13 +6,15 @@ forward, so the walk over n messages is the start of the walk over n + 1. The fa
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from operator import is_
 from typing import Any, NamedTuple
 
 import attrs
 
 from interlingua.blocks import ContentBlock, TextBlock, ToolResultBlock, ToolUseBlock
 from interlingua.messages import Message, MessageMetadata, Role
-from interlingua.projection.content import movable_media, project_content
+from interlingua.projection.content import movable_media, passes_whole, project_content
 from interlingua.projection.ids import WireIds
 from interlingua.projection.target import Target
 from interlingua.wire import Loss, Verdict
@@ -42,6 +44,7 @@ class _Open(NamedTuple):
     """A call waiting for its result."""
 
     wire_id: str
+    canonical: str
     name: str
     path: str
 
@@ -54,6 +57,14 @@ class _Batch:
     calls: list[_Open]
     results: dict[str, _Piece] = attrs.field(factory=dict)
     later: list[Message] = attrs.field(factory=list)
+
+    def awaits(self, block: ContentBlock) -> str | None:
+        """Return the wire id of the first call that this block may answer, or None."""
+        if isinstance(block, ToolResultBlock):
+            for call in self.calls:
+                if call.canonical == block.tool_use_id and call.wire_id not in self.results:
+                    return call.wire_id
+        return None
 
 
 class Walk:
@@ -127,29 +138,36 @@ class Walk:
         if piece.message is None:
             return
         self._out.append(piece.message)
-        opened = [_Open(call.id, call.name, f"messages[{index}]") for call in piece.message.tool_calls()]
+        canonical = dict(zip(wire_ids, [call.id for call in calls], strict=True))
+        opened = [
+            _Open(call.id, canonical[call.id], call.name, f"messages[{index}]") for call in piece.message.tool_calls()
+        ]
         if opened:
             self._batch = _Batch(piece.message, opened)
 
     def _tool(self, message: Message, index: int) -> None:
         batch = self._batch
         for place, block in enumerate(message.content):
-            wire_id = self._ids.of(block.tool_use_id) if isinstance(block, ToolResultBlock) else None
-            waiting = batch is not None and any(call.wire_id == wire_id for call in batch.calls)
-            if batch is None or wire_id is None or not waiting or wire_id in batch.results:
+            wire_id = batch.awaits(block) if batch is not None else None
+            if batch is None or wire_id is None:
                 reason = "it answers no open call" if isinstance(block, ToolResultBlock) else "not a tool result"
-                self._report((_Row(place, block.type, "dropped", reason),), message, index)
+                verdict: Verdict = "blocked" if place in message.metadata.critical else "dropped"
+                self._report((_Row(place, block.type, verdict, reason),), message, index)
                 continue
-            single = message if len(message.content) == 1 else attrs.evolve(message, content=(block,))
+            single = message if len(message.content) == 1 else _single(message, place)
             piece: _Piece | None = single.memo.get(self.target)
             if piece is None or piece.wire_ids != (wire_id,):
                 piece = self._make(single, (wire_id,))
-            self._report(piece.rows, message, index)
+            self._report(tuple(row._replace(block=place) for row in piece.rows), message, index)
             if piece.message is not None:
                 batch.results[wire_id] = piece
 
     def _make(self, message: Message, wire_ids: tuple[str, ...]) -> _Piece:
         """Project one message by itself and remember the outcome on it."""
+        content = _with_ids(message, wire_ids) if wire_ids else message.content
+        if passes_whole(content, self.target):
+            piece = message.memo[self.target] = _Piece(wire_ids, self._rebuilt(message, content), ())
+            return piece
         rows: list[_Row] = []
         critical = message.metadata.critical
 
@@ -157,32 +175,22 @@ class Walk:
             blocked = verdict == "dropped" and block in critical
             rows.append(_Row(block, block_type, "blocked" if blocked else verdict, reason))
 
-        blocks = project_content(message, self.target, report)
+        blocks = project_content(message, content, self.target, report)
         moved: tuple[ContentBlock, ...] = ()
         if message.role is Role.TOOL:
             moved = tuple(movable_media(message.tool_results()[0], self.target))
-            blocks = [attrs.evolve(block, tool_use_id=wire_ids[0]) for block in blocks]  # type: ignore[call-arg]
-        elif wire_ids:
-            names = dict(zip([call.id for call in message.tool_calls()], wire_ids, strict=True))
-            blocks = [
-                attrs.evolve(block, id=names[block.id])
-                if isinstance(block, ToolUseBlock) and names[block.id] != block.id
-                else block
-                for block in blocks
-            ]
         piece = _Piece(wire_ids, self._rebuilt(message, blocks), tuple(rows), moved)
         message.memo[self.target] = piece
         return piece
 
-    def _rebuilt(self, message: Message, blocks: list[ContentBlock]) -> Message | None:
+    def _rebuilt(self, message: Message, blocks: Sequence[ContentBlock]) -> Message | None:
         if not blocks:
             return None
         metadata = message.metadata
         hide = metadata.provider_raw is not None and not self.target.shares_provider(metadata.origin)
         if hide:
             metadata = attrs.evolve(metadata, provider_raw=None)
-        same = len(blocks) == len(message.content) and all(map(_is, blocks, message.content))
-        if same and not hide:
+        if not hide and len(blocks) == len(message.content) and all(map(is_, blocks, message.content)):
             return message
         return attrs.evolve(message, content=tuple(blocks), metadata=metadata)
 
@@ -217,8 +225,27 @@ class Walk:
             self._losses.append(_loss(path, row.block_type, row.verdict, row.reason, message))
 
 
-def _is(left: object, right: object) -> bool:
-    return left is right
+def _with_ids(message: Message, wire_ids: tuple[str, ...]) -> tuple[ContentBlock, ...]:
+    """Put calls, or the one result, into the target's id space; by place: calls of a message may share an id."""
+    ids = iter(wire_ids)
+    kind = ToolResultBlock if message.role is Role.TOOL else ToolUseBlock
+    return tuple([_with_id(block, next(ids)) if type(block) is kind else block for block in message.content])
+
+
+def _with_id(block: ContentBlock, wire_id: str) -> ContentBlock:
+    name = "tool_use_id" if type(block) is ToolResultBlock else "id"
+    return block if getattr(block, name) == wire_id else attrs.evolve(block, **{name: wire_id})  # type: ignore[arg-type]
+
+
+def _single(message: Message, place: int) -> Message:
+    """One result of several as a message of its own; the same one every time."""
+
+    def make() -> Message:
+        critical: tuple[int, ...] = (0,) if place in message.metadata.critical else ()
+        metadata = attrs.evolve(message.metadata, critical=critical)  # type: ignore[arg-type]  # attrs' converter stub
+        return attrs.evolve(message, content=(message.content[place],), metadata=metadata)
+
+    return _remembered(message, ("single", place), make)
 
 
 def _loss(path: str, block_type: str, verdict: Verdict, reason: str, message: Message) -> Loss:
