@@ -43,8 +43,8 @@ def merge_list(into: list[Any], delta: list[Any]) -> None:
 
 
 def plain(value: dict[str, Any]) -> dict[str, Any]:
-    """Return the object without empty members and without the streaming `index` of list entries."""
-    return {key: _unindexed(item) for key, item in value.items() if item not in (None, "", [])}
+    """Return the object without nulls, empty members and the streaming `index` of list entries."""
+    return {key: _plain(item) for key, item in value.items() if item not in (None, "", [])}
 
 
 def _same_entry(old: Any, new: dict[str, Any]) -> bool:
@@ -60,10 +60,10 @@ def _copy(value: Any) -> Any:
     return [_copy(item) for item in value] if isinstance(value, list) else value
 
 
-def _unindexed(value: Any) -> Any:
+def _plain(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items() if item is not None}
     if not isinstance(value, list):
         return value
-    return [
-        {key: item for key, item in entry.items() if key != "index"} if isinstance(entry, dict) else entry
-        for entry in value
-    ]
+    entries = [_plain(entry) for entry in value]
+    return [{k: v for k, v in entry.items() if k != "index"} if isinstance(entry, dict) else entry for entry in entries]

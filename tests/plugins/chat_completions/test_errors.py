@@ -1,0 +1,87 @@
+"""Failed answers to typed errors (sheet openai_chat §8; REGRESSIONS case 26; shapes seen in recorded traffic)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from interlingua import errors
+from interlingua.errors import ProviderError
+from interlingua.wire import WireResponse
+from tests.plugins.chat_completions.support import context, provider, row
+
+
+def failed(status: int, answer: Any, headers: dict[str, str] | None = None) -> ProviderError:
+    raw = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+    return provider().from_wire_error(WireResponse(status=status, headers=headers or {}, body=raw), context())
+
+
+def coded(code: Any, kind: str | None = None, message: str = "text") -> dict[str, Any]:
+    return {"error": {"message": message, "type": kind, "param": None, "code": code}}
+
+
+@pytest.mark.parametrize(("status", "answer", "name"), [
+    (400, coded("unsupported_parameter", "invalid_request_error"), "InvalidRequest"),
+    (400, coded("context_length_exceeded", "invalid_request_error"), "ContextOverflow"),
+    (400, coded(400, "exceed_context_size_error"), "ContextOverflow"),
+    (400, coded(400, "too_many_prompt_tokens"), "ContextOverflow"),
+    (400, coded("model_decommissioned", "invalid_request_error"), "ModelNotFound"),
+    (400, coded("content_filter"), "ContentRefused"),
+    (401, coded("invalid_api_key", "invalid_request_error"), "Authentication"),
+    (401, coded(None, "api_error"), "Authentication"),
+    (403, coded("unsupported_country_region_territory"), "PermissionDenied"),
+    (404, coded("model_not_found", "invalid_request_error"), "ModelNotFound"),
+    (404, {"error": "Specified model not found"}, "ModelNotFound"),
+    (404, {"code": "Some requested entity was not found", "error": "deprecated"}, "ModelNotFound"),
+    (400, {"code": 400, "message": "Validation", "type": "Bad Request"}, "InvalidRequest"),
+    (422, {"detail": [{"loc": ["body"], "msg": "field required", "type": "missing"}]}, "InvalidRequest"),
+    (401, {"detail": "Unauthorized"}, "Authentication"),
+    (429, coded("rate_limit_exceeded"), "RateLimited"),
+    (429, coded("slow_down", "rate_limit_error"), "RateLimited"),
+    (503, coded("slow_down"), "RateLimited"),
+    (429, coded("insufficient_quota", "insufficient_quota"), "QuotaExhausted"),
+    (429, coded("credit_balance_exhausted"), "QuotaExhausted"),
+    (500, coded(None, "server_error"), "ServerFault"),
+    (503, coded("server_is_overloaded", "service_unavailable_error"), "Overloaded"),
+    (502, b"<html>bad gateway</html>", "ServerFault"),
+    (500, b"", "ServerFault"),
+    (400, [{"error": {"message": "in a list", "code": 400}}], "InvalidRequest"),
+])  # fmt: skip
+def test_class(status: int, answer: Any, name: str) -> None:
+    error = failed(status, answer)
+    assert type(error) is getattr(errors, name)
+    assert error.status == status
+
+
+@pytest.mark.parametrize("status", [400, 413, 429, 500])
+@pytest.mark.parametrize("text", [
+    "This model's maximum context length is 1048565 tokens. However, you requested 1250025 tokens",
+    "prompt too long; exceeded max context length by 1119046 tokens",
+    "request (2009 tokens) exceeds the available context size (512 tokens), try increasing it",
+])  # fmt: skip
+def test_case_26_overflow_is_recognised_by_its_text(status: int, text: str) -> None:
+    error = failed(status, coded(None, "invalid_request_error", text))
+    assert type(error) is errors.ContextOverflow
+    assert not error.retryable
+
+
+@pytest.mark.parametrize(("headers", "seconds"), [
+    ({"retry-after": "7"}, 7.0), ({"retry-after-ms": "1500", "retry-after": "9"}, 1.5), ({}, None),
+])  # fmt: skip
+def test_case_26_retry_after(headers: dict[str, str], seconds: float | None) -> None:
+    error = failed(429, coded("rate_limit_exceeded"), headers)
+    assert (error.retry_after, error.retryable) == (seconds, True)
+
+
+def test_case_26_the_service_may_say_whether_to_retry() -> None:
+    assert not failed(500, coded(None, "server_error"), {"x-should-retry": "false"}).retryable
+    assert failed(429, coded("x"), {"x-request-id": "req_1"}).request_id == "req_1"
+
+
+def test_a_dialect_adds_its_own_codes() -> None:
+    target = row(dialect={"error_codes": {"1113": "QuotaExhausted"}})
+    raw = json.dumps({"error": {"code": "1113", "message": "in arrears"}}).encode()
+    error = target.from_wire_error(WireResponse(status=429, body=raw), context())
+    assert type(error) is errors.QuotaExhausted

@@ -1,0 +1,91 @@
+"""Options to body fields (sheet openai_chat §2; REGRESSIONS case 32)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from interlingua.errors import CapabilityError
+from interlingua.messages import user
+from interlingua.options import ToolNamed
+from interlingua.tools import SideEffects, ToolDefinition
+from tests.plugins.chat_completions.support import provider, request, row
+
+SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+TOOL = ToolDefinition(name="f", description="d", input_schema=SCHEMA, side_effects=SideEffects.NONE)
+
+
+def sent(target: Any = None, **options: Any) -> dict[str, Any]:
+    return request([user("x")], target, tools=[TOOL], **options)[0]
+
+
+def test_case_32_falsy_options_are_values() -> None:
+    body = sent(temperature=0, top_p=0, seed=0)
+    assert (body["temperature"], body["top_p"], body["seed"]) == (0, 0, 0)
+
+
+def test_length_goes_by_the_name_the_service_knows() -> None:
+    assert sent(max_tokens=5)["max_tokens"] == 5
+    assert sent(provider("xai"), max_tokens=5)["max_completion_tokens"] == 5
+
+
+@pytest.mark.parametrize(
+    ("choice", "wire"),
+    [
+        ("auto", "auto"), ("none", "none"), ("required", "required"),
+        (ToolNamed("f"), {"type": "function", "function": {"name": "f"}}),
+    ],
+)  # fmt: skip
+def test_tool_choice(choice: Any, wire: Any) -> None:
+    assert sent(tool_choice=choice)["tool_choice"] == wire
+
+
+def test_forcing_a_tool_where_that_cannot_be_said_is_refused() -> None:
+    target = row(dialect={"tool_choices": ["auto"]})
+    with pytest.raises(CapabilityError, match="required"):
+        sent(target, tool_choice="required")
+    assert "tools" not in sent(target, tool_choice="none")
+
+
+def test_answer_schema() -> None:
+    form = sent(response_schema=SCHEMA, response_name="r")["response_format"]
+    closed = {**SCHEMA, "additionalProperties": False}
+    assert form == {"type": "json_schema", "json_schema": {"name": "r", "schema": closed, "strict": True}}
+    with pytest.raises(CapabilityError, match="schema"):
+        sent(provider("deepseek"), response_schema=SCHEMA)
+
+
+@pytest.mark.parametrize(("key", "options", "field", "value"), [
+    ("xai", {"effort": "medium"}, "reasoning_effort", "low"),
+    ("groq", {"effort": "high"}, "reasoning_effort", "high"),
+    ("groq", {"thinking": False}, "reasoning_effort", "none"),
+    ("deepseek", {"thinking": True}, "thinking", {"type": "enabled"}),
+    ("compatible", {"stop": ["a", "b"]}, "stop", ["a", "b"]),
+    ("compatible", {"parallel_tool_calls": False}, "parallel_tool_calls", False),
+    ("compatible", {"provider_options": {"prompt_cache_key": "k"}}, "prompt_cache_key", "k"),
+    ("compatible", {"temperature": 1, "provider_options": {"temperature": 2}}, "temperature", 2),
+])  # fmt: skip
+def test_fields(key: str, options: dict[str, Any], field: str, value: Any) -> None:
+    assert sent(provider(key), **options)[field] == value
+
+
+@pytest.mark.parametrize("options", [
+    {"top_k": 1}, {"user_id": "u"}, {"thinking_budget": 9}, {"seed": 1}, {"temperature": 1}, {"effort": "low"},
+    {"thinking": True}, {"stop": "x"}, {"parallel_tool_calls": False},
+])  # fmt: skip
+def test_what_a_service_has_no_word_for_is_lost_aloud(options: dict[str, Any]) -> None:
+    target = row(dialect={"sampling": False, "stop": False, "stripped": ["seed"]})
+    body, made = request([user("x")], target, tools=[TOOL], **options)
+    (name,) = options
+    assert [(loss.path, loss.block_type, loss.verdict) for loss in made.losses] == [
+        (f"options.{name}", "option", "dropped")
+    ]
+    assert body.keys() == {"model", "messages", "tools"}
+
+
+def test_values_out_of_range_are_moved_aloud() -> None:
+    body, made = request([user("x")], row(dialect={"temperature_range": [0.01, 0.99], "stop_limit": 1}),
+                         temperature=1.5, stop=["a", "b"])  # fmt: skip
+    assert (body["temperature"], body["stop"]) == (0.99, ["a"])
+    assert [loss.verdict for loss in made.losses] == ["rewritten", "rewritten"]

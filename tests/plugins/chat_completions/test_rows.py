@@ -1,0 +1,71 @@
+"""Rows: shipped ones load alone and say how to reach their service; a user's mistakes are named."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from interlingua.errors import PluginError
+from interlingua.wire import ConnectionSettings, WireRequest
+from tests.plugins.chat_completions.support import provider, row
+
+SHIPPED = ["cerebras", "compatible", "deepseek", "fireworks", "groq", "llamacpp", "lmstudio", "moonshot", "together",
+           "vllm", "xai"]  # fmt: skip
+
+
+@pytest.mark.parametrize("key", SHIPPED)
+def test_shipped_rows(key: str) -> None:
+    connection = provider(key).connection(ConnectionSettings())
+    assert connection.base_url.startswith("http")
+    assert connection.endpoints == {"chat": r"/chat/completions$"}
+    local = connection.base_url.startswith("http://127.0.0.1")
+    assert connection.has_key is local
+    capabilities = provider(key).capabilities("unheard-of")
+    assert capabilities.assumed
+    assert provider(key).capabilities("unheard-of") is capabilities
+
+
+def test_key_and_base_url() -> None:
+    environ = {"GROQ_API_KEY": "from-env"}
+    connection = provider("groq").connection(ConnectionSettings(environ=environ, base_url="http://127.0.0.1:9/v1/"))
+    empty = WireRequest(path="/chat/completions", body=b"", api="chat")
+    assert connection.base_url == "http://127.0.0.1:9/v1"
+    assert connection.auth(empty) == {"authorization": "Bearer from-env"}
+    assert provider("llamacpp").connection(ConnectionSettings()).auth(empty) == {}
+
+
+def test_a_row_is_loaded_alone() -> None:
+    code = "from interlingua_chat_completions import rows; rows.groq; print(sorted(k for k in vars(rows) if k in %r))"
+    done = subprocess.run([sys.executable, "-c", code % SHIPPED], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "['groq']"
+
+
+def test_a_row_of_ones_own() -> None:
+    target = row("acme", label="Acme", key_env="ACME_KEY", models=[{"id": "a-1", "max_context_tokens": 9}],
+                 dialect={"reasoning_fields": ["thoughts"]}, capabilities={"supports_images": True})  # fmt: skip
+    known = target.capabilities("a-1")
+    assert (known.max_context_tokens, known.supports_images, known.assumed) == (9, True, False)
+    assert not target.connection(ConnectionSettings()).has_key
+
+
+@pytest.mark.parametrize(("table", "named"), [
+    ({"base_url": None}, "base_url is missing"),
+    ({"base_url": "acme.example"}, "base_url must start with"),
+    ({"bas_url": "x"}, "bas_url is no field"),
+    ({"hosts": 3}, "hosts must be a list of strings"),
+    ({"key_required": "yes"}, "key_required must be a bool"),
+    ({"dialect": "x"}, "dialect must be a table"),
+    ({"dialect": {"sistem_role": "x"}}, "dialect.sistem_role is no field"),
+    ({"dialect": {"structured": "yaml"}}, "dialect.structured must be one of"),
+    ({"dialect": {"sampling": 1}}, "dialect.sampling must be a bool"),
+    ({"dialect": {"tool_choices": ["maybe"]}}, "dialect.tool_choices may hold"),
+    ({"capabilities": {"supports_magic": True}}, "capabilities.supports_magic is no field"),
+    ({"models": "groq.json"}, "models must be a list"),
+    ({"models": [{"id": 3}]}, "models a model is an object with an id"),
+])  # fmt: skip
+def test_mistakes_name_the_row_and_the_field(table: dict[str, Any], named: str) -> None:
+    with pytest.raises(PluginError, match="row 'acme': " + named):
+        row("acme", **table)

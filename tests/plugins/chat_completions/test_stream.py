@@ -1,0 +1,151 @@
+"""Streams: usage, ends, errors, odd chunks (REGRESSIONS cases 15, 16, 17, 19; sheet openai_chat §6)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from interlingua.blocks import OpaqueBlock, TextBlock, ThinkingBlock
+from interlingua.errors import ContextOverflow, InvalidRequest, Overloaded, ProviderError, StreamInterrupted
+from interlingua.messages import MessageStatus, StopReason, user
+from tests.plugins.chat_completions.support import body, chunk, decoded, provider, request, sse, streamed, whole
+
+USAGE = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
+HI = chunk({"role": "assistant", "content": "Hi"})
+STOP = chunk({}, "stop")
+
+
+def in_choice(usage: dict[str, Any]) -> dict[str, Any]:
+    one = chunk({}, "stop")
+    one["choices"][0]["usage"] = usage
+    return one
+
+
+@pytest.mark.parametrize(
+    "chunks",
+    [
+        [HI, STOP, chunk(None, usage=USAGE)],
+        [HI, chunk({}, "stop", usage=USAGE)],
+        [HI, STOP, chunk({}, usage=USAGE)],
+        [chunk({"content": "Hi"}, usage={**USAGE, "completion_tokens": 1}), chunk({}, "stop", usage=USAGE)],
+        [HI, in_choice(USAGE)],
+    ],
+    ids=["empty choices", "finish chunk", "empty delta", "many chunks", "in the choice"],
+)
+def test_case_19_usage_wherever_the_service_puts_it(chunks: list[Any]) -> None:
+    usage = streamed(chunks).metadata.usage
+    assert usage is not None
+    assert (usage.input_tokens, usage.output_tokens) == (7, 3)
+
+
+def test_case_19_absent_usage_is_none_not_zero() -> None:
+    usage = streamed([HI, STOP]).metadata.usage
+    assert usage is not None
+    assert (usage.input_tokens, usage.output_tokens, usage.cached_input_tokens) == (None, None, None)
+
+
+def test_case_19_include_usage_is_asked_where_it_is_accepted() -> None:
+    assert request([user("x")], stream=True)[0]["stream_options"] == {"include_usage": True}
+    assert "stream_options" not in request([user("x")], provider("together"), stream=True)[0]
+    assert "stream_options" not in request([user("x")])[0]
+
+
+@pytest.mark.parametrize("noise", [
+    chunk(None), {"id": "c1"}, {"choices": None}, {"choices": [None]}, {"object": "ping"}, [], "text", 3,
+    b": keep-alive\n\n", b"event: unheard-of\ndata: {}\n\n", chunk({"unheard_of": 1}),
+    {"choices": [], "prompt_filter_results": [{"prompt_index": 0}]},
+])  # fmt: skip
+def test_case_17_unknown_chunks_are_ignored_wherever_they_stand(noise: Any) -> None:
+    expected = streamed([HI, STOP])
+    assert streamed([noise, HI, noise, STOP, noise]) == expected
+
+
+def test_case_17_what_is_not_understood_is_kept_in_the_trace() -> None:
+    raw = streamed([HI, chunk({}, "stop", x_new={"a": 1})]).metadata.provider_raw
+    assert raw is not None
+    assert raw["trace"]["x_new"] == {"a": 1}
+
+
+def test_case_16_cut_stream_is_interrupted_with_its_text() -> None:
+    with pytest.raises(StreamInterrupted) as caught:
+        decoded(sse([HI, chunk({"content": " there"})], done=False)).message()
+    assert caught.value.partial.text_content() == "Hi there"
+    assert caught.value.partial.metadata.status is MessageStatus.ERROR
+
+
+def test_case_16_finish_reason_without_done_is_complete() -> None:
+    message = streamed([HI, STOP], done=False)
+    assert (message.metadata.status, message.metadata.stop_reason) == (MessageStatus.COMPLETE, StopReason.END_TURN)
+
+
+def test_case_16_done_without_finish_reason_is_complete_for_an_unknown_reason() -> None:
+    message = streamed([HI])
+    assert (message.metadata.stop_reason, message.metadata.stop_reason_raw) == (StopReason.OTHER, None)
+
+
+@pytest.mark.parametrize(
+    ("error", "kind"),
+    [
+        ({"message": "busy", "type": "service_unavailable_error", "code": "server_is_overloaded"}, Overloaded),
+        ({"message": "Token limit reached", "code": 400}, InvalidRequest),
+        ({"message": "too long", "code": "context_length_exceeded"}, ContextOverflow),
+        ("just text", ProviderError),
+    ],
+)
+def test_case_15_error_in_a_good_stream(error: Any, kind: type[ProviderError]) -> None:
+    decoder = decoded(sse([HI, {"error": error}], done=False))
+    with pytest.raises(kind) as caught:
+        decoder.message()
+    assert caught.value.partial.text_content() == "Hi"
+    assert caught.value.retryable is (kind in (Overloaded, ProviderError))
+
+
+def test_case_15_error_as_first_chunk_and_as_event() -> None:
+    raw = b'event: error\ndata: {"error":{"message":"no","type":"invalid_request_error"}}\n\n'
+    decoder = decoded(raw)
+    assert isinstance(decoder.failed, InvalidRequest)
+
+
+@pytest.mark.parametrize("sent", [
+    [chunk({"content": "a"}), chunk({"content": "b"}, "stop")],
+    [chunk({"content": "a"}), chunk({"content": "b"}, "stop"), chunk({"content": ""}, "stop")],
+    [chunk({"content": "ab", "role": "assistant", "refusal": None, "tool_calls": None}), STOP],
+    [chunk({"content": [{"type": "text", "text": "ab"}]}), STOP],
+])  # fmt: skip
+def test_finish_chunk_may_carry_content_and_may_be_repeated(sent: list[Any]) -> None:
+    assert streamed(sent) == whole(body({"role": "assistant", "content": "ab"}))
+
+
+def test_thinking_stands_before_text_whatever_order_it_comes_in() -> None:
+    message = streamed([chunk({"content": "b"}), chunk({"reasoning": "a"}), STOP])
+    assert message.content == (ThinkingBlock(text="a"), TextBlock(text="b"))
+
+
+def test_repeated_reasoning_fields_are_one_thought() -> None:
+    details = [{"type": "reasoning.text", "text": "a", "index": 0, "format": "unknown"}]
+    message = streamed([chunk({"reasoning": "a", "reasoning_details": details}), STOP])
+    assert message.content == (ThinkingBlock(text="a"),)
+    assert message == whole(body({"content": None, "reasoning": "a", "reasoning_details": details}))
+
+
+def test_refusal_deltas_make_a_refusal() -> None:
+    message = streamed([chunk({"refusal": "I "}), chunk({"refusal": "won't"}), STOP])
+    assert message == whole(body({"content": None, "refusal": "I won't"}))
+    assert message.text_content() == "I won't"
+    assert (message.metadata.stop_reason, message.metadata.stop_reason_raw) == (StopReason.REFUSAL, "stop")
+
+
+def test_other_choices_are_kept() -> None:
+    def at(index: int, text: str, finish: str | None = None) -> dict[str, Any]:
+        return {"index": index, "delta": {"content": text}, "finish_reason": finish}
+
+    chunks = [chunk(None) | {"choices": [one]} for one in (at(0, "a"), at(1, "x"), at(0, "b"), at(1, "y"))]
+    message = streamed([*chunks, chunk(None) | {"choices": [at(1, "", "length"), at(0, "", "stop")]}])
+    assert message.text_content() == "ab"
+    (other,) = [block for block in message.content if isinstance(block, OpaqueBlock)]
+    assert other.kind == "choice"
+    assert other.data == {"index": 1, "message": {"content": "xy"}, "finish_reason": "length"}
+    first = {"index": 0, "message": {"content": "ab"}, "finish_reason": "stop"}
+    second = {"index": 1, "message": {"content": "xy", "refusal": None}, "finish_reason": "length"}
+    assert whole(body(None) | {"choices": [first, second]}) == message
