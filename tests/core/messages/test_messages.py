@@ -13,7 +13,7 @@ import attrs
 import pytest
 from hypothesis import given, settings
 
-from interlingua.blocks import AudioBlock, ImageBlock, ImageSource, TextBlock, ThinkingBlock, ToolUseBlock
+from interlingua.blocks import AudioBlock, ContentBlock, ImageBlock, ImageSource, TextBlock, ThinkingBlock, ToolUseBlock
 from interlingua.errors import CallerError
 from interlingua.messages import (
     ChatResponse,
@@ -178,7 +178,7 @@ def test_chat_response_is_seed_002s_view() -> None:
     calls = [CALL, ToolUseBlock(id="tu_2", name="n", raw_input="{", parse_error="cut")]
     usage = Usage(input_tokens=9, output_tokens=3, cached_input_tokens=4, cost_usd=Decimal("0.5"))
     metadata = MessageMetadata(model="acme:m", usage=usage, stop_reason=StopReason.TOOL_USE)
-    content = [ThinkingBlock(text="hm"), TextBlock(text="hi"), *calls]
+    content: list[ContentBlock] = [ThinkingBlock(text="hm"), TextBlock(text="hi"), *calls]
     view = ChatResponse(Message(role=Role.ASSISTANT, content=content, metadata=metadata))
 
     assert (view.content, view.thinking, view.model, view.stop_reason) == ("hi", "hm", "acme:m", "tool_use")

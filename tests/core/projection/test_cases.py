@@ -77,7 +77,7 @@ def test_case_03_own_state_survives_byte_equal_and_in_order() -> None:
     )
     projected, losses = project(user("hi"), message, tool_result("tu_1", "ok"))
 
-    assert projected[1].content == (*message.content[:4], attrs.evolve(message.content[4], id="own_1"))
+    assert projected[1].content == (*message.content[:4], attrs.evolve(message.tool_calls()[0], id="own_1"))
     assert projected[1].metadata.provider_raw == raw
     assert losses == ()
 

@@ -70,9 +70,9 @@ def test_nothing_goes_out_that_the_target_cannot_carry(target: Target, history: 
         for block in message.content:
             assert block.type != "unknown"
             assert block.type != "audio"
-            assert block.type != "opaque" or block.provider == "acme"  # type: ignore[union-attr]
+            assert block.type != "opaque" or block.provider == "acme"
             if block.type == "text":
-                assert block.text.strip() or block.signature is not None  # type: ignore[union-attr]
+                assert block.text.strip() or block.signature is not None
             if block.type in ("thinking", "redacted_thinking"):
                 assert target.capabilities.supports_thinking
                 assert message.metadata.provider == "acme"

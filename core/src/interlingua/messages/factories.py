@@ -45,7 +45,7 @@ def system(text: str, *, session_id: str = DEFAULT_SESSION) -> Message:
 
 def assistant(content: str | Iterable[ContentBlock], *, session_id: str = DEFAULT_SESSION) -> Message:
     """Make an assistant message by hand, for few-shot examples and imported histories."""
-    return Message(role=Role.ASSISTANT, content=content, session_id=session_id)  # type: ignore[arg-type]
+    return Message(role=Role.ASSISTANT, content=content, session_id=session_id)
 
 
 def tool_result(

@@ -76,7 +76,8 @@ def image_block(value: Any) -> ImageBlock:
     if isinstance(value, Path):
         value = value.read_bytes()
     if isinstance(value, (bytes, bytearray)):
-        return ImageBlock(source=_embedded(bytes(value)), media_type=_known(image_media_type(value)))
+        value = bytes(value)
+        return ImageBlock(source=_embedded(value), media_type=_known(image_media_type(value)))
     return image_block(_pil_bytes(value))
 
 
@@ -112,5 +113,6 @@ def audio_block(value: Any) -> AudioBlock:
     if isinstance(value, Path):
         value = value.read_bytes()
     if isinstance(value, (bytes, bytearray)):
-        return AudioBlock(source=_embedded(bytes(value)), media_type=audio_media_type(value))
+        value = bytes(value)
+        return AudioBlock(source=_embedded(value), media_type=audio_media_type(value))
     raise CallerError(f"cannot make audio of {type(value).__name__}")

@@ -6,6 +6,7 @@ Messages and every room above may come in, through `interlingua.messages`.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from enum import StrEnum
 from typing import NamedTuple
 
@@ -57,6 +58,15 @@ class RoutingMode(StrEnum):
     DEFAULT = "default"
 
 
+# type checkers cannot see through a bare `tuple` as converter
+def _names(value: Iterable[str]) -> tuple[str, ...]:
+    return tuple(value)
+
+
+def _indexes(value: Iterable[int]) -> tuple[int, ...]:
+    return tuple(value)
+
+
 @attrs.frozen(kw_only=True)
 class RoutingDecisionRecord:
     """Compact summary of a routing decision (seed 003 §4.3).
@@ -75,7 +85,7 @@ class RoutingDecisionRecord:
     reason: str
     rule_name: str | None = None
     confidence: float | None = None
-    alternatives_considered: tuple[str, ...] = attrs.field(default=(), converter=tuple)
+    alternatives_considered: tuple[str, ...] = attrs.field(default=(), converter=_names)
 
 
 @attrs.frozen(kw_only=True)
@@ -128,7 +138,7 @@ class MessageMetadata:
     stop_reason_raw: str | None = None
     error: ErrorInfo | None = None
     provenance: Provenance | None = None
-    critical: tuple[int, ...] = attrs.field(default=(), converter=tuple)
+    critical: tuple[int, ...] = attrs.field(default=(), converter=_indexes)
     user_id: str | None = None
     team_id: str | None = None
     provider_raw: FrozenDict | None = attrs.field(default=None, eq=False, repr=False, converter=freeze_optional)

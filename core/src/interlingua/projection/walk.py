@@ -242,7 +242,7 @@ def _single(message: Message, place: int) -> Message:
 
     def make() -> Message:
         critical: tuple[int, ...] = (0,) if place in message.metadata.critical else ()
-        metadata = attrs.evolve(message.metadata, critical=critical)  # type: ignore[arg-type]  # attrs' converter stub
+        metadata = attrs.evolve(message.metadata, critical=critical)
         return attrs.evolve(message, content=(message.content[place],), metadata=metadata)
 
     return _remembered(message, ("single", place), make)
