@@ -57,10 +57,8 @@ class RequestWriter:
                     losses.append(_option_loss("parallel_tool_calls"))
         fields |= to_wire_options(options, dialect, losses)
         fields |= {name: dumps(value) for name, value in options.provider_options.items()}
-        headers = {"content-type": "application/json", **options.headers}
-        return WireRequest(
-            path=PATH, headers=headers, body=json_object(fields), losses=tuple(losses), api=api, stream=options.stream
-        )
+        body = json_object(fields)
+        return WireRequest(path=PATH, body=body, losses=tuple(losses), api=api, stream=options.stream)
 
     def elements(
         self, messages: Sequence[Message], dialect: Dialect, options: AdapterOptions, losses: list[Loss]
