@@ -1,4 +1,4 @@
-"""A made-up service for replay tests: `{"text": …}` bodies, streams of `{"piece": …}` that end with `{"stop": true}`."""
+"""A made-up service for replay tests: `{"text": …}` bodies, streams of `{"piece": …}` that end with `{"stop": 1}`."""
 
 from __future__ import annotations
 

@@ -81,7 +81,9 @@ def _below(value: Any, *, carried: bool) -> Iterator[str]:
             yield value
     elif isinstance(value, dict):
         for name, item in value.items():
-            yield from _below(item, carried=carried or name in CARRIES if not isinstance(item, str) else name in CARRIES)
+            yield from _below(
+                item, carried=carried or name in CARRIES if not isinstance(item, str) else name in CARRIES
+            )
     elif isinstance(value, list):
         for item in value:
             yield from _below(item, carried=carried)

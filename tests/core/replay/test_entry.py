@@ -33,7 +33,9 @@ def test_kind(body: str, said: str | None, content_type: str, expected: str) -> 
 
 
 def test_exact_bytes_win_over_the_decoded_text() -> None:
-    entry = read_entry(line("decoded", kind="binary-eventstream", response_b64=base64.b64encode(b"\x00\xff").decode()), "")
+    entry = read_entry(
+        line("decoded", kind="binary-eventstream", response_b64=base64.b64encode(b"\x00\xff").decode()), ""
+    )
 
     assert entry.body == b"\x00\xff"
     assert entry.kind == "binary-eventstream"

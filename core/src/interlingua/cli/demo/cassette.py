@@ -1,0 +1,93 @@
+"""The demo's recorded exchanges, answered again where the very same request is made.
+
+Never invents an answer: a request that was not recorded is an error that says so.
+The command comes in.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from interlingua.errors import CallerError
+from interlingua.jsontext import dumps, loads
+from interlingua.transport.replay import Recorded
+
+FOLDER = Path("cassettes") / "demo"
+_MINTED = re.compile(r"tu_[0-9A-HJKMNP-TV-Z]{26}")
+
+
+def find_folder() -> Path:
+    """Return the folder of recorded sessions: of the checkout one stands in, or the one this package runs from.
+
+    Raises:
+        CallerError: there is none; the message says what to do instead.
+    """
+    for start in (Path.cwd(), Path(__file__).resolve()):
+        for folder in (start, *start.parents):
+            if (folder / FOLDER).is_dir():
+                return folder / FOLDER
+    raise CallerError(
+        "no recorded session here: run this in a checkout of interlingua, or use --live MODEL,MODEL or --live-url URL"
+    )
+
+
+def same_request(left: bytes, right: bytes) -> bool:
+    """Tell whether two bodies are one request: call ids minted anew in each run count by order of appearance."""
+    return bool(_canonical(left) == _canonical(right))
+
+
+def _canonical(body: bytes) -> Any:
+    seen: dict[str, str] = {}
+
+    def name(match: re.Match[str]) -> str:
+        return seen.setdefault(match.group(), f"minted-{len(seen)}")
+
+    text = _MINTED.sub(name, body.decode("utf-8", "replace"))
+    try:
+        return loads(text)
+    except ValueError:
+        return text
+
+
+class Cassette:
+    """The exchanges of one file, in order; call it as the replaying client's answer."""
+
+    def __init__(self, path: Path) -> None:
+        import yaml  # noqa: PLC0415  only replaying needs it
+
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        self._path = path
+        self._interactions = yaml.load(path.read_text(encoding="utf-8"), loader)["interactions"]  # noqa: S506 safe
+        self._at = 0
+
+    def __call__(self, method: str, path: str, body: bytes) -> Recorded:
+        """Return the next recorded answer.
+
+        Raises:
+            CallerError: the request is not the one that was recorded here.
+        """
+        if self._at == len(self._interactions):
+            raise CallerError(f"{self._path.name} holds {self._at} exchanges and one more was asked for")
+        item = self._interactions[self._at]
+        self._at += 1
+        wanted = _body(item["request"])
+        if not (item["request"]["uri"].endswith(path) and same_request(wanted, body)):
+            raise CallerError(f"exchange {self._at} of {self._path.name} was recorded for another request")
+        response = item["response"]
+        headers = {name: _first(value) for name, value in response.get("headers", {}).items()}
+        return Recorded(response["status"]["code"], headers, _body(response["body"]))
+
+
+def _first(value: Any) -> str:
+    return str(value[0] if isinstance(value, list) else value)
+
+
+def _body(holder: Mapping[str, Any]) -> bytes:
+    if "parsed_body" in holder:
+        return dumps(holder["parsed_body"])
+    if "lines" in holder:
+        return "\n".join(holder["lines"]).encode()
+    return str(holder.get("string") or holder.get("body") or "").encode()

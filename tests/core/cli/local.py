@@ -1,0 +1,99 @@
+"""A local Chat Completions server with a script per model name, and a configuration whose row `here` points at it."""
+
+from __future__ import annotations
+
+import json
+import time
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from threading import Thread
+from typing import Any
+
+CONFIG = """
+[rows.here]
+format = "chat-completions"
+base_url = "{url}"
+key_env = ["HERE_KEY"]
+key_required = false
+
+[[rows.here.models]]
+id = "echo"
+max_context_tokens = 1000
+prices = [{{input_per_mtok_usd = "2", output_per_mtok_usd = "10", cached_read_per_mtok_usd = "0.2"}}]
+
+[aliases]
+e = "here:echo"
+
+[providers.here]
+api_key_env = "MY_OWN_KEY"
+"""
+
+
+class LocalServer:
+    """The server; `requests` holds what came in, `url` is its base URL."""
+
+    def __init__(self) -> None:
+        self.requests: list[dict[str, Any]] = []
+        self.headers: list[dict[str, str]] = []
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), _handler(self))
+        self._server.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._server.server_address[1]}/v1"
+        self._thread = Thread(target=self._server.serve_forever, daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+        self._thread.join()
+
+    def configure(self, folder: Path) -> Path:
+        path = folder / "interlingua" / "config.toml"
+        path.parent.mkdir(parents=True)
+        path.write_text(CONFIG.format(url=self.url), encoding="utf-8")
+        return path
+
+
+USAGE = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
+
+
+def _handler(owner: LocalServer) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+            pass
+
+        def do_POST(self) -> None:
+            request = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            owner.requests.append(request)
+            owner.headers.append({name.lower(): text for name, text in self.headers.items()})
+            if request["model"] == "refused":
+                self._head(401, "application/json")
+                self.wfile.write(b'{"error": {"message": "bad key", "type": "invalid_api_key"}}')
+            elif request.get("stream"):
+                self._stream(request["model"])
+            else:
+                self._head(200, "application/json")
+                message = {"role": "assistant", "content": "Hello"}
+                choice = {"index": 0, "message": message, "finish_reason": "stop"}
+                self.wfile.write(json.dumps({"model": "echo", "choices": [choice], "usage": USAGE}).encode())
+
+        def _head(self, status: int, kind: str) -> None:
+            self.send_response(status)
+            self.send_header("content-type", kind)
+            self.send_header("connection", "close")
+            self.end_headers()
+
+        def _stream(self, model: str) -> None:
+            self._head(200, "text/event-stream")
+            self._event({"choices": [{"index": 0, "delta": {"role": "assistant", "content": "Hel"}}]})
+            if model == "slow":
+                time.sleep(5)
+            elif model != "broken":
+                self._event({"choices": [{"index": 0, "delta": {"content": "lo"}, "finish_reason": "stop"}]})
+                self._event({"choices": [], "usage": USAGE})
+                self.wfile.write(b"data: [DONE]\n\n")
+
+        def _event(self, data: dict[str, Any]) -> None:
+            self.wfile.write(f"data: {json.dumps({'model': 'echo', **data})}\n\n".encode())
+            self.wfile.flush()
+
+    return Handler

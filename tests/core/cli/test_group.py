@@ -1,0 +1,95 @@
+"""The group itself: help stays cheap, plugins add commands and wrap hooks, errors and exit codes."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.core.cli.conftest import Run
+from tests.core.cli.local import LocalServer
+
+PROGRAM = str(Path(sys.executable).with_name("interlingua"))
+PLUGIN = '''
+import click
+from interlingua.hookspecs import hookimpl
+
+@hookimpl
+def register_commands(cli):
+    @cli.command("greet")
+    def greet():
+        """Say hello."""
+        click.echo("hello from a plugin")
+
+@hookimpl
+def prepare_request(messages, tools, options):
+    import attrs
+    return messages, tools, attrs.evolve(options, max_tokens=77)
+'''
+
+
+@pytest.fixture
+def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    (tmp_path / "my_plugin.py").write_text(PLUGIN, encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    return "my_plugin"
+
+
+def start(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [PROGRAM, *arguments], env={**os.environ, **environ}, capture_output=True, text=True, stdin=subprocess.DEVNULL,
+        check=False, timeout=120,
+    )  # fmt: skip
+
+
+def test_help_loads_no_core_no_http_and_no_rich(home: Path) -> None:
+    code = (
+        "import sys\nfrom interlingua.cli import main\nsys.argv = ['interlingua', '--help']\n"
+        "try:\n    main()\nexcept SystemExit as done:\n    assert not done.code\n"
+        "print(sorted({'httpx', 'cattrs', 'attrs', 'rich.console', 'interlingua.registry'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.splitlines()[-1] == "[]"
+    assert "corpus" in done.stdout
+
+
+def test_a_plugin_adds_a_command_and_changes_requests(home: Path, server: LocalServer, plugin: str) -> None:
+    assert "Say hello." in start("-p", plugin, "--help").stdout
+    assert start("-p", plugin, "greet").stdout == "hello from a plugin\n"
+    assert start("greet", INTERLINGUA_PLUGINS=plugin).stdout == "hello from a plugin\n"
+    assert start("greet").returncode == 2
+
+    for arguments in (["-p", plugin, "send", "here:echo", "hi"], ["send", "here:echo", "hi", "-p", plugin]):
+        assert start(*arguments).returncode == 0
+        assert 77 in server.requests[-1].values()
+
+
+def test_a_plugin_that_cannot_be_loaded_is_one_line(home: Path) -> None:
+    done = start("-p", "no_such_plugin", "providers")
+
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("error: plugin 'no_such_plugin' cannot be loaded")
+
+
+def test_errors_are_one_line_and_debug_shows_where(run: Run) -> None:
+    short, long = run("price", "nowhere:x"), run("--debug", "price", "nowhere:x")
+
+    assert (short.exit_code, long.exit_code) == (1, 1)
+    assert short.stderr.startswith("error: no provider 'nowhere'")
+    assert short.stderr.count("\n") == 1
+    assert "Traceback" in long.stderr
+
+
+def test_wrong_usage_is_exit_2(run: Run) -> None:
+    assert run("wire").exit_code == 2
+    assert run("no-such-command").exit_code == 2
+
+
+def test_version(run: Run) -> None:
+    from importlib.metadata import version
+
+    assert run("--version").stdout == f"interlingua, version {version('interlingua')}\n"

@@ -1,0 +1,146 @@
+"""`send` and `chat` against a local server: what is printed, what is kept, what a swap and a failure do."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+from interlingua.codec import read_jsonl
+from interlingua.messages import Message, MessageStatus
+from tests.core.cli.conftest import Run
+from tests.core.cli.local import LocalServer
+
+PROGRAM = str(Path(sys.executable).with_name("interlingua"))
+
+
+def saved(path: Path) -> list[Message]:
+    return list(read_jsonl(path.read_text(encoding="utf-8").splitlines()))
+
+
+def test_send_streams_text_to_stdout_and_the_bill_to_stderr(run: Run, server: LocalServer) -> None:
+    result = run("send", "here:echo", "hi", "there", "--system", "be brief", "-o", "temperature=0", "-o", "stop=END")
+
+    assert result.exit_code == 0, result.output
+    assert result.stdout == "Hello\n"
+    assert "1,000 in" in result.stderr
+    assert "$0.003" in result.stderr  # 1,000 * 2 / 1e6 + 100 * 10 / 1e6
+    (request,) = server.requests
+    assert [(m["role"], m["content"]) for m in request["messages"]] == [("system", "be brief"), ("user", "hi there")]
+    assert request["temperature"] == 0
+    assert request["stop"] in ("END", ["END"])
+    assert server.headers[0]["authorization"] == "Bearer key-for-tests"  # from the variable the configuration names
+
+
+def test_send_json_prints_the_canonical_message_and_nothing_else(run: Run, server: LocalServer) -> None:
+    result = run("send", "e", "hi", "--json")
+
+    message = json.loads(result.stdout)
+    assert message["content"][0]["text"] == "Hello"
+    assert message["metadata"]["model"] == "here:echo"
+    assert message["metadata"]["usage"]["cost_usd"] == "0.003000"
+
+
+def test_send_takes_a_file_and_standard_input(run: Run, server: LocalServer, tmp_path: Path) -> None:
+    (tmp_path / "note.txt").write_text("buy milk", encoding="utf-8")
+    result = run("send", "here:echo", "-f", "note.txt", "--no-stream", "-", input="what is this?")
+
+    assert result.stdout == "Hello\n"
+    said = json.dumps(server.requests[0]["messages"])
+    assert "buy milk" in said
+    assert "what is this?" in said
+
+
+def test_send_without_anything_to_say_is_wrong_usage(run: Run, server: LocalServer) -> None:
+    assert run("send", "here:echo", input="").exit_code == 2
+
+
+def test_url_reaches_another_server(run: Run, server: LocalServer) -> None:
+    result = run("send", "compatible:echo", "hi", "--url", server.url)
+
+    assert result.stdout == "Hello\n"
+
+
+def test_a_failure_of_the_service_is_one_line_and_exit_1(run: Run, server: LocalServer) -> None:
+    result = run("send", "here:refused", "hi")
+
+    assert result.exit_code == 1
+    assert result.stdout == ""
+    last = result.stderr.splitlines()[-1]
+    assert last.startswith("error: bad key")
+    assert "here:refused" in last
+
+
+def test_chat_streams_saves_and_resumes(run: Run, server: LocalServer) -> None:
+    talk = '"""first\nsecond"""\n\nagain\n/quit\n'
+    result = run("chat", "here:echo", "--system", "be brief", "--save", "talk.jsonl", input=talk)
+
+    assert result.exit_code == 0, result.output
+    assert result.stdout == "Hello\nHello\n"
+    messages = saved(Path("talk.jsonl"))
+    assert [message.role for message in messages] == ["system", "user", "assistant", "user", "assistant"]
+    assert messages[1].text_content() == "first\nsecond"
+
+    again = run("chat", "here:echo", "--resume", "talk.jsonl", input="more")
+    assert again.exit_code == 0, again.output
+    assert len(saved(Path("talk.jsonl"))) == 7
+    assert len(server.requests[-1]["messages"]) == 6
+
+
+def test_chat_does_not_write_over_another_conversation(run: Run, server: LocalServer) -> None:
+    Path("talk.jsonl").write_text("something\n", encoding="utf-8")
+
+    assert run("chat", "here:echo", "--save", "talk.jsonl", input="hi").exit_code == 2
+    assert Path("talk.jsonl").read_text(encoding="utf-8") == "something\n"
+
+
+def test_chat_swaps_models_and_shows_the_ledger(run: Run, server: LocalServer) -> None:
+    result = run("chat", "here:echo", input="hi\n/model compatible:other\n/model nowhere:x\n/model\n/what\n")
+
+    assert result.exit_code == 0, result.output
+    assert "now compatible:other" in result.stderr
+    assert "nothing is lost" in result.stderr
+    assert "no provider 'nowhere'" in result.stderr
+    assert result.stderr.splitlines().count("compatible:other") == 1  # /model alone says which one it is
+    assert "no command /what" in result.stderr
+
+
+def test_chat_keeps_what_came_before_a_failure_and_goes_on(run: Run, server: LocalServer) -> None:
+    result = run("chat", "here:broken", "--save", "talk.jsonl", input="hi\n/model here:refused\nhm\n/model e\nhi\n")
+
+    assert result.exit_code == 0, result.output
+    assert "the question is taken back" in result.stderr  # refused: nothing to keep
+    statuses = [message.metadata.status for message in saved(Path("talk.jsonl"))[1::2]]
+    assert statuses == [MessageStatus.ERROR, MessageStatus.COMPLETE]
+
+
+def test_ctrl_c_keeps_the_partial_answer_and_returns_to_the_prompt(home: Path, server: LocalServer) -> None:
+    command = [PROGRAM, "chat", "here:slow", "--save", "talk.jsonl"]
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(command, env={**os.environ, "PYTHONUNBUFFERED": "1"}, **pipes) as chat:  # type: ignore[call-overload]
+        chat.stdin.write(b"hi\n")
+        chat.stdin.flush()
+        assert chat.stdout.read(3) == b"Hel"
+        time.sleep(0.2)
+        chat.send_signal(signal.SIGINT)
+        _, errors = chat.communicate(b"/model e\nagain\n", timeout=30)
+
+    assert chat.returncode == 0, errors
+    messages = saved(Path("talk.jsonl"))
+    assert [message.text_content() for message in messages] == ["hi", "Hel", "again", "Hello"]
+    assert messages[1].metadata.status is MessageStatus.CANCELLED
+
+
+def test_ctrl_c_during_send_is_exit_130(home: Path, server: LocalServer) -> None:
+    command = [PROGRAM, "send", "here:slow", "hi"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL) as send:
+        assert send.stdout is not None
+        assert send.stdout.read(3) == b"Hel"
+        send.send_signal(signal.SIGINT)
+        send.communicate(timeout=30)
+
+    assert send.returncode == 130
