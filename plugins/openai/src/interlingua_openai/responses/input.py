@@ -30,32 +30,24 @@ class Input(NamedTuple):
 def to_wire_input(messages: Sequence[Message], model: str) -> Input:
     """Join all messages."""
     hoisted = _hoisted(messages)
-    losses = [_loss(Row(0, "text", "dropped", "instructions carry no cache marker"), message, at)
-              for at, message in enumerate(messages[:hoisted])
-              if any(getattr(block, "cache", None) for block in message.content)]  # fmt: skip
-    pieces: list[bytes] = []
-    hints: list[tuple[int, int, int]] = []
-    custom: set[str] = set()
     plain, own = (_NAME,), (_NAME, model)
     make = partial(to_wire_elements, model=model)
-    for at in range(hoisted, len(messages)):
-        message = messages[at]
-        role = message.role
-        if role is Role.TOOL and custom:
-            made = _elements(message, model, (), custom)
-        else:
-            made = remembered(message, own if role is Role.ASSISTANT else plain, make)
-        if made.joined:
-            hints.extend([(at, block, len(pieces)) for block in made.hints])
-            pieces.append(made.joined)
-        if made.rows:
-            losses.extend([_loss(row, message, at) for row in made.rows])
-        if made.custom:
-            custom.update(made.custom)
-    if hints:
-        _mark(pieces, hints, messages, model, custom, losses)
+    found = [
+        remembered(message, own if message.role is Role.ASSISTANT else plain, make) for message in messages[hoisted:]
+    ]
+    losses = [_unmarked(message, at) for at, message in enumerate(messages[:hoisted]) if _hinted(message)]
+    # few messages need more than their bytes
+    special = [(at, element) for at, element in enumerate(found, hoisted) if any(element[1:])]
+    if special:
+        custom = {call_id for _, element in special for call_id in element.custom}
+        if custom:
+            _answer_custom(found, messages, hoisted, model, custom)
+        losses += [_loss(row, messages[at], at) for at, element in special for row in element.rows]
+        losses += _mark(found, [(at, block) for at, element in special for block in element.hints], messages, hoisted,
+                        model, custom)  # fmt: skip
     instructions = "\n\n".join(filter(None, map(text_of_system, messages[:hoisted])))
-    return Input(instructions or None, b"[" + b",".join(pieces) + b"]", tuple(losses))
+    items = b",".join([element.joined for element in found if element.joined])
+    return Input(instructions or None, b"[" + items + b"]", tuple(losses))
 
 
 def _hoisted(messages: Sequence[Message]) -> int:
@@ -70,6 +62,14 @@ def _hoisted(messages: Sequence[Message]) -> int:
     return 0
 
 
+def _hinted(message: Message) -> bool:
+    return any(getattr(block, "cache", None) is not None for block in message.content)
+
+
+def _unmarked(message: Message, at: int) -> Loss:
+    return _loss(Row(0, "text", "dropped", "instructions carry no cache marker"), message, at)
+
+
 def _elements(message: Message, model: str, marked: tuple[int, ...], custom: set[str]) -> Elements:
     """Return elements that depend on more than the message itself; the key says on what."""
     answered = tuple(block.tool_use_id for block in message.tool_results() if block.tool_use_id in custom)
@@ -77,25 +77,34 @@ def _elements(message: Message, model: str, marked: tuple[int, ...], custom: set
     return remembered(message, key, partial(to_wire_elements, model=model, marked=marked, custom=answered))
 
 
+def _answer_custom(
+    found: list[Elements], messages: Sequence[Message], hoisted: int, model: str, custom: set[str]
+) -> None:
+    """Results of custom calls have an item type of their own."""
+    for at in range(hoisted, len(messages)):
+        if messages[at].role is Role.TOOL:
+            found[at - hoisted] = _elements(messages[at], model, (), custom)
+
+
 def _mark(
-    pieces: list[bytes],
-    hints: list[tuple[int, int, int]],
+    found: list[Elements],
+    hints: list[tuple[int, int]],
     messages: Sequence[Message],
+    hoisted: int,
     model: str,
     custom: set[str],
-    losses: list[Loss],
-) -> None:
+) -> list[Loss]:
     """Write the last hints' messages again with markers: a request takes four (sheet §2, caching)."""
-    for at, block, _ in hints[:-MAX_MARKS]:
-        losses.append(_loss(Row(block, messages[at].content[block].type, "dropped", "more cache hints than fit"),
-                            messages[at], at))  # fmt: skip
     wanted: dict[int, list[int]] = {}
-    places: dict[int, int] = {}
-    for at, block, place in hints[-MAX_MARKS:]:
+    for at, block in hints[-MAX_MARKS:]:
         wanted.setdefault(at, []).append(block)
-        places[at] = place
     for at, blocks in wanted.items():
-        pieces[places[at]] = _elements(messages[at], model, tuple(blocks), custom).joined
+        found[at - hoisted] = _elements(messages[at], model, tuple(blocks), custom)
+    reason = "more cache hints than fit"
+    return [
+        _loss(Row(block, messages[at].content[block].type, "dropped", reason), messages[at], at)
+        for at, block in hints[:-MAX_MARKS]
+    ]
 
 
 def _loss(row: Row, message: Message, at: int) -> Loss:

@@ -138,7 +138,7 @@ class Reader:
 
     def _text_delta(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
         slot = self._slots.of(event, "message") or self._slots.open({"type": "message"}, event.get("output_index"))
-        yield from self._more_text(slot, event.get("content_index") or 0, event["delta"])
+        yield from self._more_text(slot, event.get("content_index") or 0, _delta(event))
 
     def _text_done(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
         slot = self._slots.of(event, "message")
@@ -182,7 +182,7 @@ class Reader:
 
     def _thought(self, event: dict[str, Any], part: tuple[str, int]) -> Iterator[StreamEvent]:
         slot = self._slots.of(event, "reasoning") or self._slots.open({"type": "reasoning"}, event.get("output_index"))
-        text = event["delta"]
+        text = _delta(event)
         if not text or self._taken(slot.base, self._thoughts):
             return
         if slot.thought is not None and slot.thought != part:
@@ -222,7 +222,7 @@ class Reader:
         slot = self._slots.of(event)
         if slot is None or slot.start is None:
             return
-        text = event["delta"]
+        text = _delta(event)
         if slot.kind == "custom_tool_call":  # free text: written as the JSON string it becomes
             text = dumps(text).decode()[1:-1]
             text = text if self.inputs[slot.base] else '{"input":"' + text
@@ -283,6 +283,14 @@ class Reader:
                         yield from self._end_block(slot, at, TextBlock(text="", citations=citations))
             elif not slot.ended:
                 yield from self._end_block(slot, 0, from_wire_item(slot.item, self._context)[0])
+
+
+def _delta(event: dict[str, Any]) -> str:
+    """Return the text of a delta; what is no text ends the stream as malformed."""
+    text = event["delta"]
+    if not isinstance(text, str):
+        raise TypeError("a delta is a string")
+    return text
 
 
 _HANDLERS: dict[str, Callable[[Reader, dict[str, Any]], Iterator[StreamEvent]]] = {

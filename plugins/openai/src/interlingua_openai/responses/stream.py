@@ -8,26 +8,35 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncIterator
+from typing import Any
 
 from interlingua.context import RequestContext
 from interlingua.events import StreamEvent, TextDelta, ToolUseInputDelta
 from interlingua.jsontext import loads, loads_fast
 from interlingua.wire import WireChunk
+from interlingua_openai.responses.items import CALLS
 from interlingua_openai.responses.reader import Reader
 from interlingua_openai.responses.slots import SPAN
 
-# items without a canonical form are kept exact, so whole items are read again where they may hold a long integer
+# an item without a canonical form is kept exact, so its event is read again where it may hold a long integer
 _WHOLE = frozenset(("response.output_item.done", "response.completed", "response.incomplete", "response.failed"))
+_READ = frozenset(("message", "reasoning", *CALLS))
 _LONG_NUMBER = re.compile(rb"\d{17}")
+_TEXT = "response.output_text.delta"
+_INPUT = "response.function_call_arguments.delta"
 
 
 async def stream_response(  # noqa: C901, PLR0912  the hot path stays in one frame
     response_stream: AsyncIterator[WireChunk], context: RequestContext
 ) -> AsyncIterator[StreamEvent]:
-    """Translate framed chunks into events; a block's index is its item's place times SPAN plus its part's."""
+    """Translate framed chunks into events; a block's index is its item's place times SPAN plus its part's.
+
+    Most events carry more of the block that the event before them was about: those are passed on here, and counted
+    when another comes.
+    """
     reader = Reader(context)
-    texts = reader.texts
-    inputs = reader.inputs
+    index, place, part, table = -1, -1, -1, reader.texts
+    run = 0
     async for _, data in response_stream:
         try:
             event = loads_fast(data)
@@ -35,29 +44,52 @@ async def stream_response(  # noqa: C901, PLR0912  the hot path stays in one fra
             if data.strip() == b"[DONE]":
                 break
             raise
-        if not isinstance(event, dict):
-            continue
-        kind = event.get("type")
-        if kind == "response.output_text.delta":
-            if "output_index" in event and "content_index" in event:
-                index = event["output_index"] * SPAN + event["content_index"]
-                if index in texts:
-                    text = event["delta"]
-                    texts[index] += len(text)
+        try:
+            kind = event["type"]
+            if kind == _TEXT and event["output_index"] == place and event["content_index"] == part:
+                text = event["delta"]
+                if text.__class__ is str:
+                    run += len(text)
                     yield TextDelta(index=index, text=text)
                     continue
-        elif kind == "response.function_call_arguments.delta" and "output_index" in event:
-            index = event["output_index"] * SPAN
-            if index in inputs:
+            if kind == _INPUT and event["output_index"] == place and part < 0:
                 text = event["delta"]
-                inputs[index] += len(text)
-                yield ToolUseInputDelta(index=index, partial_json=text)
-                continue
-        elif kind in _WHOLE and _LONG_NUMBER.search(data):
+                if text.__class__ is str:
+                    run += len(text)
+                    yield ToolUseInputDelta(index=index, partial_json=text)
+                    continue
+        except (KeyError, TypeError):
+            kind = None
+        if run:
+            table[index] += run
+            run = 0
+        if not isinstance(event, dict):
+            continue
+        if kind in _WHOLE and not _READ.issuperset(_item_types(event)) and _LONG_NUMBER.search(data):
             event = loads(data)
         for made in reader.read(event):
             yield made
         if reader.over:
             return
+        index, place, part, table = _more_of(event, kind, reader)
+    if run:
+        table[index] += run
     for made in reader.flush():
         yield made
+
+
+def _item_types(event: dict[str, Any]) -> set[str]:
+    items = [event["item"]] if "item" in event else event["response"].get("output") or ()
+    return {str(item.get("type")) for item in items}
+
+
+def _more_of(event: dict[str, Any], kind: Any, reader: Reader) -> tuple[int, int, int, dict[int, int]]:
+    """Return which block more of the same would be about: index, place, part (-1 for a call) and its table."""
+    place, part = event.get("output_index"), event.get("content_index")
+    if kind == _TEXT and isinstance(place, int) and isinstance(part, int):
+        index = place * SPAN + part
+        if index in reader.texts:
+            return index, place, part, reader.texts
+    elif kind == _INPUT and isinstance(place, int) and place * SPAN in reader.inputs:
+        return place * SPAN, place, -1, reader.inputs
+    return -1, -1, -1, reader.texts
