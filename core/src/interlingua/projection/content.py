@@ -161,9 +161,9 @@ def _thinking(
     block: ContentBlock, index: int, target: Target, report: Report, *, own_state: bool, unfinished: bool
 ) -> ContentBlock | None:
     capabilities = target.capabilities
-    signature = block.signature if isinstance(block, ThinkingBlock) else ""
+    signed = not isinstance(block, ThinkingBlock) or bool(block.signature)
     if own_state and capabilities.supports_thinking:
-        if signature is not None or (capabilities.accepts_unsigned_thinking and not unfinished):
+        if signed or (capabilities.accepts_unsigned_thinking and not unfinished):
             return block
         reason = "thinking without a signature is refused"
     elif not capabilities.supports_thinking:

@@ -22,9 +22,10 @@ def auxiliary_request(kind: str, arguments: Mapping[str, Any]) -> WireRequest | 
     if kind == "models":
         return WireRequest(method="GET", path="/v1/models?limit=1000", body=b"", api=API)
     if kind == "count_tokens":
-        body = loads(to_wire(arguments["messages"], arguments["tools"], arguments["options"]).body)
+        whole = to_wire(arguments["messages"], arguments["tools"], arguments["options"])
+        body = loads(whole.body)
         counted = dumps({name: body[name] for name in _COUNTED if name in body})
-        return WireRequest(path="/v1/messages/count_tokens", body=counted, api=API)
+        return WireRequest(path="/v1/messages/count_tokens", headers=whole.headers, body=counted, api=API)
     return None
 
 

@@ -1,14 +1,16 @@
 """Thinking that is bound to the exact prefix before it: digests written with an answer, checked before a replay.
 
-Never sends anything away: a mismatch drops the thinking of that message and all later ones, with a loss each, where
-the service would answer 400 (sheet anthropic §5, DESIGN 6). `to_wire` comes in.
+Never sends anything away: where the prefix is no longer what it was, the thinking bound to it is dropped with a loss
+instead of a 400 (sheet anthropic §5, DESIGN 6). `to_wire` comes in.
 """
 
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
+from interlingua.blocks import RedactedThinkingBlock, ThinkingBlock
 from interlingua.fragments import remembered
 from interlingua.messages import Message
 from interlingua_anthropic.elements import Elements, to_wire_elements_without_thinking
@@ -28,7 +30,7 @@ def check(messages: Sequence[Message], head: bytes) -> tuple[str, Callable[[Mess
 
     Args:
         messages: the projected conversation.
-        head: what stands before all messages: the tools, as bytes.
+        head: what stands before all messages: the tools as bytes, without cache markers.
 
     Returns:
         The digest of the whole prefix (to be kept with the answer), and a function that gives replacement elements
@@ -38,11 +40,13 @@ def check(messages: Sequence[Message], head: bytes) -> tuple[str, Callable[[Mess
     stale: set[int] = set()
     broken = False
     for message in messages:
-        raw = message.metadata.provider_raw
-        written = raw["replay"].get("prefix") if raw else None
-        broken = broken or (written is not None and written != running.hex())
-        if broken and message.thinking():
-            stale.add(id(message))
+        if any(isinstance(block, (ThinkingBlock, RedactedThinkingBlock)) for block in message.content):
+            raw: Mapping[str, Any] = message.metadata.provider_raw or {}
+            written = (raw.get("replay") or {}).get("prefix")
+            if written is not None:  # one made after the edit is bound to what was sent then, and is good again
+                broken = written != running.hex()
+            if broken:
+                stale.add(id(message))
         running = hashlib.blake2b(running + remembered(message, _KEY, _digest), digest_size=16).digest()
     if not stale:
         return running.hex(), None

@@ -6,9 +6,8 @@ at another message. `to_wire` comes in.
 
 from __future__ import annotations
 
-import base64
-import binascii
-from collections.abc import Callable
+import re
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from interlingua.blocks import (
@@ -23,7 +22,13 @@ from interlingua.blocks import (
 )
 from interlingua.jsontext import dumps
 from interlingua.messages import Message, Role
+from interlingua.tools import project_names
 from interlingua.wire import Verdict
+from interlingua_anthropic.media import to_wire_media
+from interlingua_anthropic.opaque import refusal_in, unanswered_server_calls, without_citations
+
+NAME_PATTERN = r"[A-Za-z0-9_-]{1,128}"  # sheet §3, quoted there from the service's own 400
+_fits_name = re.compile(NAME_PATTERN).fullmatch
 
 
 class Row(NamedTuple):
@@ -36,10 +41,12 @@ class Row(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """A cache hint: which element, and for how long."""
+    """A cache hint: which element, for how long, and the block that carries it."""
 
     element: int
     ttl: str | None
+    block: int
+    block_type: str
 
 
 class Elements(NamedTuple):
@@ -63,118 +70,125 @@ def to_wire_elements_without_thinking(message: Message) -> Elements:
 
 
 def _elements(message: Message, *, with_thinking: bool) -> Elements:
+    writer = _Writer(message)
     parts: list[bytes] = []
     marks: list[Mark] = []
-    rows: list[Row] = []
-    raw = message.metadata.provider_raw
-    calls: dict[str, Any] = raw["replay"].get("calls", {}) if raw else {}
     for index, block in enumerate(message.content):
         if not with_thinking and isinstance(block, (ThinkingBlock, RedactedThinkingBlock)):
-            rows.append(Row(index, block.type, "dropped", "what came before this thinking has changed since"))
+            writer.lose(index, block, "dropped", "what came before this thinking has changed since")
             continue
-        element = _element(block, index, message, calls, rows)
+        element = writer.element(block, index)
         if element is None:
             continue
-        hint = getattr(block, "cache", None)
+        hint = getattr(block, "cache", None) or writer.inner_hint(block, index)
         if hint is not None:
-            marks.append(Mark(len(parts), hint.ttl))
+            marks.append(Mark(len(parts), hint.ttl, index, block.type))
         parts.append(dumps(element))
     role = "assistant" if message.role is Role.ASSISTANT else "user"
-    return Elements(role, tuple(parts), b",".join(parts), tuple(marks), tuple(rows))
+    return Elements(role, tuple(parts), b",".join(parts), tuple(marks), tuple(writer.rows))
 
 
-def _element(block: Any, index: int, message: Message, calls: dict[str, Any], rows: list[Row]) -> Any:
-    kind = type(block)
-    if kind is TextBlock:
-        return _text(block, index, message, rows)
-    if kind is ToolUseBlock:
-        return _call(block, index, calls, rows)
-    if kind is ToolResultBlock:
-        return _result(block)
-    if kind is ThinkingBlock:
-        return {"type": "thinking", "thinking": block.text, "signature": block.signature}
-    if kind is RedactedThinkingBlock:
-        return {"type": "redacted_thinking", "data": block.data}
-    if kind is OpaqueBlock:
-        return block.data
-    if kind is DocumentBlock and message.role is Role.ASSISTANT:
-        rows.append(Row(index, block.type, "dropped", "this wire takes no document in an assistant message"))
+class _Writer:
+    """Writes the blocks of one message and keeps the losses."""
+
+    def __init__(self, message: Message) -> None:
+        self.rows: list[Row] = []
+        self._message = message
+        self._by_model = message.role is Role.ASSISTANT
+        raw: Mapping[str, Any] = message.metadata.provider_raw or {}
+        self._calls: Mapping[str, Any] = (raw.get("replay") or {}).get("calls") or {}
+        self._unanswered = unanswered_server_calls(message)
+
+    def lose(self, index: int, block: Any, verdict: Verdict, reason: str) -> None:
+        """Note a loss."""
+        self.rows.append(Row(index, block.type, verdict, reason))
+
+    def element(self, block: Any, index: int) -> Any:
+        """Return the element of a block, or None where this wire cannot have it here."""
+        kind = type(block)
+        if kind is TextBlock:
+            return self._text(block, index)
+        if kind is ToolUseBlock:
+            return self._call(block, index)
+        if kind is ToolResultBlock:
+            return self._result(block, index)
+        if kind is ThinkingBlock:
+            return {"type": "thinking", "thinking": block.text, "signature": block.signature or ""}
+        if kind is RedactedThinkingBlock:
+            return {"type": "redacted_thinking", "data": block.data}
+        if kind is OpaqueBlock:
+            return self._opaque(block, index)
+        if kind is DocumentBlock and self._by_model:
+            self.lose(index, block, "dropped", "this wire takes no document in an assistant message")
+            return None
+        if kind is ImageBlock or kind is DocumentBlock:
+            return to_wire_media(block)
+        self.lose(index, block, "dropped", f"this wire has no {block.type} block")
         return None
-    return _MEDIA[kind](block)
 
-
-def _text(block: TextBlock, index: int, message: Message, rows: list[Row]) -> dict[str, Any]:
-    element: dict[str, Any] = {"type": "text", "text": block.text}
-    if block.citations:
-        if message.role is Role.ASSISTANT:
+    def _text(self, block: TextBlock, index: int) -> dict[str, Any]:
+        element: dict[str, Any] = {"type": "text", "text": block.text}
+        if block.citations and self._by_model:
             element["citations"] = list(block.citations)
+        elif block.citations:
+            self.lose(index, block, "rewritten", "this wire takes citations on assistant text only")
+        return element
+
+    def _call(self, block: ToolUseBlock, index: int) -> dict[str, Any]:
+        value: Any = block.input
+        name = block.name
+        if block.parse_error is not None:
+            self.lose(index, block, "rewritten", "arguments are not JSON and this wire wants an object")
+            value = {"invalid_json": block.raw_input}
+        if not _fits_name(name):
+            self.lose(index, block, "rewritten", f"the tool name {name!r} does not fit this wire's pattern")
+            name = project_names([name], NAME_PATTERN, 128)[name]
+        element = {"type": "tool_use", "id": block.id, "name": name, "input": value}
+        return {**element, **self._calls.get(block.id, {})}
+
+    def _result(self, block: ToolResultBlock, index: int) -> dict[str, Any]:
+        content = []
+        for part in block.content:
+            if isinstance(part, TextBlock) and not part.text.strip():
+                self.lose(index, block, "rewritten", "blank text in a result, which this wire refuses, was left out")
+            else:
+                content.append(part)
+        inner: Any
+        if len(content) == 1 and type(content[0]) is TextBlock:
+            inner = content[0].text
         else:
-            rows.append(Row(index, block.type, "rewritten", "this wire takes citations on assistant text only"))
-    return element
+            inner = [self._inner(part) for part in content]
+        element: dict[str, Any] = {"type": "tool_result", "tool_use_id": block.tool_use_id}
+        if inner:
+            element["content"] = inner
+        if block.is_error:
+            element["is_error"] = True
+        return element
 
+    def _inner(self, part: Any) -> Any:
+        if isinstance(part, TextBlock):
+            return {"type": "text", "text": part.text}
+        if isinstance(part, OpaqueBlock):
+            return without_citations(part.data)
+        return to_wire_media(part)
 
-def _call(block: ToolUseBlock, index: int, calls: dict[str, Any], rows: list[Row]) -> dict[str, Any]:
-    value: Any = block.input
-    if block.parse_error is not None:
-        rows.append(Row(index, block.type, "rewritten", "arguments are not JSON and this wire wants an object"))
-        value = {"invalid_json": block.raw_input}
-    element = {"type": "tool_use", "id": block.id, "name": block.name, "input": value}
-    return element | calls.get(block.id, {})
+    def inner_hint(self, block: Any, index: int) -> Any:
+        """Return the last cache hint inside a result: it marks the result itself, the next place a marker may stand."""
+        if type(block) is not ToolResultBlock:
+            return None
+        hinted = [at for at, part in enumerate(block.content) if getattr(part, "cache", None) is not None]
+        if not hinted:
+            return None
+        if hinted[-1] != len(block.content) - 1:
+            self.lose(index, block, "rewritten", "a cache hint inside a result moved to the result's end")
+        return getattr(block.content[hinted[-1]], "cache", None)
 
-
-def _result(block: ToolResultBlock) -> dict[str, Any]:
-    content = block.content
-    inner: Any
-    if len(content) == 1 and type(content[0]) is TextBlock and content[0].cache is None:
-        inner = content[0].text
-    else:
-        inner = [_inner(part) for part in content]
-    element: dict[str, Any] = {"type": "tool_result", "tool_use_id": block.tool_use_id}
-    if inner:
-        element["content"] = inner
-    if block.is_error:
-        element["is_error"] = True
-    return element
-
-
-def _inner(part: Any) -> Any:
-    if isinstance(part, TextBlock):
-        return {"type": "text", "text": part.text}
-    return part.data if isinstance(part, OpaqueBlock) else _MEDIA[type(part)](part)
-
-
-def _source(block: ImageBlock | DocumentBlock) -> dict[str, Any]:
-    source = block.source
-    if source.kind == "base64":
-        return {"type": "base64", "media_type": block.media_type, "data": source.data}
-    if source.kind == "file_id":
-        return {"type": "file", "file_id": source.data}
-    return {"type": "url", "url": source.data}
-
-
-def _image(block: ImageBlock) -> dict[str, Any]:
-    return {"type": "image", "source": _source(block)}
-
-
-def _document(block: DocumentBlock) -> dict[str, Any]:
-    source = _source(block)
-    if block.media_type == "text/plain" and block.source.kind == "base64":
-        source = {"type": "text", "media_type": "text/plain", "data": _plain(block.source.data)}
-    element: dict[str, Any] = {"type": "document", "source": source}
-    if block.title is not None:
-        element["title"] = block.title
-    if block.context is not None:
-        element["context"] = block.context
-    if block.cite:
-        element["citations"] = {"enabled": True}
-    return element
-
-
-def _plain(data: str) -> str:
-    try:
-        return base64.b64decode(data).decode("utf-8", "replace")
-    except binascii.Error:
+    def _opaque(self, block: OpaqueBlock, index: int) -> Any:
+        reason = refusal_in(block, self._message, self._unanswered)
+        if reason is not None:
+            self.lose(index, block, "dropped", reason)
+            return None
+        data = block.data if self._by_model else without_citations(block.data)
+        if data is not block.data:
+            self.lose(index, block, "rewritten", "this wire takes citations on assistant text only")
         return data
-
-
-_MEDIA: dict[type, Callable[[Any], dict[str, Any]]] = {ImageBlock: _image, DocumentBlock: _document}

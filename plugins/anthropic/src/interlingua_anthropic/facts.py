@@ -9,8 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from interlingua.blocks import ContentBlock, OpaqueBlock, RedactedThinkingBlock, TextBlock, ThinkingBlock, ToolUseBlock
+from interlingua.blocks import (
+    ContentBlock,
+    OpaqueBlock,
+    RedactedThinkingBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolUseBlock,
+    read_tool_input,
+)
 from interlingua.context import RequestContext
+from interlingua.errors import MalformedResponse
+from interlingua.jsontext import dumps
 from interlingua.messages import StopReason, Usage
 
 _STOPS = {
@@ -26,9 +36,34 @@ _CALL_FIELDS = ("type", "id", "name", "input")
 _TRACED = ("id", "model", "stop_sequence", "stop_details", "container", "context_management", "input_transformations")
 
 
-def from_wire_stop(raw: str | None) -> StopReason:
+def from_wire_stop(raw: Any) -> StopReason:
     """Map a stop reason; one not known is OTHER, its word kept beside it (REGRESSIONS case 20)."""
-    return _STOPS.get(raw or "", StopReason.OTHER)
+    return _STOPS.get(raw, StopReason.OTHER) if isinstance(raw, str) else StopReason.OTHER
+
+
+def stop_word(raw: Any) -> str | None:
+    """Return the service's own word for why it stopped."""
+    return raw if raw is None or isinstance(raw, str) else str(raw)
+
+
+def words(raw: Mapping[str, Any], name: str) -> str:
+    """Return a member that must be a string.
+
+    Raises:
+        MalformedResponse: it is absent or something else.
+    """
+    value = raw.get(name)
+    if not isinstance(value, str):
+        raise MalformedResponse(f"{raw.get('type')} has no string {name!r}", path=name)
+    return value
+
+
+def citations_of(raw: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return a text block's citations, each an object in the service's own words."""
+    found = raw.get("citations") or []
+    if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
+        raise MalformedResponse("citations are not a list of objects", path="citations")
+    return found
 
 
 def from_wire_usage(raw: Mapping[str, Any]) -> Usage:
@@ -38,6 +73,7 @@ def from_wire_usage(raw: Mapping[str, Any]) -> Usage:
     )
     split = raw.get("cache_creation")
     details = raw.get("output_tokens_details")
+    tier = raw.get("service_tier")
     return Usage(
         input_tokens=None if plain is None else plain + (read or 0) + (written or 0),
         output_tokens=_count(raw, "output_tokens"),
@@ -45,7 +81,7 @@ def from_wire_usage(raw: Mapping[str, Any]) -> Usage:
         cache_creation_input_tokens=written,
         cache_creation_1h_input_tokens=_count(split, "ephemeral_1h_input_tokens") if isinstance(split, dict) else None,
         reasoning_tokens=_count(details, "thinking_tokens") if isinstance(details, dict) else None,
-        service_tier="fast" if raw.get("speed") == "fast" else raw.get("service_tier"),
+        service_tier="fast" if raw.get("speed") == "fast" else tier if isinstance(tier, str) else None,
     )
 
 
@@ -56,21 +92,35 @@ def _count(raw: Mapping[str, Any], name: str) -> int | None:
 
 def from_wire_block(raw: Mapping[str, Any], context: RequestContext) -> ContentBlock:
     """Make the canonical block of a whole wire block; a type without a canonical form stays exact and opaque."""
+    if not isinstance(raw, Mapping):
+        raise MalformedResponse("a content block is not an object", path="content")
     kind = raw.get("type")
     if kind == "text":
-        return TextBlock(text=raw["text"], citations=raw.get("citations") or ())
+        return TextBlock(text=words(raw, "text"), citations=citations_of(raw))
     if kind == "thinking":
-        return ThinkingBlock(text=raw["thinking"], signature=raw.get("signature") or None)
+        return ThinkingBlock(text=words(raw, "thinking"), signature=signature_of(raw))
     if kind == "redacted_thinking":
-        return RedactedThinkingBlock(data=raw["data"])
+        return RedactedThinkingBlock(data=words(raw, "data"))
     if kind == "tool_use":
-        return ToolUseBlock(
-            id=context.mint_tool_use_id(),
-            name=context.tool_name(raw["name"]),
-            input=raw["input"],
-            provider_id=raw["id"],
-        )
+        name = context.tool_name(words(raw, "name"))
+        return call_of(raw.get("input"), context.mint_tool_use_id(), name, words(raw, "id"))
     return OpaqueBlock(provider=context.origin.provider, kind=str(kind), data=raw)
+
+
+def signature_of(raw: Mapping[str, Any]) -> str | None:
+    """Return a thinking block's signature; an empty one, as some compatible servers send, is none."""
+    return words(raw, "signature") or None if raw.get("signature") is not None else None
+
+
+def call_of(value: Any, minted: str, name: str, provider_id: str) -> ToolUseBlock:
+    """Make a call from its whole arguments; what is no object is kept as text with the reason (case 14)."""
+    if value is None or isinstance(value, Mapping):
+        return ToolUseBlock(id=minted, name=name, input=value, provider_id=provider_id)
+    raw = value if isinstance(value, str) else dumps(value).decode()
+    found, error = read_tool_input(raw)
+    return ToolUseBlock(
+        id=minted, name=name, input=found, provider_id=provider_id, raw_input=raw if error else None, parse_error=error
+    )
 
 
 def call_extras(raw: Mapping[str, Any]) -> dict[str, Any]:

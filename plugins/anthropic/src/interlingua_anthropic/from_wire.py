@@ -19,6 +19,7 @@ from interlingua_anthropic.facts import (
     from_wire_stop,
     from_wire_usage,
     prefix_replay,
+    stop_word,
     trace_of,
 )
 from interlingua_anthropic.service import error_from_body
@@ -39,13 +40,14 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
     content = body.get("content")
     if not isinstance(content, list):
         raise MalformedResponse("the answer has no content list", path="content")
+    blocks = [from_wire_block(raw, context) for raw in content]
     extras = {raw["id"]: more for raw in content if raw.get("type") == "tool_use" and (more := call_extras(raw))}
     raw_usage = body.get("usage")
     stop = body.get("stop_reason")
     return context.message(
-        [from_wire_block(raw, context) for raw in content],
+        blocks,
         stop_reason=from_wire_stop(stop),
-        stop_reason_raw=stop,
+        stop_reason_raw=stop_word(stop),
         usage=from_wire_usage(raw_usage) if raw_usage else None,
         replay=({"calls": extras} if extras else {}) | prefix_replay(context),
         trace=trace_of(body, raw_usage or {}),

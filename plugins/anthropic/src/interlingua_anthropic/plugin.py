@@ -19,7 +19,7 @@ from interlingua.messages import Message
 from interlingua.options import AdapterOptions
 from interlingua.tools import ToolDefinition
 from interlingua.wire import Connection, ConnectionSettings, WireChunk, WireRequest, WireResponse
-from interlingua_anthropic import auxiliary, catalogue, from_wire, service, stream, to_wire
+from interlingua_anthropic import auxiliary, catalogue, estimate, from_wire, service, stream, to_wire
 
 
 class _Anthropic:
@@ -47,7 +47,7 @@ class _Anthropic:
     def estimate_input_tokens(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions | None
     ) -> int:
-        return to_wire.estimate_input_tokens(messages, tools)
+        return estimate.estimate_input_tokens(messages, tools)
 
     @hookimpl
     def from_wire_response(self, response: WireResponse, context: RequestContext) -> Message:

@@ -9,14 +9,17 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from interlingua.jsontext import dumps
 from interlingua.wire import Loss
 
 _KEPT = ("type", "properties", "required", "items", "enum", "const", "anyOf", "allOf", "$ref", "$defs", "title",
-         "description", "additionalProperties")  # fmt: skip
+         "description")  # fmt: skip
 _FORMATS = ("date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid")
 
 
-def to_wire_schema(schema: Mapping[str, Any], losses: list[Loss], path: str = "options.response_schema") -> dict[str, Any]:
+def to_wire_schema(
+    schema: Mapping[str, Any], losses: list[Loss], path: str = "options.response_schema"
+) -> dict[str, Any]:
     """Return the schema in the subset; keywords outside it move into the description, one loss each."""
     out: dict[str, Any] = {}
     words: list[str] = []
@@ -28,12 +31,18 @@ def to_wire_schema(schema: Mapping[str, Any], losses: list[Loss], path: str = "o
         elif name in ("anyOf", "allOf", "oneOf"):
             kept = "anyOf" if name == "oneOf" else name
             out[kept] = [to_wire_schema(item, losses, f"{path}.{name}[{at}]") for at, item in enumerate(value)]
+        elif name == "additionalProperties":
+            if value is not False:
+                reason = "objects are closed in structured output; additionalProperties became false"
+                losses.append(Loss(path=f"{path}.{name}", block_type="option", verdict="rewritten", reason=reason))
         elif name in _KEPT or (name == "format" and value in _FORMATS) or (name == "minItems" and value in (0, 1)):
             out[name] = value
         else:
-            words.append(f"{name}: {value}")
+            words.append(f"{name}: {dumps(value).decode()}")
             reason = f"{name} is outside the structured-output subset; it moved into the description"
             losses.append(Loss(path=f"{path}.{name}", block_type="option", verdict="rewritten", reason=reason))
+    if "enum" in out or "const" in out:
+        out.pop("type", None)  # as the official transformer does
     if out.get("type") == "object":
         out["additionalProperties"] = False
     if words:

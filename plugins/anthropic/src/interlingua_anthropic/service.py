@@ -22,7 +22,7 @@ from interlingua.errors import (
     ServerFault,
 )
 from interlingua.jsontext import loads
-from interlingua.status import class_of_status, retry_after
+from interlingua.status import class_of_status, error_of_status, retry_after
 from interlingua.wire import Connection, ConnectionSettings, WireRequest, WireResponse, no_auth
 from interlingua_anthropic.catalogue import API
 
@@ -36,20 +36,27 @@ _BY_TYPE: dict[str, type[ProviderError]] = {
     "permission_error": PermissionDenied,
     "not_found_error": ModelNotFound,
     "request_too_large": ContextOverflow,
+    "conflict_error": ServerFault,
     "rate_limit_error": RateLimited,
     "api_error": ServerFault,
     "timeout_error": ServerFault,
     "overloaded_error": Overloaded,
 }
+_SHOULD_RETRY = {"true": True, "false": False}  # the service's own advice (sheet §10)
 _SPEND_CODES = ("enforced_spend_limit_reached", "contract_spend_limit_reached")
-_TOO_LONG = ("prompt is too long", "exceed context limit", "exceeds the maximum context", "exceeds the available context")
+_TOO_LONG = (
+    "prompt is too long",
+    "exceed context limit",
+    "exceeds the maximum context",
+    "exceeds the available context",
+)
 
 
 def connection(settings: ConnectionSettings) -> Connection:
     """Say how to reach the service.
 
-    Options: `version` pins `anthropic-version`, `workspace_id` and `betas` become headers; `auth: bearer` sends the
-    key as a bearer token instead of `x-api-key` (exactly one of them is sent, sheet §1).
+    Options: `version` pins `anthropic-version`; `workspace_id`, `user_profile_id` and `betas` become headers; `auth:
+    bearer` sends the key as a bearer token instead of `x-api-key` (exactly one of them is sent, sheet §1).
     """
     key = settings.api_key or settings.environ.get("ANTHROPIC_API_KEY")
     base = settings.base_url or settings.environ.get("ANTHROPIC_BASE_URL") or "https://api.anthropic.com"
@@ -60,9 +67,10 @@ def connection(settings: ConnectionSettings) -> Connection:
 
     headers = {"anthropic-version": str(settings.options.get("version", VERSION))}
     if betas := settings.options.get("betas"):
-        headers["anthropic-beta"] = ",".join(betas)
-    if workspace := settings.options.get("workspace_id"):
-        headers["anthropic-workspace-id"] = str(workspace)
+        headers["anthropic-beta"] = betas if isinstance(betas, str) else ",".join(betas)
+    for option in ("workspace_id", "user_profile_id"):
+        if value := settings.options.get(option):
+            headers[f"anthropic-{option.replace('_', '-')}"] = str(value)
     return Connection(
         base_url=base.rstrip("/").removesuffix("/v1"),
         auth=auth if key else no_auth,
@@ -80,12 +88,14 @@ def from_wire_error(response: WireResponse) -> ProviderError:
         body = loads(response.body)
     except ValueError:
         body = None
-    return error_from_body(body, status=response.status, headers=response.headers)
+    if isinstance(body, dict):
+        return error_from_body(body, status=response.status, headers=response.headers)
+    error = error_of_status(response)  # an edge answer, such as 413, may lack the JSON shape (sheet §10)
+    error.request_id = response.headers.get("request-id")
+    return error
 
 
-def error_from_body(
-    body: Any, *, status: int | None = None, headers: Mapping[str, str] | None = None
-) -> ProviderError:
+def error_from_body(body: Any, *, status: int | None = None, headers: Mapping[str, str] | None = None) -> ProviderError:
     """Turn an error object (of a failed answer or of a stream) into its typed error."""
     envelope = body if isinstance(body, dict) else {}
     detail = envelope.get("error")
@@ -93,15 +103,21 @@ def error_from_body(
     message = str(detail.get("message") or "no message")
     details = detail.get("details")
     code = details.get("error_code") if isinstance(details, dict) else None
-    kind = _class_of(str(detail.get("type")), message, code, status)
     names = headers or {}
+    failed = status if status is not None and status >= 400 else None
+    kind = _class_of(str(detail.get("type")), message, code, failed)
     return kind(
         message,
         status=status,
-        request_id=envelope.get("request_id") or names.get("request-id"),
-        code=code or detail.get("type"),
+        request_id=_text(envelope.get("request_id")) or names.get("request-id"),
+        code=_text(code) or _text(detail.get("type")),
+        retryable=_SHOULD_RETRY.get(names.get("x-should-retry", "")),
         retry_after=retry_after(names),
     )
+
+
+def _text(value: Any) -> str | None:
+    return value if isinstance(value, str) else None
 
 
 def _class_of(kind: str, message: str, code: str | None, status: int | None) -> type[ProviderError]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from interlingua.errors import CapabilityError
 from interlingua.fragments import json_object
 from interlingua.jsontext import FrozenDict, dumps
 from interlingua.messages import Message, StopReason
@@ -20,23 +21,30 @@ from interlingua_anthropic.catalogue import API, capabilities_of, facts_of
 from interlingua_anthropic.schema import to_wire_schema
 from interlingua_anthropic.service import SAMPLING_VERSION
 from interlingua_anthropic.thinking import option_loss, to_wire_thinking
-from interlingua_anthropic.tools import to_wire_tool_choice, to_wire_tools, tools_of_history
-from interlingua_anthropic.turns import elements_of, to_wire_turns
+from interlingua_anthropic.tools import is_forced, to_wire_tool_choice, to_wire_tools, tools_of_history
+from interlingua_anthropic.turns import Spent, to_wire_turns
 
 # Above 21,333 tokens the service wants a stream (sheet §9); an answer that is not streamed stays well below.
 _UNSTREAMED_DEFAULT = 16_384
+_ROOM_TO_ANSWER = 4096  # above a thinking budget the caller set
 _SAMPLING = ("temperature", "top_p", "top_k")
-_BYTES_PER_TOKEN = 3.6
+MAX_BODY = 32 * 1024 * 1024  # sheet §1
+_HEADERS = {
+    "anthropic_version": "anthropic-version",
+    "betas": "anthropic-beta",
+    "workspace_id": "anthropic-workspace-id",
+    "user_profile_id": "anthropic-user-profile-id",
+}
 
 
 def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions) -> WireRequest:
     """Write the request.
 
-    `options.provider_options` are laid over the body; three names in it are headers or settings of this adapter:
-    `betas` (list) and `anthropic_version`.
+    `options.provider_options` are laid over the body; four names in it are headers: `betas` (a list),
+    `anthropic_version`, `workspace_id` and `user_profile_id` (sheet §1).
 
     Raises:
-        CapabilityError: something was asked that this model refuses.
+        CapabilityError: something was asked that this model refuses, or the request is too large.
     """
     facts = facts_of(options.model)
     losses: list[Loss] = []
@@ -44,28 +52,18 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     headers = _headers(extra)
     max_tokens = _max_tokens(options)
     fields: dict[str, bytes] = {"model": dumps(options.model), "max_tokens": dumps(max_tokens)}
-    written, marks = to_wire_tools(tools, losses) if tools else (tools_of_history(messages), 0)
-    if written is not None:
-        fields["tools"] = written
-    prefix, stale = binding.check(messages, written or b"") if facts.get("thinking_bound_to_prefix") else ("", None)
-    turns = to_wire_turns(messages, marks, stale)
-    losses.extend(turns.losses)
-    if turns.system is not None:
-        fields["system"] = turns.system
-    fields["messages"] = turns.messages
-    _prefill(messages, turns.ends_with, facts, losses)
-    if written is not None:
-        choice = to_wire_tool_choice(options, facts, losses) if tools else {"type": "none"}
-        if choice is not None:
-            fields["tool_choice"] = dumps(choice)
+    prefix = _conversation(messages, tools, options, fields, losses)
     thinking = _thinking(options, facts, max_tokens, fields, losses)
     _sampling(options, facts, fields, headers, losses, thinks=thinking)
     _others(options, fields, losses)
     fields.update({name: dumps(value) for name, value in extra.items()})
+    body = json_object(fields)
+    if len(body) > MAX_BODY:
+        raise CapabilityError(f"the request has {len(body):,} bytes and this wire takes {MAX_BODY:,}", path="messages")
     return WireRequest(
         path="/v1/messages",
         headers=headers,
-        body=json_object(fields),
+        body=body,
         losses=tuple(losses),
         api=API,
         stream=options.stream,
@@ -73,12 +71,42 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     )
 
 
+def _conversation(
+    messages: Sequence[Message],
+    tools: Sequence[ToolDefinition],
+    options: AdapterOptions,
+    fields: dict[str, bytes],
+    losses: list[Loss],
+) -> str:
+    """Write tools, system, messages and the choice; return the digest of the prefix where thinking is bound to it."""
+    facts = facts_of(options.model)
+    written = to_wire_tools(tools, losses) if tools else tools_of_history(messages)
+    if written is not None:
+        fields["tools"] = written.sent
+    head = written.plain if written is not None else b""
+    prefix, stale = binding.check(messages, head) if facts.get("thinking_bound_to_prefix") else ("", None)
+    turns = to_wire_turns(messages, written.spent if written is not None else Spent(), stale)
+    losses.extend(turns.losses)
+    if turns.system is not None:
+        fields["system"] = turns.system
+    fields["messages"] = turns.messages
+    _prefill(messages, turns.ends_with, facts, losses)
+    if not tools and is_forced(options):
+        raise CapabilityError("a call is demanded and there are no tools", path="options.tool_choice")
+    if written is not None:
+        choice = to_wire_tool_choice(options, facts, losses) if tools else {"type": "none"}
+        if choice is not None:
+            fields["tool_choice"] = dumps(choice)
+    return prefix
+
+
 def _headers(extra: dict[str, Any]) -> dict[str, str]:
     headers = {"content-type": "application/json"}
-    if (version := extra.pop("anthropic_version", None)) is not None:
-        headers["anthropic-version"] = str(version)
-    if betas := extra.pop("betas", None):
-        headers["anthropic-beta"] = ",".join(betas)
+    for option, header in _HEADERS.items():
+        if (value := extra.pop(option, None)) is not None:
+            headers[header] = value if isinstance(value, str) else ",".join(value)
+    if any(name in extra for name in _SAMPLING):
+        headers.setdefault("anthropic-version", SAMPLING_VERSION)
     return headers
 
 
@@ -87,7 +115,9 @@ def _max_tokens(options: AdapterOptions) -> int:
     if options.max_tokens is not None:
         return options.max_tokens
     most = capabilities_of(options.model).max_output_tokens
-    return most if options.stream else min(most, _UNSTREAMED_DEFAULT)
+    if options.stream:
+        return most
+    return min(most, max(_UNSTREAMED_DEFAULT, (options.thinking_budget or 0) + _ROOM_TO_ANSWER))
 
 
 def _thinking(
@@ -95,6 +125,9 @@ def _thinking(
 ) -> bool:
     """Write thinking, effort and the answer's schema; return True when sampling must step back for thinking."""
     thinking, effort = to_wire_thinking(options, facts, max_tokens, losses)
+    if thinking is not None and thinking["type"] == "enabled" and is_forced(options):
+        losses.append(option_loss("thinking", "dropped", "a forced tool choice is refused together with it"))
+        thinking = None
     output: dict[str, Any] = {}
     if thinking is not None:
         fields["thinking"] = dumps(thinking)
@@ -104,7 +137,9 @@ def _thinking(
         output["format"] = {"type": "json_schema", "schema": to_wire_schema(options.response_schema, losses)}
     if output:
         fields["output_config"] = dumps(output)
-    return thinking is not None and thinking["type"] != "disabled"
+    if thinking is None:
+        return facts.get("thinking_omitted") in ("always", "on")
+    return bool(thinking["type"] != "disabled")
 
 
 def _sampling(
@@ -121,8 +156,10 @@ def _sampling(
         value = getattr(options, name)
         if value is None:
             continue
-        if facts.get("sampling") is False:
+        if not facts.get("sampling", not facts):  # a model this catalogue does not know is given the benefit
             losses.append(option_loss(name, "dropped", "this model refuses sampling parameters"))
+        elif headers.get("anthropic-version", SAMPLING_VERSION) != SAMPLING_VERSION:
+            losses.append(option_loss(name, "dropped", "the version asked for refuses sampling parameters"))
         elif thinks:
             losses.append(option_loss(name, "dropped", "sampling parameters are refused while thinking"))
         else:
@@ -149,10 +186,3 @@ def _prefill(messages: Sequence[Message], ends_with: str | None, facts: FrozenDi
         return  # continuing a paused turn is the one case where the history ends so (sheet §7)
     reason = "the history ends with an assistant message, which this model answers with 400; add a user message"
     losses.append(Loss(path=f"messages[{len(messages) - 1}]", block_type="message", verdict="rewritten", reason=reason))
-
-
-def estimate_input_tokens(messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> int:
-    """Estimate by bytes: 3.6 bytes a token plus 8 a message; within -40 % and +60 % of recorded text requests."""
-    size = sum(len(elements_of(message).joined) for message in messages)
-    size += len(to_wire_tools(tools, [])[0]) if tools else 0
-    return int(size / _BYTES_PER_TOKEN) + 8 * len(messages)

@@ -6,7 +6,7 @@ Never checks a schema (that happened when the tool was registered). `to_wire` co
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from interlingua.blocks import ToolUseBlock
 from interlingua.errors import CapabilityError
@@ -14,36 +14,59 @@ from interlingua.fragments import json_array, spliced
 from interlingua.jsontext import FrozenDict, dumps
 from interlingua.messages import Message
 from interlingua.options import AdapterOptions, ToolNamed
-from interlingua.tools import ToolDefinition, to_wire_input_schema_tool
+from interlingua.tools import ToolDefinition, project_names, to_wire_input_schema_tool
 from interlingua.wire import Loss
+from interlingua_anthropic.elements import NAME_PATTERN
 from interlingua_anthropic.thinking import option_loss
-from interlingua_anthropic.turns import MAX_MARKS, cache_control
+from interlingua_anthropic.turns import MAX_MARKS, Spent, cache_control
 
 _CHOICES = {"auto": "auto", "none": "none", "required": "any"}
 
 
-def to_wire_tools(tools: Sequence[ToolDefinition], losses: list[Loss]) -> tuple[bytes, int]:
-    """Write the definitions; return them with the number of cache markers they carry."""
-    used = 0
-    parts = []
+class Written(NamedTuple):
+    """The definitions: as sent, as the prefix knows them (without cache markers), and the markers spent."""
+
+    sent: bytes
+    plain: bytes
+    spent: Spent
+
+
+def to_wire_tools(tools: Sequence[ToolDefinition], losses: list[Loss]) -> Written:
+    """Write the definitions."""
+    plain = [dumps(to_wire_input_schema_tool(tool)) for tool in tools]
+    sent = plain[:]
+    used, short = 0, False
     for at, tool in enumerate(tools):
-        part = dumps(to_wire_input_schema_tool(tool))
-        if tool.cache is not None and used < MAX_MARKS:
-            part = spliced(part, "cache_control", cache_control(tool.cache.ttl))
-            used += 1
-        elif tool.cache is not None:
+        if tool.cache is None:
+            continue
+        ttl = tool.cache.ttl
+        path = f"tools[{at}]"
+        if used == MAX_MARKS:
             reason = "more cache hints than the wire takes"
-            losses.append(Loss(path=f"tools[{at}]", block_type="tool", verdict="dropped", reason=reason))
-        parts.append(part)
-    return json_array(parts), used
+            losses.append(Loss(path=path, block_type="tool", verdict="dropped", reason=reason))
+            continue
+        if ttl == "1h" and short:
+            reason = "a 1h cache marker may not follow a 5m one; sent as 5m"
+            losses.append(Loss(path=path, block_type="tool", verdict="rewritten", reason=reason))
+            ttl = None
+        sent[at] = spliced(plain[at], "cache_control", cache_control(ttl))
+        used, short = used + 1, short or ttl != "1h"
+    return Written(json_array(sent), json_array(plain), Spent(used, short))
 
 
-def tools_of_history(messages: Sequence[Message]) -> bytes | None:
+def tools_of_history(messages: Sequence[Message]) -> Written | None:
     """Write bare definitions for the tools a history names when the request brings none (REGRESSIONS case 24)."""
     names = {block.name: None for message in messages for block in message.content if isinstance(block, ToolUseBlock)}
     if not names:
         return None
-    return json_array(dumps({"name": name, "input_schema": {"type": "object"}}) for name in names)
+    fitted = project_names(names, NAME_PATTERN, 128).values()
+    bare = json_array(dumps({"name": name, "input_schema": {"type": "object"}}) for name in fitted)
+    return Written(bare, bare, Spent())
+
+
+def is_forced(options: AdapterOptions) -> bool:
+    """True when the caller demands a call."""
+    return isinstance(options.tool_choice, ToolNamed) or options.tool_choice == "required"
 
 
 def to_wire_tool_choice(options: AdapterOptions, facts: FrozenDict, losses: list[Loss]) -> dict[str, Any] | None:
@@ -53,8 +76,7 @@ def to_wire_tool_choice(options: AdapterOptions, facts: FrozenDict, losses: list
         CapabilityError: a forced choice, which this model refuses.
     """
     wanted = options.tool_choice
-    forced = isinstance(wanted, ToolNamed) or wanted == "required"
-    if forced and facts.get("forced_tool_choice") is False:
+    if is_forced(options) and facts.get("forced_tool_choice") is False:
         raise CapabilityError(
             f"{options.model} refuses a forced tool choice; ask with tool_choice='auto' and only the tool you want",
             path="options.tool_choice",

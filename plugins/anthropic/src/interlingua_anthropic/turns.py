@@ -9,21 +9,26 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
-from interlingua.fragments import json_array, remembered, spliced
+import attrs
+
+from interlingua.blocks import OpaqueBlock, TextBlock
+from interlingua.fragments import remembered, spliced
 from interlingua.jsontext import dumps
-from interlingua.messages import Message, Role
+from interlingua.messages import Message, Role, StopReason
 from interlingua.wire import Loss
 from interlingua_anthropic.elements import Elements, Mark, Row, to_wire_elements
 
 _KEY = ("anthropic", "elements")
 _SYSTEM_KEY = ("anthropic", "system")
 _TAGGED_KEY = ("anthropic", "tagged")
+_TRIMMED_KEY = ("anthropic", "trimmed")
 _OPEN = {
     "user": b'{"role":"user","content":[',
     "assistant": b'{"role":"assistant","content":[',
     "system": b'{"role":"system","content":[',
 }
 MAX_MARKS = 4
+FIRST_USER = b'{"type":"text","text":"(The conversation begins with the assistant.)"}'
 
 
 class Turns(NamedTuple):
@@ -35,19 +40,26 @@ class Turns(NamedTuple):
     ends_with: str | None
 
 
+class Spent(NamedTuple):
+    """Cache markers that stand before the conversation: how many, and whether one of them is short-lived."""
+
+    markers: int = 0
+    short: bool = False
+
+
 def elements_of(message: Message) -> Elements:
     """Return a message's elements, made once."""
     return remembered(message, _KEY, to_wire_elements)
 
 
 def to_wire_turns(
-    messages: Sequence[Message], marks_used: int = 0, without_thinking: Callable[[Message], Elements | None] | None = None
+    messages: Sequence[Message], spent: Spent, without_thinking: Callable[[Message], Elements | None] | None = None
 ) -> Turns:
     """Join all messages.
 
     Args:
         messages: the projected conversation.
-        marks_used: cache markers already spent on tools.
+        spent: cache markers already on the tools.
         without_thinking: returns replacement elements for messages whose thinking is no longer valid.
     """
     leading = _leading_system(messages)
@@ -59,12 +71,18 @@ def to_wire_turns(
             pieces.append(_later_system(messages, at))
         else:
             replaced = without_thinking(message) if without_thinking is not None else None
-            pieces.append(replaced or elements_of(message))
+            piece = replaced or elements_of(message)
+            pieces.append(_trimmed(piece, messages, at) if message.role is Role.ASSISTANT else piece)
     losses = [_loss(row, messages[at], at) for at, piece in enumerate(pieces) if piece.rows for row in piece.rows]
     if any(piece.marks for piece in pieces):
-        pieces = _marked(pieces, messages, MAX_MARKS - marks_used, losses)
+        pieces = _marked(pieces, messages, spent, losses)
     system = b",".join([piece.joined for piece in pieces[:leading] if piece.joined])
-    body, last = _joined(pieces[leading:])
+    spoken = pieces[leading:]
+    if next((piece.role for piece in spoken if piece.joined), "user") == "assistant":
+        reason = "this wire's first message is the user's; one that says so was put before it"
+        losses.append(Loss(path=f"messages[{leading}]", block_type="message", verdict="rewritten", reason=reason))
+        spoken.insert(0, Elements("user", (FIRST_USER,), FIRST_USER, (), ()))
+    body, last = _joined(spoken)
     return Turns(b"[" + system + b"]" if system else None, body, tuple(losses), last)
 
 
@@ -99,34 +117,64 @@ def _system_elements(message: Message) -> Elements:
 
 def _later_system(messages: Sequence[Message], at: int) -> Elements:
     """A later system message stands in the list where the wire allows it, else as tagged user text (sheet §2)."""
-    before = next((message.role for message in reversed(messages[:at]) if message.role is not Role.SYSTEM), None)
+    before = next((message for message in reversed(messages[:at]) if message.role is not Role.SYSTEM), None)
     after = next((message.role for message in messages[at + 1 :] if message.role is not Role.SYSTEM), None)
-    if before in (Role.USER, Role.TOOL) and after in (None, Role.ASSISTANT):
+    if before is not None and after in (None, Role.ASSISTANT) and _may_precede_system(before):
         return remembered(messages[at], _SYSTEM_KEY, _system_elements)
     return remembered(messages[at], _TAGGED_KEY, _tagged)
+
+
+def _may_precede_system(message: Message) -> bool:
+    if message.role in (Role.USER, Role.TOOL):
+        return True
+    last = message.content[-1] if message.content else None
+    return isinstance(last, OpaqueBlock) and "tool" in last.kind  # an assistant turn that ends in server-tool use
 
 
 def _tagged(message: Message) -> Elements:
     part = dumps({"type": "text", "text": f"<system>\n{message.text_content()}\n</system>"})
     row = Row(0, "text", "rewritten", "no system message may stand here on this wire; sent as tagged user text")
-    return Elements("user", (part,), part, (), (row,))
+    marks = elements_of(message).marks[-1:]
+    return Elements("user", (part,), part, tuple(mark._replace(element=0) for mark in marks), (row,))
 
 
-def _marked(pieces: list[Elements], messages: Sequence[Message], room: int, losses: list[Loss]) -> list[Elements]:
-    """Splice the cache markers in: the last ones count, a long-lived one may not follow a short-lived one (sheet §7)."""
+def _trimmed(piece: Elements, messages: Sequence[Message], at: int) -> Elements:
+    """Trim the end of assistant text that the model is to continue: trailing whitespace is refused there (sheet §4).
+
+    Also once another assistant message followed it, so that the prefix stays what it was when this one was last.
+    """
+    message = messages[at]
+    last = message.content[-1]
+    if type(last) is not TextBlock or last.text == last.text.rstrip() or not piece.parts:
+        return piece
+    if at + 1 < len(messages) and messages[at + 1].role is not Role.ASSISTANT:
+        return piece
+    if message.metadata.stop_reason is StopReason.PAUSE_TURN:
+        return piece  # continued as it stands (sheet §7)
+    text = attrs.evolve(last, text=last.text.rstrip())
+    end = remembered(message, _TRIMMED_KEY, lambda old: elements_of(attrs.evolve(old, content=(text,))))
+    parts = (*piece.parts[:-1], *end.parts)
+    row = Row(len(message.content) - 1, "text", "rewritten", "white space at the end of the text was trimmed")
+    return piece._replace(parts=parts, joined=b",".join(parts), rows=(*piece.rows, row))
+
+
+def _marked(pieces: list[Elements], messages: Sequence[Message], spent: Spent, losses: list[Loss]) -> list[Elements]:
+    """Splice the cache markers in: the last ones count, and 1h may not follow 5m (sheet §7)."""
     wanted = [(at, mark) for at, piece in enumerate(pieces) for mark in piece.marks]
-    kept = wanted[max(len(wanted) - room, 0) :]
-    for at, mark in wanted[: len(wanted) - len(kept)]:
-        losses.append(_loss(Row(mark.element, "text", "dropped", "more cache hints than the wire takes"), messages[at], at))
-    short = False
+    first = max(len(wanted) - (MAX_MARKS - spent.markers), 0)
+    for at, mark in wanted[:first]:
+        row = Row(mark.block, mark.block_type, "dropped", "more cache hints than the wire takes")
+        losses.append(_loss(row, messages[at], at))
+    short = spent.short
     by_piece: dict[int, list[Mark]] = {}
-    for at, mark in kept:
+    for at, mark in wanted[first:]:
+        kept = mark
         if mark.ttl == "1h" and short:
-            row = Row(mark.element, "text", "rewritten", "a 1h cache marker may not follow a 5m one; sent as 5m")
-            losses.append(_loss(row, messages[at], at))
-            mark = Mark(mark.element, None)  # noqa: PLW2901
-        short = short or mark.ttl != "1h"
-        by_piece.setdefault(at, []).append(mark)
+            reason = "a 1h cache marker may not follow a 5m one; sent as 5m"
+            losses.append(_loss(Row(mark.block, mark.block_type, "rewritten", reason), messages[at], at))
+            kept = mark._replace(ttl=None)
+        short = short or kept.ttl != "1h"
+        by_piece.setdefault(at, []).append(kept)
     return [_with_marks(piece, by_piece[at]) if at in by_piece else piece for at, piece in enumerate(pieces)]
 
 
@@ -145,8 +193,3 @@ def cache_control(ttl: str | None) -> bytes:
 def _loss(row: Row, message: Message, at: int) -> Loss:
     path = f"messages[{at}].content[{row.block}]"
     return Loss(path=path, block_type=row.block_type, verdict=row.verdict, reason=row.reason, message_id=message.id)
-
-
-def empty_messages() -> bytes:
-    """Return the messages of a request without any."""
-    return json_array(())

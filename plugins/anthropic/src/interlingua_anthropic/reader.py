@@ -1,0 +1,208 @@
+"""Everything of a stream but the plain deltas: where blocks begin and end, usage, the end of the message (sheet §9).
+
+Never sees a chunk's bytes. A block that contradicts itself ends the stream with a typed error; what came before it is
+kept. `stream` comes in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+
+from interlingua.blocks import ContentBlock, TextBlock, ThinkingBlock, ToolUseBlock, read_tool_input
+from interlingua.context import RequestContext
+from interlingua.errors import MalformedResponse
+from interlingua.events import (
+    BlockEnd,
+    ErrorEvent,
+    MessageComplete,
+    RawUpdate,
+    StreamEvent,
+    TextDelta,
+    ThinkingDelta,
+    ToolUseEnd,
+    ToolUseStart,
+    UsageUpdate,
+)
+from interlingua.jsontext import thaw
+from interlingua_anthropic.facts import (
+    call_extras,
+    call_of,
+    citations_of,
+    from_wire_block,
+    from_wire_stop,
+    from_wire_usage,
+    prefix_replay,
+    signature_of,
+    stop_word,
+    trace_of,
+    words,
+)
+from interlingua_anthropic.service import error_from_body
+
+_TAKES = {
+    "text": ("text_delta", "text"),
+    "thinking": ("thinking_delta", "thinking"),
+    "tool_use": ("input_json_delta", "partial_json"),
+}
+_TEXTS = {"text_delta": "text", "thinking_delta": "thinking"}
+_ENVELOPE = ("type", "delta", "usage")
+
+
+@attrs.define
+class Open:
+    """A block that has begun and not ended; `takes` is the kind of its plain deltas, `field` where their text is."""
+
+    index: int
+    raw: dict[str, Any]
+    takes: str
+    field: str
+    start: ToolUseStart | None = None
+    pieces: list[str] = attrs.field(factory=list)
+    moved: bool = False
+
+
+class Reader:
+    """The state of one stream."""
+
+    def __init__(self, context: RequestContext) -> None:
+        self._context = context
+        self.open: dict[int, Open] = {}
+        self.over = False
+        self._message: dict[str, Any] = {}
+        self._usage: dict[str, Any] = {}
+        self._calls: dict[str, Any] = {}
+        self._begun: set[int] = set()
+        # a body may hold several messages, one after the other: their blocks follow each other (seen in recordings)
+        self._offset = 0
+
+    def read(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
+        """Translate one event that is not a plain delta."""
+        kind = event.get("type")
+        if kind == "content_block_start":
+            yield from self._start(event["index"], event["content_block"])
+        elif kind == "content_block_delta":
+            self._rare_delta(event)
+        elif kind == "content_block_stop":
+            yield from self._stop(event["index"])
+        elif kind == "message_start":
+            yield from self._begin(event["message"])
+        elif kind == "message_delta":
+            self._message.update({name: value for name, value in event["delta"].items() if value is not None})
+            self._message.update({name: value for name, value in event.items() if name not in _ENVELOPE})
+            yield from self._count(event.get("usage"))
+        elif kind == "message_stop":
+            yield from self.flush(whole=True)
+            yield RawUpdate(trace=trace_of(self._message, self._usage))
+            stop = self._message.get("stop_reason")
+            yield MessageComplete(stop_reason=from_wire_stop(stop), stop_reason_raw=stop_word(stop))
+        elif kind == "error":
+            yield from self.flush()
+            yield ErrorEvent(error=error_from_body(event))
+            self.over = True
+
+    def flush(self, *, whole: bool = False) -> Iterator[StreamEvent]:
+        """End what is open, so that an interrupted message keeps its signatures and opaque blocks.
+
+        Args:
+            whole: the message is said to be complete, so a call that is still open is whole too.
+        """
+        for index in sorted(self.open):
+            if whole or self.open[index].start is None:
+                yield from self._stop(index)
+        self.open.clear()
+
+    def _begin(self, message: dict[str, Any]) -> Iterator[StreamEvent]:
+        yield from self.flush()
+        self._offset = max(self._begun, default=-1) + 1
+        self._message.update(message)
+        yield RawUpdate(replay=prefix_replay(self._context), trace={"id": message.get("id")})
+        yield from self._count(message.get("usage"))
+        for index, raw in enumerate(message.get("content") or ()):
+            yield from self._start(index, raw)
+            yield from self._stop(index)
+
+    def _start(self, wire_index: int, raw: dict[str, Any]) -> Iterator[StreamEvent]:
+        if not isinstance(raw, dict) or not isinstance(wire_index, int):
+            raise MalformedResponse("a block begins without an object or an index", path="content_block")
+        index = wire_index + self._offset
+        if index in self._begun:
+            raise MalformedResponse(f"block {wire_index} begins twice", path="index")
+        self._begun.add(index)
+        kind = raw.get("type")
+        opened = Open(index, raw, *_TAKES.get(str(kind), ("", "")))
+        if kind == "tool_use":
+            name, issued = self._context.tool_name(words(raw, "name")), words(raw, "id")
+            minted = self._context.mint_tool_use_id()
+            opened.start = ToolUseStart(index=index, id=minted, name=name, provider_id=issued, keep_raw=False)
+            yield opened.start
+            if extras := call_extras(raw):
+                self._calls[issued] = extras
+                yield RawUpdate(replay={"calls": dict(self._calls)})
+        elif kind == "text" and raw.get("text"):
+            yield TextDelta(index=index, text=words(raw, "text"))
+        elif kind == "thinking" and raw.get("thinking"):
+            yield ThinkingDelta(index=index, text=words(raw, "thinking"))
+        self.open[wire_index] = opened
+
+    def _rare_delta(self, event: dict[str, Any]) -> None:
+        delta = event["delta"]
+        opened = self.open.get(event["index"])
+        if opened is None:
+            return
+        kind, raw = delta["type"], opened.raw
+        if kind == "signature_delta":
+            raw["signature"] = words(delta, "signature")
+        elif kind == "citations_delta":
+            raw["citations"] = [*(raw.get("citations") or ()), delta["citation"]]
+        elif opened.takes and (kind in _TEXTS or kind == "input_json_delta"):
+            raise MalformedResponse(
+                f"a {kind} that block {event['index']} ({raw.get('type')}) cannot take", path="delta"
+            )
+        elif kind == "input_json_delta":
+            opened.pieces.append(words(delta, "partial_json"))
+        elif kind in _TEXTS:
+            name = _TEXTS[kind]
+            raw[name] = (raw.get(name) or "") + words(delta, name)
+        elif not opened.takes:  # a delta of a newer kind: its fields belong to the block
+            raw.update({name: value for name, value in delta.items() if name != "type"})
+
+    def _stop(self, wire_index: int) -> Iterator[StreamEvent]:
+        opened = self.open.pop(wire_index, None)
+        if opened is None:
+            return
+        index, raw = opened.index, opened.raw
+        kind = raw.get("type")
+        if opened.start is not None:
+            yield ToolUseEnd(index=index, block=_whole_call(opened, opened.start))
+        elif kind == "text":
+            yield BlockEnd(index=index, block=TextBlock(text="", citations=citations_of(raw)))
+        elif kind == "thinking":
+            yield BlockEnd(index=index, block=ThinkingBlock(text="", signature=signature_of(raw)))
+        else:
+            yield BlockEnd(index=index, block=self._other(opened))
+
+    def _other(self, opened: Open) -> ContentBlock:
+        """A block that is not text, thinking or a call, its input put together where it came in pieces."""
+        raw = thaw(opened.raw)
+        text = "".join(opened.pieces)
+        if text.strip():
+            value, error = read_tool_input(text)
+            raw["input"] = text if error else value
+        return from_wire_block(raw, self._context)
+
+    def _count(self, usage: dict[str, Any] | None) -> Iterator[StreamEvent]:
+        """Counts are totals: a later one replaces an earlier one, an absent one keeps it (sheet §9)."""
+        if usage:
+            self._usage.update({name: value for name, value in usage.items() if value is not None})
+            yield UsageUpdate(usage=from_wire_usage(self._usage))
+
+
+def _whole_call(opened: Open, start: ToolUseStart) -> ToolUseBlock | None:
+    """The call as its start gave it, where no fragment came after it."""
+    given = opened.raw.get("input")
+    if opened.moved or not given:
+        return None
+    return call_of(given, start.id, start.name, str(start.provider_id))

@@ -1,0 +1,119 @@
+"""Short ways to ask the adapter for a request and to read it, for the tests beside this file.
+
+Nothing here decides what is right. The tests of this folder come in.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from interlingua.blocks import ContentBlock
+from interlingua.context import RequestContext
+from interlingua.messages import Message, MessageMetadata, Provenance, Role, Usage
+from interlingua.options import AdapterOptions
+from interlingua.tools import SideEffects, ToolDefinition
+from interlingua.wire import WireRequest
+from tests.support import driving
+
+OLD = "claude-sonnet-4-5"  # manual thinking, sampling, prefill (sheet §5)
+NEW = "claude-opus-5-5"  # always thinks, bound to its prefix, no forced choice (sheet §3, §5)
+ANTHROPIC = driving.provider("anthropic")
+READ = ToolDefinition(
+    name="read_file",
+    description="Read a file.",
+    input_schema={"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
+    side_effects=SideEffects.READ,
+)
+
+
+def asked(messages: Sequence[Message], tools: Sequence[ToolDefinition] = (), **options: Any) -> WireRequest:
+    """Return the request."""
+    options.setdefault("model", OLD)
+    return ANTHROPIC.to_wire(list(messages), list(tools), AdapterOptions(**options))
+
+
+def body_of(request: WireRequest) -> dict[str, Any]:
+    """Return its body, parsed."""
+    parsed: dict[str, Any] = json.loads(request.body)
+    return parsed
+
+
+def body(messages: Sequence[Message], tools: Sequence[ToolDefinition] = (), **options: Any) -> dict[str, Any]:
+    """Return the body of the request, parsed."""
+    return body_of(asked(messages, tools, **options))
+
+
+def elements(parsed: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return all content elements in order, whatever turn they stand in."""
+    return [element for turn in parsed["messages"] for element in turn["content"]]
+
+
+def answer(
+    *content: ContentBlock, provider: str = "anthropic", api: str = "messages", model: str = OLD, **facts: Any
+) -> Message:
+    """Return a generated assistant message."""
+    facts.setdefault("usage", Usage())
+    metadata = MessageMetadata(
+        model=f"{provider}:{model}", provider=provider, api=api, provenance=Provenance.GENERATED, **facts
+    )
+    return Message(role=Role.ASSISTANT, content=content, metadata=metadata)
+
+
+def context(model: str = OLD, echo: Mapping[str, object] | None = None) -> RequestContext:
+    """Return a context for an answer of this provider."""
+    return driving.context("anthropic", "messages", model, echo)
+
+
+def sse(*events: Mapping[str, Any]) -> bytes:
+    """Write events as the sheet frames them (§9)."""
+    return b"".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode() for event in events)
+
+
+START = {
+    "type": "message_start",
+    "message": {
+        "id": "msg_1", "type": "message", "role": "assistant", "model": OLD, "content": [], "stop_reason": None,
+        "stop_sequence": None, "usage": {"input_tokens": 10, "output_tokens": 1},
+    },
+}  # fmt: skip
+STOP = {"type": "message_stop"}
+
+
+def block(index: int, start: Mapping[str, Any], *deltas: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the events of one block."""
+    return [
+        {"type": "content_block_start", "index": index, "content_block": start},
+        *({"type": "content_block_delta", "index": index, "delta": delta} for delta in deltas),
+        {"type": "content_block_stop", "index": index},
+    ]
+
+
+def ended(reason: str | None = "end_turn", **usage: int) -> dict[str, Any]:
+    """Return the message_delta that gives the stop reason."""
+    counts = {"output_tokens": 5, **usage}
+    return {"type": "message_delta", "delta": {"stop_reason": reason, "stop_sequence": None}, "usage": counts}
+
+
+def said(text: str) -> list[dict[str, Any]]:
+    """Return the events of a text block 0."""
+    return block(0, {"type": "text", "text": ""}, {"type": "text_delta", "text": text})
+
+
+def whole(content: list[dict[str, Any]], **fields: Any) -> dict[str, Any]:
+    """Return a whole answer (sheet §7)."""
+    return {
+        "id": "msg_1", "type": "message", "role": "assistant", "model": OLD, "content": content,
+        "stop_reason": "end_turn", "stop_sequence": None, "usage": {"input_tokens": 10, "output_tokens": 5}, **fields,
+    }  # fmt: skip
+
+
+def read(answer_body: Mapping[str, Any], model: str = OLD) -> Message:
+    """Return the message of a whole answer."""
+    return driving.whole(ANTHROPIC, json.dumps(answer_body).encode(), context(model))
+
+
+def streamed(*events: Mapping[str, Any], model: str = OLD) -> Message:
+    """Return the message of a stream."""
+    return driving.streamed(ANTHROPIC, sse(*events), context(model))

@@ -1,0 +1,305 @@
+"""Options on this wire: both live versions, thinking families, forced choice, betas, falsy values (sheet §1 to §6)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from interlingua.blocks import DocumentBlock, ImageSource, OpaqueBlock, TextBlock, ToolUseBlock
+from interlingua.cache import CacheHint
+from interlingua.errors import CapabilityError
+from interlingua.messages import Message, Role, tool_result, user
+from interlingua.options import ToolNamed
+from interlingua.wire import ConnectionSettings, WireRequest
+from tests.plugins.anthropic.asking import ANTHROPIC, NEW, OLD, READ, answer, asked, body, body_of, elements
+
+Q = [user("q")]
+
+
+# -- versions (sheet §1) ----------------------------------------------------------------------------------------------
+
+
+def test_sampling_is_sent_to_models_that_honour_it_under_the_version_that_takes_it() -> None:
+    request = asked(Q, model=OLD, temperature=0.5)
+
+    assert body_of(request)["temperature"] == 0.5
+    assert request.headers["anthropic-version"] == "2023-06-01"
+
+
+@pytest.mark.parametrize("model", [NEW, "claude-opus-4-7", "claude-sonnet-5", "claude-fable-5-2", "claude-haiku-5-5"])
+def test_sampling_is_dropped_with_a_loss_where_it_is_refused(model: str) -> None:
+    request = asked(Q, model=model, temperature=0)
+
+    assert "temperature" not in body_of(request)
+    assert "anthropic-version" not in request.headers
+    assert [loss.path for loss in request.losses] == ["options.temperature"]
+
+
+def test_sampling_is_dropped_where_the_caller_pins_the_version_that_refuses_it() -> None:
+    request = asked(Q, model=OLD, top_p=0.5, provider_options={"anthropic_version": "2026-10-21"})
+
+    assert "top_p" not in body_of(request)
+    assert request.headers["anthropic-version"] == "2026-10-21"
+
+
+def test_case_32_zero_is_a_value() -> None:
+    parsed = body(Q, model=OLD, temperature=0, top_k=0, max_tokens=0)
+
+    assert (parsed["temperature"], parsed["top_k"], parsed["max_tokens"]) == (0, 0, 0)
+
+
+def test_case_32_sampling_steps_back_for_thinking_and_the_answer_has_room() -> None:
+    request = asked(Q, model=OLD, temperature=1, thinking=True, max_tokens=3000)
+    parsed = body_of(request)
+
+    assert "temperature" not in parsed
+    assert 1024 <= parsed["thinking"]["budget_tokens"] < 3000
+    assert [loss.path for loss in request.losses] == ["options.temperature"]
+
+
+def test_case_32_a_budget_without_max_tokens_leaves_room() -> None:
+    parsed = body(Q, model=OLD, thinking_budget=30_000)
+
+    assert parsed["thinking"] == {"type": "enabled", "budget_tokens": 30_000}
+    assert parsed["max_tokens"] > 30_000
+
+
+@pytest.mark.parametrize("version", ["2023-06-01", "2026-10-21"])
+def test_documents_and_citations_that_the_new_version_refuses_are_sent_under_neither(version: str) -> None:
+    paper = DocumentBlock(source=ImageSource(kind="base64", data="cGxhaW4="), media_type="text/plain")
+    cited = TextBlock(text="so", citations=({"type": "char_location"},))
+    found = {
+        "type": "search_result", "source": "s", "title": "t",
+        "content": [{"type": "text", "text": "x", "citations": [{"type": "char_location"}]}],
+        "citations": {"enabled": True},
+    }  # fmt: skip
+    search = OpaqueBlock(provider="anthropic", kind="search_result", data=found)
+    history = [user([search, cited, paper]), answer(TextBlock(text="a"), paper), user("n")]
+    request = asked(history, model=OLD, provider_options={"anthropic_version": version})
+    first, text, document, own, _ = elements(body_of(request))
+
+    assert first == {**found, "content": [{"type": "text", "text": "x"}]}
+    assert text == {"type": "text", "text": "so"}
+    assert document["source"] == {"type": "text", "media_type": "text/plain", "data": "plain"}
+    assert own == {"type": "text", "text": "a"}
+    assert sorted(loss.block_type for loss in request.losses) == ["document", "opaque", "text"]
+
+
+# -- thinking families (sheet §5) -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "thinking", "effort"),
+    [
+        (NEW, {"thinking": True}, {"type": "adaptive", "display": "summarized"}, None),
+        (NEW, {"thinking": False}, None, "low"),
+        (NEW, {"thinking_budget": 5000}, {"type": "adaptive", "display": "summarized"}, None),
+        ("claude-sonnet-5-5", {"thinking": False}, {"type": "between_tools"}, None),
+        ("claude-opus-5", {"thinking": False, "effort": "max"}, {"type": "disabled"}, "high"),
+        ("claude-opus-5", {"thinking": False, "effort": "low"}, {"type": "disabled"}, "low"),
+        ("claude-opus-4-8", {"effort": "none"}, {"type": "disabled"}, None),
+        ("claude-opus-4-6", {"thinking_budget": 2000}, {"type": "enabled", "budget_tokens": 2000}, None),
+        (OLD, {"thinking": False}, {"type": "disabled"}, None),
+        (OLD, {"thinking_budget": 10}, {"type": "enabled", "budget_tokens": 1024}, None),
+        (OLD, {}, None, None),
+        (NEW, {"effort": "minimal"}, None, "low"),
+    ],
+)
+def test_each_family_is_asked_in_its_words(
+    model: str, options: dict[str, Any], thinking: dict[str, Any] | None, effort: str | None
+) -> None:
+    parsed = body(Q, model=model, **options)
+
+    assert parsed.get("thinking") == thinking
+    assert parsed.get("output_config", {}).get("effort") == effort
+
+
+def test_no_room_for_the_smallest_budget_is_said_before_sending() -> None:
+    with pytest.raises(CapabilityError):
+        asked(Q, model=OLD, thinking=True, max_tokens=1000)
+
+
+# -- choice (sheet §3) ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("choice", "parallel", "expected"),
+    [
+        ("auto", None, {"type": "auto"}),
+        ("required", None, {"type": "any"}),
+        ("none", None, {"type": "none"}),
+        (ToolNamed("read_file"), False, {"type": "tool", "name": "read_file", "disable_parallel_tool_use": True}),
+        (None, False, {"type": "auto", "disable_parallel_tool_use": True}),
+    ],
+)
+def test_choice(choice: Any, parallel: bool | None, expected: dict[str, Any]) -> None:
+    assert body(Q, [READ], tool_choice=choice, parallel_tool_calls=parallel)["tool_choice"] == expected
+
+
+@pytest.mark.parametrize("choice", ["required", ToolNamed("read_file")])
+def test_a_forced_choice_is_refused_where_the_model_or_the_request_cannot(choice: Any) -> None:
+    for model, tools in ((NEW, [READ]), (OLD, [])):
+        with pytest.raises(CapabilityError):
+            asked(Q, tools, model=model, tool_choice=choice)
+
+
+def test_a_forced_choice_wins_over_manual_thinking() -> None:
+    request = asked(Q, [READ], model=OLD, tool_choice="required", thinking=True)
+
+    assert "thinking" not in body_of(request)
+    assert [loss.path for loss in request.losses] == ["options.thinking"]
+
+
+# -- headers and connection (sheet §1) --------------------------------------------------------------------------------
+
+
+def test_betas_and_ids_become_headers_and_stay_out_of_the_body() -> None:
+    more = {"betas": ["a-1", "b-2"], "user_profile_id": "up_1", "workspace_id": "ws_1", "speed": "fast"}
+    request = asked(Q, provider_options=more)
+
+    assert request.headers["anthropic-beta"] == "a-1,b-2"
+    assert request.headers["anthropic-user-profile-id"] == "up_1"
+    assert request.headers["anthropic-workspace-id"] == "ws_1"
+    assert body_of(request)["speed"] == "fast"
+    assert not more.keys() - {"speed"} & body_of(request).keys()
+
+
+@pytest.mark.parametrize(("auth", "name"), [(None, "x-api-key"), ("bearer", "authorization")])
+def test_exactly_one_auth_header(auth: str | None, name: str) -> None:
+    options = {"auth": auth, "version": "2023-06-01", "betas": ["x-1"]} if auth else {}
+    connection = ANTHROPIC.connection(ConnectionSettings(api_key="k-1", options=options))
+    request = WireRequest(path="/v1/messages", body=b"", api="messages")
+
+    assert list(connection.auth(request)) == [name]
+    assert connection.headers["anthropic-version"] == ("2023-06-01" if auth else "2026-10-21")
+    assert "k-1" not in str(dict(connection.headers))
+
+
+# -- structured output (sheet §6) -------------------------------------------------------------------------------------
+
+
+def test_a_response_schema_is_put_into_the_subset_with_a_loss_for_each_word_moved() -> None:
+    schema = {
+        "type": "object", "required": ["n"],
+        "properties": {"n": {"type": "integer", "minimum": 1}, "k": {"type": "string", "enum": ["a"]}},
+    }  # fmt: skip
+    request = asked(Q, response_schema=schema)
+    written = body_of(request)["output_config"]["format"]
+
+    assert written["type"] == "json_schema"
+    assert written["schema"]["additionalProperties"] is False
+    assert written["schema"]["properties"]["k"] == {"enum": ["a"]}
+    assert "minimum" not in written["schema"]["properties"]["n"]
+    assert "minimum: 1" in written["schema"]["properties"]["n"]["description"]
+    assert len(request.losses) == 1
+
+
+# -- server tools (sheet §7, §8) --------------------------------------------------------------------------------------
+
+SERVER = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}}
+
+
+def _opaque(data: dict[str, Any]) -> OpaqueBlock:
+    return OpaqueBlock(provider="anthropic", kind=data["type"], data=data)
+
+
+def test_a_paused_turn_is_continued_without_a_user_message_and_merged_with_its_end() -> None:
+    from interlingua.messages import StopReason
+
+    paused = answer(_opaque(SERVER), stop_reason=StopReason.PAUSE_TURN)
+    result = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}
+    rest = answer(_opaque(result), TextBlock(text="done"))
+    asking = asked([user("q"), paused], model=NEW)
+
+    assert not asking.losses
+    assert body_of(asking)["messages"][-1] == {"role": "assistant", "content": [SERVER]}
+    assert body([user("q"), paused, rest, user("n")])["messages"][1]["content"] == [
+        SERVER, result, {"type": "text", "text": "done"},
+    ]  # fmt: skip
+
+
+def test_a_server_call_cut_off_before_its_result_is_dropped_with_a_loss() -> None:
+    from interlingua.messages import MessageStatus
+
+    cut = answer(TextBlock(text="I look"), _opaque(SERVER), status=MessageStatus.PARTIAL)
+    request = asked([user("q"), cut, user("n")])
+
+    assert [e["type"] for e in elements(body_of(request))] == ["text", "text", "text"]
+    assert [loss.verdict for loss in request.losses] == ["dropped"]
+
+
+def test_uploads_and_new_blocks_go_back_verbatim() -> None:
+    upload = {"type": "container_upload", "file_id": "file_1"}
+    new = {"type": "fallback", "from": {"model": "a"}, "to": {"model": "b"}}
+    parsed = body([user([_opaque(upload)]), answer(_opaque(new), TextBlock(text="x")), user("n")])
+
+    assert elements(parsed)[0] == upload
+    assert elements(parsed)[1] == new
+
+
+# -- thinking bound to its prefix (sheet §5, DESIGN 6) -----------------------------------------------------------------
+
+
+def _bound(history: list[Message], text: str = "a") -> Message:
+    """An answer of a bound model to this history, as a stream would give it."""
+    from tests.plugins.anthropic.asking import context, whole
+
+    request = asked(history, [READ], model=NEW)
+    import json
+
+    from tests.support import driving
+
+    content = [{"type": "thinking", "thinking": "", "signature": "s"}, {"type": "text", "text": text}]
+    return driving.whole(ANTHROPIC, json.dumps(whole(content)).encode(), context(NEW, request.echo))
+
+
+def _thinks(history: list[Message], tools: Any = (READ,)) -> list[bool]:
+    turns = body(history, tools, model=NEW)["messages"]
+    return [turn["content"][0]["type"] == "thinking" for turn in turns if turn["role"] == "assistant"]
+
+
+def test_bound_thinking_goes_back_while_its_prefix_is_what_it_was() -> None:
+    history = [user("q")]
+    history += [_bound(history), user("n")]
+    history += [_bound(history), user("m")]
+
+    assert _thinks(history) == [True, True]
+
+
+def test_after_an_edit_bound_thinking_is_dropped_until_an_answer_to_the_edited_history() -> None:
+    history = [user("q")]
+    history += [_bound(history), user("n")]
+    edited = [user("another q"), *history[1:]]
+    edited += [_bound(edited), user("m")]
+
+    assert _thinks(edited) == [False, True]
+
+
+def test_a_changed_tool_list_drops_bound_thinking_and_a_moved_cache_marker_does_not() -> None:
+    import attrs
+
+    history = [user("q")]
+    history += [_bound(history), user("n")]
+    marked = attrs.evolve(READ, cache=CacheHint())
+
+    assert _thinks(history, [marked]) == [True]
+    assert _thinks(history, [attrs.evolve(READ, description="Other.")]) == [False]
+
+
+def test_a_name_that_does_not_fit_is_projected_with_a_loss() -> None:
+    call = ToolUseBlock(id="tu_1", name="functions.read file", input={}, provider_id="toolu_1")
+    request = asked([user("q"), answer(call), tool_result(call, "r")], [READ])
+
+    assert "." not in elements(body_of(request))[1]["name"]
+    assert [loss.verdict for loss in request.losses] == ["rewritten"]
+
+
+def test_audio_asserted_by_the_caller_is_a_loss_not_a_crash() -> None:
+    from interlingua.blocks import AudioBlock
+
+    clip = AudioBlock(source=ImageSource(kind="base64", data="AA=="))
+    message = Message(role=Role.USER, content=(clip, TextBlock(text="q")))
+    request = asked([message], capabilities={"supports_audio": True, "accepted_audio_media_types": ()})
+
+    assert [loss.verdict for loss in request.losses] == ["dropped"]

@@ -1,0 +1,253 @@
+"""Break real bodies and streams in every way, and see that only typed errors come out and nothing received is lost.
+
+Real ones are read from the corpus, never copied. Tests run a few hundred; `python -m tests.support.fuzz --wire NAME
+--count 10000 --seed N` runs as many as wanted and prints what failed. A wire is one row of `WIRES`.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import logging
+import random
+import sys
+import time
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import attrs
+
+from interlingua.context import RequestContext
+from interlingua.errors import InterlinguaError
+from interlingua.messages import Message
+from tests.support import corpus as corpus_files
+from tests.support import driving
+from tests.support.corpus import Corpus
+
+LIMIT_S = 1.0
+JUNK = (b"\x00", b"\xff\xfe", b"{", b"}", b'"', b"null", b"\n\n", b"data: ", b"[]", b"-1", b"1e999", b"\\ud800", b"\r")
+FAILED = b'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"no"}}'
+VALUES: tuple[Any, ...] = (None, 0, -1, 2**70, 1.5, True, "", "x", [], {}, [None], {"type": "new"}, "\ud800")
+
+
+@attrs.frozen(kw_only=True)
+class Wire:
+    """How one wire is fuzzed.
+
+    Attributes:
+        key: provider key.
+        api: its wire format.
+        file: the corpus file's name.
+        text_of: reads the text of ready SSE events, independently of the adapter.
+    """
+
+    key: str
+    api: str
+    file: str
+    text_of: Callable[[list[bytes]], str]
+
+
+def _messages_text(events: list[bytes]) -> str:
+    """Text of the Messages API's events in order of blocks (sheet anthropic §9)."""
+    blocks: dict[tuple[int, int], str] = {}
+    message = 0
+    for data in events:
+        event = json.loads(data)
+        if event["type"] == "message_start":
+            message += 1
+        elif event["type"] == "content_block_start" and event["content_block"]["type"] == "text":
+            blocks[message, event["index"]] = event["content_block"]["text"]
+        elif event["type"] == "content_block_delta" and event["delta"]["type"] == "text_delta":
+            blocks[message, event["index"]] += event["delta"]["text"]
+    return "".join(text for _, text in sorted(blocks.items()))
+
+
+WIRES = {"anthropic": Wire(key="anthropic", api="messages", file="anthropic-messages", text_of=_messages_text)}
+
+
+@attrs.frozen(kw_only=True)
+class Failure:
+    """A case that broke a rule; `entry`, `kind` and the run's seed make it again."""
+
+    entry: str
+    kind: str
+    why: str
+
+
+def samples(corpus: Corpus, wire: Wire) -> tuple[list[tuple[str, bytes]], list[tuple[str, bytes]]]:
+    """Return the (id, body) of successful streams and of whole answers, none of them huge."""
+    streams, bodies = [], []
+    for entry in corpus.entries(wire.file):
+        body = entry["response_text"].encode()
+        if (entry["status"] or 200) >= 400 or len(body) > 60_000:
+            continue
+        (streams if entry["kind"] == "sse" else bodies).append((entry["id"], body))
+    return streams, bodies
+
+
+def run(corpus: Corpus, name: str, count: int, seed: int) -> Iterator[Failure]:
+    """Run `count` cases: two streams for every whole body."""
+    wire = WIRES[name]
+    source = random.Random(seed)
+    streams, bodies = samples(corpus, wire)
+    for number in range(count):
+        entry, body = source.choice(bodies if number % 3 == 2 else streams)
+        case = (_whole_case if number % 3 == 2 else _stream_case)(wire, body, source)
+        started = time.monotonic()
+        kind, why = next(case), ""
+        why = next(case)
+        if time.monotonic() - started > LIMIT_S:
+            why = why or f"took {time.monotonic() - started:.1f} s"
+        if why:
+            yield Failure(entry=entry, kind=kind, why=why)
+
+
+def _whole_case(wire: Wire, body: bytes, source: random.Random) -> Iterator[str]:
+    kind = source.choice(["junk", "cut", "flip", "value", "value", "value"])
+    yield kind
+    broken = _value(body, source) if kind == "value" else _bytes(body, kind, source)
+    try:
+        message = driving.whole(driving.provider(wire.key), broken, _context(wire))
+    except InterlinguaError:
+        yield ""
+    except Exception as error:  # this is what the fuzzer looks for
+        yield f"{type(error).__name__}: {error}"
+    else:
+        yield _sendable(wire, message)
+
+
+def _stream_case(wire: Wire, body: bytes, source: random.Random) -> Iterator[str]:
+    events = [event for event in body.replace(b"\r\n", b"\n").split(b"\n\n") if event.strip()]
+    at = source.randrange(len(events))
+    kind = source.choice(["junk", "cut", "flip", "value", "value", "drop", "twice", "swap", "unknown", "error", "end"])
+    yield f"{kind}@{at}"
+    broken = b"\n\n".join(_broken(events, at, kind, source))
+    if kind != "end":
+        broken += b"\n\n"
+    size = source.choice([1, 7, 64, None])
+    yield _judge(wire, broken, [data for event in events[:at] if (data := _data(event))], size)
+
+
+def _broken(events: list[bytes], at: int, kind: str, source: random.Random) -> list[bytes]:
+    before, event, after = events[:at], events[at], events[at + 1 :]
+    if kind == "drop":
+        return before + after
+    if kind == "twice":
+        return [*before, event, event, *after]
+    if kind == "swap":
+        return [*before, *after[:1], event, *after[1:]]
+    if kind == "unknown":
+        return [*before, b'event: brand_new\ndata: {"type":"brand_new","index":"?"}', event, *after]
+    if kind == "error":
+        return [*before, FAILED, *after]
+    if kind == "end":
+        return [*before, event[: source.randrange(len(event) + 1)]]
+    if kind == "value":
+        line = event.rpartition(b"data:")
+        return [*before, line[0] + line[1] + b" " + _value(line[2], source), *after]
+    return [*before, _bytes(event, kind, source), *after]
+
+
+def _judge(wire: Wire, body: bytes, intact: list[bytes], size: int | None) -> str:
+    made = _context(wire)
+    decoder = driving.opened(driving.provider(wire.key), made)
+    try:
+        for piece in driving.pieces(body, size):
+            decoder.feed(piece)
+        decoder.end()
+        message = decoder.message()
+    except InterlinguaError as error:
+        message = error.partial if error.partial is not None else decoder.partial()
+    except Exception as error:  # this is what the fuzzer looks for
+        return f"{type(error).__name__}: {error}"
+    expected = wire.text_of(intact)
+    if not message.text_content().startswith(expected):
+        return f"text lost: {expected[-60:]!r} is not where it was in {message.text_content()[:200]!r}"
+    return _sendable(wire, message)
+
+
+def _sendable(wire: Wire, message: Message) -> str:
+    """What came out can be put into the next request."""
+    from interlingua.messages import user
+    from interlingua.options import AdapterOptions
+
+    try:
+        driving.provider(wire.key).to_wire([user("a"), message, user("b")], [], AdapterOptions(model="m", api=wire.api))
+    except InterlinguaError:
+        return ""
+    except Exception as error:  # this is what the fuzzer looks for
+        return f"next turn: {type(error).__name__}: {error}"
+    return ""
+
+
+def _context(wire: Wire) -> RequestContext:
+    return driving.context(wire.key, wire.api, "m")
+
+
+def _data(event: bytes) -> bytes | None:
+    lines = [line[5:].strip() for line in event.split(b"\n") if line.startswith(b"data:")]
+    return b"\n".join(lines) if lines else None
+
+
+def _bytes(body: bytes, kind: str, source: random.Random) -> bytes:
+    at = source.randrange(len(body) + 1)
+    if kind == "cut":
+        return body[:at]
+    if kind == "flip" and body:
+        at = min(at, len(body) - 1)
+        return body[:at] + bytes([body[at] ^ (1 << source.randrange(8))]) + body[at + 1 :]
+    return body[:at] + source.choice(JUNK) + body[at:]
+
+
+def _value(body: bytes, source: random.Random) -> bytes:
+    """Replace, delete or add one member anywhere in a JSON body."""
+    try:
+        whole = json.loads(body)
+    except ValueError:
+        return body + b"{"
+    places: list[tuple[Any, Any]] = []
+    _walk(whole, places)
+    if places:
+        holder, key = source.choice(places)
+        action = source.choice(["put", "put", "delete", "add"])
+        if action == "put":
+            holder[key] = source.choice(VALUES)
+        elif action == "delete":
+            del holder[key]
+        elif isinstance(holder, dict):
+            holder["brand_new"] = source.choice(VALUES)
+        else:
+            holder.append(source.choice(VALUES))
+    return json.dumps(whole).encode()
+
+
+def _walk(value: Any, places: list[tuple[Any, Any]]) -> None:
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for key, item in items:
+        places.append((value, key))
+        _walk(item, places)
+
+
+def main() -> int:
+    """Run from a shell; 1 when a rule was broken."""
+    parser = argparse.ArgumentParser(description="Fuzz one wire with broken recordings.")
+    parser.add_argument("--wire", choices=sorted(WIRES), required=True)
+    parser.add_argument("--count", type=int, default=10_000)
+    parser.add_argument("--seed", type=int, default=random.randrange(2**32))
+    asked = parser.parse_args()
+    found = corpus_files.find()
+    if found is None:
+        print(corpus_files.SKIP_REASON, file=sys.stderr)
+        return 2
+    logging.getLogger("interlingua").setLevel(logging.CRITICAL)  # the ledger of ten thousand broken messages
+    print(f"wire {asked.wire}, {asked.count} cases, seed {asked.seed}")
+    started = time.monotonic()
+    failures = list(run(found, asked.wire, asked.count, asked.seed))
+    for failure in failures[:30]:
+        print(f"  {failure.entry} {failure.kind}: {failure.why}")
+    print(f"{len(failures)} failed, {time.monotonic() - started:.0f} s")
+    return 1 if failures else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,94 @@
+"""Every text, argument and reasoning leaf of an answer, as its wire spells it, and what of them a message holds.
+
+An independent reader: nothing of the adapters is imported, and each wire's leaves are listed by its own walker. Tests
+that ask "is anything lost" come in with a wire's name.
+"""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from interlingua.blocks import (
+    OpaqueBlock,
+    RedactedThinkingBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolUseBlock,
+    UnknownBlock,
+)
+from interlingua.messages import Message
+
+Leaf = tuple[str, Any]
+"""(kind, value): kind is `text`, `thinking`, `name`, `argument` or `opaque`."""
+
+
+def flat(kind: str, value: Any) -> Iterator[Leaf]:
+    """Yield the scalars inside a JSON value; an empty container is a leaf of its own."""
+    if isinstance(value, dict) and value:
+        for key, item in value.items():
+            yield kind, f"key:{key}"
+            yield from flat(kind, item)
+    elif isinstance(value, (list, tuple)) and value:
+        for item in value:
+            yield from flat(kind, item)
+    else:
+        yield kind, json.dumps(value) if isinstance(value, (dict, list, tuple)) else value
+
+
+def _content_blocks(body: dict[str, Any]) -> Iterator[Leaf]:
+    """Leaves of a body with typed content blocks (sheet anthropic §7)."""
+    for block in body["content"]:
+        kind = block["type"]
+        if kind == "text":
+            yield "text", block["text"]
+        elif kind == "thinking":
+            yield "thinking", block["thinking"]
+        elif kind == "redacted_thinking":
+            yield "thinking", block["data"]
+        elif kind == "tool_use":
+            yield "name", block["name"]
+            yield from flat("argument", block["input"])
+        else:
+            yield from flat("opaque", block)
+
+
+WALKERS: dict[str, Callable[[dict[str, Any]], Iterator[Leaf]]] = {"anthropic": _content_blocks}
+
+
+def wire_leaves(wire: str, body: dict[str, Any]) -> Counter[str]:
+    """Return the leaves of a whole 2xx body of this wire; empty strings are nothing to lose."""
+    return _counted(WALKERS[wire](body))
+
+
+def message_leaves(message: Message) -> Counter[str]:
+    """Return the leaves of a canonical message's content."""
+    return _counted(_of_message(message))
+
+
+def missing(wire: str, body: dict[str, Any], message: Message) -> Counter[str]:
+    """Return the wire's leaves that the message does not hold."""
+    return wire_leaves(wire, body) - message_leaves(message)
+
+
+def _of_message(message: Message) -> Iterator[Leaf]:
+    for block in message.content:
+        if isinstance(block, TextBlock):
+            yield "text", block.text
+        elif isinstance(block, ThinkingBlock):
+            yield "thinking", block.text
+        elif isinstance(block, RedactedThinkingBlock):
+            yield "thinking", block.data
+        elif isinstance(block, ToolUseBlock):
+            yield "name", block.name
+            yield from flat("argument", block.raw_input if block.parse_error else block.input)
+        elif isinstance(block, OpaqueBlock):
+            yield from flat("opaque", block.data)
+        elif isinstance(block, UnknownBlock):
+            yield from flat("opaque", block.raw)
+
+
+def _counted(leaves: Iterator[Leaf]) -> Counter[str]:
+    return Counter(f"{kind}:{type(value).__name__}:{value}" for kind, value in leaves if value != "")
