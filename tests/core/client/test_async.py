@@ -79,7 +79,7 @@ def test_a_cancelled_task_keeps_a_cancelled_message() -> None:
                         begun.set()
 
             task = asyncio.create_task(consume())
-            await begun.wait()
+            await asyncio.wait_for(begun.wait(), 5)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task

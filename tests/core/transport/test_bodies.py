@@ -9,12 +9,10 @@ pytest comes in.
 from __future__ import annotations
 
 import gzip
-from pathlib import Path
 
 import pytest
 
 import interlingua as il
-import interlingua.transport
 from tests.support.fake_provider import STREAM, WHOLE, Reply, registry, served
 
 
@@ -49,10 +47,3 @@ def test_an_address_that_is_none_is_the_callers_mistake() -> None:
     with client("ftp://127.0.0.1") as c:
         with pytest.raises(il.CallerError):
             c.send("hi")
-
-
-def test_failures_are_told_without_importing_the_library() -> None:
-    folder = Path(interlingua.transport.__file__).parent
-    users = [path.name for path in folder.glob("*.py") if "import httpx" in path.read_text(encoding="utf-8")]
-    assert sorted(users) == ["aio.py", "sync.py"]
-    assert "import httpx" not in (folder / "failures.py").read_text(encoding="utf-8")

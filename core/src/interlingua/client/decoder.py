@@ -19,6 +19,7 @@ from interlingua.provider import Provider
 from interlingua.wire import WireChunk
 
 _MORE = object()
+_UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
 
 
 @types.coroutine
@@ -35,7 +36,9 @@ class StreamDecoder:
         self._context = context
         self._assembler = Assembler(context)
         self._out: list[StreamEvent] = []
+        self._assemble = self._assembler.feed
         self._pump = self._run()
+        self._send = self._pump.send
         self._done = False
         self._closed = False
         self._said = False
@@ -54,20 +57,30 @@ class StreamDecoder:
     def _drive(self, batch: list[WireChunk] | None) -> None:
         """Let the adapter work until it wants more; what it raises becomes a terminal error event."""
         try:
-            wanted = self._pump.send(batch)
-        except StopIteration:
-            self._done = True
-        except InterlinguaError as error:
-            self._fail(error)
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as cause:
-            why = f"the stream is not what the wire format allows: {type(cause).__name__}: {cause}"
-            unreadable = MalformedResponse(why)
-            unreadable.__cause__ = cause
-            self._fail(unreadable)
+            wanted = self._send(batch)
+        except BaseException as error:  # noqa: BLE001  StopIteration too
+            self._stopped(error)
         else:
             if wanted is not _MORE:
-                self._pump.close()
-                self._fail(PluginError("stream_response awaited something other than its stream"))
+                self._strange()
+
+    def _stopped(self, error: BaseException) -> None:
+        """Take note that the adapter has ended, well or not; what is no mistake of the wire's goes on rising."""
+        if isinstance(error, StopIteration):
+            self._done = True
+        elif isinstance(error, InterlinguaError):
+            self._fail(error)
+        elif isinstance(error, _UNREADABLE):
+            why = f"the stream is not what the wire format allows: {type(error).__name__}: {error}"
+            malformed = MalformedResponse(why)
+            malformed.__cause__ = error
+            self._fail(malformed)
+        else:
+            raise error
+
+    def _strange(self) -> None:
+        self._pump.close()
+        self._fail(PluginError("stream_response awaited something other than its stream"))
 
     def _fail(self, error: InterlinguaError) -> None:
         self._done = True
@@ -81,9 +94,22 @@ class StreamDecoder:
             if not self._done:
                 self._fail(error)
             return self._taken()
-        if batch and not self._done:
-            self._drive(batch)
-        return self._taken() if self._out else []
+        if not batch or self._done:
+            return []
+        try:
+            wanted = self._send(batch)  # as `_drive` does, without a further call per chunk
+        except BaseException as error:  # noqa: BLE001  StopIteration too
+            self._stopped(error)
+        else:
+            if wanted is not _MORE:
+                self._strange()
+        events = self._out[:]
+        if events:
+            self._out.clear()
+            self._assemble(events)
+            if self._assembler.error is not None:
+                self._credit()
+        return events
 
     def end(self, *, broken: bool = False) -> list[StreamEvent]:
         """The body is over (`broken`: the connection was lost); return the last events."""
@@ -109,11 +135,15 @@ class StreamDecoder:
     def _taken(self) -> list[StreamEvent]:
         events = self._out[:]
         self._out.clear()
-        self._assembler.feed(events)
+        self._assemble(events)
+        if self._assembler.error is not None:
+            self._credit()
+        return events
+
+    def _credit(self) -> None:
         error = self._assembler.error
         if error is not None and error.provider is None:
             error.provider, error.model = self._context.origin.provider, self._context.origin.model
-        return events
 
     @property
     def complete(self) -> bool:

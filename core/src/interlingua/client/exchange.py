@@ -100,6 +100,7 @@ class Exchange:
             session_id=messages[-1].session_id,
             routing=self.routing,
             tool_names=self.wire.tool_names,
+            echo=self.wire.echo,
             user_id=self.options.user_id,
         )
         return self
@@ -120,14 +121,9 @@ class Exchange:
                 )
 
     def _check_invariants(self) -> None:
-        from interlingua.invariants import check_conversation  # noqa: PLC0415  not needed until something is sent
+        from interlingua.invariants import check_sendable  # noqa: PLC0415  not needed until something is sent
 
-        # inputs against schemas are never a reason to refuse, and checking a long history's costs more than sending it:
-        # the tools are looked at only when their names are not unique
-        tools = self.tools
-        clash = len({tool.name for tool in tools}) < len(tools)
-        found = check_conversation(self.messages, tools if clash else ())
-        broken = [violation for violation in found if not violation.repairable] if found else ()
+        broken = check_sendable(self.messages, self.tools)
         if broken:
             raise InvariantViolation(broken, provider=self.provider.key, model=self.options.model)
 

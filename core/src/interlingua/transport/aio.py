@@ -12,7 +12,7 @@ from threading import Lock
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from interlingua.transport.answer import Head, own_limits, url_type
+from interlingua.transport.answer import Head, builder, own_limits, url_type
 from interlingua.transport.failures import failure
 from interlingua.transport.outgoing import Outgoing
 from interlingua.transport.timeout import Limits
@@ -26,7 +26,9 @@ class AsyncAnswer(Head):
         limits = self._limits
         try:
             self.begin()
-            body = self._response.aiter_bytes() if self.encoded else self._response.aiter_raw()
+            body = self.plain_stream
+            if body is None:
+                body = self._response.aiter_bytes()
             async for chunk in body:
                 yield chunk
                 if limits.deadline is not None:
@@ -60,6 +62,7 @@ class AsyncTransport:
         self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncGenerator[Any, None]] = WeakKeyDictionary()
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
         self._urls: dict[str, Any] = {}
+        self._builder: tuple[Any, dict[str, str]] | None = None
 
     async def _client(self) -> Any:
         if self._given is not None:
@@ -76,17 +79,22 @@ class AsyncTransport:
                 self._loops[loop], self._clients[loop] = keeper, client
         return client
 
+    def _set_builder(self, http: Any) -> tuple[Any, dict[str, str]]:
+        self._builder = builder(http, own=self._given is None)
+        return self._builder
+
     async def open(self, request: Outgoing, limits: Limits) -> AsyncAnswer:
         """Send, and return when the answer's headers are there; errors as in the blocking transport."""
         timeouts = limits.for_headers()
         http = await self._client()
         try:
             url = self._urls.get(request.url) or self._urls.setdefault(request.url, url_type(http)(request.url))
-            built = http.build_request(
+            build, headers = self._builder or self._set_builder(http)
+            built = build(
                 request.method,
                 url,
                 content=request.body or None,
-                headers=request.headers,
+                headers=headers | request.headers,
                 extensions=None if timeouts is None else {"timeout": timeouts},
             )
             return AsyncAnswer(await http.send(built, stream=True), limits)

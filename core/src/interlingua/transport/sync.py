@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from interlingua.transport.answer import Head, own_limits, url_type
+from interlingua.transport.answer import Head, builder, own_limits, url_type
 from interlingua.transport.failures import failure
 from interlingua.transport.outgoing import Outgoing
 from interlingua.transport.timeout import Limits
@@ -28,7 +28,9 @@ class Answer(Head):
         limits = self._limits
         try:
             self.begin()
-            body = self._response.iter_bytes() if self.encoded else self._response.iter_raw()
+            body = self.plain_stream
+            if body is None:
+                body = self._response.iter_bytes()
             if limits.deadline is None:
                 yield from body
                 return
@@ -60,6 +62,7 @@ class SyncTransport:
     def __init__(self, http_client: Any = None) -> None:
         self._own = http_client is None
         self._http = _new_client() if http_client is None else http_client
+        self._build, self._headers = builder(self._http, own=self._own)
         self.own_limits = not self._own and own_limits(http_client)
         self._url = url_type(self._http)
         self._urls: dict[str, Any] = {}
@@ -75,11 +78,11 @@ class SyncTransport:
         timeouts = limits.for_headers()
         try:
             url = self._urls.get(request.url) or self._urls.setdefault(request.url, self._url(request.url))
-            built = self._http.build_request(
+            built = self._build(
                 request.method,
                 url,
                 content=request.body or None,
-                headers=request.headers,
+                headers=self._headers | request.headers,
                 extensions=None if timeouts is None else {"timeout": timeouts},
             )
             return Answer(self._http.send(built, stream=True), limits)
