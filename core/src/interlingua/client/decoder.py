@@ -58,7 +58,7 @@ class StreamDecoder:
         """Let the adapter work until it wants more; what it raises becomes a terminal error event."""
         try:
             wanted = self._send(batch)
-        except BaseException as error:  # noqa: BLE001  StopIteration too
+        except BaseException as error:  # StopIteration too
             self._stopped(error)
         else:
             if wanted is not _MORE:
@@ -98,7 +98,7 @@ class StreamDecoder:
             return []
         try:
             wanted = self._send(batch)  # as `_drive` does, without a further call per chunk
-        except BaseException as error:  # noqa: BLE001  StopIteration too
+        except BaseException as error:  # StopIteration too
             self._stopped(error)
         else:
             if wanted is not _MORE:
