@@ -21,7 +21,8 @@ from interlingua.blocks import (
 from interlingua.messages import Message
 from interlingua_openai.catalogue import RESPONSES
 from interlingua_openai.responses.items import CALLS
-from interlingua_openai.responses.matching import Matched, call_arguments, matched, to_wire_matched
+from interlingua_openai.responses.matching import Matched, matched
+from interlingua_openai.responses.refill import call_arguments, to_wire_matched
 
 _Row = tuple[int, str, Any, str]
 _SNAPSHOT = re.compile(r"-(\d{8}|\d{4}-\d{2}-\d{2}|latest)$")

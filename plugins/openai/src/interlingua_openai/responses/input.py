@@ -13,7 +13,8 @@ from typing import NamedTuple
 from interlingua.fragments import remembered
 from interlingua.messages import Message, Role
 from interlingua.wire import Loss
-from interlingua_openai.responses.elements import Elements, Row, text_of_system, to_wire_elements
+from interlingua_openai.responses.element import Elements, Row
+from interlingua_openai.responses.elements import text_of_system, to_wire_elements
 
 _NAME = "openai.responses"
 MAX_MARKS = 4

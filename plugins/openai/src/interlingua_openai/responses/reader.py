@@ -1,64 +1,30 @@
-"""Everything of a stream but its hot path: items begin and end, parts, reasoning, calls (sheet openai_responses §6).
+"""Everything of a stream but its hot path: items begin and end, the terminal event (sheet openai_responses §6).
 
-Never contradicts what was said of a block before: an event that does is passed over.
+Never sends a block by itself (`growth` does).
 `stream` comes in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any
 
-from interlingua.blocks import ContentBlock, OpaqueBlock, RedactedThinkingBlock, TextBlock, ThinkingBlock
-from interlingua.context import RequestContext
-from interlingua.events import (
-    BlockEnd,
-    ErrorEvent,
-    MessageComplete,
-    RawUpdate,
-    StreamEvent,
-    TextDelta,
-    ThinkingDelta,
-    ToolUseEnd,
-    ToolUseInputDelta,
-    ToolUseStart,
-    UsageUpdate,
-)
-from interlingua.jsontext import dumps
-from interlingua_openai.responses.items import (
-    BETWEEN,
-    CALLS,
-    arguments_of,
-    from_wire_call,
-    from_wire_item,
-    from_wire_part,
-    from_wire_reasoning,
-    part_text,
-)
+from interlingua.blocks import TextBlock
+from interlingua.events import ErrorEvent, MessageComplete, RawUpdate, StreamEvent, UsageUpdate
+from interlingua_openai.responses.growth import Growth
+from interlingua_openai.responses.items import CALLS, from_wire_item
 from interlingua_openai.responses.outcome import failure_of, from_wire_stop, from_wire_usage, trace_of
 from interlingua_openai.responses.replay import shell, skeleton
-from interlingua_openai.responses.slots import SPAN, Slot, Slots
+from interlingua_openai.responses.slots import Slot
 from interlingua_openai.service import error_from_body
 
 _ENDS = ("response.completed", "response.incomplete", "response.failed")
 
 
-class Reader:
-    """Reads events in order.
+class Reader(Growth):
+    """Reads events in order; once it is `over`, nothing that comes after counts."""
 
-    Attributes:
-        texts: characters sent, by text block; `thoughts` and `inputs` likewise for reasoning and call arguments.
-        over: nothing that comes after counts.
-    """
-
-    def __init__(self, context: RequestContext) -> None:
-        self._context = context
-        self._slots = Slots()
-        self.texts: dict[int, int] = {}
-        self.inputs: dict[int, int] = {}
-        self._thoughts: dict[int, int] = {}
-        self._others: set[int] = set()
-        self.over = False
+    over = False
 
     def read(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
         """Translate one event."""
@@ -72,11 +38,6 @@ class Reader:
             yield from self.flush()
             yield ErrorEvent(error=error_from_body(failure))
             self.over = True
-
-    def _taken(self, index: int, mine: Any) -> bool:
-        """Tell whether a block is known to be of another kind than the one whose table is `mine`."""
-        tables = (self.texts, self.inputs, self._thoughts, self._others)
-        return any(index in table for table in tables if table is not mine)
 
     # -- items --------------------------------------------------------------------------------------------------
 
@@ -110,139 +71,6 @@ class Reader:
             yield from self._end_call(slot, item)
         else:
             yield from self._end_block(slot, 0, from_wire_item(item, self._context)[0])
-
-    def _end_block(self, slot: Slot, at: int, block: ContentBlock) -> Iterator[StreamEvent]:
-        """End a block once, and again only where it is now known better."""
-        index = slot.base + at
-        before = slot.ended.get(at)
-        if before is None and isinstance(block, (OpaqueBlock, RedactedThinkingBlock)):
-            if self._taken(index, self._others):
-                return
-            self._others.add(index)
-        if before is None or (type(before) is type(block) and before != block):
-            slot.ended[at] = block
-            yield BlockEnd(index=index, block=block)
-
-    # -- messages -----------------------------------------------------------------------------------------------
-
-    def _places(self, slot: Slot, count: int) -> Sequence[int]:
-        """Return each part's place; one server counts its only part as the second, so what was sent decides then."""
-        sent = sorted(index - slot.base for index in self.texts if slot.base <= index < slot.base + SPAN)
-        return sent if len(sent) == count and sent[-1:] != [count - 1] else range(count)
-
-    def _part_added(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
-        slot = self._slots.of(event, "message")
-        text = part_text(event.get("part") or {})
-        if slot is not None and slot.kind == "message" and text is not None:
-            yield from self._more_text(slot, event.get("content_index") or 0, text, whole=True)
-
-    def _text_delta(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
-        slot = self._slots.of(event, "message") or self._slots.open({"type": "message"}, event.get("output_index"))
-        yield from self._more_text(slot, event.get("content_index") or 0, _delta(event))
-
-    def _text_done(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
-        slot = self._slots.of(event, "message")
-        text = event.get("text", event.get("refusal"))
-        if slot is not None and isinstance(text, str):
-            yield from self._more_text(slot, event.get("content_index") or 0, text, whole=True)
-
-    def _more_text(self, slot: Slot, at: int, text: str, *, whole: bool = False) -> Iterator[StreamEvent]:
-        index = slot.base + at
-        if self._taken(index, self.texts):
-            return
-        sent = self.texts.setdefault(index, 0)
-        rest = text[sent:] if whole else text
-        if rest:
-            self.texts[index] = sent + len(rest)
-            yield TextDelta(index=index, text=rest)
-
-    def _annotation(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
-        slot = self._slots.of(event, "message")
-        if slot is not None and isinstance(event.get("annotation"), dict):
-            slot.citations.setdefault(event.get("content_index") or 0, []).append(event["annotation"])
-        return iter(())
-
-    def _end_part(self, slot: Slot, at: int, part: dict[str, Any]) -> Iterator[StreamEvent]:
-        text = part_text(part)
-        if text is None:
-            yield from self._end_block(slot, at, from_wire_part(part, self._context))
-            return
-        yield from self._more_text(slot, at, text, whole=True)
-        citations = part.get("annotations") or ()
-        if (citations or not text) and not self._taken(slot.base + at, self.texts):
-            yield from self._end_block(slot, at, TextBlock(text="", citations=citations))
-
-    # -- reasoning ----------------------------------------------------------------------------------------------
-
-    def _summary_delta(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
-        yield from self._thought(event, ("summary", event.get("summary_index") or 0))
-
-    def _reasoning_delta(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
-        yield from self._thought(event, ("content", event.get("content_index") or 0))
-
-    def _thought(self, event: dict[str, Any], part: tuple[str, int]) -> Iterator[StreamEvent]:
-        slot = self._slots.of(event, "reasoning") or self._slots.open({"type": "reasoning"}, event.get("output_index"))
-        text = _delta(event)
-        if not text or self._taken(slot.base, self._thoughts):
-            return
-        if slot.thought is not None and slot.thought != part:
-            text = BETWEEN + text
-        slot.thought = part
-        self._thoughts[slot.base] = self._thoughts.get(slot.base, 0) + len(text)
-        yield ThinkingDelta(index=slot.base, text=text)
-
-    def _end_reasoning(self, slot: Slot, item: dict[str, Any]) -> Iterator[StreamEvent]:
-        block = from_wire_reasoning(item)
-        text = block.text if isinstance(block, ThinkingBlock) else ""
-        if not isinstance(block, RedactedThinkingBlock) and self._taken(slot.base, self._thoughts):
-            return
-        sent = self._thoughts.get(slot.base, 0)
-        if len(text) > sent:
-            self._thoughts[slot.base] = len(text)
-            yield ThinkingDelta(index=slot.base, text=text[sent:])
-        if text or sent:
-            block = ThinkingBlock(text="", signature=item.get("encrypted_content") or None)
-        yield from self._end_block(slot, 0, block)
-
-    # -- calls --------------------------------------------------------------------------------------------------
-
-    def _begin_call(self, slot: Slot, item: dict[str, Any]) -> Iterator[StreamEvent]:
-        if slot.start is not None or self._taken(slot.base, self.inputs):
-            return
-        slot.start = ToolUseStart(
-            index=slot.base,
-            id=self._context.mint_tool_use_id(),
-            name=self._context.tool_name(item["name"]),
-            provider_id=item.get("call_id") or item.get("id"),
-        )
-        self.inputs[slot.base] = 0
-        yield slot.start
-
-    def _input_delta(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
-        slot = self._slots.of(event)
-        if slot is None or slot.start is None:
-            return
-        text = _delta(event)
-        if slot.kind == "custom_tool_call":  # free text: written as the JSON string it becomes
-            text = dumps(text).decode()[1:-1]
-            text = text if self.inputs[slot.base] else '{"input":"' + text
-        self.inputs[slot.base] += len(text)
-        yield ToolUseInputDelta(index=slot.base, partial_json=text)
-
-    def _end_call(self, slot: Slot, item: dict[str, Any]) -> Iterator[StreamEvent]:
-        yield from self._begin_call(slot, item)
-        start = slot.start
-        if start is None:
-            return
-        block = from_wire_call(item, self._context, start.id)
-        raw = arguments_of(item)
-        sent = self.inputs[slot.base]
-        if sent < len(raw):
-            self.inputs[slot.base] = len(raw)
-            yield ToolUseInputDelta(index=slot.base, partial_json=raw[sent:])
-        if slot.ended.get(0) != block:
-            slot.ended[0] = block
-            yield ToolUseEnd(index=slot.base, block=block)
 
     # -- the end ------------------------------------------------------------------------------------------------
 
@@ -283,14 +111,6 @@ class Reader:
                         yield from self._end_block(slot, at, TextBlock(text="", citations=citations))
             elif not slot.ended:
                 yield from self._end_block(slot, 0, from_wire_item(slot.item, self._context)[0])
-
-
-def _delta(event: dict[str, Any]) -> str:
-    """Return the text of a delta; what is no text ends the stream as malformed."""
-    text = event["delta"]
-    if not isinstance(text, str):
-        raise TypeError("a delta is a string")
-    return text
 
 
 _HANDLERS: dict[str, Callable[[Reader, dict[str, Any]], Iterator[StreamEvent]]] = {
