@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from typing import IO, Any
+from typing import IO
 
 import click
 
@@ -99,14 +99,12 @@ def _progress(name: str, size: int | None) -> Iterator[Progress]:
 
 def _print(report: Report) -> None:
     data = report.as_json()
-    print_table(("api", *_COLUMNS, "errors of the service"), [_row(api, tally) for api, tally in data.items()])
+    print_table(("api", *_COLUMNS), [(api, *(tally[name] for name in _COLUMNS)) for api, tally in data.items()])
+    for api, tally in data.items():
+        if tally["errors"]:
+            click.echo(f"{api}: {', '.join(f'{name} {count}' for name, count in tally['errors'].items())}")
     failures = [failure for tally in data.values() for failure in tally["failures"]]
     for failure in failures[:_SHOWN]:
         click.echo(f"{failure['id']}: {' '.join(failure['error'].split())[:300]}")
     if len(failures) > _SHOWN:
         click.echo(f"... and {len(failures) - _SHOWN} more (--json lists all)")
-
-
-def _row(api: str, tally: Mapping[str, Any]) -> tuple[Any, ...]:
-    errors = ", ".join(f"{name} {count}" for name, count in tally["errors"].items())
-    return (api, *(tally[column] for column in _COLUMNS), errors)

@@ -15,23 +15,7 @@ from interlingua.errors import CallerError
 from interlingua.jsontext import dumps, loads
 from interlingua.transport.replay import Recorded
 
-FOLDER = Path("cassettes") / "demo"
 _MINTED = re.compile(r"tu_[0-9A-HJKMNP-TV-Z]{26}")
-
-
-def find_folder() -> Path:
-    """Return the folder of recorded sessions: of the checkout one stands in, or the one this package runs from.
-
-    Raises:
-        CallerError: there is none; the message says what to do instead.
-    """
-    for start in (Path.cwd(), Path(__file__).resolve()):
-        for folder in (start, *start.parents):
-            if (folder / FOLDER).is_dir():
-                return folder / FOLDER
-    raise CallerError(
-        "no recorded session here: run this in a checkout of interlingua, or use --live MODEL,MODEL or --live-url URL"
-    )
 
 
 def same_request(left: bytes, right: bytes) -> bool:

@@ -6,24 +6,32 @@ The same facts go out as JSON through `as_json`.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
+from interlingua.catalogue import ModelInfo
 from interlingua.cli.demo.script import Asked, Ledger, Said
 from interlingua.cli.show import console, losses_json
 from interlingua.codec import encode_message
 from interlingua.jsontext import scrub
 from interlingua.messages import Message, Role, Usage
+from interlingua.pricing import cost_of
 
 
 class Show:
-    """Prints what happens, and keeps the totals."""
+    """Prints what happens, and keeps the totals.
 
-    def __init__(self) -> None:
+    Args:
+        as_if: model id -> its stand-in for the price, and that one's catalogue entry; for models without a price.
+    """
+
+    def __init__(self, as_if: Mapping[str, ModelInfo] | None = None) -> None:
         self._console = console()
+        self._as_if = as_if or {}
         self.tokens = 0
         self.cost = Decimal(0)
-        self.unpriced: set[str] = set()
+        self.notes: set[str] = set()
 
     def __call__(self, step: Asked | Ledger | Said) -> None:
         """Print one step."""
@@ -54,15 +62,23 @@ class Show:
         for call in message.tool_calls():
             self._line("calls", "magenta", f"{call.name}({call.input_json})")
         usage = message.metadata.usage or Usage()
-        money = f"${usage.cost_usd:f}" if usage.cost_usd is not None else "no price"
         self.tokens += (usage.input_tokens or 0) + (usage.output_tokens or 0)
-        if usage.cost_usd is None:
-            self.unpriced.add(f"{message.metadata.model}: {usage.cost_note}")
-        else:
-            self.cost += usage.cost_usd
+        money = self._money(message, usage)
         stop = message.metadata.stop_reason
         facts = f"{message.metadata.model} · {message.metadata.api} · {stop} · {_tokens(usage)} · {money}"
         self._console.print(f"         [dim]{facts}[/]")
+
+    def _money(self, message: Message, usage: Usage) -> str:
+        model = str(message.metadata.model)
+        if usage.cost_usd is None and model in self._as_if:
+            stand_in = self._as_if[model]
+            usage = cost_of(usage, stand_in, message.created_at)
+            self.notes.add(f"{model} runs on this machine and has no price; shown at the list price of {stand_in.id}")
+        if usage.cost_usd is None:
+            self.notes.add(f"no price for {model}: {usage.cost_note}")
+            return "no price"
+        self.cost += usage.cost_usd
+        return f"${usage.cost_usd:f}"
 
     def _line(self, who: str, style: str, text: str) -> None:
         from rich.markup import escape  # noqa: PLC0415
@@ -79,10 +95,9 @@ class Show:
         """Print the totals and where the answers came from."""
         self._console.print()
         self._console.rule(style="dim")
-        priced = " for what has a price" if self.unpriced else ""
-        self._console.print(f"{self.tokens} tokens, ${self.cost:f}{priced}")
-        for reason in sorted(self.unpriced):
-            self._console.print(f"[dim]no price for {reason}[/]")
+        self._console.print(f"{self.tokens} tokens, ${self.cost:f}")
+        for note in sorted(self.notes):
+            self._console.print(f"[dim]{note}[/]")
         self._console.print(f"[dim]{where}[/]")
 
 

@@ -1,0 +1,4 @@
+"""Recorders: they make the cassettes from a real server, so that tests and the demo can replay them.
+
+Never run by the tests. `make record` comes in.
+"""
