@@ -1,6 +1,6 @@
-"""docs/reference/cli.md shows the help text of every command as it is; `python -m tests.core.cli.test_reference` writes it.
+"""docs/reference/cli.md shows the help text of every command as it is.
 
-The prose between the blocks is written by hand and kept.
+`python -m tests.core.cli.test_reference` writes the texts; the prose between the blocks is written by hand and kept.
 """
 
 from __future__ import annotations
@@ -44,8 +44,17 @@ def write() -> None:
         usage = re.escape(f"Usage: interlingua {name} " if name else "Usage: interlingua [")
         before, found = re.subn(rf"```text\n{usage}.*?```\n", lambda _, new=block: new, before, flags=re.DOTALL)
         if not found:
-            before += f"\n## `{name}`\n\n{block}" if name else f"\n{block}"
+            before = _inserted(before, f"## `{name}`\n\n{block}" if name else block)
     PAGE.write_text(before, encoding="utf-8")
+
+
+def _inserted(page: str, section: str) -> str:
+    """Put a section before the first one that comes after it by name."""
+    later = [
+        match.start() for match in re.finditer(r"^## `\S+`$", page, re.MULTILINE) if match[0] > section[: len(match[0])]
+    ]
+    at = later[0] if section.startswith("#") and later else len(page)
+    return f"{page[:at].rstrip()}\n\n{section}\n{page[at:]}".rstrip() + "\n"
 
 
 if __name__ == "__main__":

@@ -32,7 +32,9 @@ SERVICES = {
         ("http://localhost:9999/v1/say", {}, "local"),
         ("http://localhost:1/v1/say", {}, "compatible"),
         ("https://nobody.test/models/v2:talk", {}, "other"),
+        ("https://proxy.test/v1/say/", {}, "compatible"),
         ("https://proxy.test/opaque", {"endpoint": "messages"}, "other"),
+        ("", {"endpoint": "say", "provider": "acme"}, "acme"),
     ],
 )
 def test_match(url: str, fields: dict[str, str], expected: str) -> None:

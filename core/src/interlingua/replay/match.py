@@ -7,7 +7,6 @@ A host nobody claims is served by whoever reads that endpoint's format, the `com
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from urllib.parse import urlsplit
 
 import attrs
@@ -82,7 +81,7 @@ class Matcher:
         return found
 
     def _found(self, hosts: tuple[str, ...], path: str, entry: Entry) -> Match | None:
-        candidates = list(self._by_path(path)) or list(self._by_path(f"/{entry.endpoint.strip('/')}"))
+        candidates = self._by_path(path.rstrip("/")) or self._by_path(f"/{entry.endpoint.strip('/')}")
         if not candidates:
             return None
 
@@ -94,11 +93,8 @@ class Matcher:
         service, api = max(candidates, key=rank)  # of equals the first, which is the first by key
         return Match(provider=service.provider, api=api, connection=service.connection)
 
-    def _by_path(self, path: str) -> Iterator[tuple[_Service, str]]:
-        for service in self._services:
-            api = service.api(path)
-            if api is not None:
-                yield service, api
+    def _by_path(self, path: str) -> list[tuple[_Service, str]]:
+        return [(service, api) for service in self._services if (api := service.api(path)) is not None]
 
 
 def _service(provider: Provider) -> _Service:
