@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import pytest
@@ -41,7 +41,7 @@ def _next_turn(message: Message) -> bytes:
 def _same_next_turn(whole: Message, message: Message) -> bool:
     """Same bytes; where a block holds objects that the SDK dumps in its own member order, the same values."""
     left, right = _next_turn(whole), _next_turn(message)
-    raw = message.metadata.provider_raw or {}
+    raw: Mapping[str, Any] = message.metadata.provider_raw or {}
     respelt = raw.get("replay") or any(getattr(b, "citations", ()) or b.type == "opaque" for b in message.content)
     return left == right or bool(respelt and json.loads(left) == json.loads(right))
 

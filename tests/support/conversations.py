@@ -33,9 +33,7 @@ NAMES = ("read_file", "search", "run_2")
 PIXEL = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
 
 texts = st.one_of(st.sampled_from(EXTREMES), st.text(max_size=12))
-hints = st.one_of(
-    st.none(), st.none(), st.none(), st.builds(CacheHint, ttl=st.sampled_from([None, "5m", "1h"]))
-)
+hints = st.one_of(st.none(), st.none(), st.none(), st.builds(CacheHint, ttl=st.sampled_from([None, "5m", "1h"])))
 inputs = st.dictionaries(
     st.sampled_from(["path", "q", "n"]),
     st.one_of(st.text(max_size=5), st.integers(), st.none(), st.lists(st.booleans(), max_size=2)),

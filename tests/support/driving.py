@@ -63,8 +63,6 @@ def streamed(chosen: Provider, body: bytes, made: RequestContext, size: int | No
     return decoder.message()
 
 
-def whole(
-    chosen: Provider, body: bytes, made: RequestContext, headers: Mapping[str, str] | None = None
-) -> Message:
+def whole(chosen: Provider, body: bytes, made: RequestContext, headers: Mapping[str, str] | None = None) -> Message:
     """Return the message of a whole body."""
     return chosen.from_wire_response(WireResponse(status=200, headers=headers or {}, body=body), made)

@@ -76,7 +76,8 @@ class Failure:
 
 def samples(corpus: Corpus, wire: Wire) -> tuple[list[tuple[str, bytes]], list[tuple[str, bytes]]]:
     """Return the (id, body) of successful streams and of whole answers, none of them huge."""
-    streams, bodies = [], []
+    streams: list[tuple[str, bytes]] = []
+    bodies: list[tuple[str, bytes]] = []
     for entry in corpus.entries(wire.file):
         body = entry["response_text"].encode()
         if (entry["status"] or 200) >= 400 or len(body) > 60_000:

@@ -71,7 +71,7 @@ def sse(*events: Mapping[str, Any]) -> bytes:
     return b"".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode() for event in events)
 
 
-START = {
+START: dict[str, Any] = {
     "type": "message_start",
     "message": {
         "id": "msg_1", "type": "message", "role": "assistant", "model": OLD, "content": [], "stop_reason": None,

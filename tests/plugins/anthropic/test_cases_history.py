@@ -44,7 +44,9 @@ def test_case_01_foreign_or_unsigned_thinking_is_dropped_with_a_loss(
 
 
 def test_case_02_thinking_is_not_demoted_to_text() -> None:
-    foreign = answer(ThinkingBlock(text="the secret thought"), TextBlock(text="kept"), provider="zai", api="", model="g")
+    foreign = answer(
+        ThinkingBlock(text="the secret thought"), TextBlock(text="kept"), provider="zai", api="", model="g"
+    )
 
     assert b"secret thought" not in asked([user("q"), foreign, user("next")]).body
 
