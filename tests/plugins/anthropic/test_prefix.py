@@ -16,7 +16,7 @@ from tests.plugins.anthropic.checker import broken_rules, plain_elements
 from tests.support.conversations import histories, request_points
 
 OTHER = Origin("elsewhere", "chat", "m-1")
-relaxed = settings(max_examples=25, deadline=None, suppress_health_check=list(HealthCheck))
+relaxed = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 
 
 @pytest.fixture(autouse=True, scope="module")
