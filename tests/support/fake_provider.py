@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
@@ -105,6 +105,16 @@ class Fake:
     @hookimpl
     def from_wire_error(self, response: WireResponse) -> ProviderError | None:
         return None
+
+    @hookimpl
+    def auxiliary_request(self, kind: str, arguments: Mapping[str, Any]) -> WireRequest | None:
+        if kind == "count_tokens":
+            return WireRequest(path="/count", body=arguments["request"].body, api="say")
+        return WireRequest(method="GET", path="/models", body=b"", api="say") if kind == "models" else None
+
+    @hookimpl
+    def from_wire_auxiliary(self, kind: str, response: WireResponse) -> Any:
+        return json.loads(response.body)[kind]
 
 
 def registry(fake: Fake | None = None, plugins: Sequence[Any] = ()) -> Registry:

@@ -33,6 +33,10 @@ from interlingua.messages import ErrorInfo, Message, MessageStatus, StopReason, 
 UNFINISHED = "the call was cut off before its arguments were whole"
 
 
+def _ignore(_piece: str) -> None:
+    """Before the first delta there is nothing to append to."""
+
+
 @attrs.define
 class _Slot:
     """One block being built."""
@@ -57,7 +61,7 @@ class Assembler:
         self.error: InterlinguaError | None = None
         # the block that text is arriving for: most events only append to it
         self._hot: tuple[int, type] | None = None
-        self._append: Callable[[str], None] = [].append
+        self._append: Callable[[str], None] = _ignore
 
     def feed(self, events: Iterable[StreamEvent]) -> None:
         """Take events in order.
@@ -161,7 +165,9 @@ def _built(slot: _Slot, *, unfinished: bool) -> ContentBlock:
         return _built_call(slot, slot.start, text, unfinished=unfinished)
     if slot.block is None:
         return slot.kind(text=text)  # type: ignore[no-any-return]
-    return attrs.evolve(slot.block, text=text) if slot.pieces else slot.block  # type: ignore[call-arg]
+    if slot.pieces and isinstance(slot.block, (TextBlock, ThinkingBlock)):
+        return attrs.evolve(slot.block, text=text)
+    return slot.block
 
 
 def _built_call(slot: _Slot, start: ToolUseStart, raw: str, *, unfinished: bool) -> ToolUseBlock:

@@ -118,7 +118,13 @@ class ProviderHooks:
 
     @hookspec(firstresult=True)
     def auxiliary_request(self, kind: str, arguments: Mapping[str, Any]) -> WireRequest | None:
-        """Called for what needs an exchange of its own, such as `models` or `count_tokens`; None: not offered."""
+        """Called for what needs an exchange of its own; None: not offered.
+
+        Args:
+            kind: `models` (the live list; the answer is a list of names), `count_tokens` (of the input; the answer is
+                an int), or a kind of this provider's own.
+            arguments: for `count_tokens` the written request, as `request`.
+        """
 
     @hookspec(firstresult=True)
     def from_wire_auxiliary(self, kind: str, response: WireResponse) -> Any:

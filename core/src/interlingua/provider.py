@@ -19,9 +19,9 @@ from interlingua.errors import CapabilityError, InterlinguaError, MalformedRespo
 from interlingua.events import StreamEvent
 from interlingua.messages import Message
 from interlingua.options import AdapterOptions
-from interlingua.projection import Projector, Target
+from interlingua.projection import Projector, Target, wire_name
 from interlingua.status import error_of_status
-from interlingua.tools import ToolDefinition, project_names
+from interlingua.tools import ToolDefinition
 from interlingua.wire import Connection, ConnectionSettings, Loss, WireChunk, WireRequest, WireResponse
 
 _log = logging.getLogger("interlingua")
@@ -44,6 +44,7 @@ class Provider:
         self._hook = hook
         self._projector = Projector()
         self._targets: dict[tuple[str, AdapterCapabilities, bool], Target] = {}
+        self._last_target: tuple[AdapterOptions, Target] | tuple[None, Any] = (None, None)
         self._catalogue: tuple[ModelInfo, ...] | None = None
 
     def __repr__(self) -> str:
@@ -86,17 +87,21 @@ class Provider:
 
     def target(self, options: AdapterOptions) -> Target:
         """Return the projection target of these options; the same object for the same facts."""
+        asked, target = self._last_target
+        if asked is options:  # one request asks more than once
+            return target
         capabilities = self.capabilities(options.model, options)
         key = (options.model, capabilities, options.demote_thinking)
-        target = self._targets.get(key)
-        if target is None:
-            target = self._targets[key] = Target(
+        found = self._targets.get(key)
+        if found is None:
+            found = self._targets[key] = Target(
                 provider=self.key,
                 model=options.model,
                 capabilities=capabilities,
                 demote_thinking=options.demote_thinking,
             )
-        return target
+        self._last_target = (options, found)
+        return found
 
     def to_wire(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
@@ -108,8 +113,10 @@ class Provider:
         """
         target = self.target(options)
         projected, losses = self._projector.project(messages, target)
-        tools, projected, names, lost_tools = self._named(tools, projected, target)
-        losses = (*losses, *lost_tools)
+        names: Mapping[str, str] = {}
+        if tools:
+            tools, names, lost_tools = self._named(tools, target)
+            losses = (*losses, *lost_tools)
         request: WireRequest = self._required("to_wire", messages=projected, tools=tools, options=options)
         if losses or names:
             request = attrs.evolve(request, losses=(*losses, *request.losses), tool_names=names)
@@ -167,6 +174,30 @@ class Provider:
         self._credit(error, context, response)
         return error
 
+    # -- exchanges of their own -----------------------------------------------------------------------------------
+
+    def auxiliary_request(self, kind: str, arguments: Mapping[str, Any]) -> WireRequest:
+        """Write a request that is no conversation, such as `models` or `count_tokens`.
+
+        Raises:
+            CapabilityError: this provider does not offer it.
+        """
+        request: WireRequest | None = self._hook.auxiliary_request(kind=kind, arguments=arguments)
+        if request is None:
+            raise CapabilityError(f"{self.key} offers no {kind!r}", provider=self.key)
+        return request
+
+    def from_wire_auxiliary(self, kind: str, response: WireResponse) -> Any:
+        """Read its answer.
+
+        Raises:
+            MalformedResponse: it is not what the wire format allows.
+        """
+        try:
+            return self._hook.from_wire_auxiliary(kind=kind, response=response)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
+            raise MalformedResponse(f"the answer to {kind!r} cannot be read: {error}", provider=self.key) from error
+
     # -- inside -------------------------------------------------------------------------------------------------
 
     def _required(self, name: str, **arguments: Any) -> Any:
@@ -176,25 +207,21 @@ class Provider:
         return answer
 
     def _named(
-        self, tools: Sequence[ToolDefinition], messages: list[Message], target: Target
-    ) -> tuple[Sequence[ToolDefinition], list[Message], Mapping[str, str], tuple[Loss, ...]]:
-        """Put tool names into the wire's pattern; nothing happens where they all fit."""
-        capabilities = target.capabilities
-        if not tools:
-            return tools, messages, {}, ()
-        if not capabilities.supports_tools:
+        self, tools: Sequence[ToolDefinition], target: Target
+    ) -> tuple[Sequence[ToolDefinition], Mapping[str, str], tuple[Loss, ...]]:
+        """Put the definitions' names into the wire's pattern, as the walk did with the calls'."""
+        if not target.capabilities.supports_tools:
             reason = "this target has no tools"
-            lost = [Loss(path=f"tools[{at}]", block_type="tool", verdict="dropped", reason=reason)
-                    for at in range(len(tools))]  # fmt: skip
-            return (), messages, {}, tuple(lost)
-        names = project_names([tool.name for tool in tools], capabilities.tool_name_pattern,
-                              capabilities.tool_name_max_length)  # fmt: skip
-        changed = {wire: name for name, wire in names.items() if wire != name}
-        if not changed:
-            return tools, messages, {}, ()
-        renamed = [attrs.evolve(tool, name=names[tool.name]) if names[tool.name] != tool.name else tool
-                   for tool in tools]  # fmt: skip
-        return renamed, [_renamed_calls(message, names) for message in messages], changed, ()
+            rows = [
+                Loss(path=f"tools[{at}]", block_type="tool", verdict="dropped", reason=reason)
+                for at in range(len(tools))
+            ]
+            return (), {}, tuple(rows)
+        names = [wire_name(tool.name, target) for tool in tools]
+        changed = {name: tool.name for name, tool in zip(names, tools, strict=True) if name != tool.name}
+        if changed:
+            tools = [attrs.evolve(tool, name=name) for name, tool in zip(names, tools, strict=True)]
+        return tools, changed, ()
 
     def _ledger(self, losses: Sequence[Loss], session_id: str) -> None:
         for loss in losses:
@@ -230,12 +257,3 @@ class Provider:
         self._credit(error, context, response)
         return error
 
-
-def _renamed_calls(message: Message, names: Mapping[str, str]) -> Message:
-    if not any(call.name in names for call in message.tool_calls()):
-        return message
-    content = [
-        attrs.evolve(block, name=names.get(block.name, block.name)) if block.type == "tool_use" else block
-        for block in message.content
-    ]
-    return attrs.evolve(message, content=tuple(content))

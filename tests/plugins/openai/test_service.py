@@ -28,9 +28,9 @@ def test_without_a_key_nothing_is_signed() -> None:
 
 
 def test_token_count_and_model_list() -> None:
-    arguments = {"messages": [Message(role=Role.USER, content="go")], "tools": [],
-                 "options": AdapterOptions(model="gpt-5.5", stream=True)}  # fmt: skip
-    made = auxiliary.auxiliary_request("count_tokens", arguments)
+    options = AdapterOptions(model="gpt-5.5", stream=True)
+    request = PROVIDER.to_wire([Message(role=Role.USER, content="go")], [], options)
+    made = auxiliary.auxiliary_request("count_tokens", {"request": request})
     assert made is not None
     assert made.path == "/responses/input_tokens"
     assert set(json.loads(made.body)) == {"model", "input"}

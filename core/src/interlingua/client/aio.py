@@ -14,6 +14,7 @@ from typing import Any
 
 from interlingua.catalogue import ModelInfo
 from interlingua.client.aio_stream import AsyncMessageStream
+from interlingua.client.auxiliary import Auxiliary
 from interlingua.client.core import ClientCore
 from interlingua.client.exchange import FAILED, Exchange
 from interlingua.client.resolve import SIZE_LIMIT, Fetched
@@ -112,6 +113,36 @@ class AsyncClient:
         """Return the catalogue of a provider: the one named, else the default model's."""
         return self._core.models(provider)
 
+    async def live_models(self, provider: str | None = None) -> list[str]:
+        """Ask the service which models it has: names without provider key, of the provider named or the default's.
+
+        Raises:
+            CapabilityError: the provider offers no such list.
+            ProviderError: the service answered with a failure.
+        """
+        known = self.registry.provider(provider) if provider is not None else self._core.known(None).provider
+        found: list[str] = await self._asked(Auxiliary(self._core, known, "models", {}))
+        return found
+
+    async def count_tokens(
+        self,
+        messages: str | Message | Sequence[Message],
+        *,
+        model: str | None = None,
+        tools: Sequence[ToolDefinition] = (),
+        **options: Any,
+    ) -> int:
+        """Ask the service how many input tokens a request has; arguments as for `send`.
+
+        Raises:
+            CapabilityError: the provider offers no count; `Provider.estimate_input_tokens` estimates one.
+            ProviderError: the service answered with a failure.
+        """
+        user_id = options.pop("user_id", None)
+        exchange = await self._written(self._exchange(messages, model, tools, None, user_id, options, stream=False))
+        found: int = await self._asked(Auxiliary.counting(exchange))
+        return found
+
     async def close(self) -> None:
         """Close the running loop's connections, unless the HTTP client is the caller's."""
         await self._transport.close()
@@ -141,6 +172,14 @@ class AsyncClient:
 
     async def _written(self, exchange: Exchange) -> Exchange:
         return exchange.write({url: await self._fetch(url) for url in exchange.urls})
+
+    async def _asked(self, auxiliary: Auxiliary) -> Any:
+        answer = await self._transport.open(auxiliary.outgoing(), auxiliary.limits)
+        try:
+            body = await answer.read()
+        finally:
+            await answer.close()
+        return auxiliary.read(answer.status, answer.headers, body)
 
     async def _attempt(self, exchange: Exchange) -> Message:
         answer = await self._transport.open(exchange.outgoing(), exchange.limits)

@@ -38,7 +38,8 @@ class Fetched(NamedTuple):
 
 def referring(messages: Sequence[Message]) -> list[Message]:
     """Return the messages that hold a reference; a look into the memo for those seen before."""
-    return [m for m in messages if (found := m.memo.get(_REFERENCES)) or (found is None and _references(m))]
+    unsure = [message for message in messages if message.memo.get(_REFERENCES) != ()]
+    return [message for message in unsure if message.memo.get(_REFERENCES) or _references(message)]
 
 
 def wanted_urls(messages: Sequence[Message]) -> list[str]:

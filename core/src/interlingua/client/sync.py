@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any
 
 from interlingua.catalogue import ModelInfo
+from interlingua.client.auxiliary import Auxiliary
 from interlingua.client.core import ClientCore
 from interlingua.client.exchange import FAILED, Exchange
 from interlingua.client.resolve import SIZE_LIMIT, Fetched
@@ -139,6 +140,36 @@ class Client:
         """Return the catalogue of a provider: the one named, else the default model's."""
         return self._core.models(provider)
 
+    def live_models(self, provider: str | None = None) -> list[str]:
+        """Ask the service which models it has: names without provider key, of the provider named or the default's.
+
+        Raises:
+            CapabilityError: the provider offers no such list.
+            ProviderError: the service answered with a failure.
+        """
+        known = self.registry.provider(provider) if provider is not None else self._core.known(None).provider
+        found: list[str] = self._asked(Auxiliary(self._core, known, "models", {}))
+        return found
+
+    def count_tokens(
+        self,
+        messages: str | Message | Sequence[Message],
+        *,
+        model: str | None = None,
+        tools: Sequence[ToolDefinition] = (),
+        **options: Any,
+    ) -> int:
+        """Ask the service how many input tokens a request has; arguments as for `send`.
+
+        Raises:
+            CapabilityError: the provider offers no count; `Provider.estimate_input_tokens` estimates one.
+            ProviderError: the service answered with a failure.
+        """
+        user_id = options.pop("user_id", None)
+        exchange = self._exchange(messages, model, tools, None, user_id, options, stream=False)
+        found: int = self._asked(Auxiliary.counting(exchange))
+        return found
+
     def close(self) -> None:
         """Close the connections, unless the HTTP client is the caller's."""
         self._transport.close()
@@ -166,6 +197,14 @@ class Client:
             messages, model=model, tools=tools, routing=routing, user_id=user_id, options=options, stream=stream
         )
         return exchange.write({url: self._fetch(url) for url in exchange.urls})
+
+    def _asked(self, auxiliary: Auxiliary) -> Any:
+        answer = self._transport.open(auxiliary.outgoing(), auxiliary.limits)
+        try:
+            body = answer.read()
+        finally:
+            answer.close()
+        return auxiliary.read(answer.status, answer.headers, body)
 
     def _attempt(self, exchange: Exchange) -> Message:
         answer = self._transport.open(exchange.outgoing(), exchange.limits)

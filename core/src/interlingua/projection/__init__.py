@@ -12,11 +12,12 @@ from operator import is_
 from threading import Lock
 
 from interlingua.messages import Message
+from interlingua.projection.names import wire_name
 from interlingua.projection.target import Target
 from interlingua.projection.walk import MISSING_RESULT, Walk
 from interlingua.wire import Loss
 
-__all__ = ["MISSING_RESULT", "Projector", "Target", "Walk"]
+__all__ = ["MISSING_RESULT", "Projector", "Target", "Walk", "wire_name"]
 
 
 class Projector:

@@ -24,6 +24,7 @@ class Target:
         capabilities: what it declares.
         demote_thinking: the caller allowed foreign reasoning to become text.
         id_pattern: call ids of this wire, compiled.
+        name_pattern: tool names of this wire, compiled.
     """
 
     provider: str
@@ -32,6 +33,9 @@ class Target:
     demote_thinking: bool = False
     id_pattern: re.Pattern[str] = attrs.field(
         init=False, default=attrs.Factory(lambda self: re.compile(self.capabilities.tool_id_pattern), takes_self=True)
+    )
+    name_pattern: re.Pattern[str] = attrs.field(
+        init=False, default=attrs.Factory(lambda self: re.compile(self.capabilities.tool_name_pattern), takes_self=True)
     )
 
     def is_own(self, origin: Origin | None) -> bool:

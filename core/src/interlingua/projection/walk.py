@@ -16,6 +16,7 @@ from interlingua.blocks import ContentBlock, TextBlock, ToolResultBlock, ToolUse
 from interlingua.messages import Message, MessageMetadata, Role
 from interlingua.projection.content import movable_media, passes_whole, project_content
 from interlingua.projection.ids import WireIds
+from interlingua.projection.names import wire_name
 from interlingua.projection.target import Target
 from interlingua.wire import Loss, Verdict
 
@@ -164,7 +165,7 @@ class Walk:
 
     def _make(self, message: Message, wire_ids: tuple[str, ...]) -> _Piece:
         """Project one message by itself and remember the outcome on it."""
-        content = _with_ids(message, wire_ids) if wire_ids else message.content
+        content = _with_ids(message, wire_ids, self.target) if wire_ids else message.content
         if passes_whole(content, self.target):
             piece = message.memo[self.target] = _Piece(wire_ids, self._rebuilt(message, content), ())
             return piece
@@ -225,16 +226,22 @@ class Walk:
             self._losses.append(_loss(path, row.block_type, row.verdict, row.reason, message))
 
 
-def _with_ids(message: Message, wire_ids: tuple[str, ...]) -> tuple[ContentBlock, ...]:
-    """Put calls, or the one result, into the target's id space; by place: calls of a message may share an id."""
+def _with_ids(message: Message, wire_ids: tuple[str, ...], target: Target) -> tuple[ContentBlock, ...]:
+    """Put calls, or the one result, into the target's ids and names; by place: calls of a message may share an id."""
     ids = iter(wire_ids)
     kind = ToolResultBlock if message.role is Role.TOOL else ToolUseBlock
-    return tuple([_with_id(block, next(ids)) if type(block) is kind else block for block in message.content])
+    return tuple([_on_wire(block, next(ids), target) if type(block) is kind else block for block in message.content])
 
 
-def _with_id(block: ContentBlock, wire_id: str) -> ContentBlock:
-    name = "tool_use_id" if type(block) is ToolResultBlock else "id"
-    return block if getattr(block, name) == wire_id else attrs.evolve(block, **{name: wire_id})  # type: ignore[arg-type]
+def _on_wire(block: ContentBlock, wire_id: str, target: Target) -> ContentBlock:
+    if type(block) is ToolUseBlock:
+        name = wire_name(block.name, target)
+        return block if block.id == wire_id and block.name == name else attrs.evolve(block, id=wire_id, name=name)
+    assert isinstance(block, ToolResultBlock)  # noqa: S101  the two kinds this is called for
+    named = None if block.tool_name is None else wire_name(block.tool_name, target)
+    if block.tool_use_id == wire_id and block.tool_name == named:
+        return block
+    return attrs.evolve(block, tool_use_id=wire_id, tool_name=named)
 
 
 def _single(message: Message, place: int) -> Message:

@@ -12,17 +12,16 @@ from typing import Any
 from interlingua.jsontext import dumps, loads
 from interlingua.wire import WireRequest, WireResponse
 from interlingua_anthropic.catalogue import API
-from interlingua_anthropic.to_wire import to_wire
 
 _COUNTED = ("model", "system", "messages", "tools", "tool_choice", "thinking")
 
 
 def auxiliary_request(kind: str, arguments: Mapping[str, Any]) -> WireRequest | None:
-    """Offer `models` (no arguments) and `count_tokens` (messages, tools, options)."""
+    """Offer `models` (no arguments) and `count_tokens` (`request`: the one to count)."""
     if kind == "models":
         return WireRequest(method="GET", path="/v1/models?limit=1000", body=b"", api=API)
     if kind == "count_tokens":
-        whole = to_wire(arguments["messages"], arguments["tools"], arguments["options"])
+        whole: WireRequest = arguments["request"]
         body = loads(whole.body)
         counted = dumps({name: body[name] for name in _COUNTED if name in body})
         return WireRequest(path="/v1/messages/count_tokens", headers=whole.headers, body=counted, api=API)

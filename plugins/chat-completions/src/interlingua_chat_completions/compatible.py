@@ -7,6 +7,7 @@ Never looks at its own key to decide anything; what differs is in the row.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
 
 from interlingua.capabilities import AdapterCapabilities
 from interlingua.catalogue import ModelInfo, find_model
@@ -14,6 +15,7 @@ from interlingua.context import RequestContext
 from interlingua.errors import ProviderError
 from interlingua.events import StreamEvent
 from interlingua.hookspecs import hookimpl
+from interlingua.jsontext import loads
 from interlingua.messages import Message
 from interlingua.options import AdapterOptions
 from interlingua.tools import ToolDefinition
@@ -98,3 +100,14 @@ class CompatibleProvider:
     def models(self) -> Sequence[ModelInfo]:
         """The row's catalogue."""
         return self.row.models
+
+    @hookimpl
+    def auxiliary_request(self, kind: str, arguments: Mapping[str, Any]) -> WireRequest | None:
+        """Offer `models`: every service of this format lists its models at one place."""
+        return WireRequest(method="GET", path="/models", body=b"", api=API) if kind == "models" else None
+
+    @hookimpl
+    def from_wire_auxiliary(self, kind: str, response: WireResponse) -> Any:
+        """Read the list: an object with `data`, or a bare array (one service)."""
+        body = loads(response.body)
+        return [model["id"] for model in (body["data"] if isinstance(body, dict) else body)]

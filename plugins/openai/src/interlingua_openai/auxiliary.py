@@ -12,17 +12,16 @@ from typing import Any
 from interlingua.jsontext import dumps, loads
 from interlingua.wire import WireRequest, WireResponse
 from interlingua_openai.catalogue import RESPONSES
-from interlingua_openai.responses.to_wire import to_wire
 
 _COUNTED = ("model", "instructions", "input", "tools", "tool_choice", "parallel_tool_calls", "reasoning", "text")
 
 
 def auxiliary_request(kind: str, arguments: Mapping[str, Any]) -> WireRequest | None:
-    """Offer `models` (no arguments) and `count_tokens` (messages, tools, options; counted as a Responses request)."""
+    """Offer `models` (no arguments) and `count_tokens` (`request`: the one to count; only Responses can)."""
     if kind == "models":
         return WireRequest(method="GET", path="/models", body=b"", api=RESPONSES)
-    if kind == "count_tokens":
-        body = loads(to_wire(arguments["messages"], arguments["tools"], arguments["options"]).body)
+    if kind == "count_tokens" and arguments["request"].api == RESPONSES:
+        body = loads(arguments["request"].body)
         counted = dumps({name: body[name] for name in _COUNTED if name in body})
         headers = {"content-type": "application/json"}
         return WireRequest(path="/responses/input_tokens", headers=headers, body=counted, api=RESPONSES)

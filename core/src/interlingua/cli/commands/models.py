@@ -1,4 +1,4 @@
-"""`models`: what the catalogues know, without asking the network.
+"""`models`: what the catalogues know, without asking the network unless `--live` says so.
 
 Never guesses: a limit or price that is not in a catalogue is an empty cell. The command group comes in.
 Prices are list prices of today, USD per million tokens.
@@ -20,10 +20,15 @@ _COLUMNS = ("model", "context", "output", "$ in", "$ out", "aliases")
 
 @click.command("models")
 @click.argument("provider", required=False)
+@click.option("--live", is_flag=True, help="Ask the service which models it has; needs PROVIDER.")
+@click.option("--url", metavar="BASE", help="Another base URL for the provider, such as a local server's.")
 @json_option
 @click.pass_obj
-def command(state: State, provider: str | None, as_json: bool) -> None:
+def command(state: State, provider: str | None, live: bool, url: str | None, as_json: bool) -> None:
     """List the models in the catalogues, or in one provider's."""
+    if live:
+        _live(state, provider, url, as_json)
+        return
     registry = state.registry
     providers = [registry.provider(provider)] if provider else registry.providers()
     now = datetime.now(UTC)
@@ -32,6 +37,18 @@ def command(state: State, provider: str | None, as_json: bool) -> None:
         print_json(rows)
         return
     print_table(_COLUMNS, [_cells(row) for row in rows])
+
+
+def _live(state: State, provider: str | None, url: str | None, as_json: bool) -> None:
+    if provider is None:
+        raise click.UsageError("--live needs PROVIDER")
+    with state.client(f"{provider}:any", url) as client:
+        names = client.live_models(provider)
+    if as_json:
+        print_json([f"{provider}:{name}" for name in names])
+        return
+    for name in names:
+        click.echo(f"{provider}:{name}")
 
 
 def _row(key: str, info: ModelInfo, now: datetime) -> dict[str, Any]:
