@@ -24,7 +24,7 @@ def main() -> int:
     parser.add_argument("--router", action="store_true", help=f"refuse any model name but {MODEL}")
     parser.add_argument("--log", type=Path, help="file for the server's own output")
     given = parser.parse_args()
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # so that the block below is left, and the server ended
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))  # leave the block below
     server = LocalServer(
         port=given.port,
         context=given.context,

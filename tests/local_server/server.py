@@ -15,6 +15,7 @@ import time
 import urllib.error
 import urllib.request
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import TracebackType
@@ -80,7 +81,7 @@ class LocalServer:
 
     @property
     def pid(self) -> int:
-        """Process id of the running server; also the id of its process group."""
+        """Process id of the server's guard; also the id of the process group of all that was started."""
         if self._process is None:
             raise RuntimeError("the server is not running")
         return self._process.pid
@@ -102,11 +103,12 @@ class LocalServer:
         """End the server and its own children (router mode has one), and remove its scratch folder."""
         process, self._process = self._process, None
         if process is not None:
-            process.terminate()
+            assert process.stdin
+            process.stdin.close()
             try:
                 process.wait(timeout=10)
             except subprocess.TimeoutExpired:
-                _signal_group(process.pid, signal.SIGKILL)
+                _kill_group(process.pid)
                 process.wait()
         if self._scratch is not None:
             self._scratch.cleanup()
@@ -121,15 +123,16 @@ class LocalServer:
     def _start(self, scratch: Path) -> None:
         assert self._program
         assert self._model
-        command = [str(self._program), *self._model_arguments(scratch, self._model), *self._arguments]
+        guard = [sys.executable, str(Path(__file__).with_name("guard.py"))]
+        command = [*guard, str(self._program), *self._model_arguments(scratch, self._model), *self._arguments]
         with (self._log or Path(os.devnull)).open("ab") as output:
             self._process = subprocess.Popen(
                 command,
-                stdin=subprocess.DEVNULL,
+                stdin=subprocess.PIPE,  # closed when this process ends, however it ends: the guard then ends the server
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 env=_environment(self._program, scratch),
-                start_new_session=True,  # its children share its group, so they can be ended with it
+                start_new_session=True,  # guard, server and its children are one group, so they can be ended together
             )
 
     def _model_arguments(self, scratch: Path, model: Path) -> list[str]:
@@ -182,8 +185,6 @@ def _environment(program: Path, scratch: Path) -> dict[str, str]:
     return {**os.environ, variable: os.pathsep.join([str(links), *earlier])}
 
 
-def _signal_group(group: int, number: signal.Signals) -> None:
-    try:
-        os.killpg(group, number)
-    except ProcessLookupError:
-        return
+def _kill_group(group: int) -> None:
+    with suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGKILL)

@@ -7,6 +7,9 @@ Nobody imports this module.
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
@@ -44,6 +47,37 @@ def test_the_server_is_gone_after_the_block() -> None:
         url = running.url
     with pytest.raises(urllib.error.URLError):
         _call(f"{url}/health")
+
+
+def test_the_server_ends_when_its_parent_is_killed() -> None:
+    parent = subprocess.Popen([sys.executable, "-m", "tests.local_server"], stdout=subprocess.PIPE, cwd=files.CHECKOUT)
+    with parent:
+        assert parent.stdout
+        url = parent.stdout.readline().decode().strip()
+        assert _call(f"{url}/health") == {"status": "ok"}
+        parent.kill()
+    for _ in range(100):
+        try:
+            _call(f"{url}/health")
+        except OSError:
+            return
+        time.sleep(0.1)
+    pytest.fail("the server outlived its parent")
+
+
+def test_a_router_refuses_a_model_it_does_not_have() -> None:
+    body = {"model": "no-such-model", "messages": [QUESTION], "max_tokens": 1}
+    with LocalServer(router=True) as router, pytest.raises(urllib.error.HTTPError) as refused:
+        _call(f"{router.url}/v1/chat/completions", body)
+    assert refused.value.code == 400
+    assert "no-such-model" in json.load(refused.value)["error"]["message"]
+
+
+def test_a_wrong_key_is_refused() -> None:
+    with LocalServer(api_key="right") as locked, pytest.raises(urllib.error.HTTPError) as refused:
+        _call(f"{locked.url}/v1/chat/completions", {"messages": [QUESTION], "max_tokens": 1})
+    assert refused.value.code == 401
+    refused.value.close()
 
 
 def _call(url: str, body: dict[str, Any] | None = None) -> Any:
