@@ -6,6 +6,8 @@ The error reader comes in.
 
 from __future__ import annotations
 
+import re
+
 from interlingua.errors import (
     Authentication,
     ContentRefused,
@@ -64,5 +66,11 @@ OVERFLOW_PHRASES = (
     "exceeds the context", "exceed the context", "context window", "prompt is too long", "prompt too long",
     "input is too long", "reduce the length of the messages", "request too large",
 )  # fmt: skip
+# a single request above the limit per minute: waiting does not help, and the model's window is not what it exceeds
+NEVER_FITS = re.compile(r"request too large\b.*(?:tokens per min|\(tpm\))", re.DOTALL)
+# services that answer 400 with a broad code, or none, and say it in words only (recorded traffic)
+MODEL_MISSING = re.compile(r"\bmodel(?: not found|[ :][`'\"]?\S+ (?:does not exist|was not found|not found))")
+KEY_PHRASES = ("incorrect api key", "invalid api key")
+WORDS_ONLY_STATUSES = frozenset((None, 400, 404))
 QUOTA_PHRASES = ("insufficient balance", "exceeded your current quota", "insufficient credits")
 OVERFLOW_STATUSES = frozenset((None, 400, 413, 422, 429, 500))

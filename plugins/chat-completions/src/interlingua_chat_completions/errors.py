@@ -20,9 +20,13 @@ from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.error_words import (
     BY_WORD,
     BY_WORD_WITHOUT_STATUS,
+    KEY_PHRASES,
+    MODEL_MISSING,
+    NEVER_FITS,
     OVERFLOW_PHRASES,
     OVERFLOW_STATUSES,
     QUOTA_PHRASES,
+    WORDS_ONLY_STATUSES,
 )
 
 _ENVELOPE_KEYS = ("error", "detail", "errors", "message")
@@ -81,6 +85,8 @@ def from_wire_envelope(
     wish = headers.get("x-should-retry")
     if wish in ("true", "false"):
         error.retryable = wish == "true"
+    if NEVER_FITS.search(envelope.message.lower()):
+        error.retryable = False
     return error
 
 
@@ -90,14 +96,17 @@ def _kind(envelope: _Envelope, status: int | None, dialect: Dialect) -> type[Pro
         named = getattr(tree, str(dialect.error_codes.get(word)), None)
         if named is not None:
             return named  # type: ignore[no-any-return]
+    if NEVER_FITS.search(text):
+        return tree.RateLimited
     if status in OVERFLOW_STATUSES and any(phrase in text for phrase in OVERFLOW_PHRASES):
         return tree.ContextOverflow
     for word in envelope.words:
         kind = BY_WORD.get(word.lower())
         if kind is not None:
             return kind
-    if any(phrase in text for phrase in QUOTA_PHRASES):
-        return tree.QuotaExhausted
+    kind = _of_text(text, status)
+    if kind is not None:
+        return kind
     if status is not None and status >= 400:
         return class_of_status(status)
     for word in envelope.words:
@@ -105,6 +114,17 @@ def _kind(envelope: _Envelope, status: int | None, dialect: Dialect) -> type[Pro
         if kind is not None:
             return kind
     return tree.ServerFault
+
+
+def _of_text(text: str, status: int | None) -> type[ProviderError] | None:
+    """Return the class that only the message names."""
+    if any(phrase in text for phrase in QUOTA_PHRASES):
+        return tree.QuotaExhausted
+    if status in WORDS_ONLY_STATUSES and any(phrase in text for phrase in KEY_PHRASES):
+        return tree.Authentication
+    if status in WORDS_ONLY_STATUSES and MODEL_MISSING.search(text):
+        return tree.ModelNotFound
+    return None
 
 
 def _envelope(body: Mapping[str, Any]) -> _Envelope:

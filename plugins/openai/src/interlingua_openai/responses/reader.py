@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from interlingua.blocks import TextBlock
+from interlingua.errors import StreamInterrupted
 from interlingua.events import ErrorEvent, MessageComplete, RawUpdate, StreamEvent, UsageUpdate
 from interlingua_openai.responses.growth import Growth
 from interlingua_openai.responses.items import CALLS, from_wire_item
@@ -22,13 +23,27 @@ _ENDS = ("response.completed", "response.incomplete", "response.failed")
 
 
 class Reader(Growth):
-    """Reads events in order; once it is `over`, nothing that comes after counts."""
+    """Reads events in order; once it is `over`, nothing that comes after counts.
+
+    After a terminal event only another answer counts: a body may hold several, one after the other (seen in
+    recordings), and the last one's terminal event is the message's.
+    """
 
     over = False
+    _ended = False
+    _earlier = False
+    _answer: Any = None
+
+    @property
+    def offset(self) -> int:
+        """Place of the present answer's first item."""
+        return self._slots.offset
 
     def read(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
         """Translate one event."""
         kind = event.get("type")
+        if self._ended and kind != "response.created":
+            return
         handler = _HANDLERS.get(kind) if isinstance(kind, str) else None
         if handler is not None:
             yield from handler(self, event)
@@ -42,6 +57,13 @@ class Reader(Growth):
     # -- items --------------------------------------------------------------------------------------------------
 
     def _created(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
+        answer = (event.get("response") or {}).get("id")
+        if self._ended or (answer and self._answer and answer != self._answer):
+            yield from self.flush()
+            self._slots.begin_answer()
+            self._earlier = self._earlier or self._ended
+            self._ended = False
+        self._answer = answer
         if trace := trace_of(event.get("response") or {}):
             yield RawUpdate(trace=trace)
 
@@ -87,18 +109,25 @@ class Reader(Growth):
             elif slot.kept is not None:
                 slot.kept = {"item": shell(item), "sum": slot.kept["sum"]}  # its keys may stand in another order
         yield from self.flush()
-        items = output or [slot.done for slot in self._slots if slot.done is not None]
+        items = output or [slot.done for slot in self._slots.present() if slot.done is not None]
         if items:
             yield RawUpdate(replay=self._replay())
         yield RawUpdate(trace=trace_of(response))
         if (usage := from_wire_usage(response)) is not None:
             yield UsageUpdate(usage=usage)
-        self.over = True
+        self._ended = True
         if (failure := failure_of({"status": named, **response})) is not None:
+            self.over = True
             yield ErrorEvent(error=error_from_body(failure))
             return
         reason, raw = from_wire_stop({"status": named, **response}, items)
         yield MessageComplete(stop_reason=reason, stop_reason_raw=raw)
+
+    def close(self) -> Iterator[StreamEvent]:
+        """The stream is over; an answer that was cut is not made whole by an earlier one's terminal event."""
+        yield from self.flush()
+        if self._earlier and not self._ended:
+            yield ErrorEvent(error=StreamInterrupted("the last of several answers ended before its terminal event"))
 
     def flush(self) -> Iterator[StreamEvent]:
         """End what is open, so that an interrupted message keeps its citations and opaque items."""

@@ -53,9 +53,14 @@ class Slot:
 
 
 class Slots:
-    """All items, by place."""
+    """All items, by place; a body may hold several answers in a row, whose items follow each other.
+
+    Attributes:
+        offset: place of the present answer's first item.
+    """
 
     def __init__(self) -> None:
+        self.offset = 0
         self._by_place: dict[int, Slot] = {}
         self._by_id: dict[str, Slot] = {}
         self._last: Slot | None = None
@@ -63,19 +68,34 @@ class Slots:
     def __iter__(self) -> Iterator[Slot]:
         return iter([slot for _, slot in sorted(self._by_place.items())])
 
+    def present(self) -> list[Slot]:
+        """Return the items of the present answer."""
+        return [slot for slot in self if slot.place >= self.offset]
+
+    def begin_answer(self) -> None:
+        """Let the items that come from now on stand after all that came before."""
+        self.offset = max(self._by_place, default=-1) + 1
+        self._by_id.clear()
+        self._last = None
+
+    def place_of(self, wire_index: Any) -> int | None:
+        """Return the place an `output_index` stands for; None where a server sends none."""
+        return wire_index + self.offset if isinstance(wire_index, int) else None
+
     def of(self, event: dict[str, Any], kind: str | None = None) -> Slot | None:
         """Return the item an event belongs to; without an index the last one of the kind where the id says nothing."""
-        place = event.get("output_index")
-        if isinstance(place, int):
+        place = self.place_of(event.get("output_index"))
+        if place is not None:
             return self._by_place.get(place)
         known = self._by_id.get(str(event.get("item_id")))
         if known is not None:
             return known
         return self._last if self._last is not None and kind in (None, self._last.kind) else None
 
-    def open(self, item: dict[str, Any], place: Any) -> Slot:
+    def open(self, item: dict[str, Any], wire_index: Any) -> Slot:
         """Return the slot for an item that begins: a new one, unless it began before."""
-        if not isinstance(place, int):
+        place = self.place_of(wire_index)
+        if place is None:
             place = max(self._by_place, default=-1) + 1
         slot = self._by_place.get(place)
         if slot is None or slot.kind != item.get("type"):
@@ -86,15 +106,16 @@ class Slots:
             self._by_id[item["id"]] = slot
         return slot
 
-    def ending(self, item: dict[str, Any], place: Any) -> Slot:
+    def ending(self, item: dict[str, Any], wire_index: Any) -> Slot:
         """Return the slot of an item that is whole, also when it never began."""
-        known = self._by_id.get(str(item.get("id"))) if not isinstance(place, int) else self._by_place.get(place)
-        return known if known is not None and known.kind == item.get("type") else self.open(item, place)
+        place = self.place_of(wire_index)
+        known = self._by_id.get(str(item.get("id"))) if place is None else self._by_place.get(place)
+        return known if known is not None and known.kind == item.get("type") else self.open(item, wire_index)
 
-    def final(self, item: dict[str, Any], place: int) -> Slot:
+    def final(self, item: dict[str, Any], wire_index: int) -> Slot:
         """Return the slot of an item of the terminal event: by id where ids are kept, else by place and type."""
-        for slot in self._by_place.values():
+        for slot in self.present():
             known = slot.done or slot.item
             if item.get("id") is not None and known.get("id") == item["id"] and slot.kind == item.get("type"):
                 return slot
-        return self.open(item, place)
+        return self.open(item, wire_index)

@@ -74,7 +74,7 @@ async def stream_response(  # noqa: C901, PLR0912  the hot path stays in one fra
         index, place, part, table = _more_of(event, kind, reader)
     if run:
         table[index] += run
-    for made in reader.flush():
+    for made in reader.close():
         yield made
 
 
@@ -87,9 +87,11 @@ def _more_of(event: dict[str, Any], kind: Any, reader: Reader) -> tuple[int, int
     """Return which block more of the same would be about: index, place, part (-1 for a call) and its table."""
     place, part = event.get("output_index"), event.get("content_index")
     if kind == _TEXT and isinstance(place, int) and isinstance(part, int):
-        index = place * SPAN + part
+        index = (place + reader.offset) * SPAN + part
         if index in reader.texts:
             return index, place, part, reader.texts
-    elif kind == _INPUT and isinstance(place, int) and place * SPAN in reader.inputs:
-        return place * SPAN, place, -1, reader.inputs
+    elif kind == _INPUT and isinstance(place, int):
+        index = (place + reader.offset) * SPAN
+        if index in reader.inputs:
+            return index, place, -1, reader.inputs
     return -1, -1, -1, reader.texts

@@ -1,0 +1,70 @@
+"""What a recorded failure on these two wires has to become, by a few rules of the sheets over the raw text.
+
+Nothing of an adapter is imported and no JSON is read into shapes: a rule is a status and a pattern. The test of
+recorded failures comes in.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any, NamedTuple
+
+
+class Rule(NamedTuple):
+    """The first rule that holds decides; `statuses` empty: any."""
+
+    statuses: tuple[int, ...]
+    pattern: str
+    kind: str
+    retryable: bool = False
+
+
+RULES = (
+    # words first: sheet openai_chat §8 says to look at the code, not the status alone
+    Rule((), r"request too large.*tokens per min", "RateLimited"),
+    Rule((), r"context_length_exceeded|exceed_context_size|(maximum|max) context length", "ContextOverflow"),
+    Rule((), r'"insufficient_quota"|credit_balance_exhausted', "QuotaExhausted"),
+    Rule((), r"content_filter|responsibleaipolicy", "ContentRefused"),
+    Rule((), r'"(model_not_found|model_decommissioned|deploymentnotfound)"', "ModelNotFound"),
+    Rule((400,), r"incorrect api key", "Authentication"),
+    Rule((400,), r'"model not found', "ModelNotFound"),
+    # then the status (§8)
+    Rule((400, 422), "", "InvalidRequest"),
+    Rule((401,), "", "Authentication"),
+    Rule((403,), "", "PermissionDenied"),
+    Rule((404,), "", "ModelNotFound"),
+    Rule((413,), "", "ContextOverflow"),
+    Rule((429,), "", "RateLimited", True),
+    Rule((503, 529), "", "Overloaded", True),
+    Rule((500, 502, 504), "", "ServerFault", True),
+    # inside a 200
+    Rule((200,), r'"invalid_request_error"|"invalid_prompt"', "InvalidRequest"),
+    Rule((200,), r'"server_error"', "ServerFault", True),
+)
+
+
+def expected(entry: dict[str, Any]) -> tuple[str, bool] | None:
+    """Return (class name, retryable) of a recorded failure, None for an answer that is none."""
+    status = entry["status"] or 200
+    text = entry["response_text"] if status >= 400 else failure_in(entry)
+    if text is None:
+        return None
+    said = text.lower()
+    for rule in RULES:
+        if (not rule.statuses or status in rule.statuses) and re.search(rule.pattern, said, re.DOTALL):
+            return rule.kind, rule.retryable
+    raise AssertionError(f"no rule for {entry['id']}: {status} {text[:200]}")
+
+
+def failure_in(entry: dict[str, Any]) -> str | None:
+    """Return the text of an error inside a 200: a body or an event with a truthy `error`, or a failed response."""
+    text = entry["response_text"]
+    if '"error"' not in text:
+        return None
+    for piece in [text] if entry["kind"] == "json" else re.findall(r"^data: ?(\{.*)$", text, re.MULTILINE):
+        found = json.loads(piece)
+        response = found.get("response") if isinstance(found, dict) else None
+        if isinstance(found, dict) and (found.get("error") or (isinstance(response, dict) and response.get("error"))):
+            return str(piece)
+    return None

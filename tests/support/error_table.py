@@ -1,0 +1,42 @@
+"""A checked-in table of (status, body) -> error class and retryable, and how it is put to an adapter.
+
+Nothing of a provider lives here. Tests of adapters come in with their own table.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interlingua.context import RequestContext
+from interlingua.errors import ProviderError
+from interlingua.provider import Provider
+from interlingua.wire import WireResponse
+
+
+def rows_of(path: Path) -> list[dict[str, Any]]:
+    """Return the rows: `body`, `class`, and where they are told `status` (absent: inside a 200) and `retryable`."""
+    listed: list[dict[str, Any]] = tomllib.loads(path.read_text(encoding="utf-8"))["error"]
+    return listed
+
+
+def name_of(row: dict[str, Any]) -> str:
+    """Return a row's name as a test case."""
+    return f"{row.get('status', 'inside-200')}-{row['class']}"
+
+
+def check(row: dict[str, Any], provider: Provider, context: RequestContext) -> None:
+    """Assert that the adapter gives what the row says."""
+    raw = row["body"].encode()
+    if "status" in row:
+        error = provider.from_wire_error(WireResponse(status=row["status"], body=raw), context)
+        assert (error.status, error.body) == (row["status"], raw)
+    else:
+        with pytest.raises(ProviderError) as caught:
+            provider.from_wire_response(WireResponse(body=raw), context)
+        error = caught.value
+    assert type(error).__name__ == row["class"]
+    assert error.retryable is row.get("retryable", False)
