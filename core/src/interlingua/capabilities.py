@@ -13,7 +13,7 @@ import attrs
 ReplayScope = Literal["never", "model", "api", "provider"]
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen(kw_only=True, cache_hash=True)  # hashed for every request
 class AdapterCapabilities:
     """Capabilities of one adapter with one model (seed 003 §7.2; the second half is additive).
 

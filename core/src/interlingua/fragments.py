@@ -6,8 +6,9 @@ Adapters come in.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable, Iterable, Mapping
-from typing import TypeVar
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from operator import is_
+from typing import Any, TypeVar
 
 from interlingua.jsontext import dumps
 from interlingua.messages import Message
@@ -27,15 +28,50 @@ def remembered(message: Message, key: Hashable, make: Callable[[Message], T]) ->
     return found
 
 
-def json_object(fields: Mapping[str, bytes] | Iterable[tuple[str, bytes]]) -> bytes:
+_REACH = 64  # how many new messages a conversation may have got
+
+
+def take_grown(messages: Sequence[Message], key: Hashable) -> tuple[int, Any]:
+    """Return how many of these messages something was made of before, and what; or 0 and None.
+
+    Only when every one of those messages is the very same object. Whoever takes it has it alone, so two threads, or
+    two branches of a conversation, never share one.
+    """
+    for at in range(len(messages) - 1, max(len(messages) - 1 - _REACH, -1), -1):
+        kept = messages[at].memo.pop(key, None)
+        if kept is not None:
+            older, made = kept
+            return (at + 1, made) if len(older) == at and all(map(is_, older, messages)) else (0, None)
+    return 0, None
+
+
+def keep_grown(messages: Sequence[Message], key: Hashable, made: object) -> None:
+    """Keep what was made of these messages; it stays with the newest and refers to older ones, so it dies with them."""
+    if messages:
+        messages[-1].memo[key] = (messages[:-1], made)
+
+
+Json = bytes | Sequence[bytes]
+"""A ready JSON value, whole or in pieces: a history is joined once, with the request around it."""
+
+
+def json_object(fields: Mapping[str, Json] | Iterable[tuple[str, Json]]) -> bytes:
     """Join ready JSON values into an object, in the order given."""
     pairs = fields.items() if isinstance(fields, Mapping) else fields
-    return b"{" + b",".join([dumps(name) + b":" + value for name, value in pairs]) + b"}"
+    pieces: list[bytes] = []
+    for name, value in pairs:
+        pieces += (b"," if pieces else b"{", dumps(name), b":")
+        if isinstance(value, bytes):
+            pieces.append(value)
+        else:
+            pieces += value
+    pieces.append(b"}" if pieces else b"{}")
+    return b"".join(pieces)
 
 
 def json_array(values: Iterable[bytes]) -> bytes:
     """Join ready JSON values into an array."""
-    return b"[" + b",".join(values) + b"]"
+    return b"".join((b"[", b",".join(values), b"]"))
 
 
 def spliced(element: bytes, name: str, value: bytes) -> bytes:

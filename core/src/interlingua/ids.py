@@ -40,6 +40,7 @@ class UlidMinter:
         self._clock = clock if callable(clock) else time.time_ns
         self._lock = Lock()
         self._last = 0
+        self._high, self._head = -1, ""  # the last id's upper 88 bits and their letters: most ids in a row share them
 
     def mint(self, after: str | None = None) -> str:
         """Return a new ULID, greater than every earlier one of this minter and than `after` (a stored ULID)."""
@@ -50,7 +51,14 @@ class UlidMinter:
             if stamp > value >> _RANDOM_BITS:  # a new millisecond; 72 random bits leave room to increment
                 value = (stamp << _RANDOM_BITS) | int.from_bytes(os.urandom(9), "big")
             self._last = value
-        return _encode(value)
+            if value >> 40 != self._high:
+                self._high, self._head = value >> 40, _encode(value)[:-8]
+            head = self._head
+        pairs = _PAIRS
+        return (
+            head
+            + pairs[value >> 30 & 1023] + pairs[value >> 20 & 1023] + pairs[value >> 10 & 1023] + pairs[value & 1023]
+        )  # fmt: skip
 
 
 _minter = UlidMinter()

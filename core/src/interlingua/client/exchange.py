@@ -16,6 +16,7 @@ from interlingua.client.finish import finished
 from interlingua.client.resolve import Fetched, referring, resolved, wanted_urls
 from interlingua.context import RequestContext
 from interlingua.errors import Authentication, CallerError, CapabilityError, InterlinguaError, InvariantViolation
+from interlingua.fragments import keep_grown, take_grown
 from interlingua.ids import new_ulid
 from interlingua.messages import Message, Origin, RoutingDecisionRecord
 from interlingua.options import AdapterOptions
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 _log = logging.getLogger("interlingua")
 FAILED = 300
 """Statuses from here on are failures: no provider redirects an API."""
+_CLEAN = "client.exchange:clean"
 _REQUEST_IDS = ("request-id", "x-request-id")
 
 
@@ -60,7 +62,9 @@ class Exchange:
         self.routing = routing
         self.capabilities: AdapterCapabilities = provider.target(self.options).capabilities
         self._check_capabilities()
-        self._marked = referring(self.messages)
+        # what went out before is neither searched for references nor checked again
+        self._sent, _ = take_grown(self.messages, _CLEAN)
+        self._marked = referring(self.messages[self._sent :])
         self._inline_urls = self.capabilities.supports_images and not self.capabilities.supports_image_urls
         self.attempts = 0
         self.started = 0.0
@@ -123,9 +127,11 @@ class Exchange:
     def _check_invariants(self) -> None:
         from interlingua.invariants import check_sendable  # noqa: PLC0415  not needed until something is sent
 
-        broken = check_sendable(self.messages, self.tools)
-        if broken:
+        if check_sendable(self.messages[self._sent :], self.tools):
+            broken = check_sendable(self.messages, self.tools)
             raise InvariantViolation(broken, provider=self.provider.key, model=self.options.model)
+        if not self._marked:
+            keep_grown(self.messages, _CLEAN, True)
 
     @property
     def connection(self) -> Connection:

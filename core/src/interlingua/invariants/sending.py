@@ -30,12 +30,12 @@ def check_sendable(messages: Sequence[Message], tools: Sequence[ToolDefinition] 
         tools: the definitions of the request.
     """
     found: list[Violation] = []
-    for index, message in enumerate(messages):
-        known: tuple[Violation, ...] | None = message.memo.get(_KEY)
+    for index in [at for at, message in enumerate(messages) if message.memo.get(_KEY) != ()]:
+        memo = messages[index].memo
+        known: tuple[Violation, ...] | None = memo.get(_KEY)
         if known is None:
-            known = message.memo[_KEY] = _forbidding(message)
-        if known:
-            found += [attrs.evolve(one, path=f"messages[{index}].{one.path}") for one in known]
+            known = memo[_KEY] = _forbidding(messages[index])
+        found += [attrs.evolve(one, path=f"messages[{index}].{one.path}") for one in known]
     found += i24_tool_names_are_unique(tools)
     return tuple(found)
 

@@ -30,6 +30,8 @@ def user(
         audio: each bytes, base64 text or `file:` path (seed 001, AudioContent).
         session_id: the session it belongs to.
     """
+    if text and isinstance(text, str) and not images and not audio:
+        return Message(role=Role.USER, content=(TextBlock(text=text),), session_id=session_id)
     blocks: list[ContentBlock] = [TextBlock(text=text)] if isinstance(text, str) and text else []
     if not isinstance(text, str):
         blocks.extend(text)

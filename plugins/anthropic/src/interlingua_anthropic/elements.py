@@ -50,13 +50,17 @@ class Mark(NamedTuple):
 
 
 class Elements(NamedTuple):
-    """What a message became: elements in order, hints, losses; `joined` is the usual case, ready."""
+    """What a message became: elements in order, hints, losses; `joined` is the usual case, ready.
+
+    `loose_end` says that it is an assistant's and its last text ends in white space, which cannot always stand.
+    """
 
     role: str
     parts: tuple[bytes, ...]
     joined: bytes
     marks: tuple[Mark, ...]
     rows: tuple[Row, ...]
+    loose_end: bool = False
 
 
 def to_wire_elements(message: Message) -> Elements:
@@ -84,8 +88,11 @@ def _elements(message: Message, *, with_thinking: bool) -> Elements:
         if hint is not None:
             marks.append(Mark(len(parts), hint.ttl, index, block.type))
         parts.append(dumps(element))
-    role = "assistant" if message.role is Role.ASSISTANT else "user"
-    return Elements(role, tuple(parts), b",".join(parts), tuple(marks), tuple(writer.rows))
+    by_model = message.role is Role.ASSISTANT
+    last = message.content[-1] if by_model and message.content else None
+    loose = type(last) is TextBlock and last.text[-1:].isspace()
+    role = "assistant" if by_model else "user"
+    return Elements(role, tuple(parts), b",".join(parts), tuple(marks), tuple(writer.rows), loose)
 
 
 class _Writer:
@@ -95,9 +102,8 @@ class _Writer:
         self.rows: list[Row] = []
         self._message = message
         self._by_model = message.role is Role.ASSISTANT
-        raw: Mapping[str, Any] = message.metadata.provider_raw or {}
-        self._calls: Mapping[str, Any] = (raw.get("replay") or {}).get("calls") or {}
-        self._unanswered = unanswered_server_calls(message)
+        raw: Mapping[str, Any] | None = message.metadata.provider_raw
+        self._calls: Mapping[str, Any] = ((raw.get("replay") or {}).get("calls") or {}) if raw else {}
 
     def lose(self, index: int, block: Any, verdict: Verdict, reason: str) -> None:
         """Note a loss."""
@@ -144,12 +150,12 @@ class _Writer:
             self.lose(index, block, "rewritten", f"the tool name {name!r} does not fit this wire's pattern")
             name = project_names([name], NAME_PATTERN, 128)[name]
         element = {"type": "tool_use", "id": block.id, "name": name, "input": value}
-        return {**element, **self._calls.get(block.id, {})}
+        return element | self._calls.get(block.id, {}) if self._calls else element
 
     def _result(self, block: ToolResultBlock, index: int) -> dict[str, Any]:
         content = []
         for part in block.content:
-            if isinstance(part, TextBlock) and not part.text.strip():
+            if isinstance(part, TextBlock) and (not part.text or part.text.isspace()):
                 self.lose(index, block, "rewritten", "blank text in a result, which this wire refuses, was left out")
             else:
                 content.append(part)
@@ -184,7 +190,7 @@ class _Writer:
         return getattr(block.content[hinted[-1]], "cache", None)
 
     def _opaque(self, block: OpaqueBlock, index: int) -> Any:
-        reason = refusal_in(block, self._message, self._unanswered)
+        reason = refusal_in(block, self._message, unanswered_server_calls(self._message))
         if reason is not None:
             self.lose(index, block, "dropped", reason)
             return None

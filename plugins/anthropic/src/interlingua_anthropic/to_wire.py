@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from interlingua.errors import CapabilityError
-from interlingua.fragments import json_object
+from interlingua.fragments import Json, json_object
 from interlingua.jsontext import FrozenDict, dumps
 from interlingua.messages import Message, StopReason
 from interlingua.options import AdapterOptions
@@ -51,7 +51,7 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     extra: dict[str, Any] = dict(options.provider_options)
     headers = _headers(extra)
     max_tokens = _max_tokens(options)
-    fields: dict[str, bytes] = {"model": dumps(options.model), "max_tokens": dumps(max_tokens)}
+    fields: dict[str, Json] = {"model": dumps(options.model), "max_tokens": dumps(max_tokens)}
     prefix = _conversation(messages, tools, options, fields, losses)
     thinking = _thinking(options, facts, max_tokens, fields, losses)
     _sampling(options, facts, fields, headers, losses, thinks=thinking)
@@ -75,7 +75,7 @@ def _conversation(
     messages: Sequence[Message],
     tools: Sequence[ToolDefinition],
     options: AdapterOptions,
-    fields: dict[str, bytes],
+    fields: dict[str, Json],
     losses: list[Loss],
 ) -> str:
     """Write tools, system, messages and the choice; return the digest of the prefix where thinking is bound to it."""
@@ -121,7 +121,7 @@ def _max_tokens(options: AdapterOptions) -> int:
 
 
 def _thinking(
-    options: AdapterOptions, facts: FrozenDict, max_tokens: int, fields: dict[str, bytes], losses: list[Loss]
+    options: AdapterOptions, facts: FrozenDict, max_tokens: int, fields: dict[str, Json], losses: list[Loss]
 ) -> bool:
     """Write thinking, effort and the answer's schema; return True when sampling must step back for thinking."""
     thinking, effort = to_wire_thinking(options, facts, max_tokens, losses)
@@ -145,7 +145,7 @@ def _thinking(
 def _sampling(
     options: AdapterOptions,
     facts: FrozenDict,
-    fields: dict[str, bytes],
+    fields: dict[str, Json],
     headers: dict[str, str],
     losses: list[Loss],
     *,
@@ -167,7 +167,7 @@ def _sampling(
             headers.setdefault("anthropic-version", SAMPLING_VERSION)
 
 
-def _others(options: AdapterOptions, fields: dict[str, bytes], losses: list[Loss]) -> None:
+def _others(options: AdapterOptions, fields: dict[str, Json], losses: list[Loss]) -> None:
     if options.stop:
         fields["stop_sequences"] = dumps(options.stop)
     if options.user_id is not None:

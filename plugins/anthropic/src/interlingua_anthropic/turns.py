@@ -12,13 +12,14 @@ from typing import NamedTuple
 import attrs
 
 from interlingua.blocks import OpaqueBlock, TextBlock
-from interlingua.fragments import remembered, spliced
+from interlingua.fragments import Json, keep_grown, remembered, spliced, take_grown
 from interlingua.jsontext import dumps
 from interlingua.messages import Message, Role, StopReason
 from interlingua.wire import Loss
 from interlingua_anthropic.elements import Elements, Mark, Row, to_wire_elements
 
 _KEY = ("anthropic", "elements")
+_GROWN_KEY = ("anthropic", "grown")
 _SYSTEM_KEY = ("anthropic", "system")
 _TAGGED_KEY = ("anthropic", "tagged")
 _TRIMMED_KEY = ("anthropic", "trimmed")
@@ -27,6 +28,7 @@ _OPEN = {
     "assistant": b'{"role":"assistant","content":[',
     "system": b'{"role":"system","content":[',
 }
+_NEXT = {role: b"]}," + opened for role, opened in _OPEN.items()}
 MAX_MARKS = 4
 FIRST_USER = b'{"type":"text","text":"(The conversation begins with the assistant.)"}'
 
@@ -35,7 +37,7 @@ class Turns(NamedTuple):
     """The conversation on this wire."""
 
     system: bytes | None
-    messages: bytes
+    messages: Json
     losses: tuple[Loss, ...]
     ends_with: str | None
 
@@ -62,19 +64,26 @@ def to_wire_turns(
         spent: cache markers already on the tools.
         without_thinking: returns replacement elements for messages whose thinking is no longer valid.
     """
+    usual = _usual(messages) if without_thinking is None else None
+    if usual is not None:
+        return usual
     leading = _leading_system(messages)
     pieces: list[Elements] = []
+    noted = False
     for at, message in enumerate(messages):
-        if at < leading:
-            pieces.append(remembered(message, _SYSTEM_KEY, _system_elements))
-        elif message.role is Role.SYSTEM:
-            pieces.append(_later_system(messages, at))
+        if message.role is Role.SYSTEM:
+            known = at < leading
+            piece = remembered(message, _SYSTEM_KEY, _system_elements) if known else _later_system(messages, at)
         else:
             replaced = without_thinking(message) if without_thinking is not None else None
-            piece = replaced or elements_of(message)
-            pieces.append(_trimmed(piece, messages, at) if message.role is Role.ASSISTANT else piece)
-    losses = [_loss(row, messages[at], at) for at, piece in enumerate(pieces) if piece.rows for row in piece.rows]
-    if any(piece.marks for piece in pieces):
+            piece = replaced or message.memo.get(_KEY) or elements_of(message)
+            if piece.loose_end:
+                piece = _trimmed(piece, messages, at)
+        pieces.append(piece)
+        noted = noted or piece.rows != () or piece.marks != ()
+    losses: list[Loss] = []
+    if noted:
+        losses = [_loss(row, messages[at], at) for at, piece in enumerate(pieces) for row in piece.rows]
         pieces = _marked(pieces, messages, spent, losses)
     system = b",".join([piece.joined for piece in pieces[:leading] if piece.joined])
     spoken = pieces[leading:]
@@ -86,6 +95,31 @@ def to_wire_turns(
     return Turns(b"[" + system + b"]" if system else None, body, tuple(losses), last)
 
 
+def _usual(messages: Sequence[Message]) -> Turns | None:
+    """Join a conversation in which nothing is lost, marked or moved, from where it was joined last; None: it is not."""
+    leading = _leading_system(messages)
+    first = [remembered(message, _SYSTEM_KEY, _system_elements) for message in messages[:leading]]
+    spoken = messages[leading:]
+    known, made = take_grown(spoken, _GROWN_KEY)
+    body: list[bytes]
+    last: str | None
+    body, last = made or ([b"["], None)
+    if any(piece.rows or piece.marks for piece in first) or (spoken and spoken[0].role is Role.ASSISTANT):
+        return None
+    for at in range(known, len(spoken)):
+        message = spoken[at]
+        role, _, joined, marks, rows, loose_end = elements_of(message)
+        follows = spoken[at + 1].role if at + 1 < len(spoken) else Role.ASSISTANT
+        if rows or marks or message.role is Role.SYSTEM or (loose_end and follows is Role.ASSISTANT):
+            return None
+        if joined:
+            body += [b"," if role == last else _NEXT[role] if last else _OPEN[role], joined]
+            last = role
+    keep_grown(spoken, _GROWN_KEY, (body, last))
+    system = b",".join([piece.joined for piece in first if piece.joined])
+    return Turns(b"[" + system + b"]" if system else None, [*body, b"]}]" if last else b"]"], (), last)
+
+
 def _leading_system(messages: Sequence[Message]) -> int:
     for at, message in enumerate(messages):
         if message.role is not Role.SYSTEM:
@@ -93,21 +127,20 @@ def _leading_system(messages: Sequence[Message]) -> int:
     return len(messages)
 
 
-def _joined(pieces: Sequence[Elements]) -> tuple[bytes, str | None]:
-    out: list[bytes] = []
-    role: str | None = None
-    for piece in pieces:
-        if not piece.joined:
+def _joined(pieces: Sequence[Elements]) -> tuple[list[bytes], str | None]:
+    out: list[bytes] = [b"["]
+    last: str | None = None
+    for role, _, joined, *_ in pieces:
+        if not joined:
             continue
-        if piece.role == role:
+        if role == last:
             out.append(b",")
         else:
-            out.append(b"]}," + _OPEN[piece.role] if role else _OPEN[piece.role])
-            role = piece.role
-        out.append(piece.joined)
-    if role:
-        out.append(b"]}")
-    return b"[" + b"".join(out) + b"]", role
+            out.append(_NEXT[role] if last else _OPEN[role])
+            last = role
+        out.append(joined)
+    out.append(b"]}]" if last else b"]")
+    return out, last
 
 
 def _system_elements(message: Message) -> Elements:

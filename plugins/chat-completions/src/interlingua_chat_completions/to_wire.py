@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import partial
 from operator import is_
 
-from interlingua.fragments import json_array, json_object, remembered
+from interlingua.fragments import Json, json_array, json_object, keep_grown, remembered, take_grown
 from interlingua.jsontext import dumps
 from interlingua.messages import Message, Role
 from interlingua.options import AdapterOptions
@@ -22,6 +22,7 @@ from interlingua_chat_completions.to_wire_options import to_wire_options
 from interlingua_chat_completions.to_wire_tools import leaves_tools_out, to_wire_tool_choice, to_wire_tools
 
 PATH = "/chat/completions"
+_GROWN = "chat-completions.grown"
 MAX_MARKERS = 4  # sheet MAPPING, cache marker
 
 
@@ -43,7 +44,7 @@ class RequestWriter:
         """
         losses: list[Loss] = []
         elements = self.elements(messages, dialect, options, losses)
-        fields = {"model": dumps(options.model), "messages": json_array(elements)}
+        fields: dict[str, Json] = {"model": dumps(options.model), "messages": elements}
         if tools and not leaves_tools_out(options, dialect):
             fields["tools"], lost = self._tool_list(tools, dialect)
             losses += lost
@@ -63,12 +64,30 @@ class RequestWriter:
     def elements(
         self, messages: Sequence[Message], dialect: Dialect, options: AdapterOptions, losses: list[Loss]
     ) -> list[bytes]:
-        """Return the message objects in order, ready to be joined."""
+        """Return the pieces of the message list, ready to be joined."""
         profile = Profile(self._provider, dialect, _thinks(options))
+        grown = (_GROWN, profile)
+        known, made = take_grown(messages, grown)
+        pieces: list[bytes] = [b"["] if made is None else made
+        make = partial(to_wire_message, profile=profile)
+        for message in messages[known:]:
+            wire, rows, hints = remembered(message, profile, make)
+            if rows or (hints and dialect.cache_breakpoints) or dialect.single_system:
+                return [json_array(self._every(messages, dialect, profile, losses))]
+            for part in wire:
+                pieces += (part, b",")
+        keep_grown(messages, grown, pieces)
+        return [*pieces[:-1], b"]"] if len(pieces) > 1 else [b"[]"]
+
+    def _every(
+        self, messages: Sequence[Message], dialect: Dialect, profile: Profile, losses: list[Loss]
+    ) -> list[bytes]:
+        """Write a conversation in which something is lost, marked or put together."""
         make = partial(to_wire_message, profile=profile)
         found = [remembered(message, profile, make) for message in messages]
         for index, element in enumerate(found):
-            losses += [_loss(row, messages[index], index) for row in element.rows]
+            if element.rows:
+                losses += [_loss(row, messages[index], index) for row in element.rows]
         if dialect.cache_breakpoints:
             found = _marked(messages, found, profile)
         wire = [part for element in found for part in element.wire]

@@ -1,0 +1,91 @@
+"""Child processes: the replay server, an adapter measuring itself, and whole processes whose CPU time is the figure.
+
+No ratio is computed here and no table printed. `bench.py` and the smoke test come in.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from common import calibrate
+from report import Figure
+
+HERE = Path(__file__).parent
+IMPORTS = {
+    "bare python": "pass",
+    "import httpx": "import httpx",
+    "import interlingua": "import interlingua",
+    "message and codec": (
+        "import interlingua\n"
+        "m = interlingua.Message(role=interlingua.Role.USER, content='hi')\n"
+        "assert interlingua.loads_message(interlingua.dumps_message(m)) == m"
+    ),
+}
+NOT_LOADED = ("httpx", "cattrs", "attrs", "interlingua_anthropic", "interlingua_openai")
+"""Modules that `import interlingua` alone must not load."""
+
+
+@contextlib.contextmanager
+def server() -> Iterator[int]:
+    """Run the replay server for a `with` block and give its port."""
+    child = subprocess.Popen([sys.executable, HERE / "server.py"], stdout=subprocess.PIPE, text=True)
+    try:
+        assert child.stdout is not None
+        yield int(child.stdout.readline())
+    finally:
+        child.kill()
+        child.wait()
+        child.stdout.close()
+
+
+def adapter_rows(
+    script: Path, wire: str, port: int, workloads: Sequence[str], *, quick: bool, number: int = 0
+) -> list[Figure]:
+    """Run an adapter's workloads on one wire in a fresh process."""
+    command = [sys.executable, str(script), "--port", str(port), "--wire", wire, "--workloads", ",".join(workloads)]
+    done = subprocess.run(command + ["--quick"] * quick, capture_output=True, text=True, check=False, timeout=600)
+    if done.returncode:
+        return [Figure(script.stem, wire, workloads[0], number, None, done.stderr.strip()[-300:])]
+    rows = [json.loads(line) for line in done.stdout.splitlines()]
+    return [
+        Figure(row["name"], row["wire"], row["workload"], number, row.get("us"), row.get("error", "")) for row in rows
+    ]
+
+
+def cold_rows(script: Path, wire: str, port: int, wanted: Sequence[str], *, number: int) -> list[Figure]:
+    """Run an adapter's COLD, and COLD with COLD_REQ, each in a fresh process."""
+    if not wanted:
+        return []
+    command = [sys.executable, str(script), "--list", "--wire", wire]
+    listed = subprocess.run(command, capture_output=True, text=True, check=True)
+    row = json.loads(listed.stdout)
+    base = f"http://127.0.0.1:{port}/x/small"
+    sources = {"cold": row["cold"], "cold_first_answer": row["cold"] + row["cold_req"]}
+    return [
+        Figure(row["name"], wire, name, number, *process_cpu(sources[name].replace("{base}", base))) for name in wanted
+    ]
+
+
+def import_rows(number: int) -> list[Figure]:
+    """Run one interleaved set of processes that import and leave."""
+    return [Figure(name, "-", "import", number, *process_cpu(source)) for name, source in IMPORTS.items()]
+
+
+def process_cpu(source: str) -> tuple[float | None, str]:
+    """Run Python source in a fresh process -> (scaled CPU microseconds, error)."""
+    before = calibrate()
+    child = subprocess.Popen([sys.executable, "-c", source], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    assert child.stderr is not None
+    with child.stderr:
+        said = child.stderr.read().decode()
+    _, status, used = os.wait4(child.pid, 0)
+    child.returncode = os.waitstatus_to_exitcode(status)
+    if child.returncode:
+        return None, said.strip()[-300:]
+    return (used.ru_utime + used.ru_stime) * 1e6 / ((before + calibrate()) / 2) * 1000, ""
