@@ -140,6 +140,8 @@ class PluginHooks:
     ) -> tuple[Sequence[Message], Sequence[ToolDefinition], AdapterOptions] | None:
         """Called before projection, one plugin after the other on the result so far: redaction, policy.
 
+        The order is pluggy's: last registered first; what must see the final request says `trylast=True`.
+
         Returns:
             The changed triple, or None to leave it.
         """
