@@ -6,6 +6,7 @@ No library is imported here and nothing is timed. The replay server takes the wi
 from __future__ import annotations
 
 import functools
+import itertools
 import json
 import random
 import re
@@ -45,11 +46,12 @@ TOOL_OPENAI = {
     "function": {"name": TOOL_NAME, "description": TOOL_DESC, "parameters": TOOL_SCHEMA},
 }
 
-_WORDS = (
+_WORDS: list[str] = re.findall(
+    r"\w+",
     "platform signal train the and express delay of seven minutes local freight to crossing single track before after "
-    "we hold depart arrive late early in on connection passenger at line north south junction because then if it is not "
-    "clear route path slot depot driver crew change engine coupling station stop through fast slow timetable service"
-).split()
+    "we hold depart arrive late early in on connection passenger at line north south junction because then if it is "
+    "not clear route path slot depot driver crew change engine coupling station stop through fast slow timetable",
+)
 _TAILS = (".\n\n", ", ", ' "quoted"', " — Zürich, Besançon", " 東京 🚆", ":\n- ")
 
 
@@ -105,7 +107,7 @@ def scenario(name: str) -> Scenario:
         arguments = arguments_of(30 * int(count), name)
         written = _compact(arguments)
         cuts = [len(written) * at // int(count) for at in range(int(count) + 1)]
-        pieces = [written[start:end] for start, end in zip(cuts, cuts[1:], strict=False)]
+        pieces = [written[start:end] for start, end in itertools.pairwise(cuts)]
         return Scenario(kind, pieces, written, arguments)
     dice = random.Random(name)
     pieces = [_delta(dice) for _ in range(int(count))]
@@ -158,7 +160,7 @@ _A_DELTA = {
     "think": ("thinking_delta", "thinking"),
     "tool": ("input_json_delta", "partial_json"),
 }
-_A_START = {
+_A_START: dict[str, dict[str, Any]] = {
     "text": {"type": "text", "text": ""},
     "think": {"type": "thinking", "thinking": "", "signature": ""},
     "tool": {"type": "tool_use", "id": "toolu_01BenchBenchBenchBench", "name": TOOL_NAME, "input": {}},
@@ -183,7 +185,7 @@ def anthropic_json(name: str) -> bytes:
 def anthropic_events(name: str) -> list[bytes]:
     """Return a streamed answer of the Messages API, one SSE event each."""
     answer = scenario(name)
-    start = _A_HEAD | {"content": [], "stop_reason": None, "stop_sequence": None}
+    start: dict[str, Any] = _A_HEAD | {"content": [], "stop_reason": None, "stop_sequence": None}
     events: list[dict[str, Any]] = [
         {"type": "message_start", "message": start | {"usage": _A_USAGE | {"output_tokens": 1}}},
         {"type": "content_block_start", "index": 0, "content_block": _A_START[answer.kind]},

@@ -92,7 +92,8 @@ class Messages(common.Variant):
 
     # -- the interface
     def ask(self) -> str:
-        return self.said(self.answer(self.body([{"role": "user", "content": data.QUESTION}], stream=False, tools=False)))
+        question = [{"role": "user", "content": data.QUESTION}]
+        return self.said(self.answer(self.body(question, stream=False, tools=False)))
 
     def stream_text(self) -> tuple[int, str]:
         return self.joined(self.text)

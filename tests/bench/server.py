@@ -7,7 +7,7 @@ Nothing is timed here; figures are the client's own processor time, so the serve
 
     POST /x/<scenario>[.blk]/v1/messages | /x/<scenario>[.blk][/v1]/chat/completions
 
-An answer to `"stream": true` comes with one HTTP chunk per SSE event, or in 16 KiB chunks where the scenario says `.blk`.
+An answer to `"stream": true` comes with one HTTP chunk per SSE event, or in 16 KiB chunks where the path says `.blk`.
 """
 
 from __future__ import annotations

@@ -74,6 +74,9 @@ def to_wire_elements_without_thinking(message: Message) -> Elements:
 
 
 def _elements(message: Message, *, with_thinking: bool) -> Elements:
+    content = message.content
+    if len(content) == 1 and type(content[0]) is TextBlock and content[0].cache is None and not content[0].citations:
+        return _one_text(message, content[0].text)  # half of most histories
     writer = _Writer(message)
     parts: list[bytes] = []
     marks: list[Mark] = []
@@ -93,6 +96,13 @@ def _elements(message: Message, *, with_thinking: bool) -> Elements:
     loose = type(last) is TextBlock and last.text[-1:].isspace()
     role = "assistant" if by_model else "user"
     return Elements(role, tuple(parts), b",".join(parts), tuple(marks), tuple(writer.rows), loose)
+
+
+def _one_text(message: Message, text: str) -> Elements:
+    part = dumps({"type": "text", "text": text})
+    if message.role is Role.ASSISTANT:
+        return Elements("assistant", (part,), part, (), (), loose_end=text[-1:].isspace())
+    return Elements("user", (part,), part, (), ())
 
 
 class _Writer:

@@ -37,6 +37,10 @@ class Element(NamedTuple):
 def to_wire_message(message: Message, profile: Profile) -> Element:
     """Write one message."""
     rows: list[Row] = []
+    if message.role is Role.USER and not profile.dialect.cache_breakpoints and len(message.content) == 1:
+        (only,) = message.content
+        if type(only) is TextBlock and only.cache is None:
+            return Element((dumps({"role": "user", "content": only.text}),))
     if message.role is Role.TOOL:
         return Element(tuple(_results(message, profile.dialect, rows)), tuple(rows))
     if message.role is Role.ASSISTANT:
