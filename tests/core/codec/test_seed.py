@@ -55,7 +55,7 @@ def test_what_a_golden_file_says_is_written_back_as_it_was(name: str) -> None:
         assert json.loads(dumps_message(decode_message(json.loads(line)))) == json.loads(line)
 
 
-def test_a_newer_versions_file_is_kept_with_one_warning(caplog: pytest.LogCaptureFixture) -> None:
+def test_case_28_a_newer_versions_file_is_kept_with_one_warning(caplog: pytest.LogCaptureFixture) -> None:
     """Seed 003 §10: unknown metadata fields and unknown block types are tolerated, with a warning."""
     with caplog.at_level(logging.WARNING, "interlingua"):
         messages = list(read_jsonl(_lines("newer.jsonl")))
