@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.support import tree
+from tests.support.doc_services import documented_services
 
 FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```\s*$", re.MULTILINE | re.DOTALL)
 SHELL = {"sh", "bash", "console", "shell"}
@@ -66,8 +67,13 @@ def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.Monke
     """The blocks of one page run in order and share their names; ```python no-run is only shown."""
     monkeypatch.chdir(tmp_path)
     names: dict[str, object] = {"__name__": "__main__"}
-    for info, body, line in _blocks(page):
-        if info == ["python"]:
+    blocks = [(body, line) for info, body, line in _blocks(page) if info == ["python"]]
+    if not blocks:
+        return
+    with documented_services() as environ:
+        for name, value in environ.items():
+            monkeypatch.setenv(name, value)
+        for body, line in blocks:
             exec(compile("\n" * (line - 1) + body, str(page), "exec"), names)  # noqa: S102 - our own documents
 
 

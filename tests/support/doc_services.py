@@ -1,0 +1,85 @@
+"""A server on this machine that answers as two services do, so that the documents' code runs as a reader would run it.
+
+The answers are written from the wire sheets, minimal, and say nothing of any model. The documents' test comes in.
+"""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+SAID = "Ganymede is the largest."
+_USAGE = {"input_tokens": 12, "output_tokens": 6}
+
+
+def _messages(stream: bool) -> list[dict[str, Any]]:
+    whole = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [],
+             "stop_reason": None, "stop_sequence": None, "usage": _USAGE}  # fmt: skip
+    if not stream:
+        return [{**whole, "content": [{"type": "text", "text": SAID}], "stop_reason": "end_turn"}]
+    return [
+        {"type": "message_start", "message": whole},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
+        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": SAID}},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn", "stop_sequence": None}, "usage": _USAGE},
+        {"type": "message_stop"},
+    ]
+
+
+def _responses(stream: bool) -> list[dict[str, Any]]:
+    part = {"type": "output_text", "text": SAID, "annotations": []}
+    item = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [part]}
+    usage = {**_USAGE, "total_tokens": 18}
+    whole = {"id": "resp_1", "object": "response", "status": "completed", "output": [item], "usage": usage}
+    if not stream:
+        return [whole]
+    at = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
+    return [
+        {"type": "response.created", "response": {**whole, "status": "in_progress", "output": [], "usage": None}},
+        {"type": "response.output_item.added", "output_index": 0, "item": {**item, "content": []}},
+        {"type": "response.content_part.added", **at, "part": {**part, "text": ""}},
+        {"type": "response.output_text.delta", **at, "delta": SAID},
+        {"type": "response.output_item.done", "output_index": 0, "item": item},
+        {"type": "response.completed", "response": whole},
+    ]
+
+
+class _Handler(BaseHTTPRequestHandler):
+    def log_message(self, *_args: object) -> None:
+        pass
+
+    def do_POST(self) -> None:
+        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        stream = bool(asked.get("stream"))
+        events = (_messages if self.path.endswith("/messages") else _responses)(stream)
+        if stream:
+            lines = [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events]
+            body, kind = "".join(lines).encode(), "text/event-stream"
+        else:
+            body, kind = json.dumps(events[0]).encode(), "application/json"
+        self.send_response(200)
+        self.send_header("content-type", kind)
+        self.send_header("content-length", str(len(body)))
+        self.end_headers()
+        self.wfile.write(body)
+
+
+@contextmanager
+def documented_services() -> Iterator[dict[str, str]]:
+    """Run the server; yield the environment that leads the documents' code to it."""
+    http = ThreadingHTTPServer(("127.0.0.1", 0), _Handler)
+    thread = threading.Thread(target=http.serve_forever, kwargs={"poll_interval": 0.02}, daemon=True)
+    thread.start()
+    url = f"http://127.0.0.1:{http.server_address[1]}"
+    try:
+        keys = {"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k"}
+        yield {"ANTHROPIC_BASE_URL": url, "OPENAI_BASE_URL": f"{url}/v1", **keys}
+    finally:
+        http.shutdown()
+        http.server_close()
+        thread.join()
