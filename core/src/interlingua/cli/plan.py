@@ -15,6 +15,7 @@ from typing import Any
 import attrs
 
 from interlingua.cli.state import State
+from interlingua.client.begin import begin
 from interlingua.client.core import ClientCore
 from interlingua.client.exchange import Exchange
 from interlingua.client.resolve import Fetched
@@ -58,8 +59,8 @@ def planned(
                       timeout=None, retry=None, headers=None, workspace=Path.cwd(), environ=os.environ)  # fmt: skip
     asked = dict(options or {})
     user_id = asked.pop("user_id", None)
-    exchange = core.exchange(
-        messages, model=None, tools=tools, routing=None, user_id=user_id, options=asked, stream=stream
+    exchange = begin(
+        core, messages, model=None, tools=tools, routing=None, user_id=user_id, options=asked, stream=stream
     )
     if exact and exchange.urls:
         raise CallerError(f"{model} takes no image by URL, and nothing is fetched here: {', '.join(exchange.urls)}")

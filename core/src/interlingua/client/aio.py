@@ -15,6 +15,7 @@ from typing import Any
 from interlingua.catalogue import ModelInfo
 from interlingua.client.aio_stream import AsyncMessageStream
 from interlingua.client.auxiliary import Auxiliary
+from interlingua.client.begin import begin
 from interlingua.client.core import ClientCore
 from interlingua.client.exchange import FAILED, Exchange
 from interlingua.client.resolve import SIZE_LIMIT, Fetched
@@ -166,8 +167,15 @@ class AsyncClient:
         *,
         stream: bool,
     ) -> Exchange:
-        return self._core.exchange(
-            messages, model=model, tools=tools, routing=routing, user_id=user_id, options=options, stream=stream
+        return begin(
+            self._core,
+            messages,
+            model=model,
+            tools=tools,
+            routing=routing,
+            user_id=user_id,
+            options=options,
+            stream=stream,
         )
 
     async def _written(self, exchange: Exchange) -> Exchange:

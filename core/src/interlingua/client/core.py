@@ -8,21 +8,18 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import attrs
 
 from interlingua.catalogue import ModelInfo
-from interlingua.client.asked import read_messages, read_options
-from interlingua.client.exchange import Exchange
 from interlingua.client.retry import Retry
 from interlingua.errors import CallerError
-from interlingua.messages import Message, RoutingDecisionRecord, RoutingMode
+from interlingua.messages import RoutingDecisionRecord, RoutingMode
 from interlingua.provider import Provider
 from interlingua.registry import Registry
-from interlingua.tools import ToolDefinition
 from interlingua.transport import Timeout
 from interlingua.wire import Connection, ConnectionSettings
 
@@ -124,35 +121,15 @@ class ClientCore:
                 _log.warning("the catalogue does not know %s:%s: default capabilities, no price", *key)
         return self._infos[key]
 
+    def api(self, provider: Provider) -> str | None:
+        """Return the wire format that the settings choose for a provider."""
+        found: str | None = self._settings.get(provider.key, {}).get("api")
+        return found
+
     def models(self, provider: str | None = None) -> tuple[ModelInfo, ...]:
         """Return a provider's catalogue: the one named, else the default model's."""
         found = self.registry.provider(provider) if provider is not None else self.known(None).provider
         return found.models()
-
-    def exchange(
-        self,
-        messages: str | Message | Sequence[Message],
-        *,
-        model: str | None,
-        tools: Sequence[ToolDefinition],
-        routing: RoutingDecisionRecord | None,
-        user_id: str | None,
-        options: Mapping[str, Any],
-        stream: bool,
-    ) -> Exchange:
-        """Begin one request: everything before its references are fetched.
-
-        Raises:
-            CallerError: an option or the conversation cannot be read; anything `known` raises.
-        """
-        known = self.known(model)
-        given = dict(options)
-        if self.headers:
-            given["headers"] = {**self.headers, **(given.get("headers") or {})}
-        if given.get("api") is None and (api := self._settings.get(known.provider.key, {}).get("api")) is not None:
-            given["api"] = api
-        asked = read_options(given, model=known.name, stream=stream, user_id=user_id)
-        return Exchange(self, known.provider, read_messages(messages), tools, asked, routing or known.routing)
 
 
 def _checked(key: str, settings: Mapping[str, Any]) -> Mapping[str, Any]:

@@ -9,25 +9,22 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from interlingua.capabilities import AdapterCapabilities
-from interlingua.client.finish import finished
+from interlingua.client.core import ClientCore
+from interlingua.client.finish import priced, tell_bad_inputs
 from interlingua.client.resolve import Fetched, referring, resolved, wanted_urls
 from interlingua.context import RequestContext
 from interlingua.errors import Authentication, CallerError, CapabilityError, InterlinguaError, InvariantViolation
 from interlingua.fragments import keep_grown, take_grown
 from interlingua.ids import new_ulid
-from interlingua.messages import Message, Origin, RoutingDecisionRecord
+from interlingua.messages import Message, MessageStatus, Origin, RoutingDecisionRecord
 from interlingua.options import AdapterOptions
 from interlingua.provider import Provider
 from interlingua.status import retry_after
 from interlingua.tools import ToolDefinition
 from interlingua.transport import Limits, Outgoing, outgoing
 from interlingua.wire import Connection, WireRequest, WireResponse
-
-if TYPE_CHECKING:
-    from interlingua.client.core import ClientCore
 
 _log = logging.getLogger("interlingua")
 FAILED = 300
@@ -39,7 +36,7 @@ _REQUEST_IDS = ("request-id", "x-request-id")
 class Exchange:
     """One request, from canonical values to bytes, and its answer, from bytes to a message.
 
-    Made by `ClientCore.exchange`; then `urls` are fetched, `write` called, and `outgoing` sent as often as `pause`
+    Made by `begin`; then `urls` are fetched, `write` called, and `outgoing` sent as often as `pause`
     allows.
     """
 
@@ -174,8 +171,15 @@ class Exchange:
         return self.finished(message)
 
     def finished(self, message: Message) -> Message:
-        """Return an answer with what only the client knows: its cost and its latency."""
-        return finished(self, message, round((time.monotonic() - self.started) * 1000))
+        """Return an answer with what only the client knows, its cost and its latency; bad tool inputs are told."""
+        latency_ms = round((time.monotonic() - self.started) * 1000)
+        complete = message.metadata.status is MessageStatus.COMPLETE
+        if message.metadata.usage is not None:
+            info = self.core.info(self.provider, self.options.model) if complete else None
+            message = priced(message, info, latency_ms)
+        if complete and self.tools:
+            tell_bad_inputs(message, self.tools, self.core.registry)
+        return message
 
     def credited(self, error: InterlinguaError, headers: Mapping[str, str]) -> InterlinguaError:
         """Fill in what an answer's headers say about a failure, where its adapter did not."""

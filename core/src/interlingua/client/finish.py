@@ -6,50 +6,45 @@ The client's exchange comes in.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import attrs
 
 from interlingua.blocks import ToolUseBlock
-from interlingua.messages import Message, MessageStatus
-
-if TYPE_CHECKING:
-    from interlingua.client.exchange import Exchange
+from interlingua.catalogue import ModelInfo
+from interlingua.messages import Message, MessageStatus, Usage
+from interlingua.registry import Registry
+from interlingua.tools import ToolDefinition
 
 UNFINISHED_COST = "the answer was cut off before the provider's final count"
 
 
-def finished(exchange: Exchange, message: Message, latency_ms: int) -> Message:
-    """Return the message with its usage completed; calls with bad inputs are told to observers.
+def priced(message: Message, info: ModelInfo | None, latency_ms: int) -> Message:
+    """Return the message with its usage completed.
 
     Args:
-        exchange: the request it answers.
-        message: as the adapter made it.
+        message: as the adapter made it, with a usage.
+        info: the catalogue's entry of its model, for a complete message.
         latency_ms: milliseconds from sending to now.
     """
     metadata = message.metadata
-    usage = metadata.usage
-    if usage is not None:
-        if metadata.status is MessageStatus.COMPLETE:
-            from interlingua.pricing import cost_of  # noqa: PLC0415  not needed until there is an answer
+    usage: Usage = metadata.usage or Usage()
+    if metadata.status is MessageStatus.COMPLETE:
+        from interlingua.pricing import cost_of  # noqa: PLC0415  not needed until there is an answer
 
-            info = exchange.core.info(exchange.provider, exchange.options.model)
-            usage = attrs.evolve(cost_of(usage, info, message.created_at), latency_ms=latency_ms)
-        else:
-            usage = attrs.evolve(usage, cost_note=UNFINISHED_COST, latency_ms=latency_ms)
-        message = attrs.evolve(message, metadata=attrs.evolve(metadata, usage=usage))
-    if metadata.status is MessageStatus.COMPLETE and exchange.tools:
-        _tell_bad_inputs(exchange, message)
-    return message
+        usage = attrs.evolve(cost_of(usage, info, message.created_at), latency_ms=latency_ms)
+    else:
+        usage = attrs.evolve(usage, cost_note=UNFINISHED_COST, latency_ms=latency_ms)
+    return attrs.evolve(message, metadata=attrs.evolve(metadata, usage=usage))
 
 
-def _tell_bad_inputs(exchange: Exchange, message: Message) -> None:
+def tell_bad_inputs(message: Message, tools: Sequence[ToolDefinition], registry: Registry) -> None:
     """Check inputs only where somebody listens: checking a large one costs more than receiving it."""
-    registry = exchange.core.registry
     calls = message.tool_calls()
     if not calls or not any(hasattr(plugin, "observe") for plugin in registry.plugins):
         return
-    definitions = {tool.name: tool for tool in exchange.tools}
+    definitions = {tool.name: tool for tool in tools}
     for call in calls:
         for path, why in _violations(call, definitions.get(call.name)):
             registry.observe(

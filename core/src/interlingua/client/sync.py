@@ -14,6 +14,7 @@ from typing import Any
 
 from interlingua.catalogue import ModelInfo
 from interlingua.client.auxiliary import Auxiliary
+from interlingua.client.begin import begin
 from interlingua.client.core import ClientCore
 from interlingua.client.exchange import FAILED, Exchange
 from interlingua.client.resolve import SIZE_LIMIT, Fetched
@@ -193,8 +194,15 @@ class Client:
         *,
         stream: bool,
     ) -> Exchange:
-        exchange = self._core.exchange(
-            messages, model=model, tools=tools, routing=routing, user_id=user_id, options=options, stream=stream
+        exchange = begin(
+            self._core,
+            messages,
+            model=model,
+            tools=tools,
+            routing=routing,
+            user_id=user_id,
+            options=options,
+            stream=stream,
         )
         return exchange.write({url: self._fetch(url) for url in exchange.urls})
 
