@@ -1,0 +1,9 @@
+"""Ollama's native chat API for interlingua.
+
+Never imported by core: the entry point `ollama` of the group `interlingua.providers` leads to `plugin`.
+Applications come in through that entry point alone.
+"""
+
+from __future__ import annotations
+
+__all__: list[str] = []

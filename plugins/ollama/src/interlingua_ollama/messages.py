@@ -1,0 +1,114 @@
+"""One canonical message -> its element on this wire, as bytes, with the losses only this wire knows (sheet ollama §2).
+
+Never looks at another message; a result's tool name is handed in, for results are matched by name here.
+`to_wire` and `estimate` come in.
+"""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from interlingua.blocks import (
+    ContentBlock,
+    ImageBlock,
+    OpaqueBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
+from interlingua.jsontext import dumps
+from interlingua.messages import Message, Role
+from interlingua.wire import Verdict
+
+ERROR_PREFIX = "Error: "
+FOREIGN_CALL = "tool_call"  # a call of a kind this plugin does not know, kept exact
+_ROLES = {Role.SYSTEM: "system", Role.USER: "user", Role.ASSISTANT: "assistant"}
+
+
+class Row(NamedTuple):
+    """A loss before its message's place in the conversation is known."""
+
+    block: int
+    block_type: str
+    verdict: Verdict
+    reason: str
+
+
+class Element(NamedTuple):
+    """A message on the wire, None where nothing of it can be said, and its losses."""
+
+    wire: bytes | None
+    rows: tuple[Row, ...] = ()
+
+
+def to_wire_message(message: Message, tool_name: str | None = None) -> Element:
+    """Write one message.
+
+    Args:
+        message: projected.
+        tool_name: name of the tool a result answers, where the block does not say.
+    """
+    rows: list[Row] = []
+    if message.role is Role.TOOL:
+        return Element(_result(message, tool_name, rows), tuple(rows))
+    texts: list[str] = []
+    thoughts: list[str] = []
+    images: list[str] = []
+    calls: list[Any] = []
+    for at, block in enumerate(message.content):
+        if isinstance(block, TextBlock):
+            texts.append(block.text)
+            if block.citations:
+                rows.append(Row(at, block.type, "rewritten", "citations have no place on this wire"))
+        elif isinstance(block, ThinkingBlock):
+            thoughts.append(block.text)
+        elif isinstance(block, ToolUseBlock):
+            calls.append(_call(block, at, len(calls), rows))
+        elif isinstance(block, ImageBlock) and block.source.kind == "base64":
+            images.append(block.source.data)
+        elif isinstance(block, OpaqueBlock) and block.kind == FOREIGN_CALL:
+            calls.append(block.data)
+        else:
+            rows.append(Row(at, block.type, "dropped", _no_form(block)))
+    body: dict[str, Any] = {"role": _ROLES[message.role], "content": "\n".join(texts)}
+    if thoughts:
+        body["thinking"] = "\n".join(thoughts)
+    if images:
+        body["images"] = images
+    if calls:
+        body["tool_calls"] = calls
+    return Element(dumps(body) if texts or len(body) > 2 else None, tuple(rows))
+
+
+def _no_form(block: ContentBlock) -> str:
+    if isinstance(block, ImageBlock):
+        return "this wire takes images as data only"
+    return "this wire has no form for it"
+
+
+def _call(block: ToolUseBlock, at: int, place: int, rows: list[Row]) -> dict[str, Any]:
+    """Arguments are an object, never a string (REGRESSIONS case 34)."""
+    value: Any = block.input
+    if block.parse_error is not None:
+        rows.append(Row(at, block.type, "rewritten", "its arguments are no JSON object; sent inside one"))
+        value = {"invalid_arguments": block.raw_input or ""}
+    return {"id": block.id, "function": {"index": place, "name": block.name, "arguments": value}}
+
+
+def _result(message: Message, tool_name: str | None, rows: list[Row]) -> bytes | None:
+    block = next((block for block in message.content if isinstance(block, ToolResultBlock)), None)
+    if block is None:
+        return None
+    text = "\n".join([part.text for part in block.content if isinstance(part, TextBlock)])
+    for part in block.content:
+        if not isinstance(part, TextBlock):
+            rows.append(Row(0, part.type, "dropped", "tool results hold text only on this wire"))
+    if block.is_error:
+        text = ERROR_PREFIX + text
+        reason = "no error flag for tool results on this wire; the text says that it is one"
+        rows.append(Row(0, block.type, "rewritten", reason))
+    body = {"role": "tool", "content": text, "tool_name": block.tool_name or tool_name}
+    if body["tool_name"] is None:
+        del body["tool_name"]
+    return dumps({**body, "tool_call_id": block.tool_use_id})
