@@ -36,6 +36,7 @@ class Dialect:
         effort_shape: field `reasoning_effort`, object `reasoning`, or none.
         effort_values: accepted efforts; empty means all.
         thinking_shape: on and off as `thinking: {type}`, by the effort `none`, in the object `reasoning`, or not.
+        thinking_members: further members of the object `thinking`, sent unless thinking is switched off.
         reasoning_fields: message and delta fields that hold reasoning text, in order of preference.
         reasoning_echo: field in which the service wants its reasoning back; None where it takes none.
         reasoning_scope: how near the origin must be for that.
@@ -49,9 +50,15 @@ class Dialect:
         structured: how an answer's schema is enforced; only `json_schema` really does.
         image_data_urls: base64 images are data URLs, else bare base64.
         file_urls: file parts may hold a URL.
-        cache_breakpoints: content parts take `prompt_cache_breakpoint` (sheet openai_chat §2).
+        file_parts: documents that are not text go as `file` parts.
+        cache_breakpoints: content parts take cache markers (sheet openai_chat §2).
+        cache_style: the marker: `prompt_cache_breakpoint`, or `cache_control` with a lifetime, which results and tools
+            take too (sheet openrouter §2).
         error_prefix: put before the text of a failed tool's result, for this wire has no error flag.
         error_codes: further error words, word -> class name in `interlingua.errors`.
+        error_phrases: what messages say in lower case, phrase -> class name; they come before all words.
+        request_id_headers: headers that name a failed request, in order of preference.
+        citation_fields: lists beside `choices` that hold the sources of the text.
         stripped: body fields the service refuses; they are left out, with a loss when they were asked for.
     """
 
@@ -69,6 +76,7 @@ class Dialect:
     effort_shape: Literal["field", "object", "none"] = "none"
     effort_values: tuple[str, ...] = ()
     thinking_shape: Literal["type", "effort", "object", "none"] = "none"
+    thinking_members: FrozenDict = attrs.field(default=EMPTY, converter=freeze_object)
     reasoning_fields: tuple[str, ...] = ("reasoning_content", "reasoning")
     reasoning_echo: str | None = None
     reasoning_scope: ReplayScope = "provider"
@@ -82,9 +90,14 @@ class Dialect:
     structured: Literal["json_schema", "json_object", "none"] = "none"
     image_data_urls: bool = True
     file_urls: bool = False
+    file_parts: bool = True
     cache_breakpoints: bool = False
+    cache_style: Literal["breakpoint", "cache_control"] = "breakpoint"
     error_prefix: str = "Error: "
     error_codes: FrozenDict = attrs.field(default=EMPTY, converter=freeze_object)
+    error_phrases: FrozenDict = attrs.field(default=EMPTY, converter=freeze_object)
+    request_id_headers: tuple[str, ...] = ("x-request-id",)
+    citation_fields: tuple[str, ...] = ()
     stripped: frozenset[str] = frozenset()
 
     @property

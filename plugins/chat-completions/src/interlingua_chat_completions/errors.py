@@ -79,7 +79,7 @@ def from_wire_envelope(
         envelope.message,
         status=status,
         code=next(iter(envelope.words), None),
-        request_id=headers.get("x-request-id") or envelope.request_id,
+        request_id=_request_id(headers, dialect) or envelope.request_id,
         retry_after=retry_after(headers),
     )
     wish = headers.get("x-should-retry")
@@ -90,10 +90,15 @@ def from_wire_envelope(
     return error
 
 
+def _request_id(headers: Mapping[str, str], dialect: Dialect) -> str | None:
+    return next((headers[name] for name in dialect.request_id_headers if headers.get(name)), None)
+
+
 def _kind(envelope: _Envelope, status: int | None, dialect: Dialect) -> type[ProviderError]:
     text = envelope.message.lower()
-    for word in envelope.words:
-        named = getattr(tree, str(dialect.error_codes.get(word)), None)
+    told = [name for phrase, name in dialect.error_phrases.items() if phrase in text]
+    for name in (*told, *(dialect.error_codes.get(word) for word in envelope.words)):
+        named = getattr(tree, str(name), None)
         if named is not None:
             return named  # type: ignore[no-any-return]
     if NEVER_FITS.search(text):
@@ -135,9 +140,18 @@ def _envelope(body: Mapping[str, Any]) -> _Envelope:
     message = holder.get("message") or holder.get("msg") or (inner if not isinstance(inner, dict) else None)
     if not isinstance(message, str):
         message = dumps(message or dict(body)).decode()[:1000]
+    message += _upstream(holder.get("metadata"), message)
     words, status = _words(holder)
     request_id = body.get("request_id")
     return _Envelope(message, words, status, request_id if isinstance(request_id, str) else None)
+
+
+def _upstream(metadata: Any, message: str) -> str:
+    """Return what the service behind a router said; the router's own message often says only that there was one."""
+    raw = metadata.get("raw") if isinstance(metadata, dict) else None
+    if not isinstance(raw, str) or not raw or raw in message:
+        return ""
+    return f" ({metadata.get('provider_name') or 'upstream'}: {raw[:600]})"
 
 
 def _words(holder: Mapping[str, Any]) -> tuple[tuple[str, ...], int | None]:

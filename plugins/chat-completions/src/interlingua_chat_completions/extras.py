@@ -27,8 +27,9 @@ _MESSAGE = frozenset(
 class Extras:
     """Collects until the answer ends; `trace` is good to know, `replay` goes back."""
 
-    def __init__(self, provider: str) -> None:
+    def __init__(self, provider: str, sources: tuple[str, ...] = ()) -> None:
         self._provider = provider
+        self._sources = sources
         self.trace: dict[str, Any] = {}
         self.replay: dict[str, Any] = {}
         self.citations: list[dict[str, Any]] = []
@@ -44,7 +45,15 @@ class Extras:
         tier = body.get("service_tier")
         if isinstance(tier, str) and tier:
             self.service_tier = tier
+        for key in self._sources:
+            listed = body.get(key)
+            self.citations += [
+                entry for entry in (listed if isinstance(listed, list) else ())
+                if isinstance(entry, dict) and entry not in self.citations
+            ]  # fmt: skip
         for key, value in body.items():
+            if key in self._sources:
+                continue
             if key not in _BODY and value is not None and value != "":
                 self.trace[key] = value
 

@@ -32,7 +32,7 @@ def merge_object(into: dict[str, Any], delta: dict[str, Any]) -> None:
 
 
 def merge_list(into: list[Any], delta: list[Any]) -> None:
-    """Merge list entries by their `index` and type (sheet openrouter §3); entries without an index are new ones."""
+    """Merge list entries by their `index`, type and id (sheet openrouter §3); entries without an index are new ones."""
     for entry in delta:
         if isinstance(entry, dict) and isinstance(entry.get("index"), int):
             known = next((old for old in into if _same_entry(old, entry)), None)
@@ -50,8 +50,8 @@ def plain(value: dict[str, Any]) -> dict[str, Any]:
 def _same_entry(old: Any, new: dict[str, Any]) -> bool:
     if not isinstance(old, dict) or old.get("index") != new["index"]:
         return False
-    kinds = (old.get("type"), new.get("type"))
-    return None in kinds or kinds[0] == kinds[1]
+    pairs = [(old.get(name), new.get(name)) for name in ("type", "id")]
+    return all(not known or not said or known == said for known, said in pairs)
 
 
 def _copy(value: Any) -> Any:

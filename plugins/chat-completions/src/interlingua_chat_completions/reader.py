@@ -38,8 +38,8 @@ class AnswerReader:
         self._context = context
         self._whole = whole
         self.calls = CallTable(context)
-        self.reasoning = Reasoning(dialect.reasoning_fields)
-        self.extras = Extras(context.origin.provider)
+        self.reasoning = Reasoning(dialect.reasoning_fields, context.origin.provider)
+        self.extras = Extras(context.origin.provider, dialect.citation_fields)
         self.finish: str | None = None
         self.texted = False
         self.refused = False
@@ -62,6 +62,8 @@ class AnswerReader:
         citations = self.extras.citations
         if citations and self.texted:
             out.append(BlockEnd(index=slots.TEXT, block=TextBlock(text="", citations=tuple(citations))))
+        elif citations:
+            self.extras.trace["annotations"] = citations
         if complete:
             out += self.calls.end()
         out += self.reasoning.end()

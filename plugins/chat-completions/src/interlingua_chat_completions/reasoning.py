@@ -8,17 +8,20 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlingua.blocks import RedactedThinkingBlock, ThinkingBlock
+from interlingua.blocks import OpaqueBlock, RedactedThinkingBlock, ThinkingBlock
 from interlingua.events import BlockEnd, StreamEvent
 from interlingua_chat_completions.merge import merge_list
-from interlingua_chat_completions.slots import REDACTED, THINKING
+from interlingua_chat_completions.slots import REASONED, REDACTED, THINKING
+
+_SAID = ("text", "summary", "data", "signature")
 
 
 class Reasoning:
     """Reads the reasoning fields of messages and deltas."""
 
-    def __init__(self, fields: tuple[str, ...]) -> None:
+    def __init__(self, fields: tuple[str, ...], provider: str) -> None:
         self._fields = fields
+        self._provider = provider
         self.details: list[Any] = []
         self.signature: str | None = None
         self.spoken = False
@@ -42,7 +45,7 @@ class Reasoning:
         return text
 
     def end(self) -> list[StreamEvent]:
-        """Return the events of what is not text: signatures and encrypted reasoning."""
+        """Return the events of what is not text: signatures, encrypted reasoning, kinds not known here."""
         out: list[StreamEvent] = []
         encrypted = [data for detail in self.details if (data := _member(detail, "data"))]
         signed = any(_member(detail, "signature") for detail in self.details)
@@ -50,7 +53,17 @@ class Reasoning:
             out.append(BlockEnd(index=THINKING, block=ThinkingBlock(text="", signature=self.signature)))
         for place, data in enumerate(encrypted):
             out.append(BlockEnd(index=REDACTED + place, block=RedactedThinkingBlock(data=data)))
+        others = [detail for detail in self.details if not _is_said(detail)]
+        for place, detail in enumerate(others):  # a call that a server made while it reasoned
+            block = OpaqueBlock(provider=self._provider, kind=str(detail["type"]), data=detail)
+            out.append(BlockEnd(index=REASONED + place, block=block))
         return out
+
+
+def _is_said(detail: Any) -> bool:
+    if not isinstance(detail, dict) or not isinstance(detail.get("type"), str):
+        return True
+    return any(name in detail for name in _SAID)
 
 
 def _member(detail: Any, name: str) -> str | None:

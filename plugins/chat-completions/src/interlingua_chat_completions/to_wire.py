@@ -15,15 +15,16 @@ from interlingua.jsontext import dumps
 from interlingua.messages import Message, Role
 from interlingua.options import AdapterOptions
 from interlingua.tools import ToolDefinition
-from interlingua.wire import Loss, WireRequest
+from interlingua.wire import Loss, Verdict, WireRequest
+from interlingua_chat_completions.cache_marks import TOO_MANY, Hint, Markers
 from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.to_wire_messages import Element, Profile, to_wire_message
 from interlingua_chat_completions.to_wire_options import to_wire_options
-from interlingua_chat_completions.to_wire_tools import leaves_tools_out, to_wire_tool_choice, to_wire_tools
+from interlingua_chat_completions.to_wire_parts import Row
+from interlingua_chat_completions.to_wire_tools import ToolList, leaves_tools_out, to_wire_tool_choice, to_wire_tools
 
 PATH = "/chat/completions"
 _GROWN = "chat-completions.grown"
-MAX_MARKERS = 4  # sheet MAPPING, cache marker
 
 
 class RequestWriter:
@@ -31,7 +32,7 @@ class RequestWriter:
 
     def __init__(self, provider: str) -> None:
         self._provider = provider
-        self._tools: tuple[tuple[ToolDefinition, ...], Dialect, bytes, tuple[Loss, ...]] | None = None
+        self._tools: tuple[tuple[ToolDefinition, ...], Dialect, ToolList] | None = None
 
     def to_wire(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions, dialect: Dialect,
@@ -43,11 +44,13 @@ class RequestWriter:
             CapabilityError: a schema or a forced tool cannot be said to this service.
         """
         losses: list[Loss] = []
-        elements = self.elements(messages, dialect, options, losses)
+        listed = self._tool_list(tools, dialect) if tools and not leaves_tools_out(options, dialect) else None
+        marks = listed.marks if listed is not None else ()
+        elements = self.elements(messages, dialect, options, losses, marks)
         fields: dict[str, Json] = {"model": dumps(options.model), "messages": elements}
-        if tools and not leaves_tools_out(options, dialect):
-            fields["tools"], lost = self._tool_list(tools, dialect)
-            losses += lost
+        if listed is not None:
+            fields["tools"] = listed.wire
+            losses += listed.losses
             choice = to_wire_tool_choice(options, dialect)
             if choice is not None:
                 fields["tool_choice"] = choice
@@ -62,8 +65,9 @@ class RequestWriter:
         return WireRequest(path=PATH, body=body, losses=tuple(losses), api=api, stream=options.stream)
 
     def elements(
-        self, messages: Sequence[Message], dialect: Dialect, options: AdapterOptions, losses: list[Loss]
-    ) -> list[bytes]:
+        self, messages: Sequence[Message], dialect: Dialect, options: AdapterOptions, losses: list[Loss],
+        marks: tuple[str | None, ...] = (),
+    ) -> list[bytes]:  # fmt: skip
         """Return the pieces of the message list, ready to be joined."""
         profile = Profile(self._provider, dialect, _thinks(options))
         grown = (_GROWN, profile)
@@ -73,45 +77,29 @@ class RequestWriter:
         for message in messages[known:]:
             wire, rows, hints = remembered(message, profile, make)
             if rows or (hints and dialect.cache_breakpoints) or dialect.single_system:
-                return [json_array(self._every(messages, dialect, profile, losses))]
+                return [json_array(_every(messages, profile, losses, Markers(marks)))]
             for part in wire:
                 pieces += (part, b",")
         keep_grown(messages, grown, pieces)
         return [*pieces[:-1], b"]"] if len(pieces) > 1 else [b"[]"]
 
-    def _every(
-        self, messages: Sequence[Message], dialect: Dialect, profile: Profile, losses: list[Loss]
-    ) -> list[bytes]:
-        """Write a conversation in which something is lost, marked or put together."""
-        make = partial(to_wire_message, profile=profile)
-        found = [remembered(message, profile, make) for message in messages]
-        for index, element in enumerate(found):
-            if element.rows:
-                losses += [_loss(row, messages[index], index) for row in element.rows]
-        if dialect.cache_breakpoints:
-            found = _marked(messages, found, profile)
-        wire = [part for element in found for part in element.wire]
-        if dialect.single_system:
-            wire = _one_system(messages, found, dialect) or wire
-        return wire
-
-    def _tool_list(self, tools: Sequence[ToolDefinition], dialect: Dialect) -> tuple[bytes, tuple[Loss, ...]]:
+    def _tool_list(self, tools: Sequence[ToolDefinition], dialect: Dialect) -> ToolList:
         last = self._tools
         if last is not None and last[1] is dialect and len(last[0]) == len(tools) and all(map(is_, last[0], tools)):
-            return last[2], last[3]
-        wire, losses = to_wire_tools(tools, dialect)
-        self._tools = (tuple(tools), dialect, wire, losses)
-        return wire, losses
+            return last[2]
+        listed = to_wire_tools(tools, dialect)
+        self._tools = (tuple(tools), dialect, listed)
+        return listed
 
 
 def _thinks(options: AdapterOptions) -> bool:
     return options.thinking is not False and options.effort != "none"
 
 
-def _loss(row: tuple[int, str, object, str], message: Message, index: int) -> Loss:
+def _loss(row: Row, message: Message, index: int) -> Loss:
     block, block_type, verdict, reason = row
     path = f"messages[{index}].content[{block}]"
-    return Loss(path=path, block_type=block_type, verdict=verdict, reason=reason, message_id=message.id)  # type: ignore[arg-type]
+    return Loss(path=path, block_type=block_type, verdict=verdict, reason=reason, message_id=message.id)
 
 
 def _option_loss(name: str) -> Loss:
@@ -119,16 +107,42 @@ def _option_loss(name: str) -> Loss:
     return Loss(path=f"options.{name}", block_type="option", verdict="dropped", reason=reason)
 
 
-def _marked(messages: Sequence[Message], found: list[Element], profile: Profile) -> list[Element]:
+def _every(messages: Sequence[Message], profile: Profile, losses: list[Loss], marks: Markers) -> list[bytes]:
+    """Write a conversation in which something is lost, marked or put together."""
+    dialect = profile.dialect
+    make = partial(to_wire_message, profile=profile)
+    found = [remembered(message, profile, make) for message in messages]
+    for index, element in enumerate(found):
+        if element.rows:
+            losses += [_loss(row, messages[index], index) for row in element.rows]
+    if dialect.cache_breakpoints:
+        found = _marked(messages, found, profile, losses, marks)
+    wire = [part for element in found for part in element.wire]
+    if dialect.single_system:
+        wire = _one_system(messages, found, dialect) or wire
+    return wire
+
+
+def _marked(
+    messages: Sequence[Message], found: list[Element], profile: Profile, losses: list[Loss], marks: Markers
+) -> list[Element]:
     """Put markers on the last hinted blocks, as many as the wire allows; the fragments without stay remembered."""
-    left = MAX_MARKERS
+    hinted = [(index, hint) for index, element in enumerate(found) for hint in element.hints]
+    many = len(hinted) - marks.left
     out = found[:]
-    for index in range(len(found) - 1, -1, -1):
-        hints = found[index].hints
-        if hints and left:
-            marked = profile._replace(marked=hints[-left:])
-            left -= len(marked.marked)
-            out[index] = remembered(messages[index], marked, partial(to_wire_message, profile=marked))
+    chosen: dict[int, tuple[Hint, ...]] = {}
+    for place, (index, hint) in enumerate(hinted):
+        why = TOO_MANY if place < many else marks.spend(hint.ttl)
+        if why is not None:
+            block_type = messages[index].content[hint.block].type
+            verdict: Verdict = "dropped" if why == TOO_MANY else "rewritten"
+            losses.append(_loss(Row(hint.block, block_type, verdict, why), messages[index], index))
+        if why != TOO_MANY:
+            held = chosen.get(index, ())
+            chosen[index] = (*held, hint._replace(ttl=marks.spent[-1]))
+    for index, hints in chosen.items():
+        marked = profile._replace(marked=hints)
+        out[index] = remembered(messages[index], marked, partial(to_wire_message, profile=marked))
     return out
 
 

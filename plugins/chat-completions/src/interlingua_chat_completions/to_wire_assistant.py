@@ -12,6 +12,7 @@ from typing import Any
 from interlingua.blocks import (
     AudioBlock,
     ContentBlock,
+    OpaqueBlock,
     RedactedThinkingBlock,
     TextBlock,
     ThinkingBlock,
@@ -59,7 +60,7 @@ def _content(message: Message, replay: Mapping[str, Any], dialect: Dialect, rows
                 rows.append(Row(at, block.type, "rewritten", "citations have no place in a request on this wire"))
             if block.cache is not None:
                 rows.append(Row(at, block.type, "rewritten", "assistant text takes no cache marker on this wire"))
-        elif not _said_elsewhere(block, replay):
+        elif not _said_elsewhere(block, replay, dialect):
             rows.append(Row(at, block.type, "dropped", "an assistant turn cannot carry it on this wire"))
     if replay.get("refusal") and texts and dialect.refusal_parts:
         said = [{"type": "text", "text": text} for text in texts[:-1]]
@@ -67,9 +68,11 @@ def _content(message: Message, replay: Mapping[str, Any], dialect: Dialect, rows
     return "\n".join(texts) if texts else None
 
 
-def _said_elsewhere(block: ContentBlock, replay: Mapping[str, Any]) -> bool:
+def _said_elsewhere(block: ContentBlock, replay: Mapping[str, Any], dialect: Dialect) -> bool:
     if isinstance(block, AudioBlock):
         return bool(replay.get("audio"))
+    if isinstance(block, OpaqueBlock):
+        return dialect.reasoning_details and block.data in (replay.get("reasoning_details") or ())
     return isinstance(block, ThinkingBlock | RedactedThinkingBlock | ToolUseBlock)
 
 
@@ -80,7 +83,7 @@ def _reasoning(
     thoughts = [block.text for block in message.content if isinstance(block, ThinkingBlock)]
     redacted = [at for at, block in enumerate(message.content) if isinstance(block, RedactedThinkingBlock)]
     details = replay.get("reasoning_details") if dialect.reasoning_details else None
-    if details and (thoughts or redacted):
+    if details and (thoughts or redacted or any(isinstance(block, OpaqueBlock) for block in message.content)):
         return {"reasoning_details": details}
     rows += [Row(at, "redacted_thinking", "dropped", "encoded reasoning has no place on this wire") for at in redacted]
     if dialect.reasoning_echo is None:

@@ -34,6 +34,8 @@ def to_wire_effort(
                 reasoning["effort"] = effort
     if options.thinking is not None:
         _switch(options.thinking, dialect, fields, reasoning, lose)
+    if dialect.thinking_members and options.thinking is not False:
+        fields["thinking"] = {**fields.get("thinking", {}), **dialect.thinking_members}
     if options.thinking_budget is not None:
         if dialect.thinking_shape == "object":
             reasoning["max_tokens"] = options.thinking_budget

@@ -12,6 +12,7 @@ from interlingua.blocks import ContentBlock, OpaqueBlock, TextBlock, ToolResultB
 from interlingua.jsontext import dumps
 from interlingua.messages import Message, Role
 from interlingua.wire import Verdict
+from interlingua_chat_completions.cache_marks import Hint, cache_control
 from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.to_wire_assistant import to_wire_assistant
 from interlingua_chat_completions.to_wire_parts import Row, to_wire_part
@@ -23,7 +24,7 @@ class Profile(NamedTuple):
     provider: str
     dialect: Dialect
     thinking: bool = True
-    marked: tuple[int, ...] = ()
+    marked: tuple[Hint, ...] = ()
 
 
 class Element(NamedTuple):
@@ -31,7 +32,7 @@ class Element(NamedTuple):
 
     wire: tuple[bytes, ...]
     rows: tuple[Row, ...] = ()
-    hints: tuple[int, ...] = ()
+    hints: tuple[Hint, ...] = ()
 
 
 def to_wire_message(message: Message, profile: Profile) -> Element:
@@ -42,13 +43,14 @@ def to_wire_message(message: Message, profile: Profile) -> Element:
         if type(only) is TextBlock and only.cache is None:
             return Element((dumps({"role": "user", "content": only.text}),))
     if message.role is Role.TOOL:
-        return Element(tuple(_results(message, profile.dialect, rows)), tuple(rows))
+        hints = _hints(message) if profile.dialect.cache_style == "cache_control" else ()
+        return Element(tuple(_results(message, profile, rows)), tuple(rows), hints)
     if message.role is Role.ASSISTANT:
         body = to_wire_assistant(message, profile.provider, profile.dialect, rows, thinking=profile.thinking)
         return Element((dumps(body),) if body is not None else (), tuple(rows))
     role = profile.dialect.system_role if message.role is Role.SYSTEM else "user"
     parts = _parts(message, profile, rows)
-    hints = tuple(at for at, block in enumerate(message.content) if getattr(block, "cache", None) is not None)
+    hints = _hints(message)
     if not parts:
         return Element((), tuple(rows))
     content: Any = parts
@@ -56,6 +58,11 @@ def to_wire_message(message: Message, profile: Profile) -> Element:
     if not profile.dialect.cache_breakpoints and _is_plain(parts, message):
         content = "\n\n".join([part["text"] for part in parts])
     return Element((dumps({"role": role, "content": content}),), tuple(rows), hints)
+
+
+def _hints(message: Message) -> tuple[Hint, ...]:
+    found = [(at, getattr(block, "cache", None)) for at, block in enumerate(message.content)]
+    return tuple([Hint(at, cache.ttl) for at, cache in found if cache is not None])
 
 
 def _is_plain(parts: list[dict[str, Any]], message: Message) -> bool:
@@ -68,14 +75,22 @@ def _parts(message: Message, profile: Profile, rows: list[Row]) -> list[dict[str
         part = to_wire_part(block, at, profile.dialect, rows)
         if part is None:
             continue
-        if at in profile.marked:
-            part = {**part, "prompt_cache_breakpoint": {"mode": "explicit"}}
-        found.append(part)
+        found.append(_marked(part, at, profile))
     return found
 
 
-def _results(message: Message, dialect: Dialect, rows: list[Row]) -> list[bytes]:
+def _marked(part: dict[str, Any], at: int, profile: Profile) -> dict[str, Any]:
+    ttl = next((hint.ttl for hint in profile.marked if hint.block == at), "none")
+    if ttl == "none":
+        return part
+    if profile.dialect.cache_style == "cache_control":
+        return {**part, "cache_control": cache_control(ttl)}
+    return {**part, "prompt_cache_breakpoint": {"mode": "explicit"}}
+
+
+def _results(message: Message, profile: Profile, rows: list[Row]) -> list[bytes]:
     out = []
+    dialect = profile.dialect
     for at, block in enumerate(message.content):
         if not isinstance(block, ToolResultBlock):
             continue
@@ -85,9 +100,12 @@ def _results(message: Message, dialect: Dialect, rows: list[Row]) -> list[bytes]
             text = dialect.error_prefix + text
             reason = "no error flag for tool results on this wire; the text says that it is one"
             rows.append(Row(at, block.type, "rewritten", reason))
-        if block.cache is not None:
+        content: Any = text
+        if block.cache is not None and dialect.cache_style == "cache_control" and text:
+            content = [_marked({"type": "text", "text": text}, at, profile)]  # parts with or without the marker
+        elif block.cache is not None:
             rows.append(Row(at, block.type, "rewritten", "tool results take no cache marker on this wire"))
-        out.append(dumps({"role": "tool", "tool_call_id": block.tool_use_id, "content": text}))
+        out.append(dumps({"role": "tool", "tool_call_id": block.tool_use_id, "content": content}))
     return out
 
 

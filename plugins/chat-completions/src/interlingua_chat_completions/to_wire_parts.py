@@ -80,6 +80,8 @@ def _audio(block: AudioBlock) -> dict[str, Any] | None:
 
 def _document(block: DocumentBlock, at: int, dialect: Dialect, rows: list[Row]) -> dict[str, Any] | None:
     kind = block.source.kind
+    if not dialect.file_parts and not (block.media_type.startswith("text/") and kind == "base64"):
+        return None
     if kind == "file_id":
         return {"type": "file", "file": {"file_id": block.source.data}}
     if block.media_type.startswith("text/") and kind == "base64":

@@ -7,7 +7,7 @@ The request writer comes in.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 from interlingua.errors import CapabilityError
 from interlingua.fragments import json_array
@@ -15,16 +15,34 @@ from interlingua.jsontext import dumps
 from interlingua.options import AdapterOptions, ToolNamed
 from interlingua.tools import ToolDefinition, to_wire_function_tool
 from interlingua.wire import Loss
+from interlingua_chat_completions.cache_marks import TOO_MANY, Markers, cache_control
 from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.strict import strict_schema
 
 
-def to_wire_tools(tools: Sequence[ToolDefinition], dialect: Dialect) -> tuple[bytes, tuple[Loss, ...]]:
-    """Write the tool list; a tool's cache hint has no form on this wire."""
-    hinted = [at for at, tool in enumerate(tools) if tool.cache is not None]
-    reason = "tools take no cache marker on this wire"
-    losses = tuple([Loss(path=f"tools[{at}]", block_type="tool", verdict="rewritten", reason=reason) for at in hinted])
-    return json_array([dumps(_tool(tool, dialect)) for tool in tools]), losses
+class ToolList(NamedTuple):
+    """The tools on the wire, what they lost, and the lifetimes of their cache markers in order."""
+
+    wire: bytes
+    losses: tuple[Loss, ...]
+    marks: tuple[str | None, ...] = ()
+
+
+def to_wire_tools(tools: Sequence[ToolDefinition], dialect: Dialect) -> ToolList:
+    """Write the tool list; a tool's cache hint has a form on few of these services."""
+    marks = Markers() if dialect.cache_breakpoints and dialect.cache_style == "cache_control" else None
+    losses: list[Loss] = []
+    wire = []
+    for at, tool in enumerate(tools):
+        made = _tool(tool, dialect)
+        if tool.cache is not None:
+            reason = "tools take no cache marker on this wire" if marks is None else marks.spend(tool.cache.ttl)
+            if reason:
+                losses.append(Loss(path=f"tools[{at}]", block_type="tool", verdict="rewritten", reason=reason))
+            if marks is not None and reason != TOO_MANY:
+                made["cache_control"] = cache_control(marks.spent[-1])
+        wire.append(dumps(made))
+    return ToolList(json_array(wire), tuple(losses), tuple(marks.spent) if marks is not None else ())
 
 
 def _tool(tool: ToolDefinition, dialect: Dialect) -> dict[str, Any]:
