@@ -27,6 +27,7 @@ from tests.support.corpus import Corpus
 LIMIT_S = 1.0
 JUNK = (b"\x00", b"\xff\xfe", b"{", b"}", b'"', b"null", b"\n\n", b"data: ", b"[]", b"-1", b"1e999", b"\\ud800", b"\r")
 FAILED = b'event: error\ndata: {"type":"error","error":{"type":"overloaded_error","message":"no"}}'
+UNKNOWN = b'event: brand_new\ndata: {"type":"brand_new","index":"?"}'
 VALUES: tuple[Any, ...] = (None, 0, -1, 2**70, 1.5, True, "", "x", [], {}, [None], {"type": "new"}, "\ud800")
 
 
@@ -38,13 +39,20 @@ class Wire:
         key: provider key.
         api: its wire format.
         file: the corpus file's name.
-        text_of: reads the text of ready SSE events, independently of the adapter.
+        text_of: reads the text of ready events' data, independently of the adapter.
+        kind: framing of its streams: `sse`, or `ndjson` with an event a line.
     """
 
     key: str
     api: str
     file: str
     text_of: Callable[[list[bytes]], str]
+    kind: str = "sse"
+
+    @property
+    def gap(self) -> bytes:
+        """What ends an event."""
+        return b"\n" if self.kind == "ndjson" else b"\n\n"
 
 
 def _messages_text(events: list[bytes]) -> str:
@@ -62,7 +70,16 @@ def _messages_text(events: list[bytes]) -> str:
     return "".join(text for _, text in sorted(blocks.items()))
 
 
-WIRES = {"anthropic": Wire(key="anthropic", api="messages", file="anthropic-messages", text_of=_messages_text)}
+def _native_chat_text(events: list[bytes]) -> str:
+    """Text of the native chat API's lines, or of the older generate API's (sheet ollama §5)."""
+    lines = [json.loads(data) for data in events]
+    return "".join(line["message"].get("content", "") if "message" in line else line["response"] for line in lines)
+
+
+WIRES = {
+    "anthropic": Wire(key="anthropic", api="messages", file="anthropic-messages", text_of=_messages_text),
+    "ollama": Wire(key="ollama", api="chat-native", file="ollama-chat", text_of=_native_chat_text, kind="ndjson"),
+}
 
 
 @attrs.frozen(kw_only=True)
@@ -82,7 +99,7 @@ def samples(corpus: Corpus, wire: Wire) -> tuple[list[tuple[str, bytes]], list[t
         body = entry["response_text"].encode()
         if (entry["status"] or 200) >= 400 or len(body) > 60_000:
             continue
-        (streams if entry["kind"] == "sse" else bodies).append((entry["id"], body))
+        (streams if entry["kind"] == wire.kind else bodies).append((entry["id"], body))
     return streams, bodies
 
 
@@ -118,18 +135,18 @@ def _whole_case(wire: Wire, body: bytes, source: random.Random) -> Iterator[str]
 
 
 def _stream_case(wire: Wire, body: bytes, source: random.Random) -> Iterator[str]:
-    events = [event for event in body.replace(b"\r\n", b"\n").split(b"\n\n") if event.strip()]
+    events = [event for event in body.replace(b"\r\n", b"\n").split(wire.gap) if event.strip()]
     at = source.randrange(len(events))
     kind = source.choice(["junk", "cut", "flip", "value", "value", "drop", "twice", "swap", "unknown", "error", "end"])
     yield f"{kind}@{at}"
-    broken = b"\n\n".join(_broken(events, at, kind, source))
+    broken = wire.gap.join(_broken(wire, events, at, kind, source))
     if kind != "end":
-        broken += b"\n\n"
+        broken += wire.gap
     size = source.choice([1, 7, 64, None])
-    yield _judge(wire, broken, [data for event in events[:at] if (data := _data(event))], size)
+    yield _judge(wire, broken, [data for event in events[:at] if (data := _data(wire, event))], size)
 
 
-def _broken(events: list[bytes], at: int, kind: str, source: random.Random) -> list[bytes]:
+def _broken(wire: Wire, events: list[bytes], at: int, kind: str, source: random.Random) -> list[bytes]:
     before, event, after = events[:at], events[at], events[at + 1 :]
     if kind == "drop":
         return before + after
@@ -138,14 +155,14 @@ def _broken(events: list[bytes], at: int, kind: str, source: random.Random) -> l
     if kind == "swap":
         return [*before, *after[:1], event, *after[1:]]
     if kind == "unknown":
-        return [*before, b'event: brand_new\ndata: {"type":"brand_new","index":"?"}', event, *after]
+        return [*before, UNKNOWN if wire.kind == "sse" else _data_line(UNKNOWN), event, *after]
     if kind == "error":
-        return [*before, FAILED, *after]
+        return [*before, FAILED if wire.kind == "sse" else _data_line(FAILED), *after]
     if kind == "end":
         return [*before, event[: source.randrange(len(event) + 1)]]
     if kind == "value":
-        line = event.rpartition(b"data:")
-        return [*before, line[0] + line[1] + b" " + _value(line[2], source), *after]
+        head, mark, data = event.rpartition(b"data:") if wire.kind == "sse" else (b"", b"", event)
+        return [*before, head + mark + b" " + _value(data, source), *after]
     return [*before, _bytes(event, kind, source), *after]
 
 
@@ -185,9 +202,15 @@ def _context(wire: Wire) -> RequestContext:
     return driving.context(wire.key, wire.api, "m")
 
 
-def _data(event: bytes) -> bytes | None:
+def _data(wire: Wire, event: bytes) -> bytes | None:
+    if wire.kind == "ndjson":
+        return event
     lines = [line[5:].strip() for line in event.split(b"\n") if line.startswith(b"data:")]
     return b"\n".join(lines) if lines else None
+
+
+def _data_line(event: bytes) -> bytes:
+    return event.rpartition(b"data: ")[2]
 
 
 def _bytes(body: bytes, kind: str, source: random.Random) -> bytes:

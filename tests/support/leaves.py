@@ -55,7 +55,20 @@ def _content_blocks(body: dict[str, Any]) -> Iterator[Leaf]:
             yield from flat("opaque", block)
 
 
-WALKERS: dict[str, Callable[[dict[str, Any]], Iterator[Leaf]]] = {"anthropic": _content_blocks}
+def _native_chat(body: dict[str, Any]) -> Iterator[Leaf]:
+    """Leaves of one `message`, or of the older generate API's `response` (sheet ollama §4)."""
+    message = body.get("message") or {"content": body.get("response"), "thinking": body.get("thinking")}
+    yield "text", message.get("content") or ""
+    yield "thinking", message.get("thinking") or ""
+    for call in message.get("tool_calls") or ():
+        yield "name", call["function"]["name"]
+        yield from flat("argument", call["function"]["arguments"])
+
+
+WALKERS: dict[str, Callable[[dict[str, Any]], Iterator[Leaf]]] = {
+    "anthropic": _content_blocks,
+    "ollama": _native_chat,
+}
 
 
 def wire_leaves(wire: str, body: dict[str, Any]) -> Counter[str]:
