@@ -1,0 +1,45 @@
+"""What the service says an answer cost, kept beside our own figure and never used for it.
+
+Never computes a price: `Usage.cost_usd` comes from the price table, this from the wire.
+Applications come in, and the auxiliary exchange that asks for a cost afterwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from decimal import Decimal
+from typing import Any
+
+from interlingua.messages import Message
+
+
+def reported_cost(message: Message) -> Decimal | None:
+    """Return the US dollars charged for an answer, as its `usage.cost` said (sheet openrouter §3).
+
+    It stands in `provider_raw["trace"]["usage"]["cost"]` and goes when a trace is trimmed. None when the message is not
+    this service's or says nothing; `generation_cost` asks the service again.
+    """
+    origin = message.metadata.origin
+    if origin is None or origin.provider != "openrouter":
+        return None
+    usage = _trace(message).get("usage")
+    return dollars(usage.get("cost")) if isinstance(usage, Mapping) else None
+
+
+def generation_id(message: Message) -> str | None:
+    """Return the service's id of an answer, for the generation endpoint; None when it is not known."""
+    found = _trace(message).get("id")
+    return found if isinstance(found, str) and found else None
+
+
+def dollars(value: Any) -> Decimal | None:
+    """Read an amount; None when it is no number."""
+    if isinstance(value, bool) or not isinstance(value, int | float | Decimal):
+        return None
+    return Decimal(str(value))
+
+
+def _trace(message: Message) -> Mapping[str, Any]:
+    raw = message.metadata.provider_raw
+    trace = raw.get("trace") if raw is not None else None
+    return trace if isinstance(trace, Mapping) else {}

@@ -1,0 +1,68 @@
+"""How this service speaks Chat Completions, as data for the shared format (sheet openrouter §2, §3, §5).
+
+Never translates: the format library does, by this dialect.
+The plugin object and the service come in.
+"""
+
+from __future__ import annotations
+
+from interlingua_chat_completions.dialect import Dialect
+from interlingua_chat_completions.format import ChatFormat
+
+FORMAT = ChatFormat("openrouter")
+
+# Words of `metadata.error_type` (sheet §5). Those as broad as a status (invalid_request, server, timeout, unmapped)
+# are left to it, so that an overflow told in words only is still one.
+_ERROR_TYPES = {
+    "context_length_exceeded": "ContextOverflow",
+    "token_limit_exceeded": "ContextOverflow",
+    "max_tokens_exceeded": "InvalidRequest",
+    "string_too_long": "InvalidRequest",
+    "authentication": "Authentication",
+    "permission_denied": "PermissionDenied",
+    "payment_required": "QuotaExhausted",
+    "rate_limit_exceeded": "RateLimited",
+    "provider_overloaded": "Overloaded",
+    "provider_unavailable": "Overloaded",
+    "invalid_prompt": "InvalidRequest",
+    "not_found": "ModelNotFound",
+    "precondition_failed": "InvalidRequest",
+    "payload_too_large": "InvalidRequest",
+    "unprocessable": "InvalidRequest",
+    "content_policy_violation": "ContentRefused",
+    "refusal": "ContentRefused",
+    "invalid_image": "InvalidRequest",
+    "image_too_large": "InvalidRequest",
+    "image_too_small": "InvalidRequest",
+    "unsupported_image_format": "InvalidRequest",
+    "image_not_found": "InvalidRequest",
+    "image_download_failed": "InvalidRequest",
+}
+
+# Recorded 404s in which the model exists and the request's demands rule every upstream out, and a 403 of moderation.
+_ERROR_PHRASES = {
+    "no endpoints found that support": "InvalidRequest",
+    "no endpoints found matching your data policy": "PermissionDenied",
+    "content violates usage guidelines": "ContentRefused",
+}
+
+DIALECT = Dialect(
+    include_usage=False,  # §2: without effect, usage is always sent
+    top_k=True,
+    stop_limit=4,
+    user_field="user",
+    effort_shape="object",
+    thinking_shape="object",
+    reasoning_fields=("reasoning", "reasoning_content"),
+    reasoning_echo="reasoning",  # only where an answer had no details; recorded
+    reasoning_scope="model",
+    reasoning_details=True,
+    parallel_tool_calls=True,
+    structured="json_schema",
+    file_urls=True,
+    cache_breakpoints=True,
+    cache_style="cache_control",
+    error_codes=_ERROR_TYPES,
+    error_phrases=_ERROR_PHRASES,
+    request_id_headers=("x-generation-id", "x-request-id"),
+)
