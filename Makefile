@@ -25,8 +25,8 @@ lint: $(VENV)/.dev ## ruff, mypy --strict and the import contracts
 bench: $(VENV)/.dev ## Compare with the hand-written floor, in one run
 	$(BIN)/python tests/bench/bench.py $(ARGS)
 
-record: $(VENV)/.dev ## Record cassettes again (PROVIDER=anthropic for one); keys and base URLs come from the environment
-	$(BIN)/python -m pytest --record-mode=rewrite $(ARGS) $(wildcard tests/plugins/$(or $(PROVIDER),*)/test_recorded*.py)
+record: $(VENV)/.dev ## Record cassettes again: llama.cpp's server, or PROVIDER=anthropic with its key (ARGS="--only 'openai/*'")
+	$(BIN)/python -m tests.record $(if $(PROVIDER),--provider $(PROVIDER)) $(ARGS)
 
 venv: $(VENV)/.dev ## Make or update .venv with everything a developer needs
 

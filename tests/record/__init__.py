@@ -1,4 +1,5 @@
 """Recorders: they make the cassettes from a real server, so that tests and the demo can replay them.
 
-Never run by the tests. `make record` comes in.
+Nothing is sent when a test imports from here; only `python -m tests.record` sends. Besides it, the tests of recorded
+traffic come in, for they make the same requests.
 """

@@ -1,6 +1,7 @@
-"""Record the demo's session from a llama.cpp server: `python -m tests.record.demo [URL]`.
+"""Record the demo's session from a llama.cpp server: `python -m tests.record.demo [URL]`, or `tests.record` with all.
 
-Without URL a server is started and ended here. The cassette is written to cassettes/demo/session.yaml.
+Nothing but the demo's own script decides what is said. The recorder's command line comes in.
+Without URL a server is started and ended here; the cassette is written to cassettes/demo/session.yaml.
 """
 
 from __future__ import annotations
@@ -8,26 +9,25 @@ from __future__ import annotations
 import sys
 from contextlib import nullcontext
 
-import vcr
-
 from interlingua.cli.demo import cast, script, show
 from interlingua.client import Client
 from tests.local_server.server import LocalServer
-from tests.support.cassettes import register, vcr_config
+from tests.record.provenance import write_row
+from tests.record.recorder import LOCAL_SOURCE, recording
+
+TEST = "tests/record/test_demo.py"
 
 
 def record(url: str) -> None:
     """Play the session against the server and write what crossed the wire."""
     chosen = cast.local(url)
-    recorder = vcr.VCR(**{**vcr_config(), "record_mode": "all"})
-    register(recorder)
     path = cast.find_folder() / cast.CASSETTE
-    path.unlink(missing_ok=True)
     printed = show.Show()
-    with recorder.use_cassette(str(path)), Client(settings=chosen.settings) as client:
+    with recording(path), Client(settings=chosen.settings) as client:
         for step in script.play(client, chosen.models, chosen.turns, **chosen.options):
             printed(step)
     printed.end(f"recorded from {url} into {path.relative_to(path.parents[2])}")
+    write_row("demo/session.yaml", provenance="recorded", source=LOCAL_SOURCE, test=TEST)
 
 
 def main() -> None:
