@@ -13,6 +13,7 @@ from interlingua.messages import StopReason, Usage
 from interlingua_openai.responses.items import CALLS
 
 _INCOMPLETE = {"max_output_tokens": StopReason.MAX_TOKENS, "content_filter": StopReason.REFUSAL}
+_GOES_ON = ("queued", "in_progress")  # in the background (sheet MAPPING, stop reason)
 _TRACED = (
     "id",
     "model",
@@ -35,6 +36,8 @@ def from_wire_stop(response: Mapping[str, Any], items: Sequence[Mapping[str, Any
     if status == "incomplete":
         reason = (response.get("incomplete_details") or {}).get("reason")
         return _INCOMPLETE.get(str(reason), StopReason.OTHER), str(reason or status)
+    if status in _GOES_ON:
+        return StopReason.PAUSE_TURN, status
     if status not in ("completed", None):
         return StopReason.OTHER, str(status)
     if any(item.get("type") in CALLS for item in items):

@@ -6,7 +6,7 @@ Never looks for the call it answers: core stands every result behind its call.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from interlingua.blocks import ToolResultBlock
@@ -46,6 +46,8 @@ def _output(block: ToolResultBlock, at: int, rows: list[Row]) -> str | list[Any]
             rows.append(Row(at, part.type, "dropped", f"a result on this wire cannot hold {part.type}"))
         else:
             parts.append(dict(made))
+    if len(parts) > 1:  # blank text says nothing beside other parts, and may be refused as one (case 12)
+        parts = [part for part in parts if _says(part)] or parts[:1]
     if block.is_error:
         rows.append(Row(at, block.type, "rewritten", "this wire has no error flag; the text says it"))
         if parts and parts[0]["type"] == "input_text":
@@ -53,6 +55,10 @@ def _output(block: ToolResultBlock, at: int, rows: list[Row]) -> str | list[Any]
         else:
             parts.insert(0, {"type": "input_text", "text": _ERROR_PREFIX.rstrip()})
     plain = len(parts) <= 1 and all(part["type"] == "input_text" for part in parts)
-    if plain and (block.cache is None or not parts):
+    if plain and (block.cache is None or not parts or not _says(parts[0])):
         return parts[0]["text"] if parts else ""
     return parts
+
+
+def _says(part: Mapping[str, Any]) -> bool:
+    return part["type"] != "input_text" or bool(part["text"].strip())

@@ -1,0 +1,96 @@
+"""Recorded answers of the two wires, read by the adapter that the replay would choose, ready to be compared.
+
+What the SDK makes of them is in `openai_sdk`; nothing is judged here. The oracle and two-roads tests come in.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+import attrs
+
+from interlingua.jsontext import thaw
+from interlingua.messages import Message, user
+from interlingua.options import AdapterOptions
+from interlingua.registry import Registry
+from interlingua.replay import Matcher
+from interlingua.replay.entry import Entry, read_entry
+from interlingua.replay.exchange import context_of, decode
+from interlingua.replay.match import Match
+from interlingua.wire import WireResponse
+from tests.oracle.openai_sdk import Reading
+from tests.support.corpus import Corpus
+
+_MATCHER = Matcher(Registry())
+
+
+@attrs.frozen(kw_only=True)
+class Answer:
+    """One successful exchange and who reads it."""
+
+    entry: Entry
+    match: Match
+
+    @property
+    def id(self) -> str:
+        """The entry's id."""
+        return self.entry.id
+
+    @property
+    def body(self) -> bytes:
+        """The body."""
+        return self.entry.body
+
+    def message(self, chunk: int | None = None) -> Message:
+        """Return the message, a stream cut into pieces of `chunk` bytes."""
+        return decode(self.entry, self.match, chunk=chunk)
+
+    def of_whole(self, body: bytes) -> Message:
+        """Return the message of a whole body that says the same, with the same ids."""
+        response = WireResponse(status=200, headers=self.entry.headers, body=body)
+        return self.match.provider.from_wire_response(response, context_of(self.entry, self.match))
+
+    def next_turn(self, message: Message) -> bytes:
+        """Return the request that sends the message back."""
+        options = AdapterOptions(model=self.entry.model, api=self.match.api)
+        return self.match.provider.to_wire([user("a"), message, user("b")], [], options).body
+
+
+def answers(corpus: Corpus, file: str, *, streamed: bool) -> Iterator[Answer]:
+    """Yield the successful answers of one kind."""
+    for row in corpus.entries(file):
+        if (row["status"] or 200) < 400 and (row["kind"] == "sse") is streamed:
+            entry = read_entry(json.dumps(row).encode(), row["id"])
+            yield Answer(entry=entry, match=_MATCHER.match(entry))
+
+
+def reading(message: Message) -> Reading:
+    """Take from our message what is compared; arguments as they were written."""
+    usage = message.metadata.usage
+    names = ("input_tokens", "output_tokens", "cached_input_tokens", "cache_creation_input_tokens", "reasoning_tokens")
+    stop = message.metadata.stop_reason
+    assert stop is not None
+    calls = [
+        (call.name, json.dumps(thaw(call.input)) if call.raw_input is None else call.raw_input)
+        for call in message.tool_calls()
+    ]
+    return Reading(
+        text=message.text_content(),
+        calls=tuple(calls),
+        stop=stop,
+        usage=tuple(getattr(usage, name, None) for name in names),
+    )
+
+
+def differences(theirs: Reading, ours: Reading) -> list[str]:
+    """Return in what the two differ; a count that the SDK has no type for may be known to us alone."""
+    found = [
+        f"{name}: {getattr(ours, name)!r} != {getattr(theirs, name)!r}"[:300]
+        for name in ("text", "calls", "stop")
+        if getattr(ours, name) != getattr(theirs, name)
+    ]
+    if any(told is not None and told != read for told, read in zip(theirs.usage, ours.usage, strict=True)):
+        found.append(f"usage: {ours.usage} != {theirs.usage}")
+    return found
+
