@@ -1,0 +1,104 @@
+"""The models this service has and what each can do, from `models.json` and the generation in a name (sheet gemini).
+
+Never asks the network; a model not listed gets its generation's defaults, marked assumed.
+The plugin object, `to_wire` and its helpers come in.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib.resources import files
+
+import attrs
+
+from interlingua.capabilities import AdapterCapabilities
+from interlingua.catalogue import ModelInfo, find_model, load_catalogue
+from interlingua.jsontext import EMPTY, FrozenDict
+
+API = "generate"
+
+IMAGES = ("image/png", "image/jpeg", "image/webp", "image/heic", "image/heif")
+
+# Facts of the wire itself; what differs by model stands in models.json.
+DEFAULTS = AdapterCapabilities(
+    supports_thinking=True,
+    supports_images=True,
+    supports_tools=True,
+    supports_system_prompt=True,
+    supports_structured_output=True,
+    supports_streaming=True,
+    supports_streaming_tool_calls=False,  # calls arrive whole (sheet §7)
+    supports_parallel_tool_calls=True,
+    supports_prompt_caching=False,  # no markers: implicit, or a cached content named in the request (sheet §6)
+    supports_system_messages_in_list=False,
+    max_context_tokens=1_000_000,
+    max_output_tokens=65_536,
+    accepted_image_media_types=IMAGES,
+    supports_audio=True,
+    supports_video=True,
+    supports_documents=True,
+    supports_tool_result_images=False,
+    supports_image_urls=False,  # the client downloads them (sheet §2)
+    supports_tool_choice=True,
+    thinking_scope="model",
+    accepts_unsigned_thinking=True,  # thought summaries carry no signature and are taken back (recorded)
+    tool_id_pattern=r"[\x21-\x7e]{1,256}",
+    tool_id_max_length=256,
+    tool_name_pattern=r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}",
+    tool_name_max_length=128,
+    api=API,
+    assumed=True,
+)
+_generation = re.compile(r"gemini-(\d+)").search
+
+
+@cache
+def models() -> tuple[ModelInfo, ...]:
+    """Return the catalogue."""
+    return load_catalogue(files(__package__).joinpath("models.json").read_bytes())
+
+
+@cache
+def model_of(name: str) -> ModelInfo | None:
+    """Return the catalogue's entry for a name, alias or dated snapshot."""
+    return find_model(models(), _bare(name))
+
+
+@cache
+def generation_of(name: str) -> int | None:
+    """Return the model's generation by its name, or None where the name does not tell."""
+    found = _generation(name)
+    return int(found[1]) if found else None
+
+
+@cache
+def capabilities_of(name: str) -> AdapterCapabilities:
+    """Return what this service can carry with a model; the same object for the same name."""
+    model = model_of(name)
+    # media inside results: third generation and later (sheet §2)
+    defaults = attrs.evolve(DEFAULTS, supports_tool_result_images=(generation_of(name) or 0) >= 3)
+    if model is None:
+        return defaults
+    return attrs.evolve(
+        defaults,
+        assumed=False,
+        max_context_tokens=model.max_context_tokens or DEFAULTS.max_context_tokens,
+        max_output_tokens=model.max_output_tokens or DEFAULTS.max_output_tokens,
+        **model.capabilities,
+    )
+
+
+def facts_of(name: str) -> FrozenDict:
+    """Return the model's facts beyond capabilities (`thinking`, `levels`, …); absent means unknown."""
+    model = model_of(name)
+    return EMPTY if model is None else model.facts
+
+
+def is_signed(name: str) -> bool:
+    """True when a call of the current turn must carry a signature (third generation and later, sheet §3)."""
+    return (generation_of(name) or 0) >= 3
+
+
+def _bare(name: str) -> str:
+    return name.removeprefix("models/")

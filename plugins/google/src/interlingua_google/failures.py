@@ -1,0 +1,107 @@
+"""What this service's errors mean: the status word, the reason in the details, then words (sheet gemini §8).
+
+Never raises by itself. The plugin object, `from_wire` and the reader come in.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from interlingua.errors import (
+    Authentication,
+    ContextOverflow,
+    InvalidRequest,
+    ModelNotFound,
+    Overloaded,
+    PermissionDenied,
+    ProviderError,
+    QuotaExhausted,
+    RateLimited,
+    ServerFault,
+)
+from interlingua.jsontext import loads
+from interlingua.status import class_of_status, error_of_status, retry_after
+from interlingua.wire import WireResponse
+
+_BY_STATUS_WORD: dict[str, type[ProviderError]] = {
+    "INVALID_ARGUMENT": InvalidRequest,
+    "FAILED_PRECONDITION": PermissionDenied,  # region or billing of this account (sheet §8)
+    "OUT_OF_RANGE": InvalidRequest,
+    "UNAUTHENTICATED": Authentication,
+    "PERMISSION_DENIED": PermissionDenied,
+    "NOT_FOUND": ModelNotFound,
+    "RESOURCE_EXHAUSTED": RateLimited,
+    "DEADLINE_EXCEEDED": ServerFault,
+    "CANCELLED": ServerFault,
+    "INTERNAL": ServerFault,
+    "UNKNOWN": ServerFault,
+    "UNAVAILABLE": Overloaded,
+}
+_KEY_REASONS = ("API_KEY_INVALID", "API_KEY_EXPIRED", "ACCESS_TOKEN_EXPIRED", "CREDENTIALS_MISSING")
+_MONEY_REASONS = ("BILLING_DISABLED",)
+_NOT_RETRIED = ("CANCELLED",)  # the official SDK's retry set has no 499 (sheet §8)
+_TOO_LONG = ("exceeds the maximum number of tokens", "input token count")
+_delay = re.compile(r"(\d+(?:\.\d+)?)s").fullmatch
+
+
+def from_wire_error(response: WireResponse) -> ProviderError:
+    """Turn a failed answer into the typed error its body names; status alone decides where there is none."""
+    try:
+        body = loads(response.body)
+    except ValueError:
+        body = None
+    found = envelope_in(body)
+    if found is None:
+        return error_of_status(response)
+    return error_from_envelope(found, status=response.status, headers=response.headers)
+
+
+def envelope_in(body: Any) -> Mapping[str, Any] | None:
+    """Return the error object of a body; the array form of a stream wraps it in a list (sheet §8)."""
+    if isinstance(body, list):
+        return next((found for item in body if (found := envelope_in(item)) is not None), None)
+    error = body.get("error") if isinstance(body, dict) else None
+    if isinstance(error, str):
+        return {"message": error}
+    return error if isinstance(error, dict) else None
+
+
+def error_from_envelope(
+    error: Mapping[str, Any], *, status: int | None = None, headers: Mapping[str, str] | None = None
+) -> ProviderError:
+    """Turn an error object, of a failed answer or of a stream, into its typed error."""
+    message = str(error.get("message") or "no message")
+    word = error.get("status")
+    code = error.get("code")
+    details = [item for item in error.get("details") or () if isinstance(item, dict)]
+    reasons = [str(item["reason"]) for item in details if "reason" in item]
+    known = status if status is not None and status >= 400 else code if isinstance(code, int) else None
+    kind = _class_of(message, word, reasons, known)
+    return kind(
+        message,
+        status=status if status is not None else known,
+        code=reasons[0] if reasons else word if isinstance(word, str) else None,
+        retryable=False if word in _NOT_RETRIED else None,
+        retry_after=_asked_delay(details) or retry_after(headers or {}),
+    )
+
+
+def _class_of(message: str, word: Any, reasons: list[str], status: int | None) -> type[ProviderError]:
+    if any(reason in _KEY_REASONS for reason in reasons) or "API key not valid" in message:
+        return Authentication  # though its status is 400 (sheet §8)
+    if any(reason in _MONEY_REASONS for reason in reasons):
+        return QuotaExhausted
+    if word in ("INVALID_ARGUMENT", "OUT_OF_RANGE", None) and any(words in message for words in _TOO_LONG):
+        return ContextOverflow
+    found = _BY_STATUS_WORD.get(word) if isinstance(word, str) else None
+    return found or (class_of_status(status) if status else ServerFault)
+
+
+def _asked_delay(details: list[dict[str, Any]]) -> float | None:
+    for item in details:
+        delay = _delay(str(item.get("retryDelay")))
+        if delay is not None:
+            return float(delay[1])
+    return None

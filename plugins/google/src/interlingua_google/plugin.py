@@ -1,0 +1,75 @@
+"""The provider object: everything this plugin offers, one hook a line or two.
+
+Never holds translation itself; each hook hands on to the module of its direction.
+The entry point `interlingua.providers: google` comes in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import Any
+
+from interlingua.capabilities import AdapterCapabilities
+from interlingua.catalogue import ModelInfo
+from interlingua.context import RequestContext
+from interlingua.errors import ProviderError
+from interlingua.events import StreamEvent
+from interlingua.hookspecs import hookimpl
+from interlingua.messages import Message
+from interlingua.options import AdapterOptions
+from interlingua.tools import ToolDefinition
+from interlingua.wire import Connection, ConnectionSettings, WireChunk, WireRequest, WireResponse
+from interlingua_google import auxiliary, catalogue, estimate, failures, from_wire, service, stream, to_wire
+
+
+class _Google:
+    contract_version = 1
+
+    @hookimpl
+    def capabilities(self, model: str, options: AdapterOptions | None) -> AdapterCapabilities:
+        return catalogue.capabilities_of(model)
+
+    @hookimpl
+    def models(self) -> Sequence[ModelInfo]:
+        return catalogue.models()
+
+    @hookimpl
+    def connection(self, settings: ConnectionSettings) -> Connection:
+        return service.connection(settings)
+
+    @hookimpl
+    def to_wire(
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
+    ) -> WireRequest:
+        return to_wire.to_wire(messages, tools, options)
+
+    @hookimpl
+    def estimate_input_tokens(
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions | None
+    ) -> int:
+        return estimate.estimate_input_tokens(messages, tools, options.model if options is not None else "")
+
+    @hookimpl
+    def from_wire_response(self, response: WireResponse, context: RequestContext) -> Message:
+        return from_wire.from_wire_response(response, context)
+
+    @hookimpl
+    def stream_response(
+        self, response_stream: AsyncIterator[WireChunk], context: RequestContext
+    ) -> AsyncIterator[StreamEvent]:
+        return stream.stream_response(response_stream, context)
+
+    @hookimpl
+    def from_wire_error(self, response: WireResponse, context: RequestContext) -> ProviderError:
+        return failures.from_wire_error(response)
+
+    @hookimpl
+    def auxiliary_request(self, kind: str, arguments: Mapping[str, Any]) -> WireRequest | None:
+        return auxiliary.auxiliary_request(kind, arguments)
+
+    @hookimpl
+    def from_wire_auxiliary(self, kind: str, response: WireResponse) -> Any:
+        return auxiliary.from_wire_auxiliary(kind, response)
+
+
+plugin = _Google()

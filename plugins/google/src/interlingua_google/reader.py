@@ -1,0 +1,180 @@
+"""The answer as it arrives, chunk by chunk, to canonical events; a whole answer is one chunk (sheet gemini §6, §7).
+
+Never merges a signed part with another one, and never sees a chunk's bytes. `stream` and `from_wire` come in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, NamedTuple
+
+from interlingua.blocks import OpaqueBlock, TextBlock, ThinkingBlock
+from interlingua.context import RequestContext
+from interlingua.errors import MalformedResponse
+from interlingua.events import BlockEnd, ErrorEvent, RawUpdate, StreamEvent, TextDelta, ThinkingDelta, UsageUpdate
+from interlingua_google.calls import Calls
+from interlingua_google.ending import ending
+from interlingua_google.facts import from_wire_usage
+from interlingua_google.failures import envelope_in, error_from_envelope
+from interlingua_google.grounding import NAMES as GROUNDING
+from interlingua_google.grounding import citations_by_block
+from interlingua_google.media import extras_of, from_wire_media, key_of
+
+_MODIFIERS = frozenset(
+    ("thought", "thoughtSignature", "mediaResolution", "mediaProcessing", "partMetadata", "videoMetadata")
+)
+_TRACED = ("responseId", "modelVersion", "createTime", "promptFeedback", "modelStatus")
+_TRACED_OF_ANSWER = ("finishMessage", "safetyRatings", "avgLogprobs", "logprobsResult", "tokenCount", *GROUNDING)
+
+
+class _Said(NamedTuple):
+    """A block of text: `text` or `thought`, its pieces, its signature."""
+
+    kind: str
+    pieces: list[str]
+    signature: str | None
+
+
+class Reader:
+    """The state of one answer.
+
+    Attributes:
+        index: the block that was begun last, -1 before the first.
+        open: the kind of text that may still be appended to it: `text`, `thought` or None.
+        pieces: the text of the open block so far.
+        usage: counts so far; totals, a later one replaces an earlier one.
+        over: an error ended the answer.
+    """
+
+    def __init__(self, context: RequestContext) -> None:
+        self.index = -1
+        self.open: str | None = None
+        self.pieces: list[str] = []
+        self.usage: dict[str, Any] = {}
+        self.over = False
+        self._context = context
+        self._calls = Calls(context)
+        self._said: dict[int, _Said] = {}
+        self._grounding: list[dict[str, Any]] = []
+        self._media: dict[str, Any] = {}
+        self._trace: dict[str, Any] = {}
+        self._last: dict[str, Any] = {}
+
+    def read(self, chunk: Any) -> Iterator[StreamEvent]:
+        """Translate one chunk, or each of a list (the form of a stream without `alt=sse`)."""
+        if isinstance(chunk, list):
+            for item in chunk:
+                if not self.over:
+                    yield from self.read(item)
+            return
+        if not isinstance(chunk, dict):
+            return
+        error = envelope_in(chunk)
+        if error is not None:
+            yield from self._flush(whole=False)
+            yield ErrorEvent(error=error_from_envelope(error))
+            self.over = True
+            return
+        self._trace.update({name: chunk[name] for name in _TRACED if name in chunk})
+        self.count(chunk.get("usageMetadata"))
+        for at, candidate in enumerate(chunk.get("candidates") or ()):
+            if not isinstance(candidate, dict):
+                raise MalformedResponse("a candidate is not an object", path="candidates")
+            if candidate.get("index", at) not in (0, None):
+                self._trace.setdefault("candidates", []).append(candidate)  # an alternative; the message is the first
+            else:
+                yield from self._candidate(candidate)
+
+    def count(self, usage: Any) -> None:
+        """Take note of counts."""
+        if usage and isinstance(usage, dict):
+            self.usage.update(usage)
+
+    def finish(self) -> Iterator[StreamEvent]:
+        """End the answer: the source is over, in good order or not."""
+        if self.over:
+            return
+        stopped = "finishReason" in self._last
+        yield from self._flush(whole=stopped)
+        yield from ending(
+            self._last,
+            self._trace.get("promptFeedback"),
+            empty=self.index < 0,
+            calls=self._calls.any,
+            context=self._context,
+        )
+
+    def _candidate(self, candidate: dict[str, Any]) -> Iterator[StreamEvent]:
+        content = candidate.get("content")
+        for part in (content.get("parts") if isinstance(content, dict) else None) or ():
+            if not isinstance(part, dict):
+                raise MalformedResponse("a part is not an object", path="candidates[0].content.parts")
+            yield from self._part(part)
+        if any(name in candidate for name in GROUNDING):
+            self._grounding.append({name: candidate.get(name) for name in GROUNDING})
+        kept = {name: candidate[name] for name in _TRACED_OF_ANSWER if candidate.get(name) is not None}
+        self._trace.update(kept)
+        if candidate.get("finishReason") is not None:
+            self._last = {"finishReason": candidate["finishReason"], "finishMessage": candidate.get("finishMessage")}
+
+    def _part(self, part: dict[str, Any]) -> Iterator[StreamEvent]:
+        if isinstance(part.get("text"), str):
+            yield from self._text(part)
+            return
+        if isinstance(part.get("functionCall"), dict):
+            self.open = None
+            made = list(self._calls.read(part, self.index))
+            self.index = max([self.index, *(event.index for event in made)])
+            yield from made
+            return
+        if not part:
+            return
+        self.open = None
+        self.index += 1
+        media = None if part.get("thought") else from_wire_media(part)  # a sketch is not the answer
+        if media is not None:
+            if extras := extras_of(part):
+                self._media[key_of(media)] = extras
+            yield BlockEnd(index=self.index, block=media)
+            return
+        kind = next((name for name in part if name not in _MODIFIERS), "thoughtSignature")
+        yield BlockEnd(
+            index=self.index, block=OpaqueBlock(provider=self._context.origin.provider, kind=kind, data=part)
+        )
+
+    def _text(self, part: Mapping[str, Any]) -> Iterator[StreamEvent]:
+        text: str = part["text"]
+        kind = "thought" if part.get("thought") is True else "text"
+        given = part.get("thoughtSignature")
+        signature = given if isinstance(given, str) and given else None
+        if not text and signature is None:
+            return
+        if signature is not None or self.open != kind:
+            self.index += 1
+            self.open = kind
+            self.pieces = []
+            self._said[self.index] = _Said(kind, self.pieces, signature)
+        if text:
+            self.pieces.append(text)
+            yield (
+                TextDelta(index=self.index, text=text) if kind == "text" else ThinkingDelta(index=self.index, text=text)
+            )
+        if signature is not None:
+            self.open = None
+
+    def _flush(self, *, whole: bool) -> Iterator[StreamEvent]:
+        """End the blocks: signatures and citations are known now."""
+        yield from self._calls.flush(whole=whole)
+        texts = {index: "".join(said.pieces) for index, said in self._said.items() if said.kind == "text"}
+        cited = citations_by_block(self._grounding, texts) if self._grounding else {}
+        for index, said in self._said.items():
+            if said.kind == "text":
+                block = TextBlock(text="", citations=cited.get(index, ()), signature=said.signature)
+                yield BlockEnd(index=index, block=block)
+            else:
+                yield BlockEnd(index=index, block=ThinkingBlock(text="", signature=said.signature))
+        replay = {"media": self._media} if self._media else None
+        trace = {**self._trace, "usage": self.usage} if self.usage else self._trace
+        yield RawUpdate(replay=replay, trace=trace)
+        if self.usage:
+            yield UsageUpdate(usage=from_wire_usage(self.usage))
