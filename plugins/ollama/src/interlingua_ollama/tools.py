@@ -13,8 +13,9 @@ from interlingua.jsontext import dumps
 from interlingua.tools import ToolDefinition, to_wire_function_tool
 from interlingua.wire import Loss
 
-_ROOT = frozenset(("type", "$defs", "items", "required", "properties"))
-_PROPERTY = frozenset(("anyOf", "type", "items", "description", "enum", "properties", "required"))
+# of what a canonical schema may hold; the server also knows `$defs` at the root and `anyOf` in properties
+_ROOT = frozenset(("type", "items", "required", "properties"))
+_PROPERTY = frozenset(("type", "items", "description", "enum", "properties", "required"))
 
 
 def to_wire_tools(tools: Sequence[ToolDefinition]) -> tuple[bytes, tuple[Loss, ...]]:
@@ -37,7 +38,7 @@ def to_wire_tools(tools: Sequence[ToolDefinition]) -> tuple[bytes, tuple[Loss, .
 
 
 def _pruned(schema: Mapping[str, Any], kept: frozenset[str], path: str, gone: list[str]) -> dict[str, Any]:
-    """Return the part of a schema that the server decodes; what stands in `items` and `$defs` it takes as it is."""
+    """Return the part of a schema that the server decodes; what stands in `items` it takes as it is."""
     gone += [f"{path}.{key}" for key in schema if key not in kept]
     return {key: value for key, value in _members(schema, path, gone) if key in kept}
 
@@ -47,8 +48,6 @@ def _members(schema: Mapping[str, Any], path: str, gone: list[str]) -> Iterator[
         if key == "properties" and isinstance(value, Mapping):
             inner = {name: _property(item, f"{path}.properties.{name}", gone) for name, item in value.items()}
             yield key, inner
-        elif key == "anyOf" and isinstance(value, list):
-            yield key, [_property(item, f"{path}.anyOf[{at}]", gone) for at, item in enumerate(value)]
         else:
             yield key, value
 
