@@ -18,7 +18,9 @@ import pytest
 from interlingua.blocks import ToolUseBlock
 from interlingua.client import AsyncClient, Client
 from interlingua.errors import ProviderError
-from interlingua.messages import Message
+from interlingua.messages import Message, tool_result, user
+from interlingua.options import AdapterOptions
+from interlingua.provider import Provider
 from tests.local_server.server import MODEL
 from tests.record.playing import play, play_async
 from tests.record.scenarios import Scenario, scenarios_of
@@ -117,6 +119,13 @@ class _Cut(httpx.SyncByteStream):
 
     def __iter__(self) -> Iterator[bytes]:
         return (self._body[at : at + self._size] for at in range(0, len(self._body), self._size))
+
+
+def next_turn(chosen: Provider, one: Recorded, message: Message) -> bytes:
+    """Return the body of the request that follows a message: its calls answered, and another question."""
+    results = [tool_result(call, "r") for call in message.tool_calls()]
+    options = AdapterOptions(model=one.cast.model, api=one.wire.api, max_tokens=16)
+    return chosen.to_wire([user("q"), message, *results, user("n")], [], options).body
 
 
 def essence(message: Message) -> tuple[Any, ...]:

@@ -12,7 +12,7 @@ from interlingua.messages import StopReason
 from tests.oracle import anthropic_sdk as sdk
 from tests.oracle.readings import calls_of, usage_of
 from tests.plugins.anthropic.asking import ANTHROPIC, context
-from tests.record.recorded import ROADS, Recorded, Road, essence, recorded, replay, replay_cut
+from tests.record.recorded import ROADS, Recorded, Road, essence, next_turn, recorded, replay, replay_cut
 from tests.support import driving
 from tests.support.cassettes import Exchange
 
@@ -69,7 +69,9 @@ def test_both_roads_give_the_same_message(one: Recorded) -> None:
     for exchange in one.exchanges:
         accumulated = sdk.compact(sdk.streamed(exchange.body))
         whole = driving.whole(ANTHROPIC, accumulated, context(one.cast.model))
-        assert whole == driving.streamed(ANTHROPIC, exchange.body, context(one.cast.model))
+        streamed = driving.streamed(ANTHROPIC, exchange.body, context(one.cast.model))
+        assert whole == streamed
+        assert next_turn(ANTHROPIC, one, whole) == next_turn(ANTHROPIC, one, streamed)
 
 
 @pytest.mark.parametrize("one", recorded("messages"))

@@ -9,7 +9,7 @@ import pytest
 from interlingua.errors import ProviderError
 from interlingua.messages import Message, StopReason
 from tests.record import openai_sdk as sdk
-from tests.record.recorded import ROADS, Recorded, Road, essence, recorded, replay, replay_cut
+from tests.record.recorded import ROADS, Recorded, Road, essence, next_turn, recorded, replay, replay_cut
 from tests.support import driving
 
 pytestmark = [pytest.mark.vcr, pytest.mark.block_network]
@@ -55,8 +55,10 @@ def test_both_roads_give_the_same_message(one: Recorded) -> None:
     chosen = driving.provider("llamacpp")
     for exchange in one.exchanges:
         body = json.dumps(sdk.read_chat(exchange).whole).encode()
-        streamed, whole = (driving.context("llamacpp", "chat", one.cast.model) for _ in range(2))
-        assert driving.streamed(chosen, exchange.body, streamed) == driving.whole(chosen, body, whole)
+        first, second = (driving.context("llamacpp", "chat", one.cast.model) for _ in range(2))
+        streamed, whole = driving.streamed(chosen, exchange.body, first), driving.whole(chosen, body, second)
+        assert whole == streamed
+        assert next_turn(chosen, one, whole) == next_turn(chosen, one, streamed)
 
 
 @pytest.mark.parametrize("one", recorded("llamacpp"))
