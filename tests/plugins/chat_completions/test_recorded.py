@@ -37,8 +37,8 @@ def test_a_failure_becomes_the_class_of_the_sheets_table(one: Recorded, road: Ro
         client.chat.completions.create(model="m", messages=[])
 
     assert type(ours.value) is one.fails
-    assert ours.value.message == theirs.value.body["message"]  # type: ignore[attr-defined]
-    assert (ours.value.status, ours.value.body) == (theirs.value.status_code, exchange.body)  # type: ignore[attr-defined]
+    assert ours.value.message == theirs.value.body["message"]  # type: ignore[index]
+    assert (ours.value.status, ours.value.body) == (theirs.value.status_code, exchange.body)
     assert not ours.value.retryable
 
 
