@@ -23,6 +23,8 @@ from interlingua.messages import Message
 from tests.support import corpus as corpus_files
 from tests.support import driving
 from tests.support.corpus import Corpus
+from tests.support.google_text import generated_text
+from tests.support.openai_text import chat_text, responses_text
 
 LIMIT_S = 1.0
 JUNK = (b"\x00", b"\xff\xfe", b"{", b"}", b'"', b"null", b"\n\n", b"data: ", b"[]", b"-1", b"1e999", b"\\ud800", b"\r")
@@ -78,7 +80,10 @@ def _native_chat_text(events: list[bytes]) -> str:
 
 WIRES = {
     "anthropic": Wire(key="anthropic", api="messages", file="anthropic-messages", text_of=_messages_text),
+    "openai-chat": Wire(key="openai", api="chat", file="openai-chat", text_of=chat_text),
+    "openai-responses": Wire(key="openai", api="responses", file="openai-responses", text_of=responses_text),
     "ollama": Wire(key="ollama", api="chat-native", file="ollama-chat", text_of=_native_chat_text, kind="ndjson"),
+    "google": Wire(key="google", api="generate", file="google-generate", text_of=generated_text),
 }
 
 

@@ -24,6 +24,7 @@ from interlingua.jsontext import dumps
 from interlingua_openai.responses.items import (
     BETWEEN,
     arguments_of,
+    call_id_of,
     from_wire_call,
     from_wire_part,
     from_wire_reasoning,
@@ -75,17 +76,17 @@ class Growth:
         slot = self._slots.of(event, "message")
         text = part_text(event.get("part") or {})
         if slot is not None and slot.kind == "message" and text is not None:
-            yield from self._more_text(slot, event.get("content_index") or 0, text, whole=True)
+            yield from self._more_text(slot, _part_of(event), text, whole=True)
 
     def _text_delta(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
         slot = self._slots.of(event, "message") or self._slots.open({"type": "message"}, event.get("output_index"))
-        yield from self._more_text(slot, event.get("content_index") or 0, _delta(event))
+        yield from self._more_text(slot, _part_of(event), _delta(event))
 
     def _text_done(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
         slot = self._slots.of(event, "message")
         text = event.get("text", event.get("refusal"))
         if slot is not None and isinstance(text, str):
-            yield from self._more_text(slot, event.get("content_index") or 0, text, whole=True)
+            yield from self._more_text(slot, _part_of(event), text, whole=True)
 
     def _more_text(self, slot: Slot, at: int, text: str, *, whole: bool = False) -> Iterator[StreamEvent]:
         index = slot.base + at
@@ -100,7 +101,7 @@ class Growth:
     def _annotation(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
         slot = self._slots.of(event, "message")
         if slot is not None and isinstance(event.get("annotation"), dict):
-            slot.citations.setdefault(event.get("content_index") or 0, []).append(event["annotation"])
+            slot.citations.setdefault(_part_of(event), []).append(event["annotation"])
         return iter(())
 
     def _end_part(self, slot: Slot, at: int, part: dict[str, Any]) -> Iterator[StreamEvent]:
@@ -154,7 +155,7 @@ class Growth:
             index=slot.base,
             id=self._context.mint_tool_use_id(),
             name=self._context.tool_name(item["name"]),
-            provider_id=item.get("call_id") or item.get("id"),
+            provider_id=call_id_of(item),
         )
         self.inputs[slot.base] = 0
         yield slot.start
@@ -184,6 +185,12 @@ class Growth:
         if slot.ended.get(0) != block:
             slot.ended[0] = block
             yield ToolUseEnd(index=slot.base, block=block)
+
+
+def _part_of(event: dict[str, Any]) -> int:
+    """Return the part an event is about; what cannot be a place is the first."""
+    index = event.get("content_index")
+    return index if isinstance(index, int) and 0 <= index < SPAN else 0
 
 
 def _delta(event: dict[str, Any]) -> str:

@@ -77,10 +77,15 @@ def from_wire_call(item: Mapping[str, Any], context: RequestContext, minted: str
         id=minted or context.mint_tool_use_id(),
         name=context.tool_name(item["name"]),
         input=value,
-        provider_id=item.get("call_id") or item.get("id"),
+        provider_id=call_id_of(item),
         raw_input=None if item.get("type") == "custom_tool_call" else raw,
         parse_error=error,
     )
+
+
+def call_id_of(item: Mapping[str, Any]) -> str | None:
+    """Return the id a call was issued under."""
+    return next((name for name in (item.get("call_id"), item.get("id")) if isinstance(name, str) and name), None)
 
 
 def arguments_of(item: Mapping[str, Any]) -> str:

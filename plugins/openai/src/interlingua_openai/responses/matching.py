@@ -17,7 +17,7 @@ from interlingua.blocks import (
     ThinkingBlock,
     ToolUseBlock,
 )
-from interlingua_openai.responses.items import CALLS, part_text
+from interlingua_openai.responses.items import CALLS, call_id_of, part_text
 from interlingua_openai.responses.replay import HELD, checksum
 
 
@@ -68,7 +68,7 @@ def _places(item: Mapping[str, Any]) -> Iterator[tuple[Any, bool]]:
     elif kind == "reasoning":
         yield _is_thinking, not item.get("encrypted_content")
     elif kind in CALLS:
-        call_id = item.get("call_id") or item.get("id")
+        call_id = call_id_of(item)
         yield lambda block: isinstance(block, ToolUseBlock) and block.provider_id == call_id, False
     else:
         yield lambda block: isinstance(block, OpaqueBlock) and block.kind == str(kind), False

@@ -79,8 +79,8 @@ class Slots:
         self._last = None
 
     def place_of(self, wire_index: Any) -> int | None:
-        """Return the place an `output_index` stands for; None where a server sends none."""
-        return wire_index + self.offset if isinstance(wire_index, int) else None
+        """Return the place an `output_index` stands for; None where a server sends none that can be one."""
+        return wire_index + self.offset if isinstance(wire_index, int) and wire_index >= 0 else None
 
     def of(self, event: dict[str, Any], kind: str | None = None) -> Slot | None:
         """Return the item an event belongs to; without an index the last one of the kind where the id says nothing."""
