@@ -24,6 +24,7 @@ class Pieces:
     images: list[ImageBlock] = attrs.field(factory=list)
     other: list[dict[str, Any]] = attrs.field(factory=list)
     signature: str | None = None
+    closed: bool | None = None
 
 
 def from_wire_content(content: Any) -> Pieces:
@@ -85,3 +86,5 @@ def _thinking(part: dict[str, Any], pieces: Pieces) -> None:
     signature = part.get("signature")
     if isinstance(signature, str) and signature:
         pieces.signature = signature
+    if isinstance(part.get("closed"), bool):
+        pieces.closed = part["closed"]

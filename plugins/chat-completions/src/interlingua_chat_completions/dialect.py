@@ -42,15 +42,24 @@ class Dialect:
         reasoning_scope: how near the origin must be for that.
         reasoning_missing: what stands in that field in a call turn without reasoning; None leaves the field out.
         reasoning_details: the array `reasoning_details` goes back verbatim (sheet openrouter §3).
+        content_chunks: an assistant's content may be a list of chunks; reasoning goes back as a `thinking` chunk before
+            the text, and parts of its own as they came (sheet mistral §4).
         refusal_parts: a refusal goes back as a `refusal` part, else as text.
         empty_content: content of a turn that only calls tools.
+        after_results: what the assistant says between results and a user message, where the service refuses one right
+            behind the other (sheet mistral §2); None puts nothing in.
+        prefill_field: set to true on an assistant message that stands last, to be gone on with.
         tool_choices: the forms of `tool_choice` the service takes; `none` is emulated by leaving the tools out.
+        required_choice: the word for "some tool, whichever".
         parallel_tool_calls: that field is accepted.
         strict_tools: tools whose schema allows it are sent with `strict`.
         structured: how an answer's schema is enforced; only `json_schema` really does.
         image_data_urls: base64 images are data URLs, else bare base64.
         file_urls: file parts may hold a URL.
         file_parts: documents that are not text go as `file` parts.
+        document_style: documents are `file` parts, or `document_url` parts (sheet mistral §2).
+        audio_style: audio is an object with data and format, or a string, base64 or URL (sheet mistral §2).
+        result_parts: tool results may hold parts, not only text.
         cache_breakpoints: content parts take cache markers (sheet openai_chat §2).
         cache_style: the marker: `prompt_cache_breakpoint`, or `cache_control` with a lifetime, which results and tools
             take too (sheet openrouter §2).
@@ -82,15 +91,22 @@ class Dialect:
     reasoning_scope: ReplayScope = "provider"
     reasoning_missing: str | None = None
     reasoning_details: bool = False
+    content_chunks: bool = False
     refusal_parts: bool = False
     empty_content: str | None = None
+    after_results: str | None = None
+    prefill_field: str | None = None
     tool_choices: frozenset[ToolChoiceKind] = ALL_CHOICES
+    required_choice: str = "required"
     parallel_tool_calls: bool = False
     strict_tools: bool = False
     structured: Literal["json_schema", "json_object", "none"] = "none"
     image_data_urls: bool = True
     file_urls: bool = False
     file_parts: bool = True
+    document_style: Literal["file", "document_url"] = "file"
+    audio_style: Literal["object", "string"] = "object"
+    result_parts: bool = False
     cache_breakpoints: bool = False
     cache_style: Literal["breakpoint", "cache_control"] = "breakpoint"
     error_prefix: str = "Error: "
@@ -103,4 +119,4 @@ class Dialect:
     @property
     def takes_reasoning(self) -> bool:
         """True when reasoning can be sent back in some form."""
-        return self.reasoning_echo is not None or self.reasoning_details
+        return self.reasoning_echo is not None or self.reasoning_details or self.content_chunks

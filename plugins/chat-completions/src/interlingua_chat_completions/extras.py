@@ -14,7 +14,7 @@ from interlingua_chat_completions import slots
 from interlingua_chat_completions.merge import merge_list, merge_object, plain
 
 # read elsewhere, or padding without meaning (sheet openai_chat §6)
-_BODY = frozenset(("choices", "usage", "object", "obfuscation", "error", "service_tier"))
+_BODY = frozenset(("choices", "usage", "object", "obfuscation", "p", "error", "service_tier"))
 _CHOICE = frozenset(("index", "finish_reason", "message", "delta", "logprobs", "usage", "text"))
 _MESSAGE = frozenset(
     (

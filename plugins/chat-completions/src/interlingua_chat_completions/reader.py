@@ -151,6 +151,8 @@ class AnswerReader:
                 self.reasoning.spoken = True
                 out.append(ThinkingDelta(index=slots.THINKING, text=thought))
         self.reasoning.signature = pieces.signature or self.reasoning.signature
+        if pieces.closed is not None:
+            self.extras.replay["thinking_closed"] = pieces.closed
         for text in pieces.text:
             self._text(text, out)
         for refusal in pieces.refusal:
@@ -168,5 +170,3 @@ class AnswerReader:
                 continue
             out.append(BlockEnd(index=slots.IMAGES + self._images, block=image))
             self._images += 1
-
-

@@ -18,6 +18,7 @@ from interlingua.tools import ToolDefinition
 from interlingua.wire import Loss, Verdict, WireRequest
 from interlingua_chat_completions.cache_marks import TOO_MANY, Hint, Markers
 from interlingua_chat_completions.dialect import Dialect
+from interlingua_chat_completions.order import breaks_order, ordered
 from interlingua_chat_completions.to_wire_messages import Element, Profile, to_wire_message
 from interlingua_chat_completions.to_wire_options import to_wire_options
 from interlingua_chat_completions.to_wire_parts import Row
@@ -74,9 +75,13 @@ class RequestWriter:
         known, made = take_grown(messages, grown)
         pieces: list[bytes] = [b"["] if made is None else made
         make = partial(to_wire_message, profile=profile)
-        for message in messages[known:]:
+        ruled = dialect.after_results is not None or dialect.prefill_field is not None
+        for at, message in enumerate(messages[known:], known):
             wire, rows, hints = remembered(message, profile, make)
-            if rows or (hints and dialect.cache_breakpoints) or dialect.single_system:
+            special = rows or (hints and dialect.cache_breakpoints) or dialect.single_system
+            if special or (
+                ruled and breaks_order(messages, at, dialect, lambda one: remembered(one, profile, make).wire)
+            ):
                 return [json_array(_every(messages, profile, losses, Markers(marks)))]
             for part in wire:
                 pieces += (part, b",")
@@ -117,7 +122,7 @@ def _every(messages: Sequence[Message], profile: Profile, losses: list[Loss], ma
             losses += [_loss(row, messages[index], index) for row in element.rows]
     if dialect.cache_breakpoints:
         found = _marked(messages, found, profile, losses, marks)
-    wire = [part for element in found for part in element.wire]
+    wire = ordered(messages, [element.wire for element in found], dialect, losses)
     if dialect.single_system:
         wire = _one_system(messages, found, dialect) or wire
     return wire

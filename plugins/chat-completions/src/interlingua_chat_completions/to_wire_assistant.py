@@ -20,6 +20,7 @@ from interlingua.blocks import (
 )
 from interlingua.jsontext import EMPTY, dumps
 from interlingua.messages import Message
+from interlingua_chat_completions.chunks import is_own_chunk, to_wire_chunks
 from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.to_wire_parts import Row
 
@@ -65,12 +66,16 @@ def _content(message: Message, replay: Mapping[str, Any], dialect: Dialect, rows
     if replay.get("refusal") and texts and dialect.refusal_parts:
         said = [{"type": "text", "text": text} for text in texts[:-1]]
         return [*said, {"type": "refusal", "refusal": texts[-1]}]  # a refusal stands last (slots.py)
+    if dialect.content_chunks:
+        return to_wire_chunks(message, "\n".join(texts), closed=replay.get("thinking_closed"))
     return "\n".join(texts) if texts else None
 
 
 def _said_elsewhere(block: ContentBlock, replay: Mapping[str, Any], dialect: Dialect) -> bool:
     if isinstance(block, AudioBlock):
         return bool(replay.get("audio"))
+    if isinstance(block, OpaqueBlock) and dialect.content_chunks:
+        return is_own_chunk(block)
     if isinstance(block, OpaqueBlock):
         return dialect.reasoning_details and block.data in (replay.get("reasoning_details") or ())
     return isinstance(block, ThinkingBlock | RedactedThinkingBlock | ToolUseBlock)

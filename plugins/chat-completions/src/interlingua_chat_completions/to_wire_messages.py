@@ -6,6 +6,7 @@ The request writer comes in.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from interlingua.blocks import ContentBlock, OpaqueBlock, TextBlock, ToolResultBlock
@@ -95,18 +96,28 @@ def _results(message: Message, profile: Profile, rows: list[Row]) -> list[bytes]
         if not isinstance(block, ToolResultBlock):
             continue
         text = "\n".join([part.text for part in block.content if isinstance(part, TextBlock)])
-        rows += [_result_row(at, part) for part in block.content if not isinstance(part, TextBlock)]
+        parts = [part for part in block.content if not isinstance(part, TextBlock)] if dialect.result_parts else []
+        rows += [_result_row(at, part) for part in block.content if not parts and not isinstance(part, TextBlock)]
         if block.is_error:
             text = dialect.error_prefix + text
             reason = "no error flag for tool results on this wire; the text says that it is one"
             rows.append(Row(at, block.type, "rewritten", reason))
-        content: Any = text
+        content: Any = _with_parts(text, parts, at, dialect, rows) if parts else text
         if block.cache is not None and dialect.cache_style == "cache_control" and text:
             content = [_marked({"type": "text", "text": text}, at, profile)]  # parts with or without the marker
         elif block.cache is not None:
             rows.append(Row(at, block.type, "rewritten", "tool results take no cache marker on this wire"))
         out.append(dumps({"role": "tool", "tool_call_id": block.tool_use_id, "content": content}))
     return out
+
+
+def _with_parts(
+    text: str, parts: Sequence[ContentBlock], at: int, dialect: Dialect, rows: list[Row]
+) -> list[dict[str, Any]] | str:
+    """Return a result's content as parts, its text first."""
+    made = [part for block in parts if (part := to_wire_part(block, at, dialect, rows)) is not None]
+    lead = [{"type": "text", "text": text}] if text else []
+    return [*lead, *made] if made else text
 
 
 def _result_row(at: int, part: ContentBlock) -> Row:

@@ -42,7 +42,7 @@ def to_wire_part(block: ContentBlock, at: int, dialect: Dialect, rows: list[Row]
     elif isinstance(block, ImageBlock):
         part = _image(block, dialect)
     elif isinstance(block, AudioBlock):
-        part = _audio(block)
+        part = _audio(block, dialect)
     elif isinstance(block, DocumentBlock):
         part = _document(block, at, dialect, rows)
     elif isinstance(block, VideoBlock):
@@ -71,7 +71,9 @@ def _image(block: ImageBlock, dialect: Dialect) -> dict[str, Any] | None:
     return {"type": "image_url", "image_url": image}
 
 
-def _audio(block: AudioBlock) -> dict[str, Any] | None:
+def _audio(block: AudioBlock, dialect: Dialect) -> dict[str, Any] | None:
+    if dialect.audio_style == "string" and block.source.kind in ("base64", "url"):
+        return {"type": "input_audio", "input_audio": block.source.data}
     if block.source.kind != "base64":
         return None
     form = _AUDIO_FORMATS.get(block.media_type) or block.media_type.rpartition("/")[2] or "wav"
@@ -82,8 +84,12 @@ def _document(block: DocumentBlock, at: int, dialect: Dialect, rows: list[Row]) 
     kind = block.source.kind
     if not dialect.file_parts and not (block.media_type.startswith("text/") and kind == "base64"):
         return None
+    named = dialect.document_style == "document_url"
     if kind == "file_id":
-        return {"type": "file", "file": {"file_id": block.source.data}}
+        return {
+            "type": "file",
+            **({"file_id": block.source.data} if named else {"file": {"file_id": block.source.data}}),
+        }
     if block.media_type.startswith("text/") and kind == "base64":
         text = _decoded(block.source.data)
         if text is not None:
@@ -92,6 +98,9 @@ def _document(block: DocumentBlock, at: int, dialect: Dialect, rows: list[Row]) 
     if kind == "url" and not dialect.file_urls:
         return None
     url = _url(block, block.media_type)
+    if named:
+        name = {"document_name": block.title} if block.title else {}
+        return None if url is None else {"type": "document_url", "document_url": url, **name}
     # the service wants a name with file_data; the block's title is the only one there is
     return None if url is None else {"type": "file", "file": {"filename": block.title or "document", "file_data": url}}
 

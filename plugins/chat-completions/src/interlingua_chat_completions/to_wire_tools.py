@@ -75,4 +75,4 @@ def to_wire_tool_choice(options: AdapterOptions, dialect: Dialect) -> bytes | No
         raise CapabilityError(f"this service does not take tool_choice {kind!r}", path="options.tool_choice")
     if isinstance(choice, ToolNamed):
         return dumps({"type": "function", "function": {"name": choice.name}})
-    return dumps(choice)
+    return dumps(dialect.required_choice if choice == "required" else choice)

@@ -32,6 +32,9 @@ def from_wire_usage(usage: Mapping[str, Any]) -> Usage:
     total = _count(usage.get("total_tokens"))
     if reasoning and output is not None and total == (prompt or 0) + output + reasoning:
         output += reasoning  # some services count reasoning beside the output, not inside (corpus, xai-chat)
+    audio = _first(usage, (("prompt_tokens_details", "audio_tokens"),))
+    if audio and prompt is not None and total == prompt + (output or 0) + audio:
+        prompt += audio  # one service counts audio beside the prompt, not inside (corpus, mistral-chat)
     tier = usage.get("service_tier")
     return Usage(
         input_tokens=prompt,

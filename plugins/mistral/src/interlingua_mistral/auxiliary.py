@@ -1,0 +1,25 @@
+"""Exchanges besides the message itself: the live model list (sheet mistral §1).
+
+Never sends anything.
+The plugin object comes in.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from interlingua.jsontext import loads
+from interlingua.wire import WireRequest, WireResponse
+from interlingua_chat_completions.format import API
+
+
+def auxiliary_request(kind: str) -> WireRequest | None:
+    """Offer `models`."""
+    return WireRequest(method="GET", path="/models", body=b"", api=API) if kind == "models" else None
+
+
+def from_wire_auxiliary(kind: str, response: WireResponse) -> Any:
+    """Return a list of model ids for `models`; the service answers an object with `data`, or a bare list."""
+    body = loads(response.body)
+    listed = body["data"] if isinstance(body, dict) else body
+    return [model["id"] for model in listed] if kind == "models" else None
