@@ -109,18 +109,18 @@ def samples(corpus: Corpus, wire: Wire) -> tuple[list[tuple[str, bytes]], list[t
 
 
 def run(corpus: Corpus, name: str, count: int, seed: int) -> Iterator[Failure]:
-    """Run `count` cases: two streams for every whole body."""
+    """Run `count` cases: two streams for every whole body; a case's time is the processor's, not the machine's."""
     wire = WIRES[name]
     source = random.Random(seed)
     streams, bodies = samples(corpus, wire)
     for number in range(count):
         entry, body = source.choice(bodies if number % 3 == 2 else streams)
         case = (_whole_case if number % 3 == 2 else _stream_case)(wire, body, source)
-        started = time.monotonic()
+        started = time.process_time()
         kind, why = next(case), ""
         why = next(case)
-        if time.monotonic() - started > LIMIT_S:
-            why = why or f"took {time.monotonic() - started:.1f} s"
+        if time.process_time() - started > LIMIT_S:
+            why = why or f"took {time.process_time() - started:.1f} s"
         if why:
             yield Failure(entry=entry, kind=kind, why=why)
 

@@ -36,7 +36,7 @@ def responses_text(events: list[bytes]) -> str:
         if kind in ("response.output_text", "response.refusal") and step in ("delta", "done"):
             place = (answer, event["output_index"], event["content_index"])
             before = parts.get(place, "")
-            told = event["delta"] if step == "delta" else event.get("text", event.get("refusal"))
+            told = str(event["delta"] if step == "delta" else event.get("text", event.get("refusal")))
             parts[place] = before + told if step == "delta" else before or told
             if step == "done":
                 done.add(place)

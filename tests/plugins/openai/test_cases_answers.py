@@ -217,7 +217,7 @@ def test_a_negative_or_absent_count_is_not_reported() -> None:
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"status": "queued"}, (StopReason.OTHER, "queued")),
+        ({"status": "queued"}, (StopReason.PAUSE_TURN, "queued")),  # sheet MAPPING, "continue me"
         ({"status": "dreaming"}, (StopReason.OTHER, "dreaming")),
         (INCOMPLETE | {"incomplete_details": {"reason": "steered"}}, (StopReason.OTHER, "steered")),
         (INCOMPLETE | {"incomplete_details": {"reason": "content_filter"}}, (StopReason.REFUSAL, "content_filter")),
