@@ -32,8 +32,8 @@ class LocalServer:
 
     Args:
         context: Context window in tokens; small, so that an overflow is cheap to provoke.
-        threads: Processor threads. Answers are the same at 1 and 2 (measured), but on a busy machine two wait for
-            each other: one is four times as fast there.
+        threads: Processor threads. Another number rounds differently and may answer differently (measured), and on a
+            busy machine two wait for each other: one is four times as fast there.
         seed: Sampling seed where a request gives none (the Messages wire cannot give one).
         api_key: When set, other keys are answered 401.
         cache: Reuse the prompt prefix of the last request: usage then reports cached tokens, but the same request
