@@ -37,7 +37,7 @@ def responses_text(events: list[bytes]) -> str:
             place = (answer, event["output_index"], event["content_index"])
             before = parts.get(place, "")
             told = str(event["delta"] if step == "delta" else event.get("text", event.get("refusal")))
-            parts[place] = before + told if step == "delta" else before or told
+            parts[place] = before + told if step == "delta" else told if told.startswith(before) else before
             if step == "done":
                 done.add(place)
     said = ""
