@@ -11,7 +11,7 @@ from operator import is_
 from typing import Any, TypeVar
 
 from interlingua.jsontext import dumps
-from interlingua.messages import Message
+from interlingua.messages import SILENTLY_ANSWERED, Message, Role
 
 T = TypeVar("T")
 
@@ -26,6 +26,16 @@ def remembered(message: Message, key: Hashable, make: Callable[[Message], T]) ->
     if found is None:
         found = message.memo[key] = make(message)
     return found
+
+
+def answered(messages: Sequence[Message], at: int) -> bool:
+    """Tell whether a model was asked right behind message `at`: an answer follows, or nothing, or one that vanished.
+
+    A wire that writes the end of a conversation differently needs this: what was the end once must stay as it was sent.
+    """
+    if at + 1 == len(messages) or messages[at + 1].role is Role.ASSISTANT:
+        return True
+    return SILENTLY_ANSWERED in messages[at].memo
 
 
 _REACH = 64  # how many new messages a conversation may have got
@@ -49,6 +59,18 @@ def keep_grown(messages: Sequence[Message], key: Hashable, made: object) -> None
     """Keep what was made of these messages; it stays with the newest and refers to older ones, so it dies with them."""
     if messages:
         messages[-1].memo[key] = (messages[:-1], made)
+
+
+_LOOSE = 64  # so many pieces may lie about before they are put together
+
+
+def gather(pieces: list[bytes]) -> None:
+    """Put the pieces kept so far together in place once they are many: the next turn then copies one run of memory.
+
+    The last one stays by itself: it may be a comma that the end of the list takes away.
+    """
+    if len(pieces) > _LOOSE:
+        pieces[:-1] = [b"".join(pieces[:-1])]
 
 
 Json = bytes | Sequence[bytes]

@@ -8,7 +8,14 @@ from __future__ import annotations
 
 from interlingua.messages.chat_response import ChatResponse
 from interlingua.messages.factories import assistant, system, tool_result, tool_results, user
-from interlingua.messages.message import DEFAULT_SESSION, SCHEMA_VERSION, Conversation, Message, Role
+from interlingua.messages.message import (
+    DEFAULT_SESSION,
+    SCHEMA_VERSION,
+    SILENTLY_ANSWERED,
+    Conversation,
+    Message,
+    Role,
+)
 from interlingua.messages.metadata import (
     NO_METADATA,
     ErrorInfo,
@@ -26,6 +33,7 @@ __all__ = [
     "DEFAULT_SESSION",
     "NO_METADATA",
     "SCHEMA_VERSION",
+    "SILENTLY_ANSWERED",
     "Buckets",
     "ChatResponse",
     "Conversation",

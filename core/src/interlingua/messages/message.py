@@ -18,6 +18,8 @@ from interlingua.ids import new_ulid
 from interlingua.messages.metadata import NO_METADATA, MessageMetadata
 
 SCHEMA_VERSION = 1
+SILENTLY_ANSWERED = "silently answered"
+"""Memo key that projection sets on a message whose answer had nothing that could be sent (see `fragments`)."""
 DEFAULT_SESSION = "default"
 
 

@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import attrs
 
 from interlingua.blocks import ContentBlock, TextBlock, ToolResultBlock, ToolUseBlock
-from interlingua.messages import Message, MessageMetadata, Role
+from interlingua.messages import SILENTLY_ANSWERED, Message, MessageMetadata, Role
 from interlingua.projection.content import movable_media, passes_whole, project_content
 from interlingua.projection.ids import WireIds
 from interlingua.projection.names import wire_name
@@ -129,7 +129,8 @@ class Walk:
         origin = message.metadata.origin
         calls = message.tool_calls()
         if not calls:
-            self._out.extend(self._plain(message, index))
+            out = self._plain(message, index)
+            self._out += out or self._silent()
             return
         wire_ids = tuple([self._ids.add(call, origin) for call in calls])
         piece: _Piece | None = message.memo.get(self.target)
@@ -137,6 +138,7 @@ class Walk:
             piece = self._make(message, wire_ids)
         self._report(piece.rows, message, index)
         if piece.message is None:
+            self._out += self._silent()
             return
         self._out.append(piece.message)
         canonical = dict(zip(wire_ids, [call.id for call in calls], strict=True))
@@ -145,6 +147,14 @@ class Walk:
         ]
         if opened:
             self._batch = _Batch(piece.message, opened)
+
+    def _silent(self) -> list[Message]:
+        """An answer vanished: note on a copy of what stood before it that a model was asked there."""
+        if not self._out:
+            return []
+        noted = attrs.evolve(self._out.pop())
+        noted.memo[SILENTLY_ANSWERED] = True
+        return [noted]
 
     def _tool(self, message: Message, index: int) -> None:
         batch = self._batch

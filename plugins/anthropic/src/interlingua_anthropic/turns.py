@@ -12,7 +12,7 @@ from typing import NamedTuple
 import attrs
 
 from interlingua.blocks import OpaqueBlock, TextBlock
-from interlingua.fragments import Json, keep_grown, remembered, spliced, take_grown
+from interlingua.fragments import Json, answered, gather, keep_grown, remembered, spliced, take_grown
 from interlingua.jsontext import dumps
 from interlingua.messages import Message, Role, StopReason
 from interlingua.wire import Loss
@@ -109,12 +109,12 @@ def _usual(messages: Sequence[Message]) -> Turns | None:
     for at in range(known, len(spoken)):
         message = spoken[at]
         role, _, joined, marks, rows, loose_end = elements_of(message)
-        follows = spoken[at + 1].role if at + 1 < len(spoken) else Role.ASSISTANT
-        if rows or marks or message.role is Role.SYSTEM or (loose_end and follows is Role.ASSISTANT):
+        if rows or marks or message.role is Role.SYSTEM or (loose_end and answered(spoken, at)):
             return None
         if joined:
             body += [b"," if role == last else _NEXT[role] if last else _OPEN[role], joined]
             last = role
+    gather(body)
     keep_grown(spoken, _GROWN_KEY, (body, last))
     system = b",".join([piece.joined for piece in first if piece.joined])
     return Turns(b"[" + system + b"]" if system else None, [*body, b"]}]" if last else b"]"], (), last)
@@ -151,8 +151,9 @@ def _system_elements(message: Message) -> Elements:
 def _later_system(messages: Sequence[Message], at: int) -> Elements:
     """A later system message stands in the list where the wire allows it, else as tagged user text (sheet §2)."""
     before = next((message for message in reversed(messages[:at]) if message.role is not Role.SYSTEM), None)
-    after = next((message.role for message in messages[at + 1 :] if message.role is not Role.SYSTEM), None)
-    if before is not None and after in (None, Role.ASSISTANT) and _may_precede_system(before):
+    last = next((place for place in range(at, len(messages) - 1) if messages[place + 1].role is not Role.SYSTEM), None)
+    asked = last is None or answered(messages, last)
+    if before is not None and asked and _may_precede_system(before):
         return remembered(messages[at], _SYSTEM_KEY, _system_elements)
     return remembered(messages[at], _TAGGED_KEY, _tagged)
 
@@ -180,7 +181,7 @@ def _trimmed(piece: Elements, messages: Sequence[Message], at: int) -> Elements:
     last = message.content[-1]
     if type(last) is not TextBlock or last.text == last.text.rstrip() or not piece.parts:
         return piece
-    if at + 1 < len(messages) and messages[at + 1].role is not Role.ASSISTANT:
+    if not answered(messages, at):
         return piece
     if message.metadata.stop_reason is StopReason.PAUSE_TURN:
         return piece  # continued as it stands (sheet §7)

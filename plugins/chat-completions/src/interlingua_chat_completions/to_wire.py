@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import partial
 from operator import is_
 
-from interlingua.fragments import Json, json_array, json_object, keep_grown, remembered, take_grown
+from interlingua.fragments import Json, gather, json_array, json_object, keep_grown, remembered, take_grown
 from interlingua.jsontext import dumps
 from interlingua.messages import Message, Role
 from interlingua.options import AdapterOptions
@@ -85,6 +85,7 @@ class RequestWriter:
                 return [json_array(_every(messages, profile, losses, Markers(marks)))]
             for part in wire:
                 pieces += (part, b",")
+        gather(pieces)
         keep_grown(messages, grown, pieces)
         return [*pieces[:-1], b"]"] if len(pieces) > 1 else [b"[]"]
 
