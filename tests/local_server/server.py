@@ -37,7 +37,7 @@ class LocalServer:
         seed: Sampling seed where a request gives none (the Messages wire cannot give one).
         api_key: When set, other keys are answered 401.
         cache: Reuse the prompt prefix of the last request: usage then reports cached tokens, but the same request
-            may be answered differently (measured: a shorter evaluated prompt rounds differently at temperature 0).
+            may then be answered differently even at temperature 0 (measured).
         router: Check the request's model name: without it the server answers under any name.
         options: More command-line options of the server.
         port: Port to listen on; 0 chooses a free one.
