@@ -15,6 +15,7 @@ FOLDER = tree.ROOT / "cassettes"
 LIST = FOLDER / "PROVENANCE.toml"
 FIELDS = {"path", "provenance", "source", "date", "test"}
 KINDS = {"recorded", "authored"}
+NOTES = {"README.md", "quirks.toml"}
 
 
 def _listed() -> list[dict[str, Any]]:
@@ -23,7 +24,11 @@ def _listed() -> list[dict[str, Any]]:
 
 
 def _files() -> set[str]:
-    kept = (path for path in FOLDER.rglob("*") if path.is_file() and path != LIST and path.name != "README.md")
+    kept = (
+        path
+        for path in FOLDER.rglob("*")
+        if path.is_file() and path != LIST and path.name not in ("README.md", "quirks.toml")
+    )
     return {path.relative_to(FOLDER).as_posix() for path in kept}
 
 

@@ -1,0 +1,115 @@
+"""A plain reader of cassettes: vcr's YAML files, with bodies as vcr writes them or parsed and readable.
+
+Never records and never replays to a client (pytest-recording does); nothing is sent from here.
+The subject and the rules come in, and tests that read a cassette.
+
+Beside vcr's `string`, a JSON body may stand under `parsed_body` as YAML and an event stream under `lines`.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from interlingua.errors import CallerError
+
+
+@attrs.frozen(kw_only=True)
+class Exchange:
+    """One request and its answer.
+
+    Attributes:
+        cassette: file name without its ending.
+        method: HTTP method.
+        uri: the whole address.
+        request: the request's body, parsed where it is JSON, else None.
+        request_headers: names in lower case.
+        status: HTTP status.
+        headers: of the answer, names in lower case.
+        body: of the answer, as bytes.
+    """
+
+    cassette: str
+    method: str
+    uri: str
+    request: Any
+    request_headers: Mapping[str, str]
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    @property
+    def good(self) -> bool:
+        """True for an answer that is no failure by its status."""
+        return self.status < 400
+
+    @property
+    def streamed(self) -> bool:
+        """True when the answer came as framed events."""
+        kind = self.headers.get("content-type", "")
+        return "event-stream" in kind or "ndjson" in kind or "jsonl" in kind
+
+
+def read_cassette(path: Path) -> list[Exchange]:
+    """Read one file.
+
+    Raises:
+        CallerError: it is no cassette.
+    """
+    import yaml  # noqa: PLC0415  needed by whoever has cassettes
+
+    try:
+        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        return [_exchange(path.stem, item) for item in content["interactions"]]
+    except (yaml.YAMLError, KeyError, TypeError, ValueError, UnicodeDecodeError) as error:
+        raise CallerError(f"{path.name} is not a cassette: {type(error).__name__}: {error}") from error
+
+
+def read_cassettes(folder: Path) -> list[Exchange]:
+    """Read every cassette of a folder and of those below it, in order of their paths."""
+    return [exchange for path in sorted(folder.rglob("*.yaml")) for exchange in read_cassette(path)]
+
+
+def body_of(holder: Mapping[str, Any]) -> bytes:
+    """Return the bytes of a body as a cassette holds it."""
+    if "parsed_body" in holder:
+        return json.dumps(holder["parsed_body"], ensure_ascii=False, separators=(",", ":")).encode()
+    if "lines" in holder:
+        return "\n".join(holder["lines"]).encode()
+    value = holder.get("string", holder.get("body"))
+    if isinstance(value, Mapping):
+        return body_of(value)
+    if isinstance(value, str):
+        return value.encode()
+    return value or b""
+
+
+def _exchange(name: str, item: Mapping[str, Any]) -> Exchange:
+    request, response = item["request"], item["response"]
+    return Exchange(
+        cassette=name,
+        method=request["method"],
+        uri=request["uri"],
+        request=_json(body_of(request)),
+        request_headers=_single(request.get("headers")),
+        status=response["status"]["code"],
+        headers=_single(response.get("headers")),
+        body=body_of(response["body"]),
+    )
+
+
+def _json(body: bytes) -> Any:
+    try:
+        return json.loads(body)
+    except ValueError:
+        return None
+
+
+def _single(headers: Mapping[str, Any] | None) -> dict[str, str]:
+    return {
+        name.lower(): str(value[0] if isinstance(value, list) else value) for name, value in (headers or {}).items()
+    }

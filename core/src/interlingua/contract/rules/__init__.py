@@ -1,0 +1,43 @@
+"""The rules, by subject; importing this room registers them all.
+
+Never imported by an adapter, and no rule knows a provider or a wire.
+The runner, the suite and the reference page come in.
+"""
+
+from __future__ import annotations
+
+from interlingua.contract.rule import RULES, Rule
+from interlingua.contract.rules import (
+    arrival,
+    calls,
+    cassettes,
+    connection,
+    decoding,
+    errors,
+    estimates,
+    evidence,
+    faults,
+    foreign,
+    installed,
+    isolation,
+    losses,
+    options,
+    ordering,
+    prefix,
+    purity,
+    returning,
+    roads,
+    secrets,
+    stopping,
+    usage,
+)
+
+__all__ = ["ALL"]
+
+_MODULES = (
+    purity, prefix, calls, ordering, arrival, losses, foreign, returning, options, roads, decoding, isolation, faults,
+    stopping, usage, errors, evidence, estimates, connection, installed, cassettes, secrets,
+)  # fmt: skip
+
+ALL: tuple[Rule, ...] = tuple(RULES[number] for number in sorted(RULES))
+"""Every rule, by number."""

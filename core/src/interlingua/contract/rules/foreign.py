@@ -1,0 +1,79 @@
+"""Rules on opaque state: it goes back to its origin only, and reasoning of others never becomes text.
+
+Never asks whether own state goes back (returning does).
+The rules room comes in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from interlingua.blocks import TextBlock, ThinkingBlock
+from interlingua.contract.generated import Broken, holds, own
+from interlingua.contract.rule import Finding, rule
+from interlingua.contract.rules.losses import warnings
+from interlingua.contract.scenes import FOREIGN, READ, answered
+from interlingua.contract.strategies import MARK, conversations
+from interlingua.contract.subject import Aim, Subject
+from interlingua.messages import Message, Origin, user
+
+
+@rule(
+    "C14",
+    "Foreign thinking, signatures, opaque blocks and provider_raw never reach the wire, in no form.",
+    source="DESIGN 6, 7; REGRESSIONS 02",
+    fix="""Core takes foreign state away before you see it. Write thinking only as thinking, never as text and never
+    inside a tool result; read from `provider_raw` only what you wrote there, and only when its `origin` has your api
+    and, where the wire binds it, your model.""",
+)
+def foreign_state_stays_away(subject: Subject) -> Iterator[Finding]:
+    """Three origins: this one, another model of this provider, another provider."""
+
+    def law(aim: Aim, history: list[Message]) -> None:
+        body = subject.written(aim, history, [READ]).body.decode()
+        marks = set(MARK.findall(body))
+        for message in history:
+            origin = message.metadata.origin
+            if origin is None or origin.provider == subject.key:
+                continue
+            leaked = sorted(marks & set(_state(message)))
+            if leaked:
+                raise Broken(f"{leaked[0]} (state of {origin.provider}) is in the body")
+
+    def strategy(aim: Aim) -> Any:
+        mine = own(subject, aim)
+        return conversations((mine, Origin(subject.key, mine.api, "another-model"), FOREIGN), marked=True)
+
+    yield from holds(subject, law, strategy)
+
+
+def _state(message: Message) -> Iterator[str]:
+    for block in message.content:
+        if block.type in ("thinking", "redacted_thinking", "opaque"):
+            yield from MARK.findall(repr(block))
+        yield from MARK.findall(getattr(block, "signature", None) or "")
+    yield from MARK.findall(repr(message.metadata.provider_raw))
+
+
+@rule(
+    "C15",
+    "Reasoning bound to a model goes to no other model of the same provider; demoting it to text is only by option.",
+    source="DESIGN 7; seed 000 §8.2; REGRESSIONS 02",
+    fix="""Declare `thinking_scope` as narrow as the wire demands: `model` where signatures are bound to the model,
+    `api` or `provider` only where the sheet says so, `never` where nothing goes back.""",
+)
+def thinking_keeps_its_scope(subject: Subject) -> Iterator[Finding]:
+    """Signed thinking of another model, with and without the option."""
+    for aim in subject.aims:
+        other = Origin(subject.key, aim.capabilities.api or aim.api, "another-model")
+        thought = ThinkingBlock(text="mkh1q", signature="mks1q")
+        history = [user("q"), answered([thought, TextBlock(text="said")], other), user("n")]
+        with warnings():
+            plain = subject.written(aim, history).body
+            demoted = subject.written(aim, history, demote_thinking=True).body
+        bound = aim.capabilities.thinking_scope in ("never", "model")
+        if bound and (b"mkh1q" in plain or b"mks1q" in plain):
+            yield Finding(why="thinking of another model is in the body", where=aim.name)
+        if bound and b"mkh1q" not in demoted:
+            yield Finding(why="demote_thinking was asked for, and the text is not in the body", where=aim.name)

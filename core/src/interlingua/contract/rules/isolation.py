@@ -1,0 +1,119 @@
+"""Rules on independence: two answers at once do not mix, the hook awaits nothing but its stream, sync equals async.
+
+Never measures time.
+The rules room comes in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator
+
+from interlingua.client.decoder import StreamDecoder
+from interlingua.contract.cassettes import Exchange
+from interlingua.contract.frames import Frames
+from interlingua.contract.reading import framing_of, read, read_stream
+from interlingua.contract.rule import Finding, rule
+from interlingua.contract.rules.decoding import places
+from interlingua.contract.rules.roads import streams
+from interlingua.contract.subject import Subject
+from interlingua.errors import InterlinguaError, PluginError
+from interlingua.events import StreamEvent
+from interlingua.framing import framer
+from interlingua.wire import WireChunk
+
+
+@rule(
+    "C29",
+    "Reading an answer leaves nothing behind: read again, or at the same time as another, it is the same.",
+    source="DESIGN 4",
+    fix="Keep the state of a stream in local names of the generator, or in an object made there; never on the plugin.",
+)
+def answers_do_not_mix(subject: Subject) -> Iterator[Finding]:
+    """Every answer twice, and every stream in turn with another one."""
+    for exchange in subject.exchanges:
+        if exchange.good and read(subject, exchange).message != read(subject, exchange).message:
+            yield Finding(why="read a second time it is another message", where=exchange.cassette)
+    found = streams(subject)
+    for one, other in zip(found, [*found[1:], *found[:1]], strict=True):
+        alone = [read_stream(subject, each).message for each in (one, other)]
+        together = _interleaved(subject, one, other)
+        if together != alone:
+            yield Finding(why="read at the same time they mix", where=f"{one.cassette} and {other.cassette}")
+
+
+def _interleaved(subject: Subject, one: Exchange, other: Exchange) -> list[object]:
+    decoders = [
+        StreamDecoder(subject.provider, framer(framing_of(subject, each)), subject.context(each))  # type: ignore[arg-type]
+        for each in (one, other)
+    ]
+    cut = [Frames(subject, each) for each in (one, other)]
+    for at in range(max(len(frames.events) for frames in cut)):
+        for decoder, frames in zip(decoders, cut, strict=True):
+            if at < len(frames.events):
+                decoder.feed(frames.join([frames.events[at]]))
+    made: list[object] = []
+    for decoder in decoders:
+        decoder.end()
+        try:
+            made.append(decoder.message())
+        except InterlinguaError as error:
+            made.append(error.partial)
+    return made
+
+
+@rule(
+    "C30",
+    "`stream_response` awaits nothing but its stream, and can be closed at any event.",
+    source="hook stream_response; DESIGN 4",
+    fix="""No sleeping, no locks, no tasks, no I/O inside the generator; no `yield` in a `finally`, and no `except
+    BaseException` that goes on.""",
+)
+def hook_awaits_only_its_stream(subject: Subject) -> Iterator[Finding]:
+    """Drive by hand; close after every event."""
+    for exchange in streams(subject):
+        found = read_stream(subject, exchange)
+        if isinstance(found.error, PluginError):
+            yield Finding(why=str(found.error), where=exchange.cassette)
+            continue
+        frames = Frames(subject, exchange)
+        for place in places(len(frames.events)):
+            made = framer(framing_of(subject, exchange))  # type: ignore[arg-type]
+            decoder = StreamDecoder(subject.provider, made, subject.context(exchange))
+            decoder.feed(frames.join(frames.events[:place]))
+            try:
+                decoder.close()
+            except Exception as error:
+                why = f"closing after event {place}: {type(error).__name__}: {error}"
+                yield Finding(why=why, where=exchange.cassette)
+                break
+
+
+@rule(
+    "C31",
+    "Sync and async agree: driven by an event loop the hook yields the events that core gets by hand.",
+    source="DESIGN 4; STYLE 3.3",
+    fix="Do not look for a running event loop, and do nothing that behaves differently inside of one.",
+)
+def sync_and_async_agree(subject: Subject) -> Iterator[Finding]:
+    """Each recorded stream in a real event loop, its chunks one by one."""
+    for exchange in streams(subject):
+        by_hand = [repr(event) for event in read_stream(subject, exchange).events if event.type != "error"]
+        try:
+            looped = [repr(event) for event in asyncio.run(_looped(subject, exchange)) if event.type != "error"]
+        except InterlinguaError:
+            continue  # raised instead of yielded: the other road saw the same
+        if by_hand != looped:
+            yield Finding(why="other events in an event loop", where=exchange.cassette)
+
+
+async def _looped(subject: Subject, exchange: Exchange) -> list[StreamEvent]:
+    made = framer(framing_of(subject, exchange))  # type: ignore[arg-type]
+    chunks = [*made.feed(exchange.body), *made.close()]
+
+    async def source() -> AsyncIterator[WireChunk]:
+        for chunk in chunks:
+            await asyncio.sleep(0)
+            yield chunk
+
+    return [event async for event in subject.provider.stream_response(source(), subject.context(exchange))]

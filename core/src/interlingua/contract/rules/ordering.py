@@ -1,0 +1,147 @@
+"""Rules on order: results right behind their calls, messages in their sequence, system messages where they belong.
+
+Never looks at the form of an element, only at the sequence in which marked leaves come.
+The rules room comes in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from interlingua.contract.generated import Broken, holds, own
+from interlingua.contract.rule import Finding, rule
+from interlingua.contract.rules.prefix import grown_path
+from interlingua.contract.scenes import FOREIGN, READ, answered, call
+from interlingua.contract.strategies import MARK, conversations
+from interlingua.contract.subject import Aim, Subject
+from interlingua.contract.trees import Path, at, leaves
+from interlingua.messages import Message, Role, system, tool_result, user
+from interlingua.options import AdapterOptions
+from interlingua.projection import Projector
+
+_LETTERS = {"text": "t", "argument": "a", "result": "u"}
+
+
+@rule(
+    "C08",
+    "Every text, argument and result reaches the wire once, in the order of the conversation.",
+    source="DESIGN 4, 7; seed 003 §4",
+    fix="""Walk the messages in order and write every block you declare. A text that the wire cannot take where it
+    stands is a Loss; a result of parallel calls is not allowed to overtake another; text of one message is not joined
+    with text of another.""",
+)
+def nothing_is_lost_or_moved(subject: Subject) -> Iterator[Finding]:
+    """Marks of the projected history against marks of the body."""
+
+    def law(aim: Aim, history: list[Message]) -> None:
+        projected, _ = Projector().project(
+            history, subject.provider.target(AdapterOptions(model=aim.model, api=aim.api))
+        )
+        expected = {mark: number for number, message in enumerate(projected) for mark in _marks_of(message)}
+        request = subject.written(aim, history, [READ])
+        own_losses = [loss for loss in request.losses if loss.verdict == "dropped"]
+        found = [mark for mark in _in_order(subject, aim, request.body) if mark in expected]
+        missing = expected.keys() - set(found)
+        if missing and not own_losses:
+            raise Broken(f"{sorted(missing)[0]} is nowhere in the body, and no loss says why")
+        twice = sorted({mark for mark in found if found.count(mark) > 1})
+        if twice:
+            raise Broken(f"{twice[0]} is in the body more than once")
+        places = [expected[mark] for mark in found if projected[expected[mark]].role is not Role.SYSTEM]
+        if places != sorted(places):
+            raise Broken("messages stand in another order than in the conversation")
+
+    def strategy(aim: Aim) -> Any:
+        return conversations((own(subject, aim), FOREIGN), marked=True)
+
+    yield from holds(subject, law, strategy)
+
+
+def _marks_of(message: Message) -> Iterator[str]:
+    for block in message.content:
+        if block.type == "text":
+            yield from MARK.findall(block.text)
+        elif block.type == "tool_use":
+            yield from MARK.findall(block.input_json)
+        elif block.type == "tool_result":
+            for part in block.content:
+                yield from MARK.findall(part.text) if part.type == "text" else ()
+
+
+def _in_order(subject: Subject, aim: Aim, body: bytes) -> list[str]:
+    import json  # noqa: PLC0415
+
+    return [mark for _, leaf in leaves(json.loads(body)) if isinstance(leaf, str) for mark in MARK.findall(leaf)]
+
+
+@rule(
+    "C09",
+    "Every call is answered right after it, in the order of the calls, whatever order the results came in.",
+    source="seed 003 §4.1; REGRESSIONS 07, 09, 12",
+    fix="""Core hands you results already in call order, right after the message with the calls. Write them there and
+    in that order; where the wire wants all results in one element put them together, and nothing else between.""",
+)
+def results_follow_their_calls(subject: Subject) -> Iterator[Finding]:
+    """Two parallel calls, answered the other way round with a system message in between, and one never answered."""
+    for aim in subject.aims:
+        if not aim.capabilities.supports_tools:
+            continue
+        calls = [call(number, f"mka{number}q") for number in (1, 2, 3)]
+        if not aim.capabilities.supports_parallel_tool_calls:
+            calls = calls[:1]
+        history = [user("mkt1q"), answered([*calls], None)]
+        history += [tool_result(one, f"mku{one.id[-1]}q") for one in reversed(calls[:2])]
+        history += [system("mkt2q"), user("mkt3q")]
+        found = [
+            mark for mark in _in_order(subject, aim, subject.written(aim, history, [READ]).body) if mark != "mkt2q"
+        ]
+        wanted = [
+            "mkt1q",
+            *[f"mka{one.id[-1]}q" for one in calls],
+            *[f"mku{one.id[-1]}q" for one in calls[:2]],
+            "mkt3q",
+        ]
+        if found != wanted:
+            yield Finding(why=f"marks stand as {found}, expected {wanted}", where=aim.name)
+
+
+@rule(
+    "C10",
+    "Leading system messages go where the wire wants its system prompt; a later one stays in its place.",
+    source="DESIGN 8; seed 003 §4.1",
+    fix="""Only messages of role SYSTEM before all others may be hoisted. A later one arrives only if you declare
+    `supports_system_messages_in_list`; write it where it stands. Never write a system prompt as the user's words when
+    `supports_system_prompt` is declared.""",
+)
+def system_messages_keep_their_place(subject: Subject) -> Iterator[Finding]:
+    """One leading system message, one in the middle."""
+    for aim in subject.aims:
+        history = [system("mkt1q"), user("mkt2q"), answered_text("mkt3q"), system("mkt4q"), user("mkt5q")]
+        body = subject.body(aim, history)
+        marks = [mark for _, leaf in leaves(body) if isinstance(leaf, str) for mark in MARK.findall(leaf)]
+        rest = [mark for mark in marks if mark != "mkt1q"]
+        if sorted(marks) != ["mkt1q", "mkt2q", "mkt3q", "mkt4q", "mkt5q"]:
+            yield Finding(why=f"each message must be there once; found {marks}", where=aim.name)
+        elif rest != sorted(rest):
+            yield Finding(why=f"a later system message moved: {rest}", where=aim.name)
+        path = grown_path(subject, aim)
+        if aim.capabilities.supports_system_prompt and path is not None and _same_form(body, path):
+            yield Finding(why="the system prompt is written as a user's message is", where=aim.name)
+
+
+def answered_text(text: str) -> Message:
+    """Return an authored answer of one text."""
+    from interlingua.messages import assistant  # noqa: PLC0415
+
+    return assistant(text)
+
+
+def _same_form(body: Any, path: Path) -> bool:
+    """True when the system prompt's element has the very role of the user's."""
+    roles = {}
+    for element in at(body, path):
+        for _, leaf in leaves(element):
+            for mark in MARK.findall(leaf) if isinstance(leaf, str) else ():
+                roles[mark] = element.get("role") if isinstance(element, dict) else None
+    return "mkt1q" in roles and roles["mkt1q"] == roles["mkt2q"]

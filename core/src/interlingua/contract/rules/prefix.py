@@ -1,0 +1,74 @@
+"""Rules on the prefix: what was sent in one turn stands at the beginning of the next, because caches are prefix caches.
+
+Never looks at cache markers, which are spliced in after.
+The rules room comes in.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from interlingua.contract.generated import Broken, holds, own
+from interlingua.contract.rule import Finding, rule
+from interlingua.contract.scenes import FOREIGN, READ
+from interlingua.contract.strategies import conversations, request_points
+from interlingua.contract.subject import Aim, Subject
+from interlingua.contract.trees import Path, at, nodes, removed, shown
+from interlingua.messages import Message, assistant, user
+
+
+@rule(
+    "C04",
+    "The elements of turn n are a prefix of those of turn n+1, and nothing before them changes.",
+    source="DESIGN 8",
+    fix="""Write each message by itself, from that message alone: no field that depends on being last or first, no
+    renumbering, no merging into an element that was sent before, nothing hoisted from the middle of a conversation.
+    Fields beside the message array (system, tools, settings) may not depend on how long the conversation is. If the
+    array that grows is not found, name it in quirks.elements.""",
+)
+def prefix_is_stable(subject: Subject) -> Iterator[Finding]:
+    """Over growing conversations with swaps, parallel calls and repairs."""
+    paths = {aim.api: grown_path(subject, aim) for aim in subject.aims}
+    for api, path in paths.items():
+        if path is None:
+            yield Finding(why="no array of the body grows with the conversation; name it in quirks.elements", where=api)
+
+    def law(aim: Aim, history: list[Message]) -> None:
+        path = paths[aim.api]
+        earlier: list[str] = []
+        frame: str | None = None
+        for point in request_points(history) if path is not None else ():
+            body = subject.body(aim, point, [READ])
+            now = [json.dumps(element) for element in at(body, path or ())]
+            kept = json.dumps(removed(body, path or ()), sort_keys=True)
+            if now[: len(earlier)] != earlier:
+                raise Broken(f"element {_first(earlier, now)} of {shown(path or ())} changed when the history grew")
+            if frame is not None and kept != frame:
+                raise Broken("a field beside the messages changed when the history grew")
+            earlier, frame = now, kept
+
+    def strategy(aim: Aim) -> Any:
+        return conversations((own(subject, aim), FOREIGN), marked=True, cached=False)
+
+    yield from holds(subject, law, strategy)
+
+
+def grown_path(subject: Subject, aim: Aim) -> Path | None:
+    """Return the path of the array that grows with the conversation, or None."""
+    named = subject.quirks.elements.get(aim.api)
+    if named is not None:
+        return tuple(named.split("."))
+    short = dict(nodes(subject.body(aim, [user("one")])))
+    long = dict(nodes(subject.body(aim, [user("one"), assistant("two"), user("three")])))
+    grown = [
+        path
+        for path, node in long.items()
+        if isinstance(node, list) and isinstance(short.get(path), list) and len(node) > len(short[path])
+    ]
+    return grown[0] if grown else None
+
+
+def _first(earlier: list[str], now: list[str]) -> int:
+    return next((at for at, (a, b) in enumerate(zip(earlier, now, strict=False)) if a != b), len(now))

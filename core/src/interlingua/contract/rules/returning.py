@@ -1,0 +1,106 @@
+"""Rules on the return trip: an answer sent back to where it came from is byte-equal in all that the origin checks.
+
+Never looks at answers that were not recorded.
+The rules room comes in.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from interlingua.codec import dumps_message, loads_message
+from interlingua.contract.cassettes import Exchange
+from interlingua.contract.reading import read
+from interlingua.contract.rule import Finding, NotApplicable, rule
+from interlingua.contract.rules.losses import warnings
+from interlingua.contract.scenes import READ
+from interlingua.contract.subject import Aim, Subject
+from interlingua.contract.trees import leaves, texts
+from interlingua.messages import Message, tool_result, user
+from interlingua.options import AdapterOptions
+
+
+def answers(subject: Subject) -> list[tuple[Exchange, Message]]:
+    """Return every recorded answer that became a whole message.
+
+    Raises:
+        NotApplicable: there is none.
+    """
+    found = []
+    for exchange in subject.exchanges:
+        if exchange.good:
+            outcome = read(subject, exchange)
+            if outcome.error is None and outcome.message is not None:
+                found.append((exchange, outcome.message))
+    if not found:
+        raise NotApplicable("no cassette holds a good answer; record one")
+    return found
+
+
+def aim_of(subject: Subject, exchange: Exchange) -> Aim:
+    """Return what the exchange was made for."""
+    api, model = subject.api_of(exchange) or subject.apis[0], subject.model_of(exchange)
+    declared = subject.provider.capabilities(model, AdapterOptions(model=model, api=api))
+    return Aim(api=api, model=model, capabilities=declared)
+
+
+def next_turn(message: Message) -> list[Message]:
+    """Return the history in which this answer is sent back."""
+    return [user("q"), message, *[tool_result(one, "r") for one in message.tool_calls()], user("n")]
+
+
+@rule(
+    "C16",
+    "Own signatures, encrypted thinking, opaque blocks, ids and arguments come back byte-equal.",
+    source="DESIGN 6; seed 003 §4.2",
+    fix="""Keep what the origin wants back in the block's own field (`signature`, `data`, `provider_id`, `raw_input`)
+    or in `replay`, as it arrived, and write it back unchanged for the same api and model.""",
+)
+def own_state_comes_back(subject: Subject) -> Iterator[Finding]:
+    """Each recorded answer, sent back."""
+    for exchange, message in answers(subject):
+        aim = aim_of(subject, exchange)
+        with warnings():
+            body = subject.body(aim, next_turn(message), [READ])
+        found = texts(body)
+        for what, leaf in _owned(message, aim):
+            if leaf not in found:
+                yield Finding(why=f"{what} {leaf[:60]!r} does not come back", where=exchange.cassette)
+
+
+def _owned(message: Message, aim: Aim) -> Iterator[tuple[str, str]]:
+    thinking = aim.capabilities.supports_thinking and aim.capabilities.thinking_scope != "never"
+    for block in message.content:
+        signature = getattr(block, "signature", None)
+        if signature and thinking:
+            yield "the signature", signature
+        if block.type == "redacted_thinking" and thinking:
+            yield "encrypted thinking", block.data
+        elif block.type == "thinking" and signature and thinking and block.text:
+            yield "thinking", block.text
+        elif block.type == "opaque":
+            for _, leaf in leaves(json.loads(json.dumps(block.data))):
+                if isinstance(leaf, str):
+                    yield f"{block.kind}'s", leaf
+        elif block.type == "tool_use" and block.provider_id and aim.capabilities.supports_tools:
+            yield "the id", block.provider_id
+
+
+@rule(
+    "C17",
+    "A stored and reloaded answer gives the same bytes in the next turn as the one that was received.",
+    source="DESIGN 6",
+    fix="""Keep all that the next turn needs in the message's public fields and in `provider_raw`, as JSON; nothing on
+    the plugin object, nothing in an attribute that a store does not see.""",
+)
+def stored_answers_send_the_same(subject: Subject) -> Iterator[Finding]:
+    """Each recorded answer through the codec."""
+    for exchange, message in answers(subject):
+        aim = aim_of(subject, exchange)
+        again = loads_message(dumps_message(message))
+        with warnings():
+            first = subject.written(aim, next_turn(message), [READ]).body
+            second = subject.written(aim, next_turn(again), [READ]).body
+        if first != second:
+            yield Finding(why="the body differs after a round trip through the codec", where=exchange.cassette)

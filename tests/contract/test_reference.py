@@ -1,0 +1,48 @@
+"""docs/reference/contract.md says what the rules say; `python -m tests.contract.test_reference` writes it.
+
+Nothing of the page is written by hand. pytest comes in.
+"""
+
+from __future__ import annotations
+
+import textwrap
+
+from interlingua.contract.rules import ALL
+from tests.support import tree
+
+PAGE = tree.ROOT / "docs" / "reference" / "contract.md"
+HEAD = """\
+# The contract, rule by rule
+
+What `ProviderContract` and `interlingua check` hold a provider plugin to. Every rule has a number that is never given
+to another rule, the section it comes from, and what to do when it fails. How to run them, and how to declare what is
+different about a provider: [Checking a plugin](../plugins/README.md).
+
+This page is made from the rules themselves (`python -m tests.contract.test_reference`).
+"""
+
+
+def page() -> str:
+    sections = [HEAD]
+    for rule in ALL:
+        fix = textwrap.fill(rule.fix, 118, break_long_words=False, break_on_hyphens=False)
+        sections.append(f"## {rule.number} `{rule.name}`\n\n**{rule.statement}**\n\nSource: {rule.source}.\n\n{fix}\n")
+    return "\n".join(sections)
+
+
+def test_the_page_is_what_the_rules_say() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(), "run python -m tests.contract.test_reference"
+
+
+def test_numbers_follow_each_other() -> None:
+    assert [rule.number for rule in ALL] == [f"C{number:02}" for number in range(1, len(ALL) + 1)]
+
+
+def test_every_rule_says_how_to_fix_it() -> None:
+    bare = [rule.number for rule in ALL if len(rule.fix) < 60 or not rule.source or not rule.statement.endswith(".")]
+
+    assert not bare
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(), encoding="utf-8")
