@@ -15,6 +15,7 @@ from interlingua.messages import Message, Role
 from interlingua.wire import Verdict
 from interlingua_google.catalogue import API, is_signed
 from interlingua_google.media import MEDIA, Media, key_of, to_wire_media, unsaid
+from interlingua_google.others import KIND as OTHER
 
 # base64 of `skip_thought_signature_validator`: what the service takes instead of a signature it never gave (sheet §3)
 STAND_IN = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
@@ -116,6 +117,9 @@ class _Writer:
 
     def _opaque(self, block: OpaqueBlock, index: int) -> Any:
         data = block.data
+        if block.kind == OTHER:
+            self.lose(index, block, "dropped", "another answer than the one that was taken")
+            return None
         if self._same_model or not isinstance(data, Mapping) or "thoughtSignature" not in data:
             return data
         rest = {name: value for name, value in data.items() if name != "thoughtSignature"}

@@ -1,6 +1,7 @@
 """The answer as it arrives, chunk by chunk, to canonical events; a whole answer is one chunk (sheet gemini §6, §7).
 
-Never merges a signed part with another one, and never sees a chunk's bytes. `stream` and `from_wire` come in.
+Never merges two parts of one chunk, nor a signed part with any, and never sees a chunk's bytes. `stream` and
+`from_wire` come in.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from interlingua_google.failures import envelope_in, error_from_envelope
 from interlingua_google.grounding import NAMES as GROUNDING
 from interlingua_google.grounding import citations_by_block
 from interlingua_google.media import extras_of, from_wire_media, key_of
+from interlingua_google.others import KIND, Others
 
 _MODIFIERS = frozenset(
     ("thought", "thoughtSignature", "mediaResolution", "mediaProcessing", "partMetadata", "videoMetadata")
@@ -54,6 +56,7 @@ class Reader:
         self.over = False
         self._context = context
         self._calls = Calls(context)
+        self._others = Others()
         self._said: dict[int, _Said] = {}
         self._grounding: list[dict[str, Any]] = []
         self._media: dict[str, Any] = {}
@@ -81,7 +84,7 @@ class Reader:
             if not isinstance(candidate, dict):
                 raise MalformedResponse("a candidate is not an object", path="candidates")
             if candidate.get("index", at) not in (0, None):
-                self._trace.setdefault("candidates", []).append(candidate)  # an alternative; the message is the first
+                self._others.add(_number(candidate.get("index", at)), candidate)  # the message is the first
             else:
                 yield from self._candidate(candidate)
 
@@ -106,9 +109,11 @@ class Reader:
 
     def _candidate(self, candidate: dict[str, Any]) -> Iterator[StreamEvent]:
         content = candidate.get("content")
-        for part in (content.get("parts") if isinstance(content, dict) else None) or ():
+        for at, part in enumerate((content.get("parts") if isinstance(content, dict) else None) or ()):
             if not isinstance(part, dict):
                 raise MalformedResponse("a part is not an object", path="candidates[0].content.parts")
+            if at:
+                self.open = None  # only a chunk's first part goes on with what the chunk before it began
             yield from self._part(part)
         if any(name in candidate for name in GROUNDING):
             self._grounding.append({name: candidate.get(name) for name in GROUNDING})
@@ -138,9 +143,10 @@ class Reader:
             yield BlockEnd(index=self.index, block=media)
             return
         kind = next((name for name in part if name not in _MODIFIERS), "thoughtSignature")
-        yield BlockEnd(
-            index=self.index, block=OpaqueBlock(provider=self._context.origin.provider, kind=kind, data=part)
-        )
+        yield BlockEnd(index=self.index, block=self._opaque(kind, part))
+
+    def _opaque(self, kind: str, data: dict[str, Any]) -> OpaqueBlock:
+        return OpaqueBlock(provider=self._context.origin.provider, kind=kind, data=data)
 
     def _text(self, part: Mapping[str, Any]) -> Iterator[StreamEvent]:
         text: str = part["text"]
@@ -173,8 +179,14 @@ class Reader:
                 yield BlockEnd(index=index, block=block)
             else:
                 yield BlockEnd(index=index, block=ThinkingBlock(text="", signature=said.signature))
+        for place, other in enumerate(self._others.all(), self.index + 1):
+            yield BlockEnd(index=place, block=self._opaque(KIND, other))
         replay = {"media": self._media} if self._media else None
         trace = {**self._trace, "usage": self.usage} if self.usage else self._trace
         yield RawUpdate(replay=replay, trace=trace)
         if self.usage:
             yield UsageUpdate(usage=from_wire_usage(self.usage))
+
+
+def _number(value: Any) -> int:
+    return value if isinstance(value, int) else -1

@@ -1,0 +1,21 @@
+"""Broken recordings of generateContent give typed errors only, and keep the text that came before the break."""
+
+from __future__ import annotations
+
+import os
+import random
+
+from tests.support import fuzz
+from tests.support.corpus import Corpus
+from tests.support.quiet import quiet_ledger
+
+COUNT = int(os.environ.get("INTERLINGUA_FUZZ_COUNT", "300"))
+
+
+def test_only_typed_errors_and_nothing_received_is_lost(corpus: Corpus) -> None:
+    seed = int(os.environ.get("INTERLINGUA_FUZZ_SEED", random.randrange(2**32)))
+    print(f"seed {seed}")
+    with quiet_ledger():
+        failures = list(fuzz.run(corpus, "google", COUNT, seed))
+
+    assert not failures, f"seed {seed}: {failures[:5]}"

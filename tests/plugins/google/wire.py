@@ -1,0 +1,121 @@
+"""Short ways to ask the adapter for a request and to read it, and the official SDK over ready bytes.
+
+Nothing here decides what is right. The tests of this folder come in.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import httpx
+from google import genai
+from google.genai import types
+
+from interlingua.blocks import ContentBlock
+from interlingua.context import RequestContext
+from interlingua.messages import Message, MessageMetadata, Provenance, Role, StopReason, Usage
+from interlingua.options import AdapterOptions
+from interlingua.tools import SideEffects, ToolDefinition
+from interlingua.wire import WireRequest
+from tests.support import driving
+
+OLD = "gemini-2.5-flash"  # budgets, unsigned calls (sheet §3)
+NEW = "gemini-3-flash-preview"  # levels, signed calls
+GOOGLE = driving.provider("google")
+READ = ToolDefinition(
+    name="read_file",
+    description="Read a file.",
+    input_schema={"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
+    side_effects=SideEffects.READ,
+)
+STOPS = {"STOP": StopReason.END_TURN, "MAX_TOKENS": StopReason.MAX_TOKENS}  # sheet MAPPING, stop reason
+
+
+def asked(messages: Sequence[Message], tools: Sequence[ToolDefinition] = (), **options: Any) -> WireRequest:
+    """Return the request."""
+    options.setdefault("model", OLD)
+    return GOOGLE.to_wire(list(messages), list(tools), AdapterOptions(**options))
+
+
+def body_of(request: WireRequest) -> dict[str, Any]:
+    """Return its body, parsed."""
+    parsed: dict[str, Any] = json.loads(request.body)
+    return parsed
+
+
+def body(messages: Sequence[Message], tools: Sequence[ToolDefinition] = (), **options: Any) -> dict[str, Any]:
+    """Return the body of the request, parsed."""
+    return body_of(asked(messages, tools, **options))
+
+
+def answer(
+    *content: ContentBlock, provider: str = "google", api: str = "generate", model: str = OLD, **facts: Any
+) -> Message:
+    """Return a generated assistant message."""
+    facts.setdefault("usage", Usage())
+    metadata = MessageMetadata(
+        model=f"{provider}:{model}", provider=provider, api=api, provenance=Provenance.GENERATED, **facts
+    )
+    return Message(role=Role.ASSISTANT, content=content, metadata=metadata)
+
+
+def context(model: str = OLD) -> RequestContext:
+    """Return a context for an answer of this provider."""
+    return driving.context("google", "generate", model)
+
+
+def chunk(*parts: Mapping[str, Any], finish: Any = None, usage: Any = None, **fields: Any) -> dict[str, Any]:
+    """Return one answer object (sheet §6)."""
+    candidate: dict[str, Any] = {"content": {"role": "model", "parts": list(parts)}, "index": 0}
+    if finish is not None:
+        candidate["finishReason"] = finish
+    made: dict[str, Any] = {"candidates": [candidate | fields], "modelVersion": OLD, "responseId": "r1"}
+    return made | ({"usageMetadata": usage} if usage is not None else {})
+
+
+def sse(*chunks: Mapping[str, Any]) -> bytes:
+    """Write chunks as the sheet frames them (§7)."""
+    return b"".join(f"data: {json.dumps(item)}\r\n\r\n".encode() for item in chunks)
+
+
+def read(answer_body: Any, model: str = OLD) -> Message:
+    """Return the message of a whole answer."""
+    return driving.whole(GOOGLE, json.dumps(answer_body).encode(), context(model))
+
+
+def streamed(*chunks: Mapping[str, Any], model: str = OLD, size: int | None = None) -> Message:
+    """Return the message of a stream."""
+    return driving.streamed(GOOGLE, sse(*chunks), context(model), size)
+
+
+_READY: list[httpx.Response] = []
+_SDK = genai.Client(
+    api_key="none",
+    http_options=types.HttpOptions(
+        httpx_client=httpx.Client(transport=httpx.MockTransport(lambda _request: _READY.pop()))
+    ),
+)
+
+
+def sdk(raw: bytes, *, status: int = 200, content_type: str = "application/json") -> genai.Client:
+    """Return the official SDK, wired to one answer that is ready; no byte leaves the process."""
+    _READY[:] = [httpx.Response(status, headers={"content-type": content_type}, content=raw)]
+    return _SDK
+
+
+def sdk_whole(raw: bytes) -> list[types.GenerateContentResponse]:
+    """Return what the SDK makes of a whole body."""
+    return [sdk(raw).models.generate_content(model="m", contents="x")]
+
+
+def sdk_streamed(raw: bytes) -> list[types.GenerateContentResponse]:
+    """Return what the SDK makes of a stream."""
+    return list(sdk(raw, content_type="text/event-stream").models.generate_content_stream(model="m", contents="x"))
+
+
+def parts_of(parsed: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return all parts of a request in order, the system's first."""
+    system = parsed.get("systemInstruction", {}).get("parts", [])
+    return [*system, *(part for content in parsed["contents"] for part in content["parts"])]
