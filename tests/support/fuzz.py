@@ -78,12 +78,28 @@ def _native_chat_text(events: list[bytes]) -> str:
     return "".join(line["message"].get("content", "") if "message" in line else line["response"] for line in lines)
 
 
+def _chunked_text(events: list[bytes]) -> str:
+    """Text of the first choice, a string or a list of chunks (sheet mistral §6)."""
+    said = ""
+    for data in events:
+        event = json.loads(data) if data.startswith(b"{") else {}
+        for choice in event.get("choices") or ():
+            content = choice["delta"].get("content") if not choice.get("index") else None
+            said += content if isinstance(content, str) else ""
+            for part in content if isinstance(content, list) else ():
+                said += part.get("text", "")
+    return said
+
+
 WIRES = {
     "anthropic": Wire(key="anthropic", api="messages", file="anthropic-messages", text_of=_messages_text),
     "openai-chat": Wire(key="openai", api="chat", file="openai-chat", text_of=chat_text),
     "openai-responses": Wire(key="openai", api="responses", file="openai-responses", text_of=responses_text),
+    "mistral": Wire(key="mistral", api="chat", file="mistral-chat", text_of=_chunked_text),
     "ollama": Wire(key="ollama", api="chat-native", file="ollama-chat", text_of=_native_chat_text, kind="ndjson"),
     "google": Wire(key="google", api="generate", file="google-generate", text_of=generated_text),
+    "openrouter": Wire(key="openrouter", api="chat", file="openrouter-chat", text_of=chat_text),
+    "zai": Wire(key="zai", api="chat", file="zai-chat", text_of=chat_text),
 }
 
 

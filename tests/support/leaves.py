@@ -65,9 +65,88 @@ def _native_chat(body: dict[str, Any]) -> Iterator[Leaf]:
         yield from flat("argument", call["function"]["arguments"])
 
 
+def _generated(body: dict[str, Any]) -> Iterator[Leaf]:
+    """Leaves of the first candidate's parts, and every other candidate whole (sheet gemini §2, §6)."""
+    content = next((item.get("content") or {} for item in body["candidates"] if not item.get("index")), {})
+    for other in body["candidates"]:
+        if other.get("index"):
+            yield from flat("opaque", other)
+    for part in content.get("parts") or ():
+        if "text" in part:
+            yield ("thinking" if part.get("thought") else "text"), part["text"]
+        elif "functionCall" in part:
+            if part["functionCall"]:
+                yield "name", part["functionCall"]["name"]
+                yield from flat("argument", part["functionCall"].get("args") or {})
+        elif "inlineData" not in part and "fileData" not in part:
+            yield from flat("opaque", part)
+
+
+def _choices(body: dict[str, Any]) -> Iterator[Leaf]:
+    """Leaves of the first choice, and every other choice whole (sheets openai_chat §4, openrouter §3, zai §3)."""
+    for choice in body["choices"]:
+        if choice.get("index"):
+            yield from flat("opaque", choice)
+            continue
+        message = choice["message"]
+        content = message.get("content")
+        yield "text", content if isinstance(content, str) else "".join(part["text"] for part in content or ())
+        yield "text", message.get("refusal") or ""
+        details = message.get("reasoning_details") or ()
+        told = "".join(detail.get("text") or detail.get("summary") or "" for detail in details)
+        yield "thinking", message.get("reasoning_content") or message.get("reasoning") or told
+        for detail in details:
+            yield "thinking", detail.get("data") or ""
+        for call in message.get("tool_calls") or ():
+            yield "name", call["function"]["name"]
+            yield from flat("argument", _parsed(call["function"].get("arguments") or "{}"))
+
+
+def _parsed(arguments: str) -> Any:
+    try:
+        return json.loads(arguments)
+    except ValueError:
+        return arguments
+
+
+def _first_choice(body: dict[str, Any]) -> Iterator[Leaf]:
+    """Leaves of the first choice's message, its content text or chunks (sheet mistral §4, §5)."""
+    message = body["choices"][0]["message"]
+    content = message.get("content") or ""
+    if isinstance(content, str):
+        yield "text", content
+        content = []
+    kinds = {kind: "".join(_chunk_texts(content, kind)) for kind in ("text", "thinking")}
+    yield from kinds.items()
+    for chunk in content:
+        if chunk["type"] not in kinds:
+            yield from flat("opaque", chunk)
+    for call in message.get("tool_calls") or ():
+        yield "name", call["function"]["name"]
+        yield from _arguments(call["function"]["arguments"])
+
+
+def _chunk_texts(chunks: list[Any], kind: str) -> Iterator[str]:
+    for chunk in chunks:
+        if chunk["type"] == kind:
+            yield chunk["text"] if kind == "text" else "".join(inner["text"] for inner in chunk["thinking"])
+
+
+def _arguments(raw: Any) -> Iterator[Leaf]:
+    """Leaves of an argument string; the string itself where it is no JSON."""
+    try:
+        value = json.loads(raw) if isinstance(raw, str) and raw else raw or {}
+    except ValueError:
+        value = raw
+    yield from flat("argument", value)
+
+
 WALKERS: dict[str, Callable[[dict[str, Any]], Iterator[Leaf]]] = {
     "anthropic": _content_blocks,
+    "mistral": _first_choice,
     "ollama": _native_chat,
+    "chat": _choices,
+    "google": _generated,
 }
 
 

@@ -64,7 +64,7 @@ class Dialect:
         cache_style: the marker: `prompt_cache_breakpoint`, or `cache_control` with a lifetime, which results and tools
             take too (sheet openrouter §2).
         error_prefix: put before the text of a failed tool's result, for this wire has no error flag.
-        error_codes: further error words, word -> class name in `interlingua.errors`.
+        error_codes: further error words, word -> class name in `interlingua.errors`; `status 434` names a status.
         error_phrases: what messages say in lower case, phrase -> class name; they come before all words.
         request_id_headers: headers that name a failed request, in order of preference.
         citation_fields: lists beside `choices` that hold the sources of the text.

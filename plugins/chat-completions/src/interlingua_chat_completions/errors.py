@@ -113,7 +113,8 @@ def _kind(envelope: _Envelope, status: int | None, dialect: Dialect) -> type[Pro
     if kind is not None:
         return kind
     if status is not None and status >= 400:
-        return class_of_status(status)
+        named = getattr(tree, str(dialect.error_codes.get(f"status {status}")), None)
+        return named or class_of_status(status)
     for word in envelope.words:
         kind = BY_WORD_WITHOUT_STATUS.get(word.lower())
         if kind is not None:

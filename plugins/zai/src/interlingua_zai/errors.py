@@ -19,3 +19,4 @@ _CODES: dict[str, tuple[int, ...]] = {
     "Overloaded": (1312,),
 }
 BUSINESS_CODES: dict[str, str] = {str(code): name for name, codes in _CODES.items() for code in codes}
+BUSINESS_CODES["status 434"] = "PermissionDenied"  # without a code

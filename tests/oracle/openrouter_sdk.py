@@ -1,0 +1,49 @@
+"""What OpenRouter's official SDK makes of the same bytes: the reader our adapter has to agree with.
+
+Nothing of our adapter is imported, and no byte leaves the process: the SDK talks to a transport made here. The oracle
+tests and the tests of authored cassettes come in. It refuses answers without fields its types demand: `Unparsed`.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import httpx
+from openrouter import OpenRouter
+from openrouter.errors import OpenRouterError, ResponseValidationError
+
+from tests.oracle.openai_sdk import Unparsed
+
+__all__ = ["ASKED", "OpenRouterError", "Unparsed", "client", "streamed", "whole"]
+ASKED: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "x"}]}
+
+
+def client(body: bytes, *, status: int = 200, headers: dict[str, str] | None = None) -> OpenRouter:
+    """Return the SDK, wired to an answer that is ready."""
+
+    def answer(_request: httpx.Request) -> httpx.Response:
+        return httpx.Response(status, headers=headers or {}, content=body)
+
+    made = httpx.Client(transport=httpx.MockTransport(answer))
+    return OpenRouter(api_key="none", client=made, server_url="http://oracle.invalid/api/v1", retry_config=None)
+
+
+def whole(body: bytes) -> dict[str, Any]:
+    """Return the result the SDK makes of a whole body, as JSON."""
+    sdk = client(body, headers={"content-type": "application/json"})
+    try:
+        made: Any = sdk.chat.send(**ASKED)
+    except ResponseValidationError as error:
+        raise Unparsed(str(error)) from error
+    found: dict[str, Any] = made.model_dump(mode="json", by_alias=True)
+    return found
+
+
+def streamed(body: bytes) -> list[dict[str, Any]]:
+    """Return the chunks the SDK makes of a stream, as JSON; it has no accumulator."""
+    sdk = client(body, headers={"content-type": "text/event-stream"})
+    try:
+        events: Any = sdk.chat.send(**ASKED, stream=True)
+        return [event.model_dump(mode="json", by_alias=True) for event in events]
+    except ResponseValidationError as error:
+        raise Unparsed(str(error)) from error
