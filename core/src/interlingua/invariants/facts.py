@@ -47,17 +47,18 @@ def i10_generated_has_routing(message: Message) -> Iterator[Violation]:
         return
     this, routing = i10_generated_has_routing, message.metadata.routing
     if routing is None:
-        yield broken(this, "metadata.routing", "a generated message has no routing record")
+        yield broken(this, "metadata.routing", "a generated message has no routing record", repairable=True)
     elif message.metadata.model and routing.chosen_model != message.metadata.model:
         text = f"{routing.chosen_model!r} is not the message's model {message.metadata.model!r}"
-        yield broken(this, "metadata.routing.chosen_model", text)
+        yield broken(this, "metadata.routing.chosen_model", text, repairable=True)
 
 
 @rule
 def i11_generated_has_usage(message: Message) -> Iterator[Violation]:
     """A generated message has a usage, if only one in which nothing was reported (seed 003 §5)."""
     if is_generated(message) and message.metadata.usage is None:
-        yield broken(i11_generated_has_usage, "metadata.usage", "a generated message has no usage")
+        text = "a generated message has no usage"
+        yield broken(i11_generated_has_usage, "metadata.usage", text, repairable=True)
 
 
 @rule
