@@ -26,6 +26,10 @@ def model_of(name: str) -> ModelInfo | None:
 
 
 def facts_of(name: str) -> FrozenDict:
-    """Return the model's facts: `reasoning` (`none`, `effort`, `always`); absent means unknown."""
+    """Return the model's facts; absent means unknown.
+
+    `reasoning` is `none`, `effort` or `always`; `user_after_results` is true where a user message right behind results
+    was seen to be taken (recorded traffic; the sheet's §2 has it refused).
+    """
     model = model_of(name)
     return EMPTY if model is None else model.facts

@@ -36,11 +36,12 @@ _STATED: dict[str, Any] = {
 @cache
 def dialect_of(model: str) -> Dialect:
     """Return the dialect of one model; the same object for the same name."""
-    return _dialect(str(facts_of(model).get("reasoning")))
+    facts = facts_of(model)
+    return _dialect(str(facts.get("reasoning")), lax=bool(facts.get("user_after_results")))
 
 
 @cache
-def _dialect(reasoning: str) -> Dialect:
+def _dialect(reasoning: str, *, lax: bool) -> Dialect:
     return Dialect(
         include_usage=False,  # there is no stream_options; usage comes by itself (§2, §6)
         temperature_range=(0.0, 1.5),
@@ -51,7 +52,7 @@ def _dialect(reasoning: str) -> Dialect:
         content_chunks=True,
         reasoning_scope="model",
         empty_content="",
-        after_results="OK.",
+        after_results=None if lax else "OK.",
         prefill_field="prefix",
         tool_choices=frozenset(("auto", "required", "named")),  # with `none` some models answer garbled calls (§2)
         required_choice="any",

@@ -1,0 +1,169 @@
+"""Authored exchanges: the official SDK reads the same bytes and agrees with us; the requests are the ones we write."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from mistralai.client.errors import MistralError
+from mistralai.client.models import ChatCompletionRequest
+
+from interlingua.blocks import DocumentBlock, ImageBlock, ImageSource, TextBlock, ThinkingBlock
+from interlingua.errors import Authentication, InvalidRequest, ProviderError, RateLimited
+from interlingua.messages import Message, StopReason, tool_result, user
+from interlingua.wire import WireResponse
+from tests.oracle.readings import calls_of
+from tests.plugins.mistral.checker import broken_rules
+from tests.plugins.mistral.wire import (
+    ASKED,
+    MISTRAL,
+    MODEL,
+    READ,
+    asked,
+    compact,
+    context,
+    sdk,
+    sdk_streamed,
+    sdk_whole,
+)
+from tests.support import driving
+from tests.support.cassettes import Exchange, load_exchanges
+
+STREAMED = ("thinking", "parallel_calls")
+WHOLE = ("thinking_sent_back", "user_after_results", "image_and_document", "structured", "prefix", "context_full")
+REASONS = "magistral-medium-latest"
+QUESTION = user("Compare a.txt and b.txt.")
+SCHEMA = {"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}
+
+
+def _exchange(name: str) -> Exchange:
+    (found,) = load_exchanges(f"mistral/{name}.yaml")
+    return found
+
+
+def _read(name: str, model: str = MODEL) -> Message:
+    road = driving.streamed if name in STREAMED else driving.whole
+    return road(MISTRAL, _exchange(name).body, context(model))
+
+
+def _pieces(content: Any, kind: str) -> str:
+    if isinstance(content, str):
+        return content if kind == "text" else ""
+    found = ""
+    for part in content or ():
+        if part["type"] == kind:
+            found += part["text"] if kind == "text" else "".join(inner["text"] for inner in part["thinking"])
+    return found
+
+
+@pytest.mark.parametrize("name", [*STREAMED, *WHOLE])
+def test_the_sdk_reads_the_same(name: str) -> None:
+    raw = _exchange(name).body
+    bodies = sdk_streamed(raw) if name in STREAMED else [sdk_whole(raw)]
+    said = [body["choices"][0].get("delta") or body["choices"][0]["message"] for body in bodies]
+    message = _read(name)
+    usage = message.metadata.usage
+
+    assert message.text_content() == "".join(_pieces(one["content"], "text") for one in said)
+    assert "".join(t.text for t in message.thinking()) == "".join(_pieces(one["content"], "thinking") for one in said)
+    calls = [call for one in said for call in one.get("tool_calls") or ()]
+    ours = [(call.provider_id, call.name, call.raw_input) for call in message.tool_calls()]
+    assert ours == [(call["id"], call["function"]["name"], call["function"]["arguments"]) for call in calls]
+    assert message.metadata.stop_reason_raw == bodies[-1]["choices"][0]["finish_reason"]
+    assert usage is not None
+    theirs = bodies[-1]["usage"]
+    assert (usage.input_tokens, usage.output_tokens) == (theirs["prompt_tokens"], theirs["completion_tokens"])
+
+
+def _after_results() -> list[Message]:
+    answer = _read("parallel_calls")
+    first, second = answer.tool_calls()
+    return [QUESTION, answer, tool_result(first, "one"), tool_result(second, "two"), user("Be brief.")]
+
+
+def _media() -> list[Message]:
+    image = ImageBlock(source=ImageSource(kind="base64", data="iVBORw0KGgo="), media_type="image/png")
+    paper = DocumentBlock(source=ImageSource(kind="url", data="https://example.com/a.pdf"), title="a.pdf")
+    return [user([TextBlock(text="What are these?"), image, paper])]
+
+
+def _prefix() -> list[Message]:
+    from tests.plugins.mistral.wire import answer
+
+    return [user("Tell a tale."), answer(TextBlock(text="Once"))]
+
+
+ASKS: list[tuple[str, list[Message], dict[str, Any]]] = [
+    ("thinking", [QUESTION], {"model": REASONS, "stream": True}),
+    ("thinking_sent_back", [QUESTION, _read("thinking", REASONS), user("Sure?")], {"model": REASONS}),
+    (
+        "parallel_calls",
+        [QUESTION],
+        {"stream": True, "tools": [READ], "tool_choice": "required", "parallel_tool_calls": True},
+    ),
+    ("user_after_results", _after_results(), {"tools": [READ]}),
+    ("image_and_document", _media(), {}),
+    (
+        "structured",
+        [user("How old is the moon?")],
+        {"response_schema": SCHEMA, "max_tokens": 64, "temperature": 0, "seed": 7},
+    ),
+    ("prefix", _prefix(), {}),
+]
+
+
+@pytest.mark.parametrize(("name", "messages", "options"), ASKS, ids=[name for name, _, _ in ASKS])
+def test_the_request_is_the_one_we_write(name: str, messages: list[Message], options: dict[str, Any]) -> None:
+    made = asked(messages, **options)
+
+    assert made.body == compact(_exchange(name).request)
+    assert broken_rules(made.body) == []
+
+
+@pytest.mark.parametrize("name", [name for name, _, _ in ASKS])
+def test_the_sdk_takes_the_request_for_one_of_its_own(name: str) -> None:
+    expected = _exchange(name).request
+    theirs = ChatCompletionRequest.model_validate(expected).model_dump(mode="json", by_alias=True, exclude_unset=True)
+
+    assert [message["role"] for message in theirs["messages"]] == [one["role"] for one in expected["messages"]]
+    assert [message["content"] for message in theirs["messages"]] == [one["content"] for one in expected["messages"]]
+
+
+def test_what_the_answers_hold() -> None:
+    assert _read("thinking").content == (
+        ThinkingBlock(text="Two files; read both.", signature="c2lnbmVk"),
+        TextBlock(text="They are alike."),
+    )
+    assert calls_of(_read("parallel_calls")) == (("read_file", {"path": "a.txt"}), ("read_file", {"path": "b.txt"}))
+    assert _read("context_full").metadata.stop_reason is StopReason.CONTEXT_WINDOW
+    usage = _read("prefix").metadata.usage
+    assert usage is not None
+    assert (usage.cached_input_tokens, usage.service_tier) == (64, "standard")
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "delay"),
+    [
+        ("order_refused", InvalidRequest, None),
+        ("unauthorized", Authentication, None),
+        ("invalid_field", InvalidRequest, None),
+        ("rate_limited", RateLimited, 7),
+    ],
+)
+def test_failures_fail_in_the_sdk_too(name: str, kind: type[ProviderError], delay: float | None) -> None:
+    found = _exchange(name)
+    error = MISTRAL.from_wire_error(
+        WireResponse(status=found.status, headers=found.headers, body=found.body), context()
+    )
+    with pytest.raises(MistralError) as caught:
+        sdk(found.body, status=found.status).chat.complete(**ASKED)
+
+    assert type(error) is kind
+    assert (error.status, error.retry_after) == (caught.value.status_code, delay)
+
+
+def test_what_is_refused_is_what_we_do_not_send() -> None:
+    """The request of that refusal is the one without a turn in between."""
+    refused = _exchange("order_refused").request
+
+    assert broken_rules(compact(refused)) == ["a user message right behind results (3230)"]

@@ -1,0 +1,113 @@
+"""What a caller can ask of this service, and how it is reached (sheet mistral §1, §2, §4)."""
+
+from __future__ import annotations
+
+import pytest
+
+from interlingua.errors import CapabilityError
+from interlingua.messages import user
+from interlingua.options import AdapterOptions, ToolNamed
+from interlingua.wire import ConnectionSettings, WireRequest, WireResponse
+from tests.plugins.mistral.wire import MISTRAL, READ, asked, body
+
+SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
+
+
+def test_streams_are_asked_for_without_stream_options() -> None:
+    sent = body([user("q")], stream=True, max_tokens=5)
+
+    assert sent["stream"] is True
+    assert sent["max_tokens"] == 5
+    assert "stream_options" not in sent
+
+
+@pytest.mark.parametrize(
+    ("choice", "expected"),
+    [
+        ("auto", "auto"),
+        ("required", "any"),
+        (ToolNamed("read_file"), {"type": "function", "function": {"name": "read_file"}}),
+    ],
+)
+def test_tool_choice(choice: object, expected: object) -> None:
+    assert body([user("q")], [READ], tool_choice=choice)["tool_choice"] == expected
+
+
+def test_no_tool_is_said_by_naming_none() -> None:
+    sent = body([user("q")], [READ], tool_choice="none")
+
+    assert "tools" not in sent
+    assert "tool_choice" not in sent
+
+
+def test_parallel_calls_can_be_forbidden() -> None:
+    assert body([user("q")], [READ], parallel_tool_calls=False)["parallel_tool_calls"] is False
+
+
+def test_an_answers_schema() -> None:
+    sent = body([user("q")], response_schema=SCHEMA, response_name="letter")["response_format"]
+
+    assert sent["type"] == "json_schema"
+    assert sent["json_schema"]["name"] == "letter"
+    assert sent["json_schema"]["schema"]["properties"] == SCHEMA["properties"]
+
+
+def test_effort_and_no_reasoning() -> None:
+    assert body([user("q")], effort="high")["reasoning_effort"] == "high"
+    assert body([user("q")], thinking=False)["reasoning_effort"] == "none"
+    request = asked([user("q")], model="magistral-medium-latest", effort="high")
+    assert [loss.path for loss in request.losses] == ["options.effort"]
+
+
+def test_a_temperature_outside_is_moved_and_told() -> None:
+    request = asked([user("q")], temperature=2)
+
+    assert b'"temperature":1.5' in request.body
+    assert [loss.path for loss in request.losses] == ["options.temperature"]
+
+
+def test_what_has_no_place_is_in_the_ledger() -> None:
+    assert [loss.path for loss in asked([user("q")], user_id="u").losses] == ["options.user_id"]
+
+
+def test_other_fields_go_through_as_they_are() -> None:
+    sent = body([user("q")], provider_options={"safe_prompt": True, "prompt_mode": "reasoning"})
+
+    assert (sent["safe_prompt"], sent["prompt_mode"]) == (True, "reasoning")
+
+
+def test_the_hosts() -> None:
+    plain = MISTRAL.connection(ConnectionSettings())
+    europe = MISTRAL.connection(ConnectionSettings(options={"region": "eu"}, environ={"MISTRAL_API_KEY": "none-real"}))
+
+    assert (plain.base_url, plain.has_key) == ("https://api.mistral.ai/v1", False)
+    assert europe.base_url == "https://api.eu.mistral.ai/v1"
+    request = WireRequest(path="/chat/completions", body=b"", api="chat")
+    assert europe.auth(request) == {"authorization": "Bearer none-real"}
+    with pytest.raises(CapabilityError):
+        MISTRAL.connection(ConnectionSettings(options={"region": "moon"}))
+
+
+def test_the_live_list() -> None:
+    request = MISTRAL.auxiliary_request("models", {})
+
+    assert (request.method, request.path) == ("GET", "/models")
+    for listed in (b'{"object":"list","data":[{"id":"a"}]}', b'[{"id":"a"}]'):
+        assert MISTRAL.from_wire_auxiliary("models", WireResponse(body=listed)) == ["a"]
+
+
+def test_capabilities_are_the_same_object_and_say_what_the_sheet_says() -> None:
+    known = MISTRAL.capabilities("mistral-large-latest")
+
+    assert known is MISTRAL.capabilities("mistral-large-latest", AdapterOptions(model="mistral-large-latest"))
+    assert (known.tool_id_max_length, known.assumed, known.supports_audio) == (9, False, False)
+    assert MISTRAL.capabilities("voxtral-small-latest").supports_audio
+    assert MISTRAL.capabilities("brand-new").assumed
+
+
+def test_a_request_id_is_the_correlation_id() -> None:
+    from tests.plugins.mistral.wire import context
+
+    response = WireResponse(status=500, headers={"mistral-correlation-id": "c-1"}, body=b'{"message":"no"}')
+
+    assert MISTRAL.from_wire_error(response, context()).request_id == "c-1"
