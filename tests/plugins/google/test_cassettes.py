@@ -1,0 +1,210 @@
+"""Authored exchanges: the official SDK reads the same bytes and agrees with us; the requests are the ones we write."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from google.genai import errors as sdk_errors
+from google.genai import types
+
+from interlingua.blocks import ImageBlock, MediaSource, OpaqueBlock, TextBlock, ThinkingBlock
+from interlingua.errors import (
+    Authentication,
+    ContentRefused,
+    ModelNotFound,
+    Overloaded,
+    ProviderError,
+    RateLimited,
+    ServerFault,
+)
+from interlingua.messages import Message, StopReason, tool_result, user
+from interlingua.wire import WireRequest, WireResponse
+from tests.oracle.readings import calls_of, usage_of
+from tests.plugins.google.checker import broken_rules
+from tests.plugins.google.wire import GOOGLE, NEW, OLD, READ, asked, context, sdk, sdk_streamed, sdk_whole
+from tests.support import driving
+from tests.support.cassettes import Exchange, load_exchanges
+
+STREAMED = ("thinking", "signed_calls")
+WHOLE = (
+    *("tool_results", "unsigned_calls", "image", "image_out", "cached_tokens", "cut_short", "structured", "citations"),
+    "code_execution",
+)
+QUESTION = user("Compare a.txt and b.txt.")
+IMAGE = ImageBlock(source=MediaSource(kind="base64", data="iVBORw0KGgo="), media_type="image/png")
+SCHEMA = {"type": "object", "properties": {"same": {"type": "boolean"}}, "required": ["same"]}
+
+
+def _exchange(name: str) -> Exchange:
+    (found,) = load_exchanges(f"google/{name}.yaml")
+    return found
+
+
+def _model(name: str) -> str:
+    return _exchange(name).uri.rpartition("/")[2].partition(":")[0]
+
+
+def _read(name: str) -> Message:
+    road = driving.streamed if name in STREAMED else driving.whole
+    return road(GOOGLE, _exchange(name).body, context(_model(name)))
+
+
+def _results() -> WireRequest:
+    answer = _read("signed_calls")
+    first, second = answer.tool_calls()
+    history = [QUESTION, answer, tool_result(first, "one"), tool_result(second, "no such file", is_error=True)]
+    return asked(history, [READ], model=NEW)
+
+
+REQUESTS: dict[str, Callable[[], WireRequest]] = {
+    "thinking": lambda: asked([QUESTION], model=NEW, stream=True, thinking=True, effort="low"),
+    "signed_calls": lambda: asked([QUESTION], [READ], model=NEW, stream=True),
+    "tool_results": _results,
+    "image": lambda: asked([user([TextBlock(text="What is this?"), IMAGE])]),
+    "cut_short": lambda: asked([QUESTION], max_tokens=3),
+    "structured": lambda: asked([QUESTION], model=NEW, response_schema=SCHEMA),
+    "citations": lambda: asked([user("Capital of Korea?")], provider_options={"tools": [{"googleSearch": {}}]}),
+    "code_execution": lambda: asked([user("6*7?")], provider_options={"tools": [{"codeExecution": {}}]}),
+}
+
+
+@pytest.mark.parametrize("name", [*STREAMED, *WHOLE])
+def test_the_sdk_reads_the_same(name: str) -> None:
+    body = _exchange(name).body
+    theirs = (sdk_streamed if name in STREAMED else sdk_whole)(body)
+    parts = [part for one in theirs for part in one.parts or ()]
+    counts = theirs[-1].usage_metadata
+    message = _read(name)
+
+    assert message.text_content() == "".join(part.text for part in parts if part.text and not part.thought)
+    assert "".join(t.text for t in message.thinking()) == "".join(p.text for p in parts if p.text and p.thought)
+    calls = [part.function_call for part in parts if part.function_call]
+    assert calls_of(message) == tuple((call.name, call.args) for call in calls)
+    assert [call.provider_id for call in message.tool_calls()] == [call.id for call in calls]
+    assert counts is not None
+    assert usage_of(message) == (
+        (counts.prompt_token_count or 0) + (counts.tool_use_prompt_token_count or 0),
+        (counts.candidates_token_count or 0) + (counts.thoughts_token_count or 0),
+        counts.cached_content_token_count or 0,
+        0,
+    )
+    assert message.metadata.stop_reason_raw == theirs[-1].candidates[0].finish_reason.value
+
+
+@pytest.mark.parametrize("name", sorted(REQUESTS))
+def test_the_request_is_the_one_we_write(name: str) -> None:
+    exchange = _exchange(name)
+    request = REQUESTS[name]()
+
+    assert json.loads(request.body) == exchange.request
+    assert json.dumps(json.loads(request.body)["contents"]) == json.dumps(exchange.request["contents"])
+    assert exchange.uri.endswith(f"/v1beta{request.path}")
+    assert request.losses == ()
+
+
+@pytest.mark.parametrize("name", sorted(REQUESTS))
+def test_the_sdk_knows_every_member_of_our_request(name: str) -> None:
+    """Its types forbid what they do not know."""
+    body = json.loads(REQUESTS[name]().body)
+
+    for content in body["contents"]:
+        types.Content.model_validate(content)
+    for tool in body.get("tools", ()):
+        types.Tool.model_validate(tool)
+
+
+@pytest.mark.parametrize("name", [*STREAMED, *WHOLE])
+def test_the_answer_can_be_sent_back(name: str) -> None:
+    message, model = _read(name), _model(name)
+    results = [tool_result(call, "r") for call in message.tool_calls()]
+    request = asked([user("q"), message, *results, user("n")], model=model)
+
+    assert broken_rules(request.body, signed=model == NEW) == []
+
+
+def test_thoughts_and_the_signature_at_the_end() -> None:
+    assert _read("thinking").content == (
+        ThinkingBlock(text="Two files; read both."),
+        TextBlock(text="They are the same."),
+        TextBlock(text="", signature="YXV0aG9yZWQtdGV4dA=="),
+    )
+
+
+def test_code_and_images_out() -> None:
+    assert [block.kind for block in _read("code_execution").content if isinstance(block, OpaqueBlock)] == [
+        *("executableCode", "codeExecutionResult")
+    ]
+    assert _read("image_out").content[1] == IMAGE
+
+
+def test_citations_name_their_source() -> None:
+    block = _read("citations").content[0]
+
+    assert isinstance(block, TextBlock)
+    assert block.citations[0]["groundingChunks"] == [
+        {"web": {"uri": "https://example.com/seoul", "title": "example.com"}}
+    ]
+
+
+def test_an_array_is_a_stream_without_sse() -> None:
+    message = _read("array")
+
+    assert message.text_content() == "They are the same."
+    assert message.metadata.stop_reason is StopReason.END_TURN
+
+
+@pytest.mark.parametrize(
+    ("name", "kind", "theirs"),
+    [("blocked", ContentRefused, None), ("malformed_call", ServerFault, "MALFORMED_FUNCTION_CALL")],
+)
+def test_nothing_said_for_a_reason_is_an_error(name: str, kind: type[ProviderError], theirs: str | None) -> None:
+    body = _exchange(name).body
+    with pytest.raises(kind):
+        _read(name)
+    (answer,) = sdk_whole(body)
+
+    assert not answer.parts
+    assert (answer.candidates[0].finish_reason.value if answer.candidates else None) == theirs
+
+
+@pytest.mark.parametrize(
+    ("name", "ours", "theirs"),
+    [
+        ("bad_key", Authentication, sdk_errors.ClientError),
+        ("not_found", ModelNotFound, sdk_errors.ClientError),
+        ("rate_limited", RateLimited, sdk_errors.ClientError),
+        ("overloaded", Overloaded, sdk_errors.ServerError),
+    ],
+)
+def test_failures_have_a_class_and_are_failures_of_the_sdk(
+    name: str, ours: type[ProviderError], theirs: type[sdk_errors.APIError]
+) -> None:
+    found = _exchange(name)
+    response = WireResponse(status=found.status, headers=found.headers, body=found.body)
+    error = GOOGLE.from_wire_error(response, context())
+    with pytest.raises(theirs) as caught:
+        sdk(found.body, status=found.status).models.generate_content(model="m", contents="x")
+
+    assert type(error) is ours
+    assert (error.status, error.message) == (caught.value.code, caught.value.message)
+    assert error.retry_after == (12 if name == "rate_limited" else None)
+
+
+def test_an_error_in_the_stream_keeps_the_text_and_fails_in_the_sdk_too() -> None:
+    body = _exchange("error_in_stream").body
+    with pytest.raises(Overloaded) as ours:
+        driving.streamed(GOOGLE, body, context(OLD))
+    with pytest.raises(sdk_errors.APIError):
+        sdk_streamed(body)
+
+    assert ours.value.partial.text_content() == "They are "
+
+
+def test_a_signed_call_is_of_its_own_part_alone() -> None:
+    first, second = _read("signed_calls").tool_calls()
+    signatures: tuple[Any, ...] = (first.signature, second.signature)
+
+    assert signatures == ("YXV0aG9yZWQtY2FsbA==", None)
