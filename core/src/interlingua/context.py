@@ -25,6 +25,7 @@ from interlingua.messages import (
     RoutingDecisionRecord,
     StopReason,
     Usage,
+    capped_trace,
 )
 
 
@@ -95,7 +96,7 @@ class RequestContext:
         origin = self.origin
         raw: dict[str, Any] | None = None
         if replay or trace:
-            raw = {"origin": list(origin), "replay": replay or {}, "trace": trace or {}}
+            raw = {"origin": list(origin), "replay": replay or {}, "trace": capped_trace(trace or {})}
         metadata = MessageMetadata(
             model=f"{origin.provider}:{origin.model}",
             provider=origin.provider,

@@ -27,6 +27,7 @@ from interlingua.messages.metadata import (
     RoutingMode,
     StopReason,
 )
+from interlingua.messages.raw import TRACE_LIMIT, capped_trace, trimmed
 from interlingua.messages.usage import Buckets, CostParts, Usage
 
 __all__ = [
@@ -34,6 +35,7 @@ __all__ = [
     "NO_METADATA",
     "SCHEMA_VERSION",
     "SILENTLY_ANSWERED",
+    "TRACE_LIMIT",
     "Buckets",
     "ChatResponse",
     "Conversation",
@@ -50,8 +52,10 @@ __all__ = [
     "StopReason",
     "Usage",
     "assistant",
+    "capped_trace",
     "system",
     "tool_result",
     "tool_results",
+    "trimmed",
     "user",
 ]
