@@ -11,7 +11,7 @@ from typing import Any
 
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 ROLES = {"developer", "system", "user", "assistant", "tool"}
-MARKER = re.compile(rb',"prompt_cache_breakpoint":\{[^{}]*\}')
+MARKER = re.compile(rb',"(?:prompt_cache_breakpoint|cache_control)":\{[^{}]*\}')
 IN_USER = {"text", "image_url", "input_audio", "file"}
 
 
