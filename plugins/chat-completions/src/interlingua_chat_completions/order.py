@@ -33,7 +33,8 @@ def breaks_order(
         return dialect.prefill_field is not None and at == len(messages) - 1
     if dialect.after_results is None or role not in _NOT_BEHIND_RESULTS:
         return False
-    for earlier in reversed(messages[:at]):
+    for place in range(at - 1, -1, -1):
+        earlier = messages[place]
         if earlier.role is not Role.SYSTEM and wire_of(earlier):
             return earlier.role is Role.TOOL
     return False
