@@ -15,7 +15,7 @@ from interlingua.cli.show import json_option, print_json, print_table
 from interlingua.cli.state import State
 from interlingua.errors import InterlinguaError
 from interlingua.registry import Found
-from interlingua.wire import ConnectionSettings
+from interlingua.wire import ConnectionSettings, WireRequest
 
 _COLUMNS = ("key", "kind", "distribution", "version", "api key", "variables", "apis")
 
@@ -51,10 +51,12 @@ def _row(state: State, found: Found) -> dict[str, Any]:
         connection = state.registry.provider(found.key).connection(ConnectionSettings(environ=state.environ, **given))
     except InterlinguaError as error:
         return {**row, "broken": str(error)}
+    signed = bool(connection.auth(WireRequest(path="/", body=b"", api=""))) if connection.has_key else False
     return {
         **row,
         "base_url": connection.base_url,
         "has_key": connection.has_key,
+        "key_state": "found" if signed else "not needed" if connection.has_key else "missing",
         "env": list(connection.env),
         "apis": list(connection.endpoints),
     }
@@ -63,6 +65,5 @@ def _row(state: State, found: Found) -> dict[str, Any]:
 def _cells(row: Mapping[str, Any]) -> list[Any]:
     if row.get("broken"):
         return [row["key"], row["kind"], row.get("distribution"), row.get("version"), "broken", None, None]
-    found = "found" if row["has_key"] else "missing"
     names = (" ".join(row["env"]), " ".join(row["apis"]))
-    return [row["key"], row["kind"], row["distribution"], row["version"], found, *names]
+    return [row["key"], row["kind"], row["distribution"], row["version"], row["key_state"], *names]
