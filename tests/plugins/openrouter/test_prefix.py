@@ -18,8 +18,6 @@ OTHER = Origin("elsewhere", "messages", "m-1")
 relaxed = settings(max_examples=40, deadline=None, suppress_health_check=list(HealthCheck))
 # the two upstreams' id patterns differ
 both = pytest.mark.parametrize("model", ["anthropic/claude-opus-5.5", "mistralai/mistral-large-2512"])
-    "model", ["anthropic/claude-opus-5.5", "mistralai/mistral-large-2512"]
-)  # the two models' id patterns differ
 
 
 @pytest.fixture(autouse=True, scope="module")
