@@ -15,9 +15,6 @@ from interlingua.jsontext import loads, loads_fast
 from interlingua.wire import WireChunk
 from interlingua_google.reader import Reader
 
-_TEXT_ONLY = {"text"}
-_PLAIN = {"content", "index", "role"}  # a candidate that says nothing about itself
-
 
 async def stream_response(
     response_stream: AsyncIterator[WireChunk], context: RequestContext
@@ -32,7 +29,8 @@ async def stream_response(
         text = _plain_text(chunk) if reader.open == "text" else None
         if text:
             reader.pieces.append(text)
-            reader.count(chunk.get("usageMetadata"))
+            if "usageMetadata" in chunk:
+                reader.count(chunk["usageMetadata"])
             yield TextDelta(index=reader.index, text=text)
             continue
         for event in reader.read(loads(data)):  # may carry arguments, whose numbers are to stay exact
@@ -45,22 +43,15 @@ async def stream_response(
 
 def _plain_text(chunk: Any) -> str | None:
     """Return the text of the commonest chunk, which is nothing but more text; None for any other."""
-    if chunk.__class__ is not dict or "error" in chunk or "promptFeedback" in chunk:
+    try:
+        candidates = chunk["candidates"]
+        candidate = candidates[0]
+        (part,) = candidate["content"]["parts"]
+        text = part["text"]
+        size = len(candidate)
+    except (KeyError, IndexError, TypeError, ValueError):
         return None
-    candidates = chunk.get("candidates")
-    if candidates.__class__ is not list or len(candidates) != 1:
-        return None
-    candidate = candidates[0]
-    if candidate.__class__ is not dict or not candidate.keys() <= _PLAIN or candidate.get("index"):
-        return None
-    content = candidate.get("content")
-    parts = content.get("parts") if content.__class__ is dict else None
-    if (
-        parts.__class__ is not list
-        or len(parts) != 1
-        or parts[0].__class__ is not dict
-        or parts[0].keys() != _TEXT_ONLY
-    ):
-        return None
-    text = parts[0]["text"]
-    return text if text.__class__ is str else None
+    alone = len(candidates) == 1 and len(part) == 1 and (size == 1 or (size == 2 and candidate.get("index") == 0))
+    if alone and text.__class__ is str and "error" not in chunk and "promptFeedback" not in chunk:
+        return text
+    return None
