@@ -19,6 +19,8 @@ from interlingua.contract.subject import Aim, Subject
 from interlingua.messages import Message, Origin
 
 SHRINK_S = 3.0
+ENOUGH = 3
+"""So many failing aims tell all there is to tell; only the first one's example is made smaller."""
 
 
 class Broken(AssertionError):
@@ -37,11 +39,16 @@ def holds(subject: Subject, law: Law, strategy: Callable[[Aim], st.SearchStrateg
         strategy: what to draw for an aim.
     """
     share = max(subject.examples // max(len(subject.aims), 1), 3)
+    found = 0
     for aim in subject.aims:
         failed = _first_failure(subject, law, aim, strategy(aim), share)
-        if failed is not None:
-            value, error = _smaller(law, aim, *failed)
-            yield Finding(why=f"{_said(error)}; seen with {sketch(value)}", where=aim.name)
+        if failed is None:
+            continue
+        value, error = failed if found else _smaller(law, aim, *failed)
+        yield Finding(why=f"{_said(error)}; seen with {sketch(value)}", where=aim.name)
+        found += 1
+        if found == ENOUGH:
+            return
 
 
 def _first_failure(

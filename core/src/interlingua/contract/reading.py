@@ -7,6 +7,7 @@ A stream is driven as the clients drive it, by core's decoder.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Any
 
 import attrs
 
@@ -49,7 +50,7 @@ def pieces(body: bytes, size: int | None) -> Iterable[bytes]:
     return (body,) if size is None else (body[at : at + size] for at in range(0, len(body), size))
 
 
-def framing_of(subject: Subject, exchange: Exchange) -> object:
+def framing_of(subject: Subject, exchange: Exchange) -> Any:
     """Return the framing of an exchange's stream."""
     return subject.provider.connection(ConnectionSettings(api=subject.api_of(exchange))).framing
 
@@ -70,7 +71,7 @@ def read_stream(
     events: list[StreamEvent] = []
     decoder: StreamDecoder | None = None
     try:
-        decoder = StreamDecoder(subject.provider, framer(framing), subject.context(exchange))  # type: ignore[arg-type]
+        decoder = StreamDecoder(subject.provider, framer(framing), subject.context(exchange))
         for piece in pieces(exchange.body if body is None else body, size):
             events += decoder.feed(piece)
         events += decoder.end(broken=broken)

@@ -10,14 +10,16 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from interlingua.client.decoder import StreamDecoder
 from interlingua.contract.cassettes import Exchange
 from interlingua.contract.eventlaw import broken_laws
 from interlingua.contract.frames import Frames
-from interlingua.contract.reading import read_stream, read_whole
+from interlingua.contract.reading import framing_of, read_stream, read_whole
 from interlingua.contract.rule import Finding, NotApplicable, rule
 from interlingua.contract.rules.roads import streams
 from interlingua.contract.subject import Subject
 from interlingua.contract.trees import at, leaves, nodes, replaced, shown
+from interlingua.framing import framer
 from interlingua.invariants import check_message
 from interlingua.messages import Message
 
@@ -60,8 +62,9 @@ def events_come_in_time(subject: Subject) -> Iterator[Finding]:
         deltas = [event for event in read_stream(subject, exchange).events if event.type.endswith("_delta")]
         if len(deltas) < 3:
             continue
-        middle = frames.join(frames.events[: max(len(frames.events) * 3 // 4, len(frames.events) - 4)])
-        early = read_stream(subject, exchange, middle, broken=True).events
+        decoder = StreamDecoder(subject.provider, framer(framing_of(subject, exchange)), subject.context(exchange))
+        early = decoder.feed(frames.join(frames.events[: max(len(frames.events) * 3 // 4, len(frames.events) - 4)]))
+        decoder.close()
         if not any(event.type.endswith("_delta") for event in early):
             yield Finding(why="no delta came in the first three quarters of the stream", where=exchange.cassette)
 

@@ -44,7 +44,7 @@ def answers_do_not_mix(subject: Subject) -> Iterator[Finding]:
 
 def _interleaved(subject: Subject, one: Exchange, other: Exchange) -> list[object]:
     decoders = [
-        StreamDecoder(subject.provider, framer(framing_of(subject, each)), subject.context(each))  # type: ignore[arg-type]
+        StreamDecoder(subject.provider, framer(framing_of(subject, each)), subject.context(each))
         for each in (one, other)
     ]
     cut = [Frames(subject, each) for each in (one, other)]
@@ -76,17 +76,34 @@ def hook_awaits_only_its_stream(subject: Subject) -> Iterator[Finding]:
         if isinstance(found.error, PluginError):
             yield Finding(why=str(found.error), where=exchange.cassette)
             continue
-        frames = Frames(subject, exchange)
-        for place in places(len(frames.events)):
-            made = framer(framing_of(subject, exchange))  # type: ignore[arg-type]
-            decoder = StreamDecoder(subject.provider, made, subject.context(exchange))
-            decoder.feed(frames.join(frames.events[:place]))
-            try:
-                decoder.close()
-            except Exception as error:
-                why = f"closing after event {place}: {type(error).__name__}: {error}"
-                yield Finding(why=why, where=exchange.cassette)
+        for place in places(len(found.events), 12):
+            why = asyncio.run(_closed_after(subject, exchange, place))
+            if why:
+                yield Finding(why=f"closing after event {place}: {why}", where=exchange.cassette)
                 break
+
+
+async def _closed_after(subject: Subject, exchange: Exchange, place: int) -> str:
+    """Take some events and close; say what went wrong."""
+    made = framer(framing_of(subject, exchange))
+    stream = subject.provider.stream_response(_source(made.feed(exchange.body)), subject.context(exchange))
+    closing = getattr(stream, "aclose", None)
+    if closing is None:
+        return "it is no asynchronous generator"
+    try:
+        for _ in range(place):
+            await anext(stream)
+        await closing()
+    except StopAsyncIteration:
+        return ""
+    except RuntimeError as error:
+        return str(error)
+    return ""
+
+
+async def _source(chunks: list[WireChunk]) -> AsyncIterator[WireChunk]:
+    for chunk in chunks:
+        yield chunk
 
 
 @rule(
@@ -108,7 +125,7 @@ def sync_and_async_agree(subject: Subject) -> Iterator[Finding]:
 
 
 async def _looped(subject: Subject, exchange: Exchange) -> list[StreamEvent]:
-    made = framer(framing_of(subject, exchange))  # type: ignore[arg-type]
+    made = framer(framing_of(subject, exchange))
     chunks = [*made.feed(exchange.body), *made.close()]
 
     async def source() -> AsyncIterator[WireChunk]:

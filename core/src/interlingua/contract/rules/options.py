@@ -65,14 +65,10 @@ def options_are_honoured(subject: Subject) -> Iterator[Finding]:
                     request = subject.written(aim, [user("q")], offered, **asked)
             except CapabilityError:
                 continue
-            said = (request.body, request.path, request.headers) != (plain.body, plain.path, plain.headers)
+            said = (request.body, request.path) != (plain.body, plain.path)
             told = any(loss.block_type == "option" and name in loss.path for loss in request.losses)
-            if not said and not told and not _usual(asked):
+            if not said and not told:
                 yield Finding(why=f"{asked} changes nothing and no loss says so", where=aim.name)
-
-
-def _usual(asked: Mapping[str, Any]) -> bool:
-    return asked == {"parallel_tool_calls": True}
 
 
 @rule(

@@ -115,19 +115,30 @@ def results_follow_their_calls(subject: Subject) -> Iterator[Finding]:
     `supports_system_prompt` is declared.""",
 )
 def system_messages_keep_their_place(subject: Subject) -> Iterator[Finding]:
-    """One leading system message, one in the middle."""
+    """One leading system message, and a later one: between two turns, and at the end."""
+    turns = [user("mkt2q"), answered_text("mkt3q")]
     for aim in subject.aims:
-        history = [system("mkt1q"), user("mkt2q"), answered_text("mkt3q"), system("mkt4q"), user("mkt5q")]
-        body = subject.body(aim, history)
-        marks = [mark for _, leaf in leaves(body) if isinstance(leaf, str) for mark in MARK.findall(leaf)]
-        rest = [mark for mark in marks if mark != "mkt1q"]
-        if sorted(marks) != ["mkt1q", "mkt2q", "mkt3q", "mkt4q", "mkt5q"]:
-            yield Finding(why=f"each message must be there once; found {marks}", where=aim.name)
-        elif rest != sorted(rest):
-            yield Finding(why=f"a later system message moved: {rest}", where=aim.name)
         path = grown_path(subject, aim)
-        if aim.capabilities.supports_system_prompt and path is not None and _same_form(body, path):
-            yield Finding(why="the system prompt is written as a user's message is", where=aim.name)
+        for later in ([system("mkt4q"), user("mkt5q")], [user("mkt4q"), system("mkt5q")]):
+            body = subject.body(aim, [system("mkt1q"), *turns, *later])
+            why = _misplaced(body, path, "mkt4q" if later[0].role is Role.SYSTEM else "mkt5q")
+            if why:
+                yield Finding(why=why, where=aim.name)
+            if aim.capabilities.supports_system_prompt and path is not None and _same_form(body, path):
+                yield Finding(why="the system prompt is written as a user's message is", where=aim.name)
+
+
+def _misplaced(body: Any, path: Path | None, later: str) -> str:
+    places = [(mark, at) for at, leaf in leaves(body) if isinstance(leaf, str) for mark in MARK.findall(leaf)]
+    marks = [mark for mark, _ in places]
+    rest = [mark for mark in marks if mark != "mkt1q"]
+    if sorted(marks) != ["mkt1q", "mkt2q", "mkt3q", "mkt4q", "mkt5q"]:
+        return f"each message must be there once; found {marks}"
+    if rest != sorted(rest):
+        return f"a later system message moved: {rest}"
+    if path is not None and dict(places)[later][: len(path)] != path:
+        return "a later system message was taken out of the conversation"
+    return ""
 
 
 def answered_text(text: str) -> Message:

@@ -64,6 +64,8 @@ def own_state_comes_back(subject: Subject) -> Iterator[Finding]:
         with warnings():
             body = subject.body(aim, next_turn(message), [READ])
         found = texts(body)
+        if subject.quirks.ids_on_wire and any(call.provider_id is None for call in message.tool_calls()):
+            yield Finding(why="a call without the id that the provider issued", where=exchange.cassette)
         for what, leaf in _owned(message, aim):
             if leaf not in found:
                 yield Finding(why=f"{what} {leaf[:60]!r} does not come back", where=exchange.cassette)

@@ -39,7 +39,9 @@ def parts_lie_within_totals(subject: Subject) -> Iterator[Finding]:
         usage = message.metadata.usage
         if usage is None or usage.input_tokens is None:
             continue
-        if any((getattr(usage, name) or 0) < 0 for name in _COUNTS) or any(count < 0 for count in usage.buckets()):
+        parts = (usage.cached_input_tokens or 0) + (usage.cache_creation_input_tokens or 0)
+        too_large = parts > usage.input_tokens or (usage.reasoning_tokens or 0) > (usage.output_tokens or 0)
+        if too_large or any((getattr(usage, name) or 0) < 0 for name in _COUNTS):
             yield Finding(why=f"a part is larger than its total: {usage}", where=exchange.cassette)
         told = _told(subject, exchange)
         if told and usage.input_tokens not in _sums(told):

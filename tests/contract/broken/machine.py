@@ -1,0 +1,165 @@
+"""How an adapter is broken: a provider object that hands every hook on to a real one, but for those replaced.
+
+No defect lives here; the neighbours hold them. The shelf comes in.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import inspect
+import json
+from collections.abc import AsyncIterator, Callable, Iterable
+from functools import cache
+from typing import Any
+
+import attrs
+
+from interlingua.contract import Subject
+from interlingua.events import StreamEvent
+from interlingua.hookspecs import hookimpl
+from interlingua.registry import Registry
+from tests.support import tree
+
+
+@cache
+def real(key: str) -> Any:
+    """Return the shipped provider object."""
+    for group in ("interlingua.providers", "interlingua.rows"):
+        for entry in importlib.metadata.entry_points(group=group, name=key):
+            return entry.load()
+    raise LookupError(key)
+
+
+class Handed:
+    """The real provider's hooks under their full signatures; a subclass or `replace` breaks some."""
+
+    def __init__(self, inner: Any, **replaced: Callable[..., Any]) -> None:
+        self._inner = inner
+        self._replaced = replaced
+
+    def _call(self, name: str, **arguments: Any) -> Any:
+        def inner(**changed: Any) -> Any:
+            function = getattr(self._inner, name, None)
+            if function is None:
+                return None
+            taken = inspect.signature(function).parameters
+            return function(**{key: value for key, value in {**arguments, **changed}.items() if key in taken})
+
+        replacement = self._replaced.get(name)
+        return inner() if replacement is None else replacement(inner, **arguments)
+
+    @hookimpl
+    def capabilities(self, model: Any, options: Any) -> Any:
+        return self._call("capabilities", model=model, options=options)
+
+    @hookimpl
+    def to_wire(self, messages: Any, tools: Any, options: Any) -> Any:
+        return self._call("to_wire", messages=messages, tools=tools, options=options)
+
+    @hookimpl
+    def from_wire_response(self, response: Any, context: Any) -> Any:
+        return self._call("from_wire_response", response=response, context=context)
+
+    @hookimpl
+    def stream_response(self, response_stream: Any, context: Any) -> Any:
+        return self._call("stream_response", response_stream=response_stream, context=context)
+
+    @hookimpl
+    def estimate_input_tokens(self, messages: Any, tools: Any, options: Any) -> Any:
+        return self._call("estimate_input_tokens", messages=messages, tools=tools, options=options)
+
+    @hookimpl
+    def from_wire_error(self, response: Any, context: Any) -> Any:
+        return self._call("from_wire_error", response=response, context=context)
+
+    @hookimpl
+    def connection(self, settings: Any) -> Any:
+        return self._call("connection", settings=settings)
+
+    @hookimpl
+    def models(self) -> Any:
+        return self._call("models")
+
+
+@attrs.frozen
+class Mutant:
+    """One defect.
+
+    Attributes:
+        name: the defect in a few words.
+        rule: number of the rule that must catch it.
+        replaced: hook -> function(inner, **arguments) in its place.
+        key: the provider that is broken.
+    """
+
+    name: str
+    rule: str
+    replaced: dict[str, Callable[..., Any]]
+    key: str = "anthropic"
+
+    def subject(self, seed: int = 0) -> Subject:
+        """Return the broken provider under test."""
+        registry = Registry(providers={self.key: Handed(real(self.key), **self.replaced)}, entry_points=[])
+        return Subject(self.key, tree.ROOT / "cassettes" / self.key, registry=registry, seed=seed)
+
+
+def in_body(change: Callable[[dict[str, Any]], object]) -> dict[str, Callable[..., Any]]:
+    """Break every request's body, parsed."""
+
+    def to_wire(inner: Callable[..., Any], **_: Any) -> Any:
+        request = inner()
+        body = json.loads(request.body)
+        change(body)
+        return attrs.evolve(request, body=json.dumps(body, ensure_ascii=True, separators=(",", ":")).encode())
+
+    return {"to_wire": to_wire}
+
+
+def in_request(change: Callable[..., Any]) -> dict[str, Callable[..., Any]]:
+    """Break every request: `change(request, messages, tools, options)` returns another."""
+    return {"to_wire": lambda inner, **asked: change(inner(), **asked)}
+
+
+def in_message(change: Callable[[Any], Any]) -> dict[str, Callable[..., Any]]:
+    """Break every message of the whole road."""
+    return {"from_wire_response": lambda inner, **_: change(inner())}
+
+
+def in_events(change: Callable[[StreamEvent], Iterable[StreamEvent]]) -> dict[str, Callable[..., Any]]:
+    """Break the events of every stream, one by one."""
+
+    def stream_response(inner: Callable[..., Any], **_: Any) -> AsyncIterator[StreamEvent]:
+        async def broken() -> AsyncIterator[StreamEvent]:
+            async for event in inner():
+                for made in change(event):
+                    yield made
+
+        return broken()
+
+    return {"stream_response": stream_response}
+
+
+def in_chunks(change: Callable[[Any], Iterable[Any]]) -> dict[str, Callable[..., Any]]:
+    """Break what the adapter gets to see of every stream."""
+
+    def stream_response(inner: Callable[..., Any], response_stream: Any, **_: Any) -> AsyncIterator[StreamEvent]:
+        async def source() -> AsyncIterator[Any]:
+            async for chunk in response_stream:
+                for made in change(chunk):
+                    yield made
+
+        made: AsyncIterator[StreamEvent] = inner(response_stream=source())
+        return made
+
+    return {"stream_response": stream_response}
+
+
+def in_capabilities(**facts: Any) -> dict[str, Callable[..., Any]]:
+    """Declare something else."""
+    made: dict[Any, Any] = {}
+
+    def capabilities(inner: Callable[..., Any], **_: Any) -> Any:
+        found = inner()
+        return made.setdefault(found, attrs.evolve(found, **facts))
+
+    return {"capabilities": capabilities}

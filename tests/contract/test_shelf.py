@@ -1,0 +1,28 @@
+"""Every broken adapter is caught by the rule its row names; the rules are worth what they catch.
+
+No provider's test lives here. pytest comes in.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from interlingua.contract import check
+from interlingua.contract.rules import ALL
+from tests.contract.broken import SHELF
+from tests.contract.broken.machine import Mutant
+
+RULES = {rule.number: rule for rule in ALL}
+
+
+@pytest.mark.parametrize("mutant", SHELF, ids=[mutant.name.replace(" ", "-") for mutant in SHELF])
+def test_a_broken_adapter_is_caught(mutant: Mutant) -> None:
+    result = check(mutant.subject(), RULES[mutant.rule])
+
+    assert result.outcome == "fail", f"{mutant.rule} lets {mutant.name!r} pass: {result.reason}"
+
+
+def test_the_shelf_is_large_and_its_names_differ() -> None:
+    names = [mutant.name for mutant in SHELF]
+
+    assert len(set(names)) == len(names) >= 40
