@@ -125,6 +125,15 @@ class AsyncClient:
         found: list[str] = await self._asked(Auxiliary(self._core, known, "models", {}))
         return found
 
+    async def ask(self, provider: str, kind: str, **arguments: Any) -> Any:
+        """Ask a provider for what only it offers, such as what an answer cost; its README lists kinds and arguments.
+
+        Raises:
+            CapabilityError: the provider offers no such thing.
+            ProviderError: the service answered with a failure.
+        """
+        return await self._asked(Auxiliary(self._core, self.registry.provider(provider), kind, arguments))
+
     async def count_tokens(
         self,
         messages: str | Message | Sequence[Message],

@@ -152,6 +152,15 @@ class Client:
         found: list[str] = self._asked(Auxiliary(self._core, known, "models", {}))
         return found
 
+    def ask(self, provider: str, kind: str, **arguments: Any) -> Any:
+        """Ask a provider for what only it offers, such as what an answer cost; its README lists kinds and arguments.
+
+        Raises:
+            CapabilityError: the provider offers no such thing.
+            ProviderError: the service answered with a failure.
+        """
+        return self._asked(Auxiliary(self._core, self.registry.provider(provider), kind, arguments))
+
     def count_tokens(
         self,
         messages: str | Message | Sequence[Message],
