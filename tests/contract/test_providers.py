@@ -42,3 +42,15 @@ class TestCompatibleRow(ProviderContract):
 
     @pytest.mark.xfail(strict=True, reason="cassettes for thinking, images and audio are still to be made")
     def test_c51_capabilities_have_evidence(self) -> None: ...
+
+
+class TestOllama(ProviderContract):
+    provider = "ollama"
+    cassettes = CASSETTES / "ollama"
+    examples = 20
+
+
+class TestMistral(ProviderContract):
+    provider = "mistral"
+    cassettes = CASSETTES / "mistral"
+    examples = 20

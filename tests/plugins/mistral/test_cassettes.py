@@ -8,9 +8,9 @@ import pytest
 from mistralai.client.errors import MistralError
 from mistralai.client.models import ChatCompletionRequest
 
-from interlingua.blocks import DocumentBlock, ImageBlock, ImageSource, TextBlock, ThinkingBlock
+from interlingua.blocks import AudioBlock, DocumentBlock, ImageBlock, ImageSource, TextBlock, ThinkingBlock
 from interlingua.errors import Authentication, InvalidRequest, ProviderError, RateLimited
-from interlingua.messages import Message, StopReason, tool_result, user
+from interlingua.messages import Message, StopReason, assistant, system, tool_result, user
 from interlingua.wire import WireResponse
 from tests.oracle.readings import calls_of
 from tests.plugins.mistral.checker import broken_rules
@@ -19,6 +19,7 @@ from tests.plugins.mistral.wire import (
     MISTRAL,
     MODEL,
     READ,
+    answer,
     asked,
     compact,
     context,
@@ -30,7 +31,10 @@ from tests.support import driving
 from tests.support.cassettes import Exchange, load_exchanges
 
 STREAMED = ("thinking", "parallel_calls")
-WHOLE = ("thinking_sent_back", "user_after_results", "image_and_document", "structured", "prefix", "context_full")
+WHOLE = (
+    *("thinking_whole", "parallel_calls_whole", "thinking_sent_back", "user_after_results", "system_in_list"),
+    *("image_and_document", "addresses", "image_in_result", "structured", "prefix", "context_full"),
+)
 REASONS = "magistral-medium-latest"
 QUESTION = user("Compare a.txt and b.txt.")
 SCHEMA = {"type": "object", "properties": {"age": {"type": "integer"}}, "required": ["age"]}
@@ -76,9 +80,9 @@ def test_the_sdk_reads_the_same(name: str) -> None:
 
 
 def _after_results() -> list[Message]:
-    answer = _read("parallel_calls")
-    first, second = answer.tool_calls()
-    return [QUESTION, answer, tool_result(first, "one"), tool_result(second, "two"), user("Be brief.")]
+    said = _read("parallel_calls")
+    first, second = said.tool_calls()
+    return [QUESTION, said, tool_result(first, "one"), tool_result(second, "two"), user("Be brief.")]
 
 
 def _media() -> list[Message]:
@@ -87,9 +91,23 @@ def _media() -> list[Message]:
     return [user([TextBlock(text="What are these?"), image, paper])]
 
 
-def _prefix() -> list[Message]:
-    from tests.plugins.mistral.wire import answer
+def _image_in_result() -> list[Message]:
+    image = ImageBlock(source=ImageSource(kind="base64", data="iVBORw0KGgo="), media_type="image/png")
+    call = _read("parallel_calls").tool_calls()[0]
+    return [QUESTION, answer(call), tool_result(call, [TextBlock(text="one"), image])]
 
+
+def _audio() -> list[Message]:
+    return [user([TextBlock(text="What is said?"), AudioBlock(source=ImageSource(kind="base64", data="aGk="))])]
+
+
+def _addresses() -> list[Message]:
+    image = ImageBlock(source=ImageSource(kind="url", data="https://example.com/a.png"))
+    paper = DocumentBlock(source=ImageSource(kind="base64", data="JVBERi0="))
+    return [user([TextBlock(text="What are these?"), image, paper])]
+
+
+def _prefix() -> list[Message]:
     return [user("Tell a tale."), answer(TextBlock(text="Once"))]
 
 
@@ -109,6 +127,20 @@ ASKS: list[tuple[str, list[Message], dict[str, Any]]] = [
         {"response_schema": SCHEMA, "max_tokens": 64, "temperature": 0, "seed": 7},
     ),
     ("prefix", _prefix(), {}),
+    ("thinking_whole", [QUESTION], {"model": REASONS}),
+    (
+        "parallel_calls_whole",
+        [QUESTION],
+        {"tools": [READ], "tool_choice": "required", "parallel_tool_calls": True},
+    ),
+    (
+        "system_in_list",
+        [system("Be kind."), user("Hello."), assistant("Hello!"), system("Now answer in French."), user("And you?")],
+        {},
+    ),
+    ("image_in_result", _image_in_result(), {"tools": [READ]}),
+    ("audio", _audio(), {"model": "voxtral-small-latest"}),
+    ("addresses", _addresses(), {}),
 ]
 
 
@@ -127,6 +159,11 @@ def test_the_sdk_takes_the_request_for_one_of_its_own(name: str) -> None:
 
     assert [message["role"] for message in theirs["messages"]] == [one["role"] for one in expected["messages"]]
     assert [message["content"] for message in theirs["messages"]] == [one["content"] for one in expected["messages"]]
+
+
+@pytest.mark.parametrize("name", STREAMED)
+def test_both_roads_meet(name: str) -> None:
+    assert _read(name) == _read(f"{name}_whole")
 
 
 def test_what_the_answers_hold() -> None:

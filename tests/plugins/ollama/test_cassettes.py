@@ -10,7 +10,7 @@ import pytest
 from interlingua.blocks import ImageBlock, ImageSource, TextBlock, ThinkingBlock
 from interlingua.errors import ContextOverflow, ModelNotFound, ProviderError, ServerFault
 from interlingua.jsontext import thaw
-from interlingua.messages import Message, StopReason, tool_result, user
+from interlingua.messages import Message, StopReason, assistant, system, tool_result, user
 from interlingua.wire import WireResponse
 from tests.oracle.readings import calls_of
 from tests.plugins.ollama.wire import OLLAMA, READ, asked, compact, context, sdk
@@ -18,7 +18,10 @@ from tests.support import driving
 from tests.support.cassettes import Exchange, load_exchanges
 
 STREAMED = ("thinking", "parallel_calls")
-WHOLE = ("tool_results", "image", "structured", "cut_short")
+WHOLE = (
+    *("thinking_whole", "parallel_calls_whole", "system_in_list"),
+    *("tool_results", "image", "structured", "cut_short"),
+)
 QUESTION = user("Compare a.txt and b.txt.")
 
 
@@ -68,6 +71,19 @@ def test_the_sdk_reads_the_same(name: str) -> None:
     [
         ("thinking", [QUESTION], {"stream": True, "thinking": True}),
         ("parallel_calls", [QUESTION], {"stream": True, "tools": [READ]}),
+        ("thinking_whole", [QUESTION], {"thinking": True}),
+        ("parallel_calls_whole", [QUESTION], {"tools": [READ]}),
+        (
+            "system_in_list",
+            [
+                system("Be kind."),
+                user("Hello."),
+                assistant("Hello!"),
+                system("Now answer in French."),
+                user("And you?"),
+            ],
+            {},
+        ),
         ("tool_results", _results(), {"tools": [READ]}),
         ("image", _image(), {}),
         (
@@ -98,6 +114,11 @@ def test_the_sdk_takes_the_request_for_one_of_its_own() -> None:
     theirs = ollama._types.ChatRequest(**expected).model_dump(exclude_none=True)
 
     assert (theirs["tools"], theirs["messages"]) == (expected["tools"], expected["messages"])
+
+
+@pytest.mark.parametrize("name", STREAMED)
+def test_both_roads_meet(name: str) -> None:
+    assert _read(name).content == _read(f"{name}_whole").content
 
 
 def test_what_the_answers_hold() -> None:
