@@ -36,9 +36,7 @@ def broken_rules(raw: bytes, *, signed: bool = False) -> list[str]:
     contents = body["contents"]
     if contents and contents[0]["role"] != "user":
         found.append("the first content is not the user's (§4)")
-    for before, content in zip([None, *contents], contents, strict=False):
-        if before is not None and before["role"] == content["role"]:
-            found.append("two neighbours of one role were not joined")
+    for content in contents:
         if not content["parts"]:
             found.append("an empty content (§4)")
         found += [problem for part in content["parts"] for problem in _part(part, content["role"])]

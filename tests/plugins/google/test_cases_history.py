@@ -88,7 +88,6 @@ def test_case_04_an_unsigned_first_call_gets_the_stand_in_where_one_is_demanded(
     signatures = [part.get("thoughtSignature") for part in parts_of(body_of(request)) if "functionCall" in part]
 
     assert signatures == [STAND_IN, None]
-    assert [loss.reason for loss in request.losses if "stand-in" in loss.reason]
     assert STAND_IN.encode() not in asked(history, [READ], model=OLD).body
 
 
@@ -106,9 +105,9 @@ def test_case_07_a_dangling_call_is_answered() -> None:
     call = ToolUseBlock(id="tu_1", name="read_file", input={})
     sent = body([user("q"), _foreign(call), user("go on")], [READ])["contents"]
 
-    assert [content["role"] for content in sent] == ["user", "model", "user"]
+    assert [content["role"] for content in sent] == ["user", "model", "user", "user"]
     assert sent[2]["parts"][0]["functionResponse"]["response"].keys() == {"error"}
-    assert sent[2]["parts"][1] == {"text": "go on"}
+    assert sent[3]["parts"] == [{"text": "go on"}]
 
 
 def test_case_08_09_as_many_results_as_calls_in_the_calls_order() -> None:
@@ -122,8 +121,8 @@ def test_case_08_09_as_many_results_as_calls_in_the_calls_order() -> None:
     assert body_of(request)["contents"][2]["parts"] == [
         {"functionResponse": {"name": "read_file", "response": {"output": "A"}}},
         {"functionResponse": {"name": "search", "response": {"output": "B"}}},
-        {"text": "and now"},
     ]
+    assert body_of(request)["contents"][3:] == [{"role": "user", "parts": [{"text": "and now"}]}]
     assert broken_rules(request.body) == []
 
 
@@ -167,7 +166,8 @@ def test_tool_errors_have_their_own_member() -> None:
 def test_case_21_an_image_in_a_result_goes_where_the_model_takes_it(model: str) -> None:
     call = ToolUseBlock(id="tu_1", name="read_file", input={})
     result = tool_result(call, [TextBlock(text="see"), _image(), _image("image/heic")])
-    parts = body([user("q"), _foreign(call), result], [READ], model=model)["contents"][2]["parts"]
+    contents = body([user("q"), _foreign(call), result], [READ], model=model)["contents"][2:]
+    parts = [part for content in contents for part in content["parts"]]
     png, heic = ({"inlineData": {"mimeType": kind, "data": PIXEL}} for kind in ("image/png", "image/heic"))
     response = parts[0]["functionResponse"]
 
@@ -191,7 +191,7 @@ def test_case_25_leading_system_hoists_and_later_system_is_tagged_user_text() ->
     )
 
     assert sent["systemInstruction"] == {"parts": [{"text": "be brief"}, {"text": "be kind"}]}
-    assert sent["contents"][2] == {"role": "user", "parts": [{"text": "<system>\nnow\n</system>"}, {"text": "n"}]}
+    assert sent["contents"][2] == {"role": "user", "parts": [{"text": "<system>\nnow\n</system>"}]}
 
 
 def test_case_24_a_history_with_calls_needs_no_tools() -> None:

@@ -10,7 +10,16 @@ import pytest
 from google.genai import errors as sdk_errors
 from google.genai import types
 
-from interlingua.blocks import ImageBlock, MediaSource, OpaqueBlock, TextBlock, ThinkingBlock
+from interlingua.blocks import (
+    AudioBlock,
+    DocumentBlock,
+    ImageBlock,
+    MediaSource,
+    OpaqueBlock,
+    TextBlock,
+    ThinkingBlock,
+    VideoBlock,
+)
 from interlingua.errors import (
     Authentication,
     ContentRefused,
@@ -20,21 +29,27 @@ from interlingua.errors import (
     RateLimited,
     ServerFault,
 )
-from interlingua.messages import Message, StopReason, tool_result, user
+from interlingua.messages import Message, StopReason, system, tool_result, user
+from interlingua.options import ToolNamed
 from interlingua.wire import WireRequest, WireResponse
 from tests.oracle.readings import calls_of, usage_of
 from tests.plugins.google.checker import broken_rules
-from tests.plugins.google.wire import GOOGLE, NEW, OLD, READ, asked, context, sdk, sdk_streamed, sdk_whole
+from tests.plugins.google.wire import GOOGLE, NEW, OLD, READ, asked, chunk, context, read, sdk, sdk_streamed, sdk_whole
 from tests.support import driving
 from tests.support.cassettes import Exchange, load_exchanges
 
 STREAMED = ("thinking", "signed_calls")
 WHOLE = (
     *("tool_results", "unsigned_calls", "image", "image_out", "cached_tokens", "cut_short", "structured", "citations"),
-    "code_execution",
+    *("code_execution", "media", "system", "forced_tool", "image_result"),
 )
 QUESTION = user("Compare a.txt and b.txt.")
 IMAGE = ImageBlock(source=MediaSource(kind="base64", data="iVBORw0KGgo="), media_type="image/png")
+MEDIA = (
+    DocumentBlock(source=MediaSource(kind="base64", data="JVBERi0=")),
+    AudioBlock(source=MediaSource(kind="base64", data="UklGRg=="), media_type="audio/wav"),
+    VideoBlock(source=MediaSource(kind="url", data="https://www.youtube.com/watch?v=authored")),
+)
 SCHEMA = {"type": "object", "properties": {"same": {"type": "boolean"}}, "required": ["same"]}
 
 
@@ -52,6 +67,19 @@ def _read(name: str) -> Message:
     return road(GOOGLE, _exchange(name).body, context(_model(name)))
 
 
+def _looked() -> WireRequest:
+    call = {"functionCall": {"id": "c1au", "name": "read_file", "args": {"path": "a.png"}}}
+    answer = read(chunk({**call, "thoughtSignature": "YXV0aG9yZWQtY2FsbA=="}, finish="STOP"), NEW)
+    result = tool_result(answer.tool_calls()[0], [TextBlock(text="see"), IMAGE])
+    return asked([user("Look at a.png."), answer, result], [READ], model=NEW)
+
+
+def _shown() -> WireRequest:
+    data = _exchange("image").request["contents"][0]["parts"][1]["inlineData"]["data"]
+    image = ImageBlock(source=MediaSource(kind="base64", data=data), media_type="image/png")
+    return asked([user([TextBlock(text="What is this?"), image])])
+
+
 def _results() -> WireRequest:
     answer = _read("signed_calls")
     first, second = answer.tool_calls()
@@ -63,7 +91,11 @@ REQUESTS: dict[str, Callable[[], WireRequest]] = {
     "thinking": lambda: asked([QUESTION], model=NEW, stream=True, thinking=True, effort="low"),
     "signed_calls": lambda: asked([QUESTION], [READ], model=NEW, stream=True),
     "tool_results": _results,
-    "image": lambda: asked([user([TextBlock(text="What is this?"), IMAGE])]),
+    "image": _shown,
+    "image_result": _looked,
+    "media": lambda: asked([user([TextBlock(text="Which of these agree?"), *MEDIA])]),
+    "system": lambda: asked([system("Answer in one word."), user("Hello?")]),
+    "forced_tool": lambda: asked([QUESTION], [READ], tool_choice=ToolNamed("read_file")),
     "cut_short": lambda: asked([QUESTION], max_tokens=3),
     "structured": lambda: asked([QUESTION], model=NEW, response_schema=SCHEMA),
     "citations": lambda: asked([user("Capital of Korea?")], provider_options={"tools": [{"googleSearch": {}}]}),
@@ -76,7 +108,7 @@ def test_the_sdk_reads_the_same(name: str) -> None:
     body = _exchange(name).body
     theirs = (sdk_streamed if name in STREAMED else sdk_whole)(body)
     parts = [part for one in theirs for part in one.parts or ()]
-    counts = theirs[-1].usage_metadata
+    counts = theirs[-1].usage_metadata or types.GenerateContentResponseUsageMetadata()
     message = _read(name)
 
     assert message.text_content() == "".join(part.text for part in parts if part.text and not part.thought)
@@ -84,7 +116,6 @@ def test_the_sdk_reads_the_same(name: str) -> None:
     calls = [part.function_call for part in parts if part.function_call]
     assert calls_of(message) == tuple((call.name, call.args) for call in calls)
     assert [call.provider_id for call in message.tool_calls()] == [call.id for call in calls]
-    assert counts is not None
     assert usage_of(message) == (
         (counts.prompt_token_count or 0) + (counts.tool_use_prompt_token_count or 0),
         (counts.candidates_token_count or 0) + (counts.thoughts_token_count or 0),

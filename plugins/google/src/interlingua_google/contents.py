@@ -1,7 +1,7 @@
-"""Parts -> `contents` and `systemInstruction` of a request: neighbouring messages of one role become one content.
+"""Parts -> `contents` and `systemInstruction` of a request: a content a message, the results of a batch in one.
 
-Never writes a part. Results of a batch stand together right behind their calls (sheet gemini §4); a conversation that
-grew is joined only where it is new. `to_wire` comes in.
+Never writes a part. Neighbours of one role are taken as they are (recorded), so nothing that was sent ever grows, and
+a conversation that grew is joined only where it is new. `to_wire` comes in.
 """
 
 from __future__ import annotations
@@ -80,9 +80,10 @@ def _add(joined: _Joined, message: Message, model: str, at: int) -> None:
         joined.losses.append(_message_loss(at, reason, message))
         joined.body += (_OPEN["user"], FIRST_USER)
         joined.last = "user"
-    opened = b"," if made.role == joined.last else _NEXT[made.role] if joined.last else _OPEN[made.role]
-    joined.body += (opened, made.joined)
-    joined.last = made.role
+    last = "results" if message.role is Role.TOOL else made.role
+    batch = last == joined.last == "results"
+    joined.body += (b"," if batch else _NEXT[made.role] if joined.last else _OPEN[made.role], made.joined)
+    joined.last = last
 
 
 def _result(joined: _Joined, message: Message) -> Parts:

@@ -10,7 +10,7 @@ from typing import Any
 from interlingua.errors import CapabilityError
 from interlingua.options import AdapterOptions
 from interlingua.wire import Loss
-from interlingua_google.catalogue import generation_of
+from interlingua_google.catalogue import capabilities_of, generation_of
 from interlingua_google.schema import to_wire_schema
 from interlingua_google.thinking import option_loss, to_wire_thinking
 
@@ -27,12 +27,14 @@ def to_wire_generation(options: AdapterOptions, losses: list[Loss], *, tools: bo
     """Return the config; {} where nothing was asked.
 
     Raises:
-        CapabilityError: a schema together with tools, which models before the third generation refuse (sheet §2).
+        CapabilityError: a schema where the model takes none, or (before the third generation) none beside tools.
     """
     asked = {wire: value for name, wire in _NAMES.items() if (value := getattr(options, name)) is not None}
     if options.stop:
         asked["stopSequences"] = list(options.stop)
     if options.response_schema is not None:
+        if not capabilities_of(options.model).supports_structured_output:
+            raise CapabilityError(f"{options.model} has no structured output", path="options.response_schema")
         generation = generation_of(options.model)
         if tools and generation is not None and generation < 3:
             raise CapabilityError(

@@ -111,7 +111,6 @@ class _Writer:
         call = {"id": block.id} if issued else {}
         signature = block.signature
         if first and not signature and self._signed:  # also in earlier turns: the prefix stays as it is
-            self.lose(index, block, "rewritten", "the model never signed this call; the service's stand-in was sent")
             signature = STAND_IN
         return _with_signature({"functionCall": call | {"name": block.name, "args": value}}, signature)
 
