@@ -57,7 +57,7 @@ def _with_word(subject: Subject, exchange: Exchange, word: str) -> Read | None:
     def change(data: Any) -> Any:
         nonlocal changes
         for path, leaf in list(leaves(data)):
-            key = next((str(key) for key in reversed(path) if isinstance(key, str)), "")
+            key = next((str(key).lower() for key in reversed(path) if isinstance(key, str)), "")
             if leaf == word and ("reason" in key or "status" in key):
                 changes += 1
                 data = replaced(data, path, NEW)
