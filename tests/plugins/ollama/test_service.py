@@ -30,6 +30,12 @@ def test_the_host_is_read_as_the_sdk_reads_it(host: str) -> None:
     assert _parts(ours) == _parts(_parse_host(host))
 
 
+def test_a_base_url_is_read_the_same_way_and_comes_first() -> None:
+    made = OLLAMA.connection(ConnectionSettings(base_url="gpu.example:1/api", environ={"OLLAMA_HOST": "1.2.3.4"}))
+
+    assert made.base_url == "http://gpu.example:1"
+
+
 def test_a_listening_address_is_called_on_this_machine() -> None:
     made = OLLAMA.connection(ConnectionSettings(environ={"OLLAMA_HOST": "0.0.0.0:11500"}))
 

@@ -31,8 +31,8 @@ def connection(settings: ConnectionSettings) -> Connection:
     """
     environ = settings.environ
     hosted = bool(settings.options.get("hosted"))
-    base = settings.base_url or (HOSTED if hosted else base_url_of(environ.get("OLLAMA_HOST") or ""))
-    base = base.rstrip("/").removesuffix("/api")
+    said = settings.base_url or (HOSTED if hosted else environ.get("OLLAMA_HOST") or "")
+    base = base_url_of(said).removesuffix("/api")
     key = settings.api_key or (environ.get("OLLAMA_API_KEY") if base.startswith("https://") else None)
 
     def auth(_request: WireRequest) -> Mapping[str, str]:
