@@ -8,7 +8,16 @@ from typing import Any
 import pytest
 from openrouter import errors as theirs_errors
 
-from interlingua.blocks import ImageBlock, RedactedThinkingBlock, TextBlock
+from interlingua.blocks import (
+    AudioBlock,
+    ContentBlock,
+    DocumentBlock,
+    ImageBlock,
+    ImageSource,
+    RedactedThinkingBlock,
+    TextBlock,
+    VideoBlock,
+)
 from interlingua.cache import CacheHint
 from interlingua.errors import (
     Authentication,
@@ -18,7 +27,8 @@ from interlingua.errors import (
     QuotaExhausted,
     RateLimited,
 )
-from interlingua.messages import Message, Role, tool_result, user
+from interlingua.messages import Message, Role, assistant, tool_result, user
+from interlingua.options import ToolNamed
 from interlingua.wire import WireResponse
 from interlingua_openrouter.costs import reported_cost
 from tests.oracle import openrouter_sdk as sdk
@@ -28,8 +38,14 @@ from tests.support import driving
 from tests.support.cassettes import Exchange, load_exchanges
 from tests.support.chat_merge import merged
 
+SCHEMA = {
+    "type": "object", "properties": {"colour": {"type": "string"}}, "required": ["colour"],
+    "additionalProperties": False,
+}  # fmt: skip
 STREAMED = ("reasoning_details", "parallel_calls")
-WHOLE = ("cached_tokens", "encrypted_reasoning", "citations", "image_out")
+WHOLE = (
+    "cached_tokens", "encrypted_reasoning", "citations", "image_out", "media_in", "structured", "forced_tool",
+)  # fmt: skip
 
 
 def _exchange(name: str) -> Exchange:
@@ -80,6 +96,9 @@ def _said(detail: dict[str, Any]) -> dict[str, Any]:
         ("reasoning_details", lambda: asked([user("Compare a.txt and b.txt.")], [READ], effort="high", stream=True)),
         ("parallel_calls", lambda: asked([user("Read a.txt and b.txt.")], [READ], stream=True)),
         ("cached_tokens", lambda: asked([_cached("A long and steady prompt."), user("Compare.")])),
+        ("media_in", lambda: asked([user(_media())], model="google/gemini-3.8-flash")),
+        ("structured", lambda: asked([user("Which?")], response_schema=SCHEMA)),
+        ("forced_tool", lambda: asked(_told_late(), [READ], tool_choice=ToolNamed("read_file"))),
         ("citations", lambda: asked([user("News?")], provider_options={"plugins": [{"id": "web"}]})),
     ],
 )
@@ -87,6 +106,25 @@ def test_the_request_is_the_one_we_write(name: str, made: Any) -> None:
     import json
 
     assert json.loads(made().body) == _exchange(name).request
+
+
+def _media() -> list[ContentBlock]:
+    def held(data: str) -> ImageSource:
+        return ImageSource(kind="base64", data=data)
+
+    return [
+        TextBlock(text="What are these?"),
+        ImageBlock(source=held("iVBORw0KGgo="), media_type="image/png"),
+        ImageBlock(source=ImageSource(kind="url", data="https://example.com/a.png")),
+        DocumentBlock(source=held("JVBERi0xLjQ="), media_type="application/pdf", title="a.pdf"),
+        AudioBlock(source=held("UklGRg=="), media_type="audio/wav"),
+        VideoBlock(source=held("AAAAGGZ0eXA="), media_type="video/mp4"),
+    ]
+
+
+def _told_late() -> list[Message]:
+    late = Message(role=Role.SYSTEM, content=(TextBlock(text="Use tools."),))
+    return [user("Hello."), assistant("Hello."), late, user("Read a.txt.")]
 
 
 def _cached(text: str) -> Message:
