@@ -93,7 +93,7 @@ def support_table(subject: Subject) -> list[Support]:
         mine = [exchange for exchange in subject.exchanges if exchange.good and subject.api_of(exchange) == api]
         for flag in FLAGS:
             declaring = [aim for aim in aims if getattr(aim.capabilities, flag)]
-            shapes = _shapes(subject, declaring[0], flag) if declaring else set()
+            shapes = {shape for aim in declaring for shape in _shapes(subject, aim, flag)}
             first = 2 if flag == "supports_system_messages_in_list" else 0
             shown = [
                 exchange.cassette
