@@ -10,7 +10,7 @@ from zai.core import APIAuthenticationError, APIReachLimitError, APIResponseErro
 
 from interlingua.blocks import ImageBlock, ImageSource, TextBlock, ThinkingBlock
 from interlingua.errors import Authentication, ProviderError, QuotaExhausted, RateLimited, ServerFault
-from interlingua.messages import Message, StopReason, tool_result, user
+from interlingua.messages import Message, Role, StopReason, assistant, tool_result, user
 from interlingua.wire import WireResponse
 from tests.oracle import zai_sdk as sdk
 from tests.oracle.openai_sdk import read_chat
@@ -19,8 +19,9 @@ from tests.support import driving
 from tests.support.cassettes import Exchange, load_exchanges
 from tests.support.chat_merge import merged
 
+URL = "https://example.com/a.png"
 STREAMED = ("thinking_then_call",)
-WHOLE = ("preserved_thinking", "sensitive", "image")
+WHOLE = ("preserved_thinking", "sensitive", "image", "parallel_calls")
 
 
 def _exchange(name: str) -> Exchange:
@@ -67,6 +68,15 @@ def test_the_other_requests_are_the_ones_we_write() -> None:
 
     assert json.loads(seen.body) == _exchange("image").request
     assert json.loads(streamed.body) == _exchange("thinking_then_call").request
+
+    shown = user([TextBlock(text="What is this?"), ImageBlock(source=ImageSource(kind="url", data=URL))])
+    history = [_told("Be brief."), shown, assistant("A dot."), _told("Use tools."), user("Read a.txt and b.txt.")]
+    late = asked(history, [READ], model="glm-4.6v")
+    assert json.loads(late.body) == _exchange("parallel_calls").request
+
+
+def _told(text: str) -> Message:
+    return Message(role=Role.SYSTEM, content=(TextBlock(text=text),))
 
 
 def test_the_sdk_sends_an_image_as_we_do() -> None:
