@@ -28,7 +28,6 @@ from interlingua.errors import (
     RateLimited,
 )
 from interlingua.messages import Message, Role, assistant, tool_result, user
-from interlingua.options import ToolNamed
 from interlingua.wire import WireResponse
 from interlingua_openrouter.costs import reported_cost
 from tests.oracle import openrouter_sdk as sdk
@@ -98,7 +97,7 @@ def _said(detail: dict[str, Any]) -> dict[str, Any]:
         ("cached_tokens", lambda: asked([_cached("A long and steady prompt."), user("Compare.")])),
         ("media_in", lambda: asked([user(_media())], model="google/gemini-3.8-flash")),
         ("structured", lambda: asked([user("Which?")], response_schema=SCHEMA)),
-        ("forced_tool", lambda: asked(_told_late(), [READ], tool_choice=ToolNamed("read_file"))),
+        ("forced_tool", lambda: asked(_told_late(), [READ], tool_choice="required")),
         ("citations", lambda: asked([user("News?")], provider_options={"plugins": [{"id": "web"}]})),
     ],
 )
