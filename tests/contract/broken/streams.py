@@ -30,7 +30,7 @@ def _twice(kind: str) -> Callable[[StreamEvent], Iterable[StreamEvent]]:
 
 def _shifted(event: StreamEvent) -> Iterator[StreamEvent]:
     index = getattr(event, "index", None)
-    yield event if index is None or event.type != "text_delta" else attrs.evolve(event, index=0)  # type: ignore[call-arg]
+    yield event if index is None or event.type != "text_delta" else attrs.evolve(event, index=0)
 
 
 def _after_the_end(event: StreamEvent) -> Iterator[StreamEvent]:

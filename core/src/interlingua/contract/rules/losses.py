@@ -33,14 +33,14 @@ class _Kept(logging.Handler):
 def warnings() -> Iterator[list[logging.LogRecord]]:
     """Give the WARN records that core writes inside."""
     logger = logging.getLogger("interlingua")
-    kept, level, spread = _Kept(), logger.level, logger.propagate
-    logger.addHandler(kept)
+    kept, level, spread, others = _Kept(), logger.level, logger.propagate, logger.handlers
+    logger.handlers = [kept]  # nobody else is to hear of losses made for the asking
     logger.setLevel(logging.WARNING)
     logger.propagate = False
     try:
         yield kept.records
     finally:
-        logger.removeHandler(kept)
+        logger.handlers = others
         logger.setLevel(level)
         logger.propagate = spread
 
