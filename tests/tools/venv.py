@@ -114,7 +114,7 @@ def installer() -> tuple[list[str | Path], dict[str, str]]:
 
 def dev_requirements() -> list[str]:
     """Return the dev group's requirements that are not distributions of this workspace."""
-    import tomllib  # noqa: PLC0415 - an older Python must reach the message at the end of this file
+    import tomllib  # an older Python must reach the message at the end of this file
 
     group = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]["dev"]
     return [requirement for requirement in group if not requirement.startswith("interlingua")]

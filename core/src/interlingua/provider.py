@@ -7,7 +7,7 @@ The registry makes these; the client, the command line and the contract suite co
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
@@ -38,10 +38,13 @@ class Shipped:
 class Provider:
     """One provider key and everything that can be asked of it."""
 
-    def __init__(self, key: str, hook: Any, shipped: Shipped | None = None) -> None:
+    def __init__(
+        self, key: str, hook: Any, shipped: Shipped | None = None, *, prepare: Sequence[Callable[..., Any]] = ()
+    ) -> None:
         self.key = key
         self.shipped = shipped or Shipped()
         self._hook = hook
+        self._prepare = prepare
         self._projector = Projector()
         self._targets: dict[tuple[str, AdapterCapabilities, bool], Target] = {}
         self._last_target: tuple[AdapterOptions, Target] | tuple[None, Any] = (None, None)
@@ -78,10 +81,8 @@ class Provider:
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
     ) -> tuple[Sequence[Message], Sequence[ToolDefinition], AdapterOptions]:
         """Let every plugin's `prepare_request` change the request, one after the other."""
-        for implementation in reversed(self._hook.prepare_request.get_hookimpls()):
-            values = {"messages": messages, "tools": tools, "options": options}
-            changed = implementation.function(*[values[name] for name in implementation.argnames])
-            if changed is not None:
+        for caller in self._prepare:
+            for changed in caller(messages=messages, tools=tools, options=options):
                 messages, tools, options = changed
         return messages, tools, options
 

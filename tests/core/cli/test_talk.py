@@ -8,7 +8,10 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
+
+import pytest
 
 from interlingua.codec import read_jsonl
 from interlingua.messages import Message, MessageStatus
@@ -118,10 +121,19 @@ def test_chat_keeps_what_came_before_a_failure_and_goes_on(run: Run, server: Loc
     assert statuses == [MessageStatus.ERROR, MessageStatus.COMPLETE]
 
 
+@pytest.fixture(autouse=True)
+def _children_heed_ctrl_c() -> Iterator[None]:
+    """Run in the background the tests ignore Ctrl-C, and children inherit that; a handler they do not inherit."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def test_ctrl_c_keeps_the_partial_answer_and_returns_to_the_prompt(home: Path, server: LocalServer) -> None:
     command = [PROGRAM, "chat", "here:slow", "--save", "talk.jsonl"]
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    with subprocess.Popen(command, env={**os.environ, "PYTHONUNBUFFERED": "1"}, **pipes) as chat:  # type: ignore[call-overload]
+    environ = {**os.environ, "PYTHONUNBUFFERED": "1"}
+    with subprocess.Popen(command, env=environ, **pipes) as chat:  # type: ignore[call-overload]
         chat.stdin.write(b"hi\n")
         chat.stdin.flush()
         assert chat.stdout.read(3) == b"Hel"
@@ -137,7 +149,8 @@ def test_ctrl_c_keeps_the_partial_answer_and_returns_to_the_prompt(home: Path, s
 
 def test_ctrl_c_during_send_is_exit_130(home: Path, server: LocalServer) -> None:
     command = [PROGRAM, "send", "here:slow", "hi"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, stdin=subprocess.DEVNULL) as send:
+    pipes = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, **pipes) as send:  # type: ignore[call-overload]
         assert send.stdout is not None
         assert send.stdout.read(3) == b"Hel"
         send.send_signal(signal.SIGINT)

@@ -32,12 +32,14 @@ def limited(**headers: str) -> Reply:
     [
         ({"retry_after": "7"}, 7, 7),
         ({"retry_after_ms": "1500"}, 1.5, 1.5),
-        ({"retry_after": format_datetime(datetime.now(UTC) + timedelta(seconds=50), usegmt=True)}, 20, 50),
+        ({"retry_after": "in 50 s"}, 20, 50),
         ({}, 0.375, 0.5),
     ],
 )
 def test_case_26_retry_after_is_honoured(headers: dict[str, str], low: float, high: float) -> None:
     waits: list[float] = []
+    if headers.get("retry_after") == "in 50 s":  # an HTTP date, counted from now
+        headers = {"retry_after": format_datetime(datetime.now(UTC) + timedelta(seconds=50), usegmt=True)}
     with served(limited(**headers), Reply()) as server, client(server, waits) as c:
         assert c.send("hi").text_content() == "hello"
 

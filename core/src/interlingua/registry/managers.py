@@ -62,6 +62,13 @@ def provider_manager(plugin: Any, key: str, where: str, plugins: Iterable[Any]) 
     return manager
 
 
+def folded(manager: pluggy.PluginManager, hook: str) -> list[Any]:
+    """Return one caller per plugin that answers a hook, in pluggy's order, so that each may see the result so far."""
+    answering = [implementation.plugin for implementation in reversed(getattr(manager.hook, hook).get_hookimpls())]
+    others = manager.get_plugins()
+    return [manager.subset_hook_caller(hook, others - {plugin}) for plugin in answering]
+
+
 def check_general(plugin: Any, name: str) -> None:
     """Check a general plugin: it may wrap a provider's hooks, never answer them.
 

@@ -20,7 +20,7 @@ from interlingua.hookspecs import PROJECT
 from interlingua.ids import ModelId, split_model_id
 from interlingua.provider import Provider, Shipped
 from interlingua.registry.discovery import PLUGINS, EntryPoints, Found, Installed, shipped_by
-from interlingua.registry.managers import check_general, new_manager, provider_manager
+from interlingua.registry.managers import check_general, folded, new_manager, provider_manager
 
 _log = logging.getLogger(PROJECT)
 _HELP = "install the distribution that ships it (pip install interlingua-<provider>), or configure a row of that name"
@@ -187,7 +187,8 @@ class Registry:
         except Exception as error:
             why = f"{type(error).__name__}: {error}"
             raise PluginError(f"provider {key!r} from {where} cannot be loaded: {why}") from error
-        return Provider(key, provider_manager(plugin, key, where, self.plugins).hook, found.shipped)
+        manager = provider_manager(plugin, key, where, self.plugins)
+        return Provider(key, manager.hook, found.shipped, prepare=folded(manager, "prepare_request"))
 
     def _add_isolated(self, entry: importlib.metadata.EntryPoint) -> None:
         """Add an installed plugin; a broken one costs one WARN and nothing else (REGRESSIONS case 27)."""

@@ -151,9 +151,8 @@ def _system_elements(message: Message) -> Elements:
 def _later_system(messages: Sequence[Message], at: int) -> Elements:
     """A later system message stands in the list where the wire allows it, else as tagged user text (sheet §2)."""
     before = next((message for message in reversed(messages[:at]) if message.role is not Role.SYSTEM), None)
-    last = next((place for place in range(at, len(messages) - 1) if messages[place + 1].role is not Role.SYSTEM), None)
-    asked = last is None or answered(messages, last)
-    if before is not None and asked and _may_precede_system(before):
+    after = next((message.role for message in messages[at + 1 :] if message.role is not Role.SYSTEM), None)
+    if before is not None and after in (None, Role.ASSISTANT) and _may_precede_system(before):
         return remembered(messages[at], _SYSTEM_KEY, _system_elements)
     return remembered(messages[at], _TAGGED_KEY, _tagged)
 

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
-from interlingua.fragments import remembered
+from interlingua.fragments import answered, remembered
 from interlingua.messages import Message, Role
 from interlingua.wire import Loss
 from interlingua_openai.responses.element import Elements, Row
@@ -59,7 +59,7 @@ def _hoisted(messages: Sequence[Message]) -> int:
     """
     for at, message in enumerate(messages):
         if message.role is not Role.SYSTEM:
-            return 0 if message.role is Role.ASSISTANT else at
+            return 0 if at == 0 or answered(messages, at - 1) else at
     return 0
 
 
