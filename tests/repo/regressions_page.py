@@ -16,15 +16,16 @@ LATER = {
     37: "transcripts of other agents are a plugin of their own, not built yet",
     38: "the shared suite itself: `interlingua.contract`",
 }
-_NAME = re.compile(r"^ *(?:async )?def (test_case_(\d\d)\w*)", re.MULTILINE)
+_NAME = re.compile(r"^ *(?:async )?def (test_case_((?:\d\d_)+)\w*)", re.MULTILINE)
 
 
 def covered() -> dict[int, dict[str, list[str]]]:
     """Return case -> file -> names of its tests."""
     found: dict[int, dict[str, list[str]]] = defaultdict(lambda: defaultdict(list))
     for path in sorted((tree.ROOT / "tests").rglob("test_*.py")):
-        for name, case in _NAME.findall(path.read_text(encoding="utf-8")):
-            found[int(case)][path.relative_to(tree.ROOT).as_posix()].append(name)
+        for name, cases in _NAME.findall(path.read_text(encoding="utf-8")):
+            for case in cases.strip("_").split("_"):
+                found[int(case)][path.relative_to(tree.ROOT).as_posix()].append(name)
     return found
 
 
