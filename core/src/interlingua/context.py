@@ -13,6 +13,7 @@ from typing import Any
 import attrs
 
 from interlingua.blocks import ContentBlock, TextBlock
+from interlingua.errors import MalformedResponse
 from interlingua.ids import new_tool_use_id, new_ulid
 from interlingua.messages import (
     DEFAULT_SESSION,
@@ -66,7 +67,13 @@ class RequestContext:
     team_id: str | None = None
 
     def tool_name(self, wire_name: str) -> str:
-        """Return the canonical name of a tool the model called by its wire name."""
+        """Return the canonical name of a tool the model called by its wire name.
+
+        Raises:
+            MalformedResponse: the wire gave something else than text for a name.
+        """
+        if not isinstance(wire_name, str):
+            raise MalformedResponse(f"a called tool's name is {type(wire_name).__name__}, not text")
         return self.tool_names.get(wire_name, wire_name)
 
     def message(
