@@ -65,5 +65,5 @@ def test_the_patterns_see_what_they_should() -> None:
     assert KEYS.search('"x-api-key": "' + made_up + '"')
     assert not KEYS.search("authorization: [REDACTED]")
     assert MACHINE.search("open('" + str(Path("/", "home", "ada", "notes")) + "')")
-    assert not MACHINE.search("docs/work/flow and ~/work")
+    assert not MACHINE.search("docs/" + "work/flow and ~/" + "work")
     assert HOSTS.search("https://" + "py" + "pi" + ".org/simple")
