@@ -38,10 +38,6 @@ class Target:
         init=False, default=attrs.Factory(lambda self: re.compile(self.capabilities.tool_name_pattern), takes_self=True)
     )
 
-    def is_own(self, origin: Origin | None) -> bool:
-        """True when the origin is this very provider, api and model."""
-        return origin == (self.provider, self.capabilities.api, self.model)
-
     def shares_provider(self, origin: Origin | None) -> bool:
         """True when the origin is this provider, with whatever api or model."""
         return origin is not None and origin.provider == self.provider
