@@ -10,10 +10,10 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from interlingua.contract.cassettes import Exchange
 from interlingua.contract.reading import framing_of
 from interlingua.contract.rule import NotApplicable
 from interlingua.contract.subject import Subject
+from interlingua.replay.cassettes import Exchange
 
 _GAPS = {"sse": b"\n\n", "ndjson": b"\n"}
 

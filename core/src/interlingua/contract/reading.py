@@ -12,12 +12,12 @@ from typing import Any
 import attrs
 
 from interlingua.client.decoder import StreamDecoder
-from interlingua.contract.cassettes import Exchange
 from interlingua.contract.subject import Subject
 from interlingua.errors import InterlinguaError
 from interlingua.events import StreamEvent
 from interlingua.framing import framer
 from interlingua.messages import Message
+from interlingua.replay.cassettes import Exchange
 from interlingua.wire import ConnectionSettings, WireResponse
 
 

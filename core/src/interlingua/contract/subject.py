@@ -20,13 +20,13 @@ import attrs
 
 from interlingua.capabilities import AdapterCapabilities
 from interlingua.context import RequestContext
-from interlingua.contract.cassettes import Exchange, read_cassettes
 from interlingua.contract.quirks import Quirks, quirks_beside
 from interlingua.errors import CapabilityError
 from interlingua.messages import Message, Origin
 from interlingua.options import AdapterOptions
 from interlingua.provider import Provider
 from interlingua.registry import Registry
+from interlingua.replay.cassettes import Exchange, read_cassettes
 from interlingua.tools import ToolDefinition
 from interlingua.wire import Connection, ConnectionSettings, WireRequest
 

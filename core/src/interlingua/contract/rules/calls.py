@@ -16,11 +16,11 @@ from interlingua.contract.rule import Finding, NotApplicable, rule
 from interlingua.contract.scenes import FOREIGN, READ, answered, call
 from interlingua.contract.strategies import conversations
 from interlingua.contract.subject import Aim, Subject
-from interlingua.contract.trees import leaves, texts
 from interlingua.messages import Message, tool_result, user
 from interlingua.options import AdapterOptions
 from interlingua.projection import Projector
 from interlingua.tools import SideEffects, ToolDefinition
+from interlingua.trees import leaves, texts
 
 
 @rule(
@@ -98,7 +98,7 @@ def _items(value: Any) -> Iterator[Any]:
 def _objects(body: Any) -> Iterator[Any]:
     import json  # noqa: PLC0415
 
-    from interlingua.contract.trees import nodes  # noqa: PLC0415
+    from interlingua.trees import nodes  # noqa: PLC0415
 
     yield from (node for _, node in nodes(body) if isinstance(node, dict))
     for text in (leaf for _, leaf in leaves(body) if isinstance(leaf, str) and leaf.startswith("{")):

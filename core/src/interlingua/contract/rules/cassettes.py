@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from interlingua.contract.cassettes import read_cassette
 from interlingua.contract.reading import read
 from interlingua.contract.rule import Finding, NotApplicable, rule
 from interlingua.contract.subject import Subject
 from interlingua.errors import CallerError, ProviderError
+from interlingua.replay.cassettes import read_cassette
 
 
 @rule(

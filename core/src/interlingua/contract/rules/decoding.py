@@ -11,17 +11,17 @@ from collections.abc import Iterator
 from typing import Any
 
 from interlingua.client.decoder import StreamDecoder
-from interlingua.contract.cassettes import Exchange
 from interlingua.contract.eventlaw import broken_laws
 from interlingua.contract.frames import Frames
 from interlingua.contract.reading import framing_of, read_stream, read_whole
 from interlingua.contract.rule import Finding, NotApplicable, rule
 from interlingua.contract.rules.roads import streams
 from interlingua.contract.subject import Subject
-from interlingua.contract.trees import at, leaves, nodes, replaced, shown
 from interlingua.framing import framer
 from interlingua.invariants import check_message
 from interlingua.messages import Message
+from interlingua.replay.cassettes import Exchange
+from interlingua.trees import at, leaves, nodes, replaced, shown
 
 UNKNOWN = {"type": "contract_new_kind", "object": "contract.new.kind", "payload": "mkz1q"}
 

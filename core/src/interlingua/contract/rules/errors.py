@@ -11,9 +11,9 @@ from collections.abc import Iterator
 
 from interlingua.contract.rule import Finding, NotApplicable, rule
 from interlingua.contract.subject import Subject
-from interlingua.contract.trees import leaves
 from interlingua.errors import ProviderError, RateLimited
 from interlingua.status import class_of_status
+from interlingua.trees import leaves
 from interlingua.wire import WireResponse
 
 _BODIES = (b"", b"{}", b"null", b"[]", b"<html>502 Bad Gateway</html>", b'{"error": null}', b"\xff\xfe", b'"no"')

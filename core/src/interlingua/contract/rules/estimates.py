@@ -13,10 +13,10 @@ from interlingua.contract.rules.losses import warnings
 from interlingua.contract.rules.returning import aim_of, answers
 from interlingua.contract.scenes import READ
 from interlingua.contract.subject import Aim, Subject
-from interlingua.contract.trees import leaves
 from interlingua.errors import PluginError
 from interlingua.messages import user
 from interlingua.options import AdapterOptions
+from interlingua.trees import leaves
 
 _SETTINGS = {"model", "stream", "stream_options", "include"}
 _MEDIA = ("data:", "http:", "https:", "file:")

@@ -12,16 +12,16 @@ from typing import Any
 import attrs
 
 from interlingua.capabilities import AdapterCapabilities
-from interlingua.contract.cassettes import Exchange
 from interlingua.contract.reading import Read, read
 from interlingua.contract.rule import Finding, rule
 from interlingua.contract.rules.losses import warnings
 from interlingua.contract.rules.options import SCHEMA
 from interlingua.contract.scenes import READ, cached, probes
 from interlingua.contract.subject import Aim, Subject
-from interlingua.contract.trees import Path, leaves
 from interlingua.errors import InterlinguaError
 from interlingua.messages import Message, assistant, system, user
+from interlingua.replay.cassettes import Exchange
+from interlingua.trees import Path, leaves
 
 
 @attrs.frozen(kw_only=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Sequence
 
-from interlingua.contract.cassettes import Exchange
 from interlingua.contract.frames import Frames
 from interlingua.contract.reading import Read, read_stream, read_whole
 from interlingua.contract.rule import Finding, NotApplicable, rule
@@ -18,6 +17,7 @@ from interlingua.contract.rules.roads import streams
 from interlingua.contract.subject import Subject
 from interlingua.errors import InterlinguaError, PluginError, ProviderError, StreamInterrupted
 from interlingua.messages import Message, MessageStatus
+from interlingua.replay.cassettes import Exchange
 
 _Breaking = Callable[[Frames, Sequence[bytes], int], list[bytes]]
 

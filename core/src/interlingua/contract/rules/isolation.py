@@ -10,7 +10,6 @@ import asyncio
 from collections.abc import AsyncIterator, Iterator
 
 from interlingua.client.decoder import StreamDecoder
-from interlingua.contract.cassettes import Exchange
 from interlingua.contract.frames import Frames
 from interlingua.contract.reading import framing_of, read, read_stream
 from interlingua.contract.rule import Finding, rule
@@ -20,6 +19,7 @@ from interlingua.contract.subject import Subject
 from interlingua.errors import InterlinguaError, PluginError
 from interlingua.events import StreamEvent
 from interlingua.framing import framer
+from interlingua.replay.cassettes import Exchange
 from interlingua.wire import WireChunk
 
 

@@ -15,10 +15,10 @@ from interlingua.contract.rules.prefix import grown_path
 from interlingua.contract.scenes import FOREIGN, READ, answered, call
 from interlingua.contract.strategies import MARK, conversations
 from interlingua.contract.subject import Aim, Subject
-from interlingua.contract.trees import Path, at, leaves
 from interlingua.messages import Message, Role, system, tool_result, user
 from interlingua.options import AdapterOptions
 from interlingua.projection import Projector
+from interlingua.trees import Path, at, leaves
 
 _LETTERS = {"text": "t", "argument": "a", "result": "u"}
 

@@ -10,13 +10,14 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from interlingua import trees
 from interlingua.contract.generated import Broken, holds, own
 from interlingua.contract.rule import Finding, rule
 from interlingua.contract.scenes import FOREIGN, READ
 from interlingua.contract.strategies import conversations, request_points
 from interlingua.contract.subject import Aim, Subject
-from interlingua.contract.trees import Path, at, nodes, removed, shown
 from interlingua.messages import Message, assistant, user
+from interlingua.trees import Path, at, removed, shown
 
 
 @rule(
@@ -60,14 +61,8 @@ def grown_path(subject: Subject, aim: Aim) -> Path | None:
     named = subject.quirks.elements.get(aim.api)
     if named is not None:
         return tuple(named.split("."))
-    short = dict(nodes(subject.body(aim, [user("one")])))
-    long = dict(nodes(subject.body(aim, [user("one"), assistant("two"), user("three")])))
-    grown = [
-        path
-        for path, node in long.items()
-        if isinstance(node, list) and isinstance(short.get(path), list) and len(node) > len(short[path])
-    ]
-    return grown[0] if grown else None
+    short = subject.body(aim, [user("one")])
+    return trees.grown_path(short, subject.body(aim, [user("one"), assistant("two"), user("three")]))
 
 
 def _first(earlier: list[str], now: list[str]) -> int:

@@ -10,15 +10,15 @@ import json
 from collections.abc import Iterator
 
 from interlingua.codec import dumps_message, loads_message
-from interlingua.contract.cassettes import Exchange
 from interlingua.contract.reading import read
 from interlingua.contract.rule import Finding, NotApplicable, rule
 from interlingua.contract.rules.losses import warnings
 from interlingua.contract.scenes import READ
 from interlingua.contract.subject import Aim, Subject
-from interlingua.contract.trees import leaves, texts
 from interlingua.messages import Message, tool_result, user
 from interlingua.options import AdapterOptions
+from interlingua.replay.cassettes import Exchange
+from interlingua.trees import leaves, texts
 
 
 def answers(subject: Subject) -> list[tuple[Exchange, Message]]:

@@ -10,7 +10,6 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from interlingua.contract.cassettes import Exchange
 from interlingua.contract.frames import Frames
 from interlingua.contract.reading import read_stream, read_whole
 from interlingua.contract.rule import Finding, NotApplicable, rule
@@ -20,6 +19,7 @@ from interlingua.contract.scenes import READ
 from interlingua.contract.subject import Subject
 from interlingua.errors import ProviderError
 from interlingua.messages import Message
+from interlingua.replay.cassettes import Exchange
 
 SIZES = (1, 7, 64)
 

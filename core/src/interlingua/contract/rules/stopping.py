@@ -10,14 +10,14 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from interlingua.contract.cassettes import Exchange
 from interlingua.contract.frames import Frames
 from interlingua.contract.reading import Read, read, read_stream, read_whole
 from interlingua.contract.rule import Finding, rule
 from interlingua.contract.rules.returning import answers
 from interlingua.contract.subject import Subject
-from interlingua.contract.trees import leaves, replaced
 from interlingua.messages import StopReason
+from interlingua.replay.cassettes import Exchange
+from interlingua.trees import leaves, replaced
 
 NEW = "contract_new_reason"
 _BY_CONTENT = {StopReason.TOOL_USE, StopReason.REFUSAL}

@@ -10,15 +10,15 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from interlingua.contract.cassettes import Exchange
 from interlingua.contract.frames import Frames
 from interlingua.contract.reading import Read, read_stream, read_whole
 from interlingua.contract.rule import Finding, rule
 from interlingua.contract.rules.decoding import places
 from interlingua.contract.rules.returning import answers
 from interlingua.contract.subject import Subject
-from interlingua.contract.trees import Path, leaves, removed, replaced, shown
 from interlingua.errors import MalformedResponse
+from interlingua.replay.cassettes import Exchange
+from interlingua.trees import Path, leaves, removed, replaced, shown
 
 _ODD: tuple[Any, ...] = (None, "many", -1, 1.5, True, [], {})
 _COUNTS = (

@@ -1,0 +1,7 @@
+"""The swap matrix: histories begun on one provider, continued on another, and brought back.
+
+Never sends anything and never knows a provider: it sees the hooks through core's façade.
+The command `matrix` comes in, and the tests that hold its pages.
+"""
+
+from __future__ import annotations
