@@ -1,7 +1,7 @@
 """A plain reader of cassettes: vcr's YAML files, with bodies as vcr writes them or parsed and readable.
 
 Never records and never replays to a client (pytest-recording does); nothing is sent from here.
-The subject and the rules come in, and tests that read a cassette.
+The contract suite and the swap matrix come in, and tests that read a cassette.
 
 Beside vcr's `string`, a JSON body may stand under `parsed_body` as YAML and an event stream under `lines`.
 """

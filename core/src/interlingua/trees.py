@@ -1,7 +1,7 @@
 """JSON bodies as trees: their leaves in order, with paths, and changed copies of them.
 
-Never knows a wire: a rule names leaves by what stands in them.
-The rules come in.
+Never knows a wire: whoever comes in names leaves by what stands in them.
+The contract's rules come in, and the swap matrix.
 """
 
 from __future__ import annotations
@@ -49,6 +49,16 @@ def nodes(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
         yield path, value
         for key, item in value.items() if isinstance(value, dict) else enumerate(value):
             yield from nodes(item, (*path, key))
+
+
+def grown_path(short: Any, long: Any) -> Path | None:
+    """Return the path of the array that is longer in a second body than in a first one, the outermost; or None."""
+    before = dict(nodes(short))
+    for path, node in nodes(long):
+        was = before.get(path)
+        if isinstance(node, list) and isinstance(was, list) and len(node) > len(was):
+            return path
+    return None
 
 
 def at(value: Any, path: Path) -> Any:
