@@ -11,13 +11,14 @@ what the tools returned. Everything that is appended is in the store before the 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Protocol, TypeAlias
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, Self, TypeAlias
 
-from interlingua import Message, ToolDefinition
+from interlingua import Message, StreamEvent, ToolDefinition
+from interlingua_sessions.store import EntryKind, SessionEntry, Store
 
-ContextBuilder: TypeAlias = Callable[[Sequence[Message]], Sequence[Message]]
-"""From the stored history to what a model may see: pure, deterministic, the same objects wherever nothing changes.
+ContextBuilder: TypeAlias = Callable[[Sequence[Message], Sequence[SessionEntry]], Sequence[Message]]
+"""From the stored history and the session-only entries to what a model may see: pure and deterministic.
 
 Returning the same Message objects for an unchanged prefix is what keeps a turn cheap and its wire a byte prefix.
 """
@@ -31,8 +32,16 @@ class Facts(Protocol):
         """The session's id."""
 
     @property
+    def store(self) -> Store:
+        """Where it is kept; append through `add` and `add_entry`, or the session does not see it."""
+
+    @property
     def messages(self) -> Sequence[Message]:
-        """The stored history, oldest first, session-only entries included; do not change it."""
+        """The stored history, oldest first; do not change it."""
+
+    @property
+    def entries(self) -> Sequence[SessionEntry]:
+        """The session-only entries, oldest first; do not change it."""
 
     @property
     def model(self) -> str:
@@ -51,12 +60,62 @@ class Facts(Protocol):
     def observe(self, event: Mapping[str, Any]) -> None:
         """Tell the plugins' `observe` hooks of an event; plain values only."""
 
+    def add(self, message: Message) -> Message:
+        """Append a message to the session; returns it as stored, with its final id and session id."""
+
+    def add_entry(
+        self, kind: EntryKind, text: str = "", *, custom_type: str | None = None, data: Mapping[str, Any] | None = None
+    ) -> SessionEntry:
+        """Append a session-only entry."""
+
+
+class StepStream(Protocol):
+    """One streamed step: entering chooses the model and sends, iterating gives core's stream events.
+
+    Leaving stores what came: COMPLETE, CANCELLED or ERROR. While it runs, a PARTIAL is saved at a bounded rate.
+    """
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(self, *exc: object) -> None: ...
+
+    def __iter__(self) -> Iterator[StreamEvent]: ...
+
+    @property
+    def message(self) -> Message:
+        """The answer as stored; reading it waits for the rest."""
+
+    @property
+    def partial(self) -> Message:
+        """What was received so far; made when asked for."""
+
+    def cancel(self) -> None:
+        """Stop and keep what was received; may be called from another thread."""
+
+
+class AsyncStepStream(Protocol):
+    """As `StepStream`, with `async with`, `async for` and `await stream.message`."""
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(self, *exc: object) -> None: ...
+
+    def __aiter__(self) -> AsyncIterator[StreamEvent]: ...
+
+    @property
+    def message(self) -> Awaitable[Message]:
+        """As `StepStream.message`."""
+
+    @property
+    def partial(self) -> Message:
+        """As `StepStream.partial`."""
+
+    def cancel(self) -> None:
+        """As `StepStream.cancel`."""
+
 
 class Steps(Facts, Protocol):
     """A turn in progress, for blocking code."""
-
-    def add(self, message: Message) -> Message:
-        """Append a message to the session; returns it as stored, with its final id and session id."""
 
     def ask(self, tools: Sequence[ToolDefinition] = ()) -> Message:
         """Make one step: ask the model over the history as it stands, store the answer, return it as stored.
@@ -65,18 +124,21 @@ class Steps(Facts, Protocol):
             InterlinguaError: no answer; what there is of one is stored and is the error's `partial`.
         """
 
+    def stream(self, tools: Sequence[ToolDefinition] = ()) -> StepStream:
+        """Make one step as a stream, to be used in a `with` statement."""
+
     def complete(self, messages: Sequence[Message]) -> Message:
         """Ask the turn's model something beside the conversation, such as for a summary; nothing is stored."""
 
 
 class AsyncSteps(Facts, Protocol):
-    """A turn in progress, for asynchronous code; storing does not wait on the network and so is not awaited."""
-
-    def add(self, message: Message) -> Message:
-        """As `Steps.add`."""
+    """A turn in progress, for asynchronous code."""
 
     async def ask(self, tools: Sequence[ToolDefinition] = ()) -> Message:
         """As `Steps.ask`."""
+
+    def stream(self, tools: Sequence[ToolDefinition] = ()) -> AsyncStepStream:
+        """As `Steps.stream`."""
 
     async def complete(self, messages: Sequence[Message]) -> Message:
         """As `Steps.complete`."""
