@@ -130,6 +130,17 @@ class ProviderHooks:
     def from_wire_auxiliary(self, kind: str, response: WireResponse) -> Any:
         """Called with the answer to `auxiliary_request`: return plain values for that kind."""
 
+    @hookspec(firstresult=True)
+    def wire_rules(self) -> Sequence[str] | None:
+        """Called when requests are linted, once: what the service is known to refuse, as texts of rule files.
+
+        Optional: without it requests are not linted. Pure: read the files of your own distribution, nothing else.
+
+        Returns:
+            Texts in the form that `interlingua.lint.reader` describes, each naming the endpoint it covers; several
+            may cover the same one.
+        """
+
 
 class PluginHooks:
     """Hooks any plugin may answer."""

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import logging
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -23,6 +24,9 @@ from interlingua.projection import Projector, Target, wire_name
 from interlingua.status import error_of_status
 from interlingua.tools import ToolDefinition
 from interlingua.wire import Connection, ConnectionSettings, Loss, WireChunk, WireRequest, WireResponse
+
+if TYPE_CHECKING:
+    from interlingua.lint import LintFinding, LintRules
 
 _log = logging.getLogger("interlingua")
 
@@ -132,6 +136,32 @@ class Provider:
         projected, _ = self._projector.project(messages, self.target(options))
         found: int = self._required("estimate_input_tokens", messages=projected, tools=tools, options=options)
         return found
+
+    # -- about a request ----------------------------------------------------------------------------------------
+
+    @cached_property
+    def wire_rules(self) -> tuple[LintRules, ...]:
+        """What the plugin knows its service to refuse, one for each of its rule files.
+
+        Raises:
+            DecodeError: a rule file cannot be read.
+        """
+        from interlingua.lint import load_rules  # noqa: PLC0415 - who only sends requests does not pay for it
+
+        return tuple(load_rules(text) for text in self._hook.wire_rules() or ())
+
+    def lints(self, request: WireRequest) -> bool:
+        """Tell whether any rule file covers a request like this one; where none does, `lint` finds nothing."""
+        return any(rules.covers(request) for rules in self.wire_rules)
+
+    def lint(self, request: WireRequest) -> tuple[LintFinding, ...]:
+        """Return what the service is known to refuse in a request, without sending it.
+
+        Raises:
+            DecodeError: a rule file cannot be read.
+            ValueError: the body is not JSON.
+        """
+        return tuple(found for rules in self.wire_rules if rules.covers(request) for found in rules.lint(request))
 
     # -- after an answer ----------------------------------------------------------------------------------------
 
