@@ -1,0 +1,34 @@
+"""Routing: which model answers a turn, by the policy chain of seed 003, and why, on record.
+
+Never sends, stores or changes a session. The session comes in, and applications for the values of a policy.
+"""
+
+from __future__ import annotations
+
+from interlingua_sessions.routing.chain import Chain
+from interlingua_sessions.routing.constraints import Failure
+from interlingua_sessions.routing.decision import Candidate, Decision, NoRoute, Refused, SwapRefused
+from interlingua_sessions.routing.policy import ChainPolicy, RoutingPolicy, Rule, When, decode_policy, encode_policy
+from interlingua_sessions.routing.router import Router
+from interlingua_sessions.routing.turn import Delegation, PatternStore, Recommendation, Turn
+
+__all__ = [
+    "Candidate",
+    "Chain",
+    "ChainPolicy",
+    "Decision",
+    "Delegation",
+    "Failure",
+    "NoRoute",
+    "PatternStore",
+    "Recommendation",
+    "Refused",
+    "Router",
+    "RoutingPolicy",
+    "Rule",
+    "SwapRefused",
+    "Turn",
+    "When",
+    "decode_policy",
+    "encode_policy",
+]

@@ -1,0 +1,83 @@
+"""What a conversation and its request need of a model, as words that capabilities can be held against.
+
+Never asks a provider. The constraints and the rules come in; what one message needs is found once and remembered on it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import attrs
+
+from interlingua import (
+    AudioBlock,
+    DocumentBlock,
+    ImageBlock,
+    Message,
+    Role,
+    ToolDefinition,
+    ToolResultBlock,
+    ToolUseBlock,
+    VideoBlock,
+)
+
+_MEMO = "sessions.routing:needs"
+_MEDIA = (ImageBlock, AudioBlock, VideoBlock, DocumentBlock)
+_NOTHING: frozenset[tuple[str, str]] = frozenset()
+
+
+@attrs.frozen(kw_only=True)
+class Needs:
+    """What must be carried.
+
+    Attributes:
+        media: (block type, media type) pairs found.
+        history_tools: tool calls stand in the conversation.
+        offered_tools: tools are offered.
+        system: there is a system prompt.
+        structured: the answer must follow a schema.
+    """
+
+    media: frozenset[tuple[str, str]] = _NOTHING
+    history_tools: bool = False
+    offered_tools: bool = False
+    system: bool = False
+    structured: bool = False
+
+    def has(self, block_type: str) -> bool:
+        """Tell whether media of a block type are there."""
+        return any(kind == block_type for kind, _ in self.media)
+
+
+def needs_of(messages: Sequence[Message], tools: Sequence[ToolDefinition] = (), *, structured: bool = False) -> Needs:
+    """Return what these messages and this request need."""
+    found: set[tuple[str, str]] = set()
+    for message in messages:
+        found |= _of(message)
+    words = {word for word, media_type in found if not media_type}
+    return Needs(
+        media=frozenset(pair for pair in found if pair[1]),
+        history_tools="tool_use" in words,
+        offered_tools=bool(tools),
+        system="system" in words,
+        structured=structured,
+    )
+
+
+def _of(message: Message) -> frozenset[tuple[str, str]]:
+    found: frozenset[tuple[str, str]] | None = message.memo.get(_MEMO)
+    if found is None:
+        found = message.memo[_MEMO] = frozenset(_words(message)) or _NOTHING
+    return found
+
+
+def _words(message: Message) -> Iterator[tuple[str, str]]:
+    if message.role is Role.SYSTEM:
+        yield "system", ""
+    for block in message.content:
+        inner = block.content if isinstance(block, ToolResultBlock) else ()
+        for part in (block, *inner):
+            if isinstance(part, _MEDIA):
+                yield part.type, part.media_type
+            elif isinstance(part, ToolUseBlock):
+                yield "tool_use", ""
