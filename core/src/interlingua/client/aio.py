@@ -64,6 +64,11 @@ class AsyncClient:
         """The providers this client can use."""
         return self._core.registry
 
+    @property
+    def model(self) -> str | None:
+        """The default model, as it was given."""
+        return self._core.model
+
     async def send(
         self,
         messages: str | Message | Sequence[Message],

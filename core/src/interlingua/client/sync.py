@@ -79,6 +79,11 @@ class Client:
         """The providers this client can use."""
         return self._core.registry
 
+    @property
+    def model(self) -> str | None:
+        """The default model, as it was given."""
+        return self._core.model
+
     def send(
         self,
         messages: str | Message | Sequence[Message],
