@@ -14,8 +14,10 @@ from interlingua.blocks import ContentBlock, ToolUseBlock
 from interlingua.errors import InterlinguaError
 from interlingua.jsontext import FrozenDict
 from interlingua.messages import StopReason, Usage
+from interlingua.values import quick
 
 
+@quick
 @attrs.frozen(kw_only=True)
 class TextDelta:
     """More text of block `index`."""
@@ -25,6 +27,7 @@ class TextDelta:
     text: str
 
 
+@quick
 @attrs.frozen(kw_only=True)
 class ThinkingDelta:
     """More reasoning of block `index`."""
@@ -54,6 +57,7 @@ class ToolUseStart:
     keep_raw: bool = True
 
 
+@quick
 @attrs.frozen(kw_only=True)
 class ToolUseInputDelta:
     """More of the argument text of call `index`."""

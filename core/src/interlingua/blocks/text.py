@@ -12,8 +12,10 @@ import attrs
 
 from interlingua.cache import CacheHint
 from interlingua.jsontext import FrozenDict, freeze_objects
+from interlingua.values import quick
 
 
+@quick
 @attrs.frozen(kw_only=True)
 class TextBlock:
     """Plain text (seed 003 §4.2).
@@ -32,6 +34,7 @@ class TextBlock:
     cache: CacheHint | None = None
 
 
+@quick
 @attrs.frozen(kw_only=True)
 class ThinkingBlock:
     """Reasoning shown by the model (seed 003 §4.2).

@@ -14,11 +14,13 @@ import attrs
 from interlingua.blocks.text import TextBlock
 from interlingua.cache import CacheHint
 from interlingua.jsontext import FrozenDict, dumps, freeze_object, freeze_optional, loads
+from interlingua.values import quick
 
 if TYPE_CHECKING:
     from interlingua.blocks import ContentBlock
 
 
+@quick
 @attrs.frozen(kw_only=True)
 class ToolUseBlock:
     """The model asks for a tool (seed 003 §4.2, with the additions of DESIGN 3).
@@ -66,6 +68,7 @@ def result_content(value: Any) -> tuple[ContentBlock, ...]:
     return (TextBlock(text=dumps(value).decode()),)
 
 
+@quick
 @attrs.frozen(kw_only=True)
 class ToolResultBlock:
     """What a tool answered (seed 003 §4.2, seeds 000 and 001 for the additions).

@@ -16,6 +16,7 @@ import attrs
 from interlingua.blocks import ContentBlock, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 from interlingua.ids import new_ulid
 from interlingua.messages.metadata import NO_METADATA, MessageMetadata
+from interlingua.values import quick
 
 SCHEMA_VERSION = 1
 SILENTLY_ANSWERED = "silently answered"
@@ -45,6 +46,7 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
+@quick
 @attrs.frozen(kw_only=True)
 class Message:
     """One message of a conversation (seed 003 §4.1).

@@ -14,6 +14,7 @@ import attrs
 
 from interlingua.jsontext import EMPTY, FrozenDict, freeze_object, freeze_optional
 from interlingua.messages.usage import Usage
+from interlingua.values import quick
 
 
 class MessageStatus(StrEnum):
@@ -104,6 +105,7 @@ class Origin(NamedTuple):
     model: str
 
 
+@quick
 @attrs.frozen(kw_only=True)
 class MessageMetadata:
     """Everything known about a message besides its content (seed 003 §4.3; DESIGN 3).

@@ -11,6 +11,8 @@ from typing import NamedTuple
 
 import attrs
 
+from interlingua.values import quick
+
 
 class Buckets(NamedTuple):
     """Token counts that do not overlap; their sum is everything that was billed as tokens."""
@@ -27,6 +29,7 @@ class Buckets(NamedTuple):
         return sum(self)
 
 
+@quick
 @attrs.frozen(kw_only=True)
 class CostParts:
     """The cost in USD by token class, exact."""
@@ -37,6 +40,7 @@ class CostParts:
     cache_write: Decimal
 
 
+@quick
 @attrs.frozen(kw_only=True)
 class Usage:
     """Tokens, money and time of one generated message (seed 003 §4.4; DESIGN 3).

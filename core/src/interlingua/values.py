@@ -1,0 +1,78 @@
+"""Making frozen values at the cost of changeable ones.
+
+Never decides what a value holds: attrs does, and this only writes its `__init__` again.
+The rooms whose values are made by the thousand come in: blocks, messages, events.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeVar
+
+import attrs
+
+T = TypeVar("T")
+
+
+def quick(cls: type[T]) -> type[T]:
+    """Let a frozen, keyword-only attrs class store its fields as a changeable one does, then be what it is.
+
+    attrs stores each field of a frozen class by a call of `object.__setattr__`, which for wide values costs more than
+    everything else about them. Here a new value is an instance of a changeable twin while its fields are stored;
+    nobody can hold it then. A subclass keeps the `__init__` that attrs gave it.
+    """
+    plain = {"__setattr__": object.__setattr__, "__delattr__": object.__delattr__}  # both, or Python calls neither fast
+    twin = type(cls.__name__, (cls,), {"__slots__": (), **plain})
+    names: dict[str, Any] = {
+        "_cls": cls,
+        "_twin": twin,
+        "_become": object.__dict__["__class__"].__set__,
+        "_attrs_init": cls.__init__,
+    }
+    taken: list[str] = []
+    stored: list[str] = []
+    fields: tuple[attrs.Attribute[Any], ...] = attrs.fields(cls)  # type: ignore[arg-type]
+    for field in fields:
+        parameter, statement = _stored(field, names)
+        if field.init:
+            taken.append(parameter)
+        stored.append(statement)
+    given = ", ".join(f"{field.name}={field.name}" for field in fields if field.init)
+    source = "\n    ".join(
+        (
+            f"def __init__(self, *, {', '.join(taken)}):",
+            f"if self.__class__ is not _cls: return _attrs_init(self, {given})",
+            "_become(self, _twin)",
+            *stored,
+            "self.__class__ = _cls",
+        )
+    )
+    made: dict[str, Any] = {}
+    exec(compile(source, f"<quick {cls.__qualname__}>", "exec"), names, made)  # noqa: S102  as attrs does itself
+    made["__init__"].__annotations__ = cls.__init__.__annotations__
+    made["__init__"].__qualname__ = f"{cls.__qualname__}.__init__"
+    cls.__init__ = made["__init__"]  # type: ignore[method-assign]
+    return cls
+
+
+def _stored(field: attrs.Attribute[Any], names: dict[str, Any]) -> tuple[str, str]:
+    """Write one field: its parameter, and the statement that stores it."""
+    name, default = field.name, field.default
+    if field.validator is not None or not field.kw_only or field.alias not in (name, None):
+        raise TypeError(f"{name}: quick values have no validators, positional fields or aliases")
+    value = name
+    if field.converter is not None:
+        names[f"_convert_{name}"] = field.converter
+        value = f"_convert_{name}({name})"
+    if default is attrs.NOTHING:
+        return name, f"self.{name} = {value}"
+    if isinstance(default, attrs.Factory):  # type: ignore[arg-type]
+        names[f"_make_{name}"] = default.factory  # type: ignore[union-attr]
+        names["_NOTHING"] = attrs.NOTHING
+        made = f"_convert_{name}(_make_{name}())" if field.converter is not None else f"_make_{name}()"
+        if not field.init:
+            return "", f"self.{name} = {made}"
+        return f"{name}=_NOTHING", f"self.{name} = {made} if {name} is _NOTHING else {value}"
+    names[f"_default_{name}"] = default
+    if field.converter is not None:  # a default is what its converter leaves alone
+        value = f"{name} if {name} is _default_{name} else {value}"
+    return f"{name}=_default_{name}", f"self.{name} = {value}"
