@@ -131,7 +131,7 @@ def install(kind: str) -> None:
     """Install what `kind` (demo or dev) needs and write its stamp; dev holds all of demo."""
     make_venv()
     command, env = installer()
-    what = workspace("cli") if kind == "demo" else [*workspace("cli,contract"), *dev_requirements()]
+    what = workspace("cli") if kind == "demo" else [*workspace("cli,contract,images"), *dev_requirements()]
     print(f"installing the workspace ({kind})", flush=True)
     run(*command, "-c", CONSTRAINTS, *what, env=env)
     for stamp in ["demo"] if kind == "demo" else ["demo", "dev"]:
@@ -142,7 +142,7 @@ def write_constraints() -> None:
     """Resolve everything anew, for the oldest Python served, and write constraints.txt."""
     make_venv()
     installer()
-    asked = [*workspace("cli,contract"), *dev_requirements(), "hatchling", "editables", "uv"]
+    asked = [*workspace("cli,contract,images"), *dev_requirements(), "hatchling", "editables", "uv"]
     oldest = ".".join(map(str, OLDEST))
     done = subprocess.run(
         [UV, "pip", "compile", "--quiet", "--no-header", "--no-annotate", "--python-version", oldest, "-"],

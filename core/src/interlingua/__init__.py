@@ -104,10 +104,16 @@ if TYPE_CHECKING:
         StopReason,
         Usage,
         assistant,
+        audio_block,
+        bytes_of,
+        document_block,
+        image_block,
+        image_of,
         system,
         tool_result,
         tool_results,
         user,
+        video_block,
     )
     from interlingua.options import AdapterOptions, ToolNamed
     from interlingua.pricing import cost_of
@@ -151,8 +157,8 @@ _ROOMS = {
     "invariants": "check_conversation",
     "messages": (
         "Buckets ChatResponse Conversation CostParts ErrorInfo Message MessageMetadata MessageStatus Origin "
-        "Provenance Role RoutingDecisionRecord RoutingMode StopReason Usage assistant system tool_result "
-        "tool_results user"
+        "Provenance Role RoutingDecisionRecord RoutingMode StopReason Usage assistant audio_block bytes_of "
+        "document_block image_block image_of system tool_result tool_results user video_block"
     ),
     "options": "AdapterOptions ToolNamed",
     "pricing": "cost_of reprice",
@@ -261,16 +267,21 @@ __all__ = [
     "WireResponse",
     "__version__",
     "assistant",
+    "audio_block",
+    "bytes_of",
     "check_conversation",
     "cost_of",
     "decode_message",
     "decode_messages",
     "decode_tool",
+    "document_block",
     "dumps_message",
     "encode_message",
     "encode_messages",
     "encode_tool",
     "hookimpl",
+    "image_block",
+    "image_of",
     "loads_message",
     "new_tool_use_id",
     "new_ulid",
@@ -282,6 +293,7 @@ __all__ = [
     "tool_results",
     "user",
     "validate_input",
+    "video_block",
     "wrap_stream",
 ]
 

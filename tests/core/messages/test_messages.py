@@ -29,7 +29,7 @@ from interlingua.messages import (
     tool_results,
     user,
 )
-from interlingua.messages.media import audio_media_type, image_media_type
+from interlingua.messages.sniff import audio_media_type, image_media_type
 from tests.core.codec import values
 
 CALL = ToolUseBlock(id="tu_1", name="read", input={"path": "a"})

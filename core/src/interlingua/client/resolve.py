@@ -125,7 +125,7 @@ def _each(part: ContentBlock, inline: Callable[[Any], Any]) -> ContentBlock:
 def _media_type(block: Any, content: Fetched) -> str:
     if block.media_type:
         return str(block.media_type)
-    from interlingua.messages.media import image_media_type  # noqa: PLC0415  only for images without a type
+    from interlingua.messages.sniff import image_media_type  # noqa: PLC0415  only for images without a type
 
     found = image_media_type(content.data) or content.media_type
     if not found:

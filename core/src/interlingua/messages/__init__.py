@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from interlingua.messages.chat_response import ChatResponse
 from interlingua.messages.factories import assistant, system, tool_result, tool_results, user
+from interlingua.messages.media import audio_block, bytes_of, document_block, image_block, image_of, video_block
 from interlingua.messages.message import (
     DEFAULT_SESSION,
     SCHEMA_VERSION,
@@ -52,10 +53,16 @@ __all__ = [
     "StopReason",
     "Usage",
     "assistant",
+    "audio_block",
+    "bytes_of",
     "capped_trace",
+    "document_block",
+    "image_block",
+    "image_of",
     "system",
     "tool_result",
     "tool_results",
     "trimmed",
     "user",
+    "video_block",
 ]

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from interlingua.blocks import ContentBlock, TextBlock, ToolResultBlock, ToolUseBlock
-from interlingua.messages.media import audio_block, image_block
+from interlingua.messages.media import audio_block, document_block, image_block, video_block
 from interlingua.messages.message import DEFAULT_SESSION, Message, Role
 from interlingua.messages.metadata import MessageMetadata
 
@@ -20,23 +20,33 @@ def user(
     *,
     images: Iterable[Any] = (),
     audio: Iterable[Any] = (),
+    video: Iterable[Any] = (),
+    documents: Iterable[Any] = (),
     session_id: str = DEFAULT_SESSION,
 ) -> Message:
-    """Make a user message of text, then images, then audio.
+    """Make a user message of text, then images, audio, video and documents.
 
     Args:
         text: the text, or ready blocks.
         images: each a PIL image, bytes, base64 text, data URL, http(s) URL or path (seed 001, ImageContent).
         audio: each bytes, base64 text or `file:` path (seed 001, AudioContent).
+        video: each bytes, base64 text, URL or path.
+        documents: each bytes, base64 text, URL or path; PDF, office files and text.
         session_id: the session it belongs to.
+
+    Raises:
+        CallerError: something is not media of its kind.
+        OSError: a file cannot be read.
     """
-    if text and isinstance(text, str) and not images and not audio:
+    if text and isinstance(text, str) and not (images or audio or video or documents):
         return Message(role=Role.USER, content=(TextBlock(text=text),), session_id=session_id)
     blocks: list[ContentBlock] = [TextBlock(text=text)] if isinstance(text, str) and text else []
     if not isinstance(text, str):
         blocks.extend(text)
     blocks.extend(image_block(image) for image in images)
     blocks.extend(audio_block(clip) for clip in audio)
+    blocks.extend(video_block(clip) for clip in video)
+    blocks.extend(document_block(document) for document in documents)
     return Message(role=Role.USER, content=tuple(blocks), session_id=session_id)
 
 

@@ -1,118 +1,163 @@
-"""Media blocks from what applications hold: bytes, base64 text, URLs, paths, PIL images (seed 001).
+"""Media blocks from what applications hold: bytes, base64 text, URLs, paths, PIL images (seed 001), and back.
 
-Never fetches a URL; reads a file only when it is given one as such.
-The message factories may come in.
+Never fetches a URL; reads a file only when it is given one as such, and never imports PIL: the caller's image or
+`image_of` brings it. The message factories, the command line and applications come in.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from interlingua.blocks import AudioBlock, ImageBlock, ImageSource
+from interlingua.blocks import AudioBlock, DocumentBlock, ImageBlock, ImageSource, MediaBlock, VideoBlock
 from interlingua.errors import CallerError
+from interlingua.messages.sniff import audio_media_type, document_media_type, image_media_type, video_media_type
 
-_IMAGE_MAGIC = {b"\x89PNG\r\n\x1a\n": "image/png", b"\xff\xd8\xff": "image/jpeg", b"GIF8": "image/gif"}
-_AUDIO_MAGIC = {
-    b"ID3": "audio/mpeg",
-    b"\xff\xfb": "audio/mpeg",
-    b"\xff\xf3": "audio/mpeg",
-    b"\xff\xf2": "audio/mpeg",
-    b"OggS": "audio/ogg",
-    b"fLaC": "audio/flac",
-}
+B = TypeVar("B", ImageBlock, AudioBlock, VideoBlock, DocumentBlock)
+_HEAD = 12_288  # base64 characters that hold all a media type is told from
 
 
-def _sniff(data: bytes, table: dict[bytes, str], riff: dict[bytes, str]) -> str | None:
-    for magic, media_type in table.items():
-        if data.startswith(magic):
-            return media_type
-    return riff.get(data[8:12]) if data.startswith(b"RIFF") else None
+def image_block(value: Any) -> ImageBlock:
+    """Make an ImageBlock from an image in any of seed 001's forms.
+
+    Args:
+        value: a PIL image, bytes, base64 text, a data: URL, an http(s) URL, a `file:` path or a Path.
+
+    Raises:
+        CallerError: the text is no base64, URL or path, or the bytes are no image known here.
+        OSError: the file cannot be read.
+    """
+    if hasattr(value, "save") and not isinstance(value, (str, bytes, bytearray, Path)):
+        value = _pil_bytes(value)
+    return _block(value, ImageBlock, image_media_type)
 
 
-def image_media_type(data: bytes) -> str | None:
-    """Tell an image's media type from its first bytes: JPEG, PNG, GIF, WEBP, else None (seed 001)."""
-    return _sniff(data, _IMAGE_MAGIC, {b"WEBP": "image/webp"})
+def audio_block(value: Any) -> AudioBlock:
+    """Make an AudioBlock from bytes, base64 text, a data: URL, a `file:` path or a Path (seed 001).
+
+    Bytes that are not recognised are taken for `audio/mpeg`.
+
+    Raises:
+        CallerError: the text is neither base64 nor a path.
+        OSError: the file cannot be read.
+    """
+    return _block(value, AudioBlock, audio_media_type)
 
 
-def audio_media_type(data: bytes) -> str:
-    """Tell audio's media type from its first bytes: MP3, OGG, FLAC, WAV; `audio/mpeg` if unrecognised (seed 001)."""
-    return _sniff(data, _AUDIO_MAGIC, {b"WAVE": "audio/wav"}) or "audio/mpeg"
+def video_block(value: Any) -> VideoBlock:
+    """Make a VideoBlock from bytes, base64 text, a data: URL, an http(s) URL, a `file:` path or a Path.
+
+    Raises:
+        CallerError: the text is no base64, URL or path, or the bytes are no video known here.
+        OSError: the file cannot be read.
+    """
+    return _block(value, VideoBlock, video_media_type)
 
 
-def _embedded(data: bytes) -> ImageSource:
-    return ImageSource(kind="base64", data=base64.b64encode(data).decode("ascii"))
+def document_block(value: Any, *, title: str | None = None) -> DocumentBlock:
+    """Make a DocumentBlock from bytes, base64 text, a data: URL, an http(s) URL, a `file:` path or a Path.
+
+    Args:
+        value: the document; PDF, office files and UTF-8 text are recognised. A URL counts as a PDF.
+        title: its name; a path gives its own where there is none.
+
+    Raises:
+        CallerError: the text is no base64, URL or path, or the bytes are no document known here.
+        OSError: the file cannot be read.
+    """
+    if isinstance(value, str) and value.startswith("file:"):
+        value = Path(value[5:])
+    made = _block(value, DocumentBlock, document_media_type)
+    named = title or (value.name if isinstance(value, Path) else None)
+    if named is None or made.title is not None:
+        return made
+    return DocumentBlock(source=made.source, media_type=made.media_type, title=named)
+
+
+def bytes_of(block: MediaBlock) -> bytes:
+    """Return the bytes of a block that holds them (seed 001, `to_base64`, undone).
+
+    Raises:
+        CallerError: it holds a reference, or what it holds is not base64.
+    """
+    if block.source.kind != "base64":
+        raise CallerError(f"the {block.type} is a {block.source.kind} reference, its bytes are not here")
+    try:
+        return base64.b64decode(block.source.data, validate=True)
+    except binascii.Error as error:
+        raise CallerError(f"the {block.type}'s data is not base64: {error}") from error
+
+
+def image_of(block: ImageBlock) -> Any:
+    """Return an image block as a PIL image, for images that a model made.
+
+    Raises:
+        CallerError: it holds a reference, or Pillow is not installed.
+    """
+    try:
+        from PIL import Image  # noqa: PLC0415  an extra of its own
+    except ModuleNotFoundError as error:
+        raise CallerError("Pillow is not installed: pip install 'interlingua[images]'") from error
+    import io  # noqa: PLC0415
+
+    return Image.open(io.BytesIO(bytes_of(block)))
+
+
+def _block(value: Any, cls: type[B], tell: Callable[[bytes], str | None]) -> B:
+    if isinstance(value, cls):
+        return value
+    if isinstance(value, str):
+        if value.startswith("file:"):
+            return _block(Path(value[5:]), cls, tell)
+        return _of_text(value, cls, tell)
+    if isinstance(value, Path):
+        value = value.read_bytes()
+    if isinstance(value, (bytes, bytearray)):
+        data = base64.b64encode(value).decode("ascii")
+        return cls(source=ImageSource(kind="base64", data=data), media_type=_known(tell(bytes(value)), cls))
+    raise CallerError(f"cannot make {_name(cls)} of {type(value).__name__}")
+
+
+def _of_text(value: str, cls: type[B], tell: Callable[[bytes], str | None]) -> B:
+    if value.startswith(("http://", "https://")) and cls is not AudioBlock:
+        return cls(source=ImageSource(kind="url", data=value))
+    if value.startswith("data:"):
+        header, _, data = value.partition(",")
+        if not header.endswith(";base64"):
+            raise CallerError("a data: URL must be base64")
+        media_type = header[5:].split(";")[0] or _known(tell(_head(data)), cls)
+        return cls(source=ImageSource(kind="base64", data=data), media_type=media_type)
+    return cls(source=ImageSource(kind="base64", data=value), media_type=_known(tell(_head(value)), cls))
 
 
 def _head(text: str) -> bytes:
-    head = text[:64]
+    head = text[:_HEAD]
     try:
         return base64.b64decode(head[: len(head) // 4 * 4], validate=True)
     except (binascii.Error, ValueError) as error:
         raise CallerError("media text must be base64, a data: URL, an http(s) URL or a file: path") from error
 
 
-def image_block(value: Any) -> ImageBlock:
-    """Make an ImageBlock from an image in any of seed 001's forms.
-
-    Raises:
-        CallerError: the text is no base64, URL or path, or the bytes are no image known here.
-        OSError: the file cannot be read.
-    """
-    if isinstance(value, ImageBlock):
-        return value
-    if isinstance(value, str):
-        if value.startswith(("http://", "https://")):
-            return ImageBlock(source=ImageSource(kind="url", data=value))
-        if value.startswith("file:"):
-            return image_block(Path(value[5:]))
-        if value.startswith("data:"):
-            header, _, data = value.partition(",")
-            return ImageBlock(source=ImageSource(kind="base64", data=data), media_type=header[5:].split(";")[0])
-        media_type = image_media_type(_head(value))
-        return ImageBlock(source=ImageSource(kind="base64", data=value), media_type=_known(media_type))
-    if isinstance(value, Path):
-        value = value.read_bytes()
-    if isinstance(value, (bytes, bytearray)):
-        value = bytes(value)
-        return ImageBlock(source=_embedded(value), media_type=_known(image_media_type(value)))
-    return image_block(_pil_bytes(value))
+def _name(cls: Any) -> str:
+    kind = cls.type
+    return f"{'an' if kind[0] in 'ai' else 'a'} {kind}"
 
 
-def _known(media_type: str | None) -> str:
+def _known(media_type: str | None, cls: Any) -> str:
     if media_type is None:
-        raise CallerError("not a JPEG, PNG, GIF or WEBP image; make an ImageBlock with its media_type yourself")
+        kinds = " (JPEG, PNG, GIF or WEBP)" if cls is ImageBlock else ""
+        raise CallerError(
+            f"these bytes are not {_name(cls)} known here{kinds}; make a {cls.__name__} with its media_type"
+        )
     return media_type
 
 
 def _pil_bytes(image: Any) -> bytes:
-    if not hasattr(image, "save"):
-        raise CallerError(f"cannot make an image of {type(image).__name__}")
     import io  # noqa: PLC0415  only for PIL users
 
     buffer = io.BytesIO()
     image.save(buffer, format=getattr(image, "format", None) or "PNG")
     return buffer.getvalue()
-
-
-def audio_block(value: Any) -> AudioBlock:
-    """Make an AudioBlock from bytes, base64 text, a `file:` path or a Path (seed 001).
-
-    Raises:
-        CallerError: the text is neither base64 nor a path.
-        OSError: the file cannot be read.
-    """
-    if isinstance(value, AudioBlock):
-        return value
-    if isinstance(value, str):
-        if value.startswith("file:"):
-            return audio_block(Path(value[5:]))
-        return AudioBlock(source=ImageSource(kind="base64", data=value), media_type=audio_media_type(_head(value)))
-    if isinstance(value, Path):
-        value = value.read_bytes()
-    if isinstance(value, (bytes, bytearray)):
-        value = bytes(value)
-        return AudioBlock(source=_embedded(value), media_type=audio_media_type(value))
-    raise CallerError(f"cannot make audio of {type(value).__name__}")
