@@ -11,6 +11,7 @@ A path is steps joined by dots, walked from the body::
     [*]          every element of a list            [0] [-1]  that element
     [key]        has the field (null is absence)    [!key]   has it not
     [key=a|b]    the field is one of these words    [key!=a] it is none of them
+    [key=]       the field is an empty text, list or object
     **           every object below, itself included
 
 A filter keeps the elements of a list, or the object itself. The empty path is the whole body.
@@ -165,5 +166,7 @@ def _kept(chosen: re.Match[str]) -> Step:
 
 
 def _word(value: Any) -> str:
-    """Spell a scalar as a filter does: true, 3, tool_use."""
+    """Spell a value as a filter does: true, 3, tool_use; an empty list or object is the empty word."""
+    if isinstance(value, (list, dict)) and not value:
+        return ""
     return str(value).lower() if isinstance(value, bool) else str(value)

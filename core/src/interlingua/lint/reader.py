@@ -13,7 +13,7 @@ A rule file says which requests it covers, then one rule after the other::
     id = "tool-name"
     says = "A tool's name is up to 64 letters and digits."
     citation = "sheet acme §3"
-    at = "tools[*].name"                 what it looks at (`paths`); the whole body where left out
+    at = "tools[*].name"                 what it looks at (`paths`), or a list of it; left out, the whole body
     matches = '[A-Za-z0-9]{1,64}'        exactly one verb, with its parameter (`verbs`)
     when = {model = 'acme-2.*'}          only there: model, headers, has, lacks
 """
@@ -92,7 +92,7 @@ def _rule(row: Any, path: str) -> LintRule:
         id=identity,
         says=says,
         citation=citation,
-        at=_read(parse_path, row.get("at", ""), f"{path}/at"),
+        at=_paths(row, "at", path) or (parse_path(""),),
         when=_when(row.get("when", {}), f"{path}/when"),
         verb=verb,
         check=_read(VERBS[verb], row[verb], f"{path}/{verb}"),

@@ -98,7 +98,7 @@ class LintRule:
         id: in words joined by hyphens, unique in its file.
         says: one sentence for a person.
         citation: section of the fact sheet or the document it is from.
-        at: what of the body it looks at.
+        at: what of the body it looks at; several paths one after the other.
         when: on which requests.
         verb: name of the check.
         check: the check with its parameter.
@@ -107,7 +107,7 @@ class LintRule:
     id: str
     says: str
     citation: str
-    at: Path
+    at: tuple[Path, ...]
     when: When
     verb: str
     check: Check = attrs.field(repr=False, eq=False)
@@ -115,7 +115,8 @@ class LintRule:
     def findings(self, seen: Seen) -> Iterator[LintFinding]:
         """Yield what in this request breaks the rule."""
         if self.when.holds(seen):
-            for fault in self.check(list(self.at.select(seen.body)), seen):
+            hits = [hit for path in self.at for hit in path.select(seen.body)]
+            for fault in self.check(hits, seen):
                 yield LintFinding(
                     rule=self.id, path=fault.path, message=f"{self.says} Here {fault.found}.", citation=self.citation
                 )

@@ -14,33 +14,38 @@ from interlingua.lint.paths import Hit, Path, below, parse_path
 from interlingua.lint.rule import Check, Fault, Seen
 from interlingua.lint.verbs.table import shown, verb
 
+_NEEDED = {"calls", "results"}
+
 
 @verb("answered")
 def answered(given: Any) -> Check:
     """In the list, every call has its result and every result its call.
 
     `calls` and `results` lead from an element to the ids. With `within`, the results stand in the elements right
-    behind the call that pass this filter; without it anywhere behind the call.
+    behind the call that pass this filter; without it anywhere behind the call. With `merges`, elements that hold calls
+    and stand side by side count as one.
     """
-    if not isinstance(given, dict) or not {"calls", "results"} <= given.keys() <= {"calls", "results", "within"}:
-        raise ValueError('expected {calls = "…", results = "…"} and perhaps within = "[…]"')
+    if not isinstance(given, dict) or not _NEEDED <= given.keys() <= _NEEDED | {"within", "merges"}:
+        raise ValueError('expected {calls = "…", results = "…"} and perhaps within = "[…]" and merges = true')
     calls, results = parse_path(given["calls"]), parse_path(given["results"])
     within = parse_path(given["within"]) if "within" in given else None
+    merges = bool(given.get("merges"))
 
     def check(hits: Sequence[Hit], _seen: Seen) -> Iterator[Fault]:
         for hit in hits:
             if isinstance(hit.value, list):
-                for turn in _turns(hit, within):
+                for turn in _turns(hit, within, merges):
                     yield from _unpaired(turn, calls, results)
 
     return check
 
 
-def _turns(hit: Hit, within: Path | None) -> Iterator[list[Hit]]:
+def _turns(hit: Hit, within: Path | None, merges: bool) -> Iterator[list[Hit]]:
     """Cut the list into turns: an element with all that pass `within` behind it; the whole list without it."""
     turn: list[Hit] = []
     for at, element in enumerate(hit.value):
-        if turn and within is not None and not within.found(element):
+        behind = within is None or within.found(element) or (merges and turn and not within.found(turn[-1].value))
+        if turn and not behind:
             yield turn
             turn = []
         turn.append(Hit(below(hit.path, at), element))

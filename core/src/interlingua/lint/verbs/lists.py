@@ -12,7 +12,7 @@ from typing import Any
 
 from interlingua.lint.paths import Hit, below, parse_path
 from interlingua.lint.rule import Check, Fault, Seen
-from interlingua.lint.verbs.table import bounds, shown, switch, verb
+from interlingua.lint.verbs.table import bounds, shown, verb
 
 
 @verb("count")
@@ -31,15 +31,16 @@ def count(given: Any) -> Check:
 
 @verb("unique")
 def unique(given: Any) -> Check:
-    """No two selected values are the same."""
-    switch(given)
+    """No two of the values that this path leads to, from one place, are the same."""
+    inside = parse_path(given)
 
     def check(hits: Sequence[Hit], _seen: Seen) -> Iterator[Fault]:
-        first: dict[str, str] = {}
         for hit in hits:
-            same = first.setdefault(repr(hit.value), hit.path)
-            if same != hit.path:
-                yield Fault(hit.path, f"{shown(hit.value)} is at {same} already")
+            first: dict[str, str] = {}
+            for found in inside.select(hit.value, hit.path):
+                same = first.setdefault(repr(found.value), found.path)
+                if same != found.path:
+                    yield Fault(found.path, f"{shown(found.value)} is at {same} already")
 
     return check
 

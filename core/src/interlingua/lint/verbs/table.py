@@ -58,12 +58,6 @@ def expression(given: Any) -> re.Pattern[str]:
         raise ValueError(f"not a regular expression: {error}") from error
 
 
-def switch(given: Any) -> None:
-    """Refuse a parameter of a verb that takes none; in a file it is written as true."""
-    if given is not True:
-        raise ValueError("expected true")
-
-
 def shown(value: Any) -> str:
     """Show a value in a finding, short."""
     text = repr(value)

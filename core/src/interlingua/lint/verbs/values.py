@@ -1,6 +1,6 @@
 """Verbs on one value: its type, the words and numbers it may be, its length, its pattern.
 
-Never looks at another value, one exception apart: a number may be held against another field's.
+Never looks at another value, but for the two that hold one against what another path leads to.
 The table of verbs comes in.
 """
 
@@ -100,6 +100,20 @@ def lacks_match(given: Any) -> Check:
         return f"there is {shown(found[0])}" if found else None
 
     return _each(wrong)
+
+
+@verb("among")
+def among(given: Any) -> Check:
+    """The value is one of those this path leads to."""
+    others = parse_path(given)
+
+    def check(hits: Sequence[Hit], seen: Seen) -> Iterator[Fault]:
+        known = [hit.value for hit in others.select(seen.body)]
+        for hit in hits:
+            if hit.value not in known:
+                yield Fault(hit.path, f"it is {shown(hit.value)}")
+
+    return check
 
 
 @verb("less_than")
