@@ -74,6 +74,10 @@ class Router:
             refused.append(found)
         raise NoRoute(tuple(refused))
 
+    def still(self, decision: Decision, turn: Turn) -> bool:
+        """Tell whether what was decided can answer this, too."""
+        return isinstance(self._checked(decision.candidate, turn, sized=True), Decision)
+
     def check_swap(self, chain: Chain, turn: Turn, model: str) -> str:
         """Return the canonical id of a model the session is to be switched to.
 

@@ -1,0 +1,175 @@
+"""`AsyncSession`: a conversation that stays, for asynchronous code.
+
+Never decides anything itself: the turn says what to send and what to do with an answer.
+Applications come in, through `interlingua_sessions`; arguments and errors are those of `Session`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from interlingua import AsyncClient, InterlinguaError, Message, ToolDefinition, WireRequest
+from interlingua_sessions.routing import Delegation, PatternStore, RoutingPolicy
+from interlingua_sessions.session.aio_stream import AsyncSessionStream
+from interlingua_sessions.session.api import Compactor, ContextBuilder, ToolLoop
+from interlingua_sessions.session.base import SessionBase, opened
+from interlingua_sessions.session.core import Core
+from interlingua_sessions.session.prompt import SystemPrompt
+from interlingua_sessions.session.turn import Content, TurnCore
+from interlingua_sessions.store import Store
+
+
+class AsyncTurn(TurnCore):
+    """One turn in progress; what tools and compaction drive (`session.api.AsyncSteps`)."""
+
+    def __init__(
+        self, core: Core, client: AsyncClient, compactor: Compactor | None, content: Content, **asked: Any
+    ) -> None:
+        super().__init__(core, content, **asked)
+        self._client = client
+        self._compactor = compactor
+
+    async def start(self) -> None:
+        """Store the question, then let compaction look; once."""
+        if not self.begun:
+            self.begin()
+            if self._compactor is not None:
+                await self._compactor.compact_async(self)
+
+    async def ask(self, tools: Sequence[ToolDefinition] = ()) -> Message:
+        """Make one step, as `Turn.ask`."""
+        await self.start()
+        plan = self.plan(tools)
+        while True:
+            try:
+                answer = await self._client.send(plan.messages, **plan.arguments)
+            except InterlinguaError as error:
+                plan = self.after(plan, error)
+            else:
+                return self.add(answer)
+
+    def stream(self, tools: Sequence[ToolDefinition] = ()) -> AsyncSessionStream:
+        """Make one step as a stream, to be used in an `async with` statement."""
+        return AsyncSessionStream(self._core, self, self._client, tools, self.start)
+
+    async def complete(self, messages: Sequence[Message]) -> Message:
+        """Ask the turn's model something beside the conversation, such as for a summary; nothing is stored."""
+        return await self._client.send(messages, **self.aside())
+
+
+class AsyncSession(SessionBase):
+    """As `Session`, with `await`; one task at a time.
+
+    The store is written from the loop's own thread, PARTIAL saves excepted: a write takes a moment, a model does not.
+    """
+
+    def __init__(
+        self,
+        core: Core,
+        client: AsyncClient,
+        compactor: Compactor | None,
+        *,
+        own_client: AsyncClient | None = None,
+        own_store: Store | None = None,
+    ) -> None:
+        super().__init__(core)
+        self._client = client
+        self._compactor = compactor
+        self._own_client = own_client
+        self._own_store = own_store
+
+    @classmethod
+    def open(
+        cls,
+        store: Store | str | Path,
+        session_id: str | None = None,
+        *,
+        client: AsyncClient | None = None,
+        model: str | None = None,
+        system: str | SystemPrompt | None = None,
+        policy: RoutingPolicy | None = None,
+        patterns: PatternStore | None = None,
+        user_id: str | None = None,
+        team_id: str | None = None,
+        workspace: str = "",
+        context: ContextBuilder | None = None,
+        compactor: Compactor | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> AsyncSession:
+        """Open a session, making it where there is none of this id; arguments and errors as for `Session.open`."""
+        used = client if client is not None else AsyncClient()
+        core, own_store = opened(
+            store, session_id, used, model=model, system=system, policy=policy, patterns=patterns, user_id=user_id,
+            team_id=team_id, workspace=workspace, context=context, options=options,
+        )  # fmt: skip
+        return cls(core, used, compactor, own_client=used if client is None else None, own_store=own_store)
+
+    def turn(
+        self,
+        content: Content = None,
+        *,
+        model: str | None = None,
+        tools: Sequence[ToolDefinition] = (),
+        delegate: str | Delegation | None = None,
+        **options: Any,
+    ) -> AsyncTurn:
+        """Return a turn to be driven step by step, as the tool loop does; arguments as for `send`."""
+        return AsyncTurn(
+            self._core, self._client, self._compactor, content,
+            model=model, delegate=delegate, tools=tools, options=options,
+        )  # fmt: skip
+
+    async def send(
+        self,
+        content: Content = None,
+        *,
+        model: str | None = None,
+        tools: Sequence[ToolDefinition] | ToolLoop = (),
+        delegate: str | Delegation | None = None,
+        **options: Any,
+    ) -> Message:
+        """Say something and return the answer, both stored; arguments and errors as for `Session.send`."""
+        if isinstance(tools, Sequence):
+            return await self.turn(content, model=model, tools=tools, delegate=delegate, **options).ask(tools)
+        turn = self.turn(content, model=model, tools=tools.definitions, delegate=delegate, **options)
+        await turn.start()
+        return await tools.run_async(turn)
+
+    def stream(
+        self,
+        content: Content = None,
+        *,
+        model: str | None = None,
+        tools: Sequence[ToolDefinition] = (),
+        delegate: str | Delegation | None = None,
+        **options: Any,
+    ) -> AsyncSessionStream:
+        """Return one answer as a stream, for an `async with` statement; arguments as for `send`."""
+        return self.turn(content, model=model, tools=tools, delegate=delegate, **options).stream(tools)
+
+    async def to_wire(
+        self,
+        content: Content = None,
+        *,
+        model: str | None = None,
+        tools: Sequence[ToolDefinition] = (),
+        **options: Any,
+    ) -> WireRequest:
+        """Return the request that `send` would make, with its ledger; nothing is sent and nothing stored."""
+        plan = self.turn(content, model=model, tools=tools, **options).preview()
+        return await self._client.to_wire(plan.messages, model=plan.decision.model, tools=plan.tools, **plan.options)
+
+    async def close(self) -> None:
+        """Close what the session opened itself: the client, the store."""
+        if self._own_store is not None:
+            self._own_store.close()
+        if self._own_client is not None:
+            await self._own_client.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()

@@ -1,0 +1,175 @@
+"""One session in memory: its record, history and entries as the store has them, and how they grow.
+
+Never talks to a model and never waits on a network. The turns and the two session classes come in.
+Another process may append to the same session: what it added is taken in before each turn and at each append.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from interlingua import Message, MessageStatus, Registry, Role
+from interlingua_sessions.routing import Chain, PatternStore, Router, RoutingPolicy, decode_policy, encode_policy
+from interlingua_sessions.routing import Turn as RoutedTurn
+from interlingua_sessions.session.api import ContextBuilder
+from interlingua_sessions.session.prompt import SystemPrompt
+from interlingua_sessions.store import SessionEntry, SessionNotFound, SessionRecord, Store
+
+
+@attrs.frozen(kw_only=True)
+class Setup:
+    """What a session is opened with, besides its store and its id.
+
+    Attributes:
+        registry: the providers it may use.
+        last_resort: the model used when its policy names none.
+        prompt: put in front of a conversation that has no system message.
+        patterns: recommends models.
+        user_id: stable pseudonymous id written onto every message; it is not sent to a provider.
+        team_id: likewise.
+        context: from history and entries to what a model sees.
+        options: request options of every turn.
+    """
+
+    registry: Registry
+    last_resort: str | None = None
+    prompt: SystemPrompt | None = None
+    patterns: PatternStore | None = None
+    user_id: str | None = None
+    team_id: str | None = None
+    context: ContextBuilder
+    options: Mapping[str, Any] = attrs.field(factory=dict)
+
+
+class Core:
+    """The state that blocking and asynchronous sessions share; one thread at a time."""
+
+    def __init__(self, store: Store, record: SessionRecord, setup: Setup) -> None:
+        self.store = store
+        self.record = record
+        self.setup = setup
+        self.router = Router(setup.registry)
+        self.messages: list[Message] = list(store.messages(record.id))
+        self.entries: list[SessionEntry] = store.entries(record.id)
+        self._unfinished = _unfinished(self.messages)
+
+    @classmethod
+    def open(
+        cls, store: Store, session_id: str | None, setup: Setup, *, workspace: str, policy: RoutingPolicy | None
+    ) -> Core:
+        """Read a session, or make it; a policy that is given replaces the stored one."""
+        written = None if policy is None else encode_policy(policy)
+        try:
+            record = store.session(session_id) if session_id is not None else None
+        except SessionNotFound:
+            record = None
+        if record is None:
+            record = store.create_session(session_id, workspace_path=workspace, routing_policy=written)
+        elif written is not None and written != record.routing_policy:
+            record = store.update_session(record.id, routing_policy=written)
+        return cls(store, record, setup)
+
+    # -- what is known ------------------------------------------------------------------------------------------
+
+    @property
+    def id(self) -> str:
+        """The session's id."""
+        return self.record.id
+
+    @property
+    def policy(self) -> RoutingPolicy:
+        """The session's routing policy."""
+        return decode_policy(self.record.routing_policy)
+
+    @property
+    def chain(self) -> Chain:
+        """The policies as they stand."""
+        setup = self.setup
+        return Chain(
+            policy=self.policy,
+            sticky=self.record.active_model,
+            patterns=setup.patterns,
+            last_resort=setup.last_resort,
+        )
+
+    def context(self) -> Sequence[Message]:
+        """What the next step sends."""
+        return self.setup.context(self.messages, self.entries)
+
+    # -- how it grows -------------------------------------------------------------------------------------------
+
+    def refresh(self) -> None:
+        """Take in what other processes did since."""
+        self.record = self.store.session(self.id)
+        if self._unfinished:
+            now = {at: self.store.message(at) for at in self._unfinished}
+            self.messages = [now.get(message.id, message) for message in self.messages]
+            self._unfinished = _unfinished(now.values())
+        fresh = list(self.store.messages(self.id, after=self.messages[-1].id if self.messages else None))
+        self.messages += fresh
+        self._unfinished += _unfinished(fresh)
+        self.entries = self.store.entries(self.id)
+
+    def append(self, messages: Iterable[Message]) -> list[Message]:
+        """Store messages of this session in one transaction; returns them as stored."""
+        stored = self.store.extend([self.owned(message) for message in messages])
+        self.take_in(stored)
+        return stored
+
+    def take_in(self, stored: Sequence[Message]) -> None:
+        """Add what was just stored, behind whatever others stored in between."""
+        known = self.messages[-1].id if self.messages else None
+        mine = {message.id: message for message in stored}
+        if known is None or stored[0].id > known:
+            between = self.store.messages(self.id, after=known, before=stored[0].id)
+            self.messages += (message for message in between if message.id not in mine)
+        else:  # a partial that was read meanwhile is finished now
+            self.messages = [mine.pop(message.id, message) for message in self.messages]
+        self.messages += mine.values()
+
+    def owned(self, message: Message) -> Message:
+        """Return a message as this session's, credited to its user and team unless it names others."""
+        metadata, setup = message.metadata, self.setup
+        user, team = metadata.user_id or setup.user_id, metadata.team_id or setup.team_id
+        if (user, team) != (metadata.user_id, metadata.team_id):
+            message = attrs.evolve(message, metadata=attrs.evolve(metadata, user_id=user, team_id=team))
+        return message if message.session_id == self.id else attrs.evolve(message, session_id=self.id)
+
+    def opening(self) -> list[Message]:
+        """Return the system prompt as a message, where the conversation has none yet (seed 004)."""
+        prompt = self.setup.prompt
+        if prompt is None or any(message.role is Role.SYSTEM for message in self.messages):
+            return []
+        message = prompt.message(self.id)
+        return [message] if message is not None else []
+
+    def switch(self, model: str | None, reason: str | None) -> str | None:
+        """Make a model the session's own from now on, or with None go back to the policy.
+
+        Returns:
+            Its canonical id.
+
+        Raises:
+            SwapRefused: it cannot carry the session; nothing changed.
+            CallerError: the name is no model id and no alias, or its provider is not installed.
+        """
+        self.refresh()
+        name = None
+        if model is not None:
+            turn = RoutedTurn(session_id=self.id, messages=self.context(), options=self.setup.options)
+            name = self.router.check_swap(self.chain, turn, model)
+        policy = self.policy
+        policy = attrs.evolve(policy, manual_reason=reason or RoutingPolicy().manual_reason)
+        self.record = self.store.update_session(
+            self.id, active_model=name, routing_policy=encode_policy(policy) or None
+        )
+        return name
+
+
+def _unfinished(messages: Iterable[Message]) -> list[str]:
+    """Return the ids of answers that some process is, or was, still receiving."""
+    partial = MessageStatus.PARTIAL
+    return [message.id for message in messages if message.metadata.status is partial]

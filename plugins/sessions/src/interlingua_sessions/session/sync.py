@@ -1,0 +1,211 @@
+"""`Session`: a conversation that stays, for blocking code.
+
+Never decides anything itself: the turn says what to send and what to do with an answer.
+Applications come in, through `interlingua_sessions`; the command line too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from interlingua import Client, InterlinguaError, Message, ToolDefinition, WireRequest
+from interlingua_sessions.routing import Delegation, PatternStore, RoutingPolicy
+from interlingua_sessions.session.api import Compactor, ContextBuilder, ToolLoop
+from interlingua_sessions.session.base import SessionBase, opened
+from interlingua_sessions.session.core import Core
+from interlingua_sessions.session.prompt import SystemPrompt
+from interlingua_sessions.session.sync_stream import SessionStream
+from interlingua_sessions.session.turn import Content, TurnCore
+from interlingua_sessions.store import Store
+
+
+class Turn(TurnCore):
+    """One turn in progress; what tools and compaction drive (`session.api.Steps`)."""
+
+    def __init__(self, core: Core, client: Client, compactor: Compactor | None, content: Content, **asked: Any) -> None:
+        super().__init__(core, content, **asked)
+        self._client = client
+        self._compactor = compactor
+
+    def start(self) -> None:
+        """Store the question, then let compaction look; once."""
+        if not self.begun:
+            self.begin()
+            if self._compactor is not None:
+                self._compactor.compact(self)
+
+    def ask(self, tools: Sequence[ToolDefinition] = ()) -> Message:
+        """Make one step: ask the model over the history as it stands, store the answer, return it as stored.
+
+        Raises:
+            SwapRefused, NoRoute: no model can answer.
+            InterlinguaError: what the client raises, where no other model is allowed.
+        """
+        self.start()
+        plan = self.plan(tools)
+        while True:
+            try:
+                answer = self._client.send(plan.messages, **plan.arguments)
+            except InterlinguaError as error:
+                plan = self.after(plan, error)
+            else:
+                return self.add(answer)
+
+    def stream(self, tools: Sequence[ToolDefinition] = ()) -> SessionStream:
+        """Make one step as a stream, to be used in a `with` statement."""
+        return SessionStream(self._core, self, self._client, tools, self.start)
+
+    def complete(self, messages: Sequence[Message]) -> Message:
+        """Ask the turn's model something beside the conversation, such as for a summary; nothing is stored."""
+        return self._client.send(messages, **self.aside())
+
+
+class Session(SessionBase):
+    """A stored conversation and the models that answer in it; one thread at a time.
+
+    Everything that was said is in the store before a call returns, and text that streams in a moment after it came.
+    """
+
+    def __init__(
+        self,
+        core: Core,
+        client: Client,
+        compactor: Compactor | None,
+        *,
+        own_client: Client | None = None,
+        own_store: Store | None = None,
+    ) -> None:
+        super().__init__(core)
+        self._client = client
+        self._compactor = compactor
+        self._own_client = own_client
+        self._own_store = own_store
+
+    @classmethod
+    def open(
+        cls,
+        store: Store | str | Path,
+        session_id: str | None = None,
+        *,
+        client: Client | None = None,
+        model: str | None = None,
+        system: str | SystemPrompt | None = None,
+        policy: RoutingPolicy | None = None,
+        patterns: PatternStore | None = None,
+        user_id: str | None = None,
+        team_id: str | None = None,
+        workspace: str = "",
+        context: ContextBuilder | None = None,
+        compactor: Compactor | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> Session:
+        """Open a session, making it where there is none of this id.
+
+        Args:
+            store: an open store, which stays the caller's, or the place of one.
+            session_id: None makes a new session with an id of its own.
+            client: None makes one, closed with the session.
+            model: the model of the last resort, when neither caller nor policy names one; None: the client's default.
+            system: stored and sent first in a conversation that has no system message yet; a stored one stays.
+            policy: replaces the session's routing policy; None keeps the stored one.
+            patterns: a pattern store, asked for each turn.
+            user_id: stable pseudonymous id written onto each message, and not sent to any provider.
+            team_id: likewise.
+            workspace: folder the session works in, for a new session.
+            context: what a model sees of the history; None: all of it.
+            compactor: keeps the context inside the window.
+            options: request options of every turn, fields of `AdapterOptions`.
+
+        Raises:
+            StoreError: the store cannot be opened or read.
+            CallerError: the stored policy cannot be read, or the client's default model is no model.
+        """
+        used = client if client is not None else Client()
+        core, own_store = opened(
+            store, session_id, used, model=model, system=system, policy=policy, patterns=patterns, user_id=user_id,
+            team_id=team_id, workspace=workspace, context=context, options=options,
+        )  # fmt: skip
+        return cls(core, used, compactor, own_client=used if client is None else None, own_store=own_store)
+
+    def turn(
+        self,
+        content: Content = None,
+        *,
+        model: str | None = None,
+        tools: Sequence[ToolDefinition] = (),
+        delegate: str | Delegation | None = None,
+        **options: Any,
+    ) -> Turn:
+        """Return a turn to be driven step by step, as the tool loop does; arguments as for `send`."""
+        return Turn(
+            self._core, self._client, self._compactor, content,
+            model=model, delegate=delegate, tools=tools, options=options,
+        )  # fmt: skip
+
+    def send(
+        self,
+        content: Content = None,
+        *,
+        model: str | None = None,
+        tools: Sequence[ToolDefinition] | ToolLoop = (),
+        delegate: str | Delegation | None = None,
+        **options: Any,
+    ) -> Message:
+        """Say something and return the answer, both stored.
+
+        Args:
+            content: text, blocks or a message; None answers the conversation as it stands, such as after a failure.
+            model: for this message alone.
+            tools: what the model may call; a registry of tools with callables also runs them.
+            delegate: the model a planner asks for.
+            **options: fields of `AdapterOptions` by name.
+
+        Raises:
+            SwapRefused: `model` cannot answer this; nothing was stored.
+            NoRoute: no model can; nothing was stored.
+            InterlinguaError: what the client raises; the question is stored, and so is what came of an answer.
+        """
+        if isinstance(tools, Sequence):
+            return self.turn(content, model=model, tools=tools, delegate=delegate, **options).ask(tools)
+        turn = self.turn(content, model=model, tools=tools.definitions, delegate=delegate, **options)
+        turn.start()
+        return tools.run(turn)
+
+    def stream(
+        self,
+        content: Content = None,
+        *,
+        model: str | None = None,
+        tools: Sequence[ToolDefinition] = (),
+        delegate: str | Delegation | None = None,
+        **options: Any,
+    ) -> SessionStream:
+        """Return one answer as a stream, to be used in a `with` statement; arguments as for `send`."""
+        return self.turn(content, model=model, tools=tools, delegate=delegate, **options).stream(tools)
+
+    def to_wire(
+        self,
+        content: Content = None,
+        *,
+        model: str | None = None,
+        tools: Sequence[ToolDefinition] = (),
+        **options: Any,
+    ) -> WireRequest:
+        """Return the request that `send` would make, with its ledger; nothing is sent and nothing stored."""
+        plan = self.turn(content, model=model, tools=tools, **options).preview()
+        return self._client.to_wire(plan.messages, model=plan.decision.model, tools=plan.tools, **plan.options)
+
+    def close(self) -> None:
+        """Close what the session opened itself: the client, the store."""
+        if self._own_store is not None:
+            self._own_store.close()
+        if self._own_client is not None:
+            self._own_client.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()

@@ -1,0 +1,212 @@
+"""One turn without its waiting: the question stored, a model chosen for each step, the answers stored.
+
+Never sends. The blocking and the asynchronous turn come in; both do nothing but call the client in between.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import attrs
+
+from interlingua import ContentBlock, InterlinguaError, Message, ToolDefinition, user
+from interlingua_sessions.routing import Decision, Delegation
+from interlingua_sessions.routing import Turn as RoutedTurn
+from interlingua_sessions.session.core import Core
+from interlingua_sessions.store import EntryKind, SessionEntry, Store
+
+Content: TypeAlias = str | Message | Iterable[ContentBlock] | None
+"""What a turn may be begun with; None answers the conversation as it stands."""
+
+
+@attrs.frozen(kw_only=True)
+class Plan:
+    """One step, ready to be sent: `client.send(plan.messages, **plan.arguments)`."""
+
+    messages: Sequence[Message]
+    decision: Decision
+    tools: Sequence[ToolDefinition]
+    options: Mapping[str, Any]
+
+    @property
+    def arguments(self) -> dict[str, Any]:
+        """Everything besides the messages."""
+        decision = self.decision
+        return {"model": decision.model, "tools": self.tools, "routing": decision.record, **self.options}
+
+
+class TurnCore:
+    """What the blocking and the asynchronous turn share; satisfies `Facts`."""
+
+    def __init__(
+        self,
+        core: Core,
+        content: Content,
+        *,
+        model: str | None,
+        delegate: str | Delegation | None,
+        tools: Sequence[ToolDefinition],
+        options: Mapping[str, Any],
+    ) -> None:
+        self._core = core
+        self._content = content
+        self._override = model
+        self._delegation = Delegation(model=delegate) if isinstance(delegate, str) else delegate
+        self._tools = tools
+        self._options = {**core.setup.options, **options}
+        self._decision: Decision | None = None
+
+    # -- facts --------------------------------------------------------------------------------------------------
+
+    @property
+    def id(self) -> str:
+        """The session's id."""
+        return self._core.id
+
+    @property
+    def store(self) -> Store:
+        """Where the session is kept."""
+        return self._core.store
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        """The stored history."""
+        return self._core.messages
+
+    @property
+    def entries(self) -> Sequence[SessionEntry]:
+        """The session-only entries."""
+        return self._core.entries
+
+    @property
+    def model(self) -> str:
+        """Canonical id of the model this turn asks."""
+        return self.decision.model
+
+    @property
+    def decision(self) -> Decision:
+        """The decision of the turn so far."""
+        if self._decision is None:
+            self.begin()
+        assert self._decision is not None  # noqa: S101  begin decides
+        return self._decision
+
+    @property
+    def window(self) -> int:
+        """The context window of `model` in tokens; 0 when unknown."""
+        router = self._core.router
+        return router.window(router.registry.resolve(self.model), self._options)
+
+    def context(self) -> Sequence[Message]:
+        """What the next step would send."""
+        return self._core.context()
+
+    def estimate(self, messages: Sequence[Message], tools: Sequence[ToolDefinition] = ()) -> int:
+        """Estimate the input tokens of messages and tools at `model`."""
+        router = self._core.router
+        return router.estimated(router.registry.resolve(self.model), messages, tools, self._options)
+
+    def observe(self, event: Mapping[str, Any]) -> None:
+        """Tell the plugins' `observe` hooks of an event."""
+        self._core.router.observe(event)
+
+    def add(self, message: Message) -> Message:
+        """Append a message to the session; returns it as stored."""
+        return self._core.append([message])[0]
+
+    def add_entry(
+        self, kind: EntryKind, text: str = "", *, custom_type: str | None = None, data: Mapping[str, Any] | None = None
+    ) -> SessionEntry:
+        """Append a session-only entry."""
+        entry = self.store.append_entry(self.id, kind, text, custom_type=custom_type, data=data)
+        self._core.entries.append(entry)
+        return entry
+
+    # -- the course of a turn -----------------------------------------------------------------------------------
+
+    @property
+    def begun(self) -> bool:
+        """True once the question is stored."""
+        return self._decision is not None
+
+    def begin(self) -> None:
+        """Store the question, once a model that can answer it is known; the size is judged after compaction.
+
+        Raises:
+            SwapRefused: the model named for this message cannot answer it; nothing was stored.
+            NoRoute: no model can; nothing was stored.
+        """
+        if self._decision is not None:
+            return
+        fresh, prospect = self._prospect()
+        core = self._core
+        self._decision = core.router.decide(core.chain, self._routed(prospect, self._tools), sized=False)
+        if fresh:
+            core.append(fresh)
+
+    def preview(self) -> Plan:
+        """Return what the first step would be; nothing is stored and no observer told of a decision."""
+        _, prospect = self._prospect()
+        core = self._core
+        decision = core.router.decide(core.chain, self._routed(prospect, self._tools))
+        return Plan(messages=prospect, decision=decision, tools=self._tools, options=self._options)
+
+    def _prospect(self) -> tuple[list[Message], Sequence[Message]]:
+        """Return what the turn adds, and what would be sent with it."""
+        core = self._core
+        core.refresh()
+        fresh = [*core.opening(), *self._question()]
+        return fresh, core.setup.context([*core.messages, *fresh], core.entries)
+
+    def plan(self, tools: Sequence[ToolDefinition]) -> Plan:
+        """Return the next step; the turn's model stays as long as it can carry what came since.
+
+        Raises:
+            SwapRefused, NoRoute: as for `begin`.
+        """
+        decision, core = self.decision, self._core
+        messages = self.context()
+        routed = self._routed(messages, tools)
+        if not core.router.still(decision, routed):
+            decision = core.router.decide(core.chain, routed)
+        return self._planned(decision, messages, tools)
+
+    def after(self, plan: Plan, error: InterlinguaError) -> Plan:
+        """Return the step to make instead of one that failed, at the next allowed model.
+
+        Raises:
+            InterlinguaError: the same error, where there is none.
+        """
+        core = self._core
+        if isinstance(error.partial, Message) and error.partial.content:
+            raise error
+        found = core.router.after_failure(core.chain, self._routed(plan.messages, plan.tools), plan.decision, error)
+        if found is None:
+            raise error
+        return self._planned(found, plan.messages, plan.tools)
+
+    def aside(self) -> dict[str, Any]:
+        """Return the client's arguments for asking the turn's model beside the conversation."""
+        return {"model": self.model, "routing": self.decision.record, **self._core.setup.options}
+
+    def _planned(self, decision: Decision, messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> Plan:
+        self._decision = decision
+        self.observe(decision.event(self.id, messages[-1].id if messages else ""))
+        return Plan(messages=messages, decision=decision, tools=tools, options=self._options)
+
+    def _routed(self, messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> RoutedTurn:
+        return RoutedTurn(
+            session_id=self.id,
+            messages=messages,
+            tools=tools,
+            options=self._options,
+            override=self._override,
+            delegation=self._delegation,
+        )
+
+    def _question(self) -> list[Message]:
+        content = self._content
+        if content is None:
+            return []
+        return [self._core.owned(content if isinstance(content, Message) else user(content))]
