@@ -58,7 +58,7 @@ class When:
         max_tokens: most estimated input tokens, by the rule's own model.
     """
 
-    text: str | None = None
+    text: str | None = attrs.field(default=None)
     images: bool | None = None
     tools: bool | None = None
     min_tokens: int | None = None
