@@ -20,7 +20,7 @@ from interlingua.errors import CapabilityError, InterlinguaError, MalformedRespo
 from interlingua.events import StreamEvent
 from interlingua.messages import Message
 from interlingua.options import AdapterOptions
-from interlingua.projection import Projector, Target, wire_name
+from interlingua.projection import Projector, Target, in_conversation, wire_name
 from interlingua.status import error_of_status
 from interlingua.tools import ToolDefinition
 from interlingua.wire import Connection, ConnectionSettings, Loss, WireChunk, WireRequest, WireResponse
@@ -123,8 +123,11 @@ class Provider:
             tools, names, lost_tools = self._named(tools, target)
             losses = (*losses, *lost_tools)
         request: WireRequest = self._required("to_wire", messages=projected, tools=tools, options=options)
-        if losses or names:
-            request = attrs.evolve(request, losses=(*losses, *request.losses), tool_names=names)
+        own = request.losses
+        if own:
+            own = in_conversation(own, projected, messages, losses)
+        if own or losses or names:
+            request = attrs.evolve(request, losses=(*losses, *own), tool_names=names)
         if request.losses:
             self._ledger(request.losses, messages[0].session_id if messages else "")
         return request

@@ -5,3 +5,22 @@ The command `matrix` comes in, and the tests that hold its pages.
 """
 
 from __future__ import annotations
+
+from interlingua.matrix.cell import Cell, Run
+from interlingua.matrix.grid import Grid, Matrix
+from interlingua.matrix.histories import HISTORIES, History
+from interlingua.matrix.side import Side, sides
+
+__all__ = [
+    "HISTORIES",
+    "Cell",
+    "Grid",
+    "History",
+    "Matrix",
+    "Run",
+    "Side",
+
+
+
+    "sides",
+]

@@ -13,11 +13,12 @@ from threading import Lock
 
 from interlingua.messages import Message
 from interlingua.projection.names import wire_name
+from interlingua.projection.places import in_conversation
 from interlingua.projection.target import Target
 from interlingua.projection.walk import MISSING_RESULT, Walk
 from interlingua.wire import Loss
 
-__all__ = ["MISSING_RESULT", "Projector", "Target", "Walk", "wire_name"]
+__all__ = ["MISSING_RESULT", "Projector", "Target", "Walk", "in_conversation", "wire_name"]
 
 
 class Projector:

@@ -130,12 +130,13 @@ def _misplaced(role: Role) -> str | None:
 
 
 def _text(block: TextBlock, index: int, target: Target, report: Report, *, own_state: bool) -> TextBlock | None:
-    if block.signature is not None and not own_state:
-        report(index, block.type, "rewritten", "its signature belongs to another origin")
-        block = attrs.evolve(block, signature=None)
-    if not block.text.strip() and block.signature is None:
+    foreign = block.signature is not None and not own_state
+    if not block.text.strip() and (foreign or block.signature is None):
         report(index, block.type, "dropped", "empty text, which wires refuse")
         return None
+    if foreign:
+        report(index, block.type, "rewritten", "its signature belongs to another origin")
+        block = attrs.evolve(block, signature=None)
     if block.citations and not (own_state or target.capabilities.supports_citations):
         report(index, block.type, "rewritten", "citations cannot be sent to this target; the text is kept")
         block = attrs.evolve(block, citations=())

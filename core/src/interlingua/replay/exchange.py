@@ -15,10 +15,11 @@ from interlingua.errors import InterlinguaError, InvariantViolation, ProviderErr
 from interlingua.framing import framer
 from interlingua.invariants import check_message
 from interlingua.messages import Message, MessageStatus, Origin, RoutingDecisionRecord, RoutingMode
+from interlingua.provider import Provider
 from interlingua.replay.entry import Entry
 from interlingua.replay.identity import message_id, time_of, tool_use_ids
 from interlingua.replay.match import Match, Matcher
-from interlingua.wire import WireResponse
+from interlingua.wire import Connection, WireResponse
 
 SESSION = "replay"
 
@@ -71,13 +72,23 @@ def decode(entry: Entry, match: Match, *, chunk: int | None = None) -> Message:
     Raises:
         InterlinguaError: what the service reported, or why its answer cannot be read.
     """
-    context = context_of(entry, match)
+    return answer_of(entry, match.provider, match.connection, context_of(entry, match), chunk=chunk)
+
+
+def answer_of(
+    entry: Entry, provider: Provider, connection: Connection, context: RequestContext, *, chunk: int | None = None
+) -> Message:
+    """Read an entry's answer in a context of the caller's.
+
+    Raises:
+        InterlinguaError: what the service reported, or why its answer cannot be read.
+    """
     if entry.status >= 400:
-        raise match.provider.from_wire_error(_response(entry), context)
+        raise provider.from_wire_error(_response(entry), context)
     if not entry.streamed:
-        return match.provider.from_wire_response(_response(entry), context)
-    framing = entry.kind if entry.kind in ("sse", "ndjson") else match.connection.framing
-    decoder = StreamDecoder(match.provider, framer(framing), context)
+        return provider.from_wire_response(_response(entry), context)
+    framing = entry.kind if entry.kind in ("sse", "ndjson") else connection.framing
+    decoder = StreamDecoder(provider, framer(framing), context)
     size = chunk or len(entry.body) or 1
     for start in range(0, len(entry.body), size):
         decoder.feed(entry.body[start : start + size])

@@ -74,9 +74,9 @@ def to_wire_elements_without_thinking(message: Message) -> Elements:
 
 
 def _elements(message: Message, *, with_thinking: bool) -> Elements:
-    content = message.content
-    if len(content) == 1 and type(content[0]) is TextBlock and content[0].cache is None and not content[0].citations:
-        return _one_text(message, content[0].text)  # half of most histories
+    usual = _usual(message)
+    if usual is not None:
+        return usual
     writer = _Writer(message)
     parts: list[bytes] = []
     marks: list[Mark] = []
@@ -98,11 +98,42 @@ def _elements(message: Message, *, with_thinking: bool) -> Elements:
     return Elements(role, tuple(parts), b",".join(parts), tuple(marks), tuple(writer.rows), loose)
 
 
-def _one_text(message: Message, text: str) -> Elements:
-    part = dumps({"type": "text", "text": text})
+def _usual(message: Message) -> Elements | None:
+    """Write what most histories are made of, text, calls and results of text, the short way; None: it is not that."""
+    if message.metadata.provider_raw is not None or not message.content:
+        return None
+    parts: list[bytes] = []
+    for block in message.content:
+        kind = type(block)
+        if kind is TextBlock:
+            if block.cache is not None or block.citations:
+                return None
+            parts.append(dumps({"type": "text", "text": block.text}))
+        elif kind is ToolUseBlock:
+            if block.cache is not None or block.parse_error is not None or not _fits_name(block.name):
+                return None
+            parts.append(dumps({"type": "tool_use", "id": block.id, "name": block.name, "input": block.input}))
+        elif kind is ToolResultBlock:
+            text = _only_text(block)
+            if text is None:
+                return None
+            element = {"type": "tool_result", "tool_use_id": block.tool_use_id, "content": text}
+            parts.append(dumps(element | {"is_error": True} if block.is_error else element))
+        else:
+            return None
+    joined = parts[0] if len(parts) == 1 else b",".join(parts)
     if message.role is Role.ASSISTANT:
-        return Elements("assistant", (part,), part, (), (), loose_end=text[-1:].isspace())
-    return Elements("user", (part,), part, (), ())
+        return Elements("assistant", tuple(parts), joined, (), (), kind is TextBlock and block.text[-1:].isspace())
+    return Elements("user", tuple(parts), joined, (), ())
+
+
+def _only_text(block: ToolResultBlock) -> str | None:
+    if block.cache is not None or len(block.content) != 1:
+        return None
+    part = block.content[0]
+    if type(part) is not TextBlock or part.cache is not None or not part.text or part.text.isspace():
+        return None
+    return part.text
 
 
 class _Writer:
@@ -134,10 +165,10 @@ class _Writer:
             return {"type": "redacted_thinking", "data": block.data}
         if kind is OpaqueBlock:
             return self._opaque(block, index)
-        if kind is DocumentBlock and self._by_model:
-            self.lose(index, block, "dropped", "this wire takes no document in an assistant message")
-            return None
         if kind is ImageBlock or kind is DocumentBlock:
+            if self._by_model:
+                self.lose(index, block, "dropped", f"this wire takes no {block.type} in an assistant message")
+                return None
             return to_wire_media(block)
         self.lose(index, block, "dropped", f"this wire has no {block.type} block")
         return None

@@ -24,11 +24,16 @@ from interlingua_chat_completions.chunks import is_own_chunk, to_wire_chunks
 from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.to_wire_parts import Row
 
+_UNSIGNED = "reasoning has no signature on this wire; its text is kept"
+
 
 def to_wire_assistant(
     message: Message, provider: str, dialect: Dialect, rows: list[Row], *, thinking: bool
 ) -> dict[str, Any] | None:
     """Write an assistant message, or None when nothing of it can be said on this wire."""
+    usual = _usual(message, dialect)
+    if usual is not None:
+        return usual
     origin = message.metadata.origin
     own = origin is not None and origin.provider == provider
     replay = _replay(message) if own else EMPTY
@@ -43,6 +48,28 @@ def to_wire_assistant(
         if len(body) == 2:
             return None
         body["content"] = dialect.empty_content if "tool_calls" in body else ""
+    return body
+
+
+def _usual(message: Message, dialect: Dialect) -> dict[str, Any] | None:
+    """Write text and calls that come from elsewhere the short way; None: it is not that, or this service wants more."""
+    if message.metadata.provider_raw is not None or dialect.content_chunks or dialect.reasoning_missing is not None:
+        return None
+    texts: list[str] = []
+    calls: list[dict[str, Any]] = []
+    for block in message.content:
+        if type(block) is TextBlock and not block.citations and block.cache is None:
+            texts.append(block.text)
+        elif type(block) is ToolUseBlock and block.raw_input is None and block.parse_error is None:
+            function = {"name": block.name, "arguments": dumps(block.input).decode()}
+            calls.append({"id": block.id, "type": "function", "function": function})
+        else:
+            return None
+    if not texts:
+        return None
+    body: dict[str, Any] = {"role": "assistant", "content": texts[0] if len(texts) == 1 else "\n".join(texts)}
+    if calls:
+        body["tool_calls"] = calls
     return body
 
 
@@ -95,9 +122,14 @@ def _reasoning(
         return fields
     if thoughts:
         fields[dialect.reasoning_echo] = "".join(thoughts)
+        rows += [Row(at, "thinking", "rewritten", _UNSIGNED) for at in _signed(message)]
     elif dialect.reasoning_missing is not None and thinking and message.tool_calls():
         fields[dialect.reasoning_echo] = dialect.reasoning_missing
     return fields
+
+
+def _signed(message: Message) -> list[int]:
+    return [at for at, block in enumerate(message.content) if isinstance(block, ThinkingBlock) and block.signature]
 
 
 def _calls(message: Message, replay: Mapping[str, Any], rows: list[Row], *, own: bool) -> dict[str, Any]:

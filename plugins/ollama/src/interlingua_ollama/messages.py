@@ -63,6 +63,8 @@ def to_wire_message(message: Message, tool_name: str | None = None) -> Element:
                 rows.append(Row(at, block.type, "rewritten", "citations have no place on this wire"))
         elif isinstance(block, ThinkingBlock):
             thoughts.append(block.text)
+            if block.signature:
+                rows.append(Row(at, block.type, "rewritten", "thinking has no signature on this wire; its text is kept"))
         elif isinstance(block, ToolUseBlock):
             calls.append(_call(block, at, len(calls), rows))
         elif isinstance(block, ImageBlock) and block.source.kind == "base64":

@@ -1,0 +1,229 @@
+"""One cell of the matrix: a history carried from one side to another and back, and all that is checked on the way.
+
+Never chooses a history or a model (the grid does) and never prints.
+The grid comes in.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Sequence
+from functools import cached_property
+
+import attrs
+
+from interlingua import trees
+from interlingua.blocks import ContentBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
+from interlingua.errors import InterlinguaError
+from interlingua.matrix.accounting import unaccounted
+from interlingua.matrix.body import Body, elements
+from interlingua.matrix.histories import TOOLS
+from interlingua.matrix.script import Script, Speaker
+from interlingua.messages import Message
+from interlingua.projection.ids import WireIds
+from interlingua.wire import Loss, WireRequest
+
+
+@attrs.frozen(kw_only=True)
+class Run:
+    """One history across one pair.
+
+    Attributes:
+        history: its name.
+        models: whom it was begun on and swapped to, by model name.
+        losses: what the swap costs: the ledger of the first request to the other side.
+        back: the ledger of the request after the return.
+        findings: what is wrong; empty is green.
+    """
+
+    history: str
+    models: tuple[str, str]
+    losses: tuple[Loss, ...] = ()
+    back: tuple[Loss, ...] = ()
+    findings: tuple[str, ...] = ()
+
+
+@attrs.frozen(kw_only=True)
+class Cell:
+    """One ordered pair of sides."""
+
+    begun: str
+    swapped: str
+    runs: tuple[Run, ...]
+
+    @property
+    def green(self) -> bool:
+        """True when nothing is wrong."""
+        return not any(run.findings for run in self.runs)
+
+
+class Asked:
+    """One request: a history as one speaker is sent it, with what is wrong with it by itself."""
+
+    def __init__(self, speaker: Speaker, messages: Sequence[Message]) -> None:
+        self.speaker, self.messages = speaker, tuple(messages)
+
+    @cached_property
+    def request(self) -> WireRequest:
+        """The request."""
+        return self.speaker.side.write(self.speaker.model, self.messages, TOOLS)
+
+    @cached_property
+    def elements(self) -> list[str]:
+        """The elements that grow with the conversation, as written."""
+        return elements(self.request.body, self.speaker.side.grown_path)
+
+    @cached_property
+    def frame(self) -> str:
+        """The rest of the body: tools, system, settings."""
+        path = self.speaker.side.grown_path
+        tree = json.loads(self.request.body)
+        return json.dumps(trees.removed(tree, path) if path is not None else tree)
+
+    @cached_property
+    def findings(self) -> tuple[str, ...]:
+        """What its linter, its books and its ids have to say."""
+        name = self.speaker.side.name
+        try:
+            found = [*self._linted(), *self._books(), *self._id_faults()]
+        except InterlinguaError as error:
+            found = [f"refused: {type(error).__name__}: {error}"]
+        return tuple(f"to {name}: {text}" for text in found)
+
+    def _linted(self) -> Iterator[str]:
+        lint = getattr(self.speaker.side.provider, "lint", None)
+        for finding in lint(self.request) if lint is not None else ():
+            yield f"linter {finding.rule} at {finding.path}: {finding.message}"
+
+    def _books(self) -> Iterator[str]:
+        names = {name: wire for wire, name in self.request.tool_names.items()}
+        yield from unaccounted(
+            self.messages,
+            self._body,
+            self.request.losses,
+            wire_ids=self._links,
+            names=names,
+            flag_said=self._flag_said,
+        )
+
+    @cached_property
+    def _body(self) -> Body:
+        return Body(self.request.body)
+
+    @cached_property
+    def call_ids(self) -> dict[tuple[int, int], str]:
+        """The wire's id of every call, by message and block."""
+        ids = WireIds(self.speaker.side.provider.target(self.speaker.side.options(self.speaker.model)))
+        return {
+            (index, at): ids.add(block, message.metadata.origin)
+            for index, message in enumerate(self.messages)
+            for at, block in enumerate(message.content)
+            if isinstance(block, ToolUseBlock)
+        }
+
+    @cached_property
+    def _links(self) -> dict[tuple[int, int], str]:
+        """The same, with the results that answer them."""
+        by_id = {self.messages[m].content[b].id: wire for (m, b), wire in self.call_ids.items()}  # type: ignore[union-attr]
+        links = dict(self.call_ids)
+        for index, message in enumerate(self.messages):
+            for at, block in enumerate(message.content):
+                if isinstance(block, ToolResultBlock) and block.tool_use_id in by_id:
+                    links[index, at] = by_id[block.tool_use_id]
+        return links
+
+    def _flag_said(self, index: int, at: int) -> bool:
+        """Write the request once more without the flag: other words are no flag, another form is."""
+        message = self.messages[index]
+        content = list(message.content)
+        content[at] = attrs.evolve(content[at], is_error=False)  # type: ignore[arg-type]
+        changed = [*self.messages[:index], attrs.evolve(message, content=content), *self.messages[index + 1 :]]
+        other = Body(Asked(self.speaker, changed).request.body)
+        return other.raw != self._body.raw and other.texts == self._body.texts
+
+    def _id_faults(self) -> Iterator[str]:
+        capabilities = self.speaker.side.capabilities(self.speaker.model)
+        fits = re.compile(capabilities.tool_id_pattern).fullmatch
+        seen: set[str] = set()
+        for (index, at), wire in self.call_ids.items():
+            if wire in seen:
+                yield f"two calls share the id {wire!r}"
+            seen.add(wire)
+            if not fits(wire) or len(wire) > capabilities.tool_id_max_length:
+                yield f"the id {wire!r} is outside the declared pattern"
+            if self._body.texts[wire] == 1:
+                yield f"messages[{index}].content[{at}]: the id {wire!r} stands with only one of call and result"
+
+
+class Crossing:
+    """A history on its way: begun on `a`, swapped to `b`, and back."""
+
+    def __init__(self, history: str, begun: Script, a: Speaker) -> None:
+        self.history, self.begun, self.a = history, begun, a
+        self.unswapped = Asked(a, begun.messages)
+        self.last = Asked(a, begun.messages[: begun.asked[-1]])
+
+    def run(self, b: Speaker) -> Run:
+        """Carry it across and back."""
+        script = self.begun.fork()
+        swapped = Asked(b, script.messages)
+        call = script.call(b)
+        said: list[ContentBlock] = [script.text("I go on."), *([call] if b.calls else [])]
+        if b.signs:
+            said.insert(0, ThinkingBlock(text=script.mark("I think."), signature=script.mark("signature")))
+        script.answer(b, *said)
+        if b.calls:
+            script.result(call)
+        else:
+            script.user()
+        again = Asked(b, script.messages)
+        script.answer(b, script.text("So it is."))
+        script.user()
+        back = Asked(self.a, script.messages)
+        losses: tuple[tuple[Loss, ...], ...] = ((), ())
+        findings = list(_distinct(self.unswapped.findings, swapped.findings, again.findings, back.findings))
+        try:
+            losses = swapped.request.losses, back.request.losses
+            findings += [*self._prefixes(swapped, again, back), *self._own_ids(back)]
+        except InterlinguaError:
+            pass  # already among the findings
+        models = (self.a.model, b.model)
+        return Run(history=self.history, models=models, losses=losses[0], back=losses[1], findings=tuple(findings))
+
+    def _prefixes(self, swapped: Asked, again: Asked, back: Asked) -> Iterator[str]:
+        for what, early, late in (
+            ("its own next request", self.last, self.unswapped),
+            ("the request after the return", self.unswapped, back),
+            ("the next request to the other side", swapped, again),
+        ):
+            if not early.messages:
+                continue
+            if not early.elements and early.speaker.side.grown_path is None:
+                yield f"{early.speaker.side.name}: no array of the body grows with the conversation"
+            elif not _begins(late.elements, early.elements):
+                yield f"{early.speaker.side.name}: its request is no element prefix of {what}"
+            elif early.frame != late.frame:
+                yield f"{early.speaker.side.name}: a field beside the conversation changed in {what}"
+
+    def _own_ids(self, back: Asked) -> Iterator[str]:
+        for place, wire in self.unswapped.call_ids.items():
+            issued = self.begun.messages[place[0]].content[place[1]].provider_id  # type: ignore[union-attr]
+            if back.call_ids[place] != wire or (issued is not None and wire != issued):
+                yield f"{self.a.side.name}: the call it named {issued!r} comes back as {back.call_ids[place]!r}"
+
+
+def _begins(late: list[str], early: list[str]) -> bool:
+    """Tell whether elements stand at the beginning of others, byte by byte; the last one's own list may have grown."""
+    if late[: len(early)] == early:
+        return True
+    at = len(early) - 1
+    if late[:at] != early[:at] or len(late) <= at:
+        return False
+    end = len(early[at].rstrip("]}"))
+    lists = [place for place in range(end, len(early[at])) if early[at][place] == "]"]
+    return any(late[at].startswith(early[at][:place] + ",") for place in lists)
+
+
+def _distinct(*findings: Sequence[str]) -> Iterator[str]:
+    yield from dict.fromkeys(text for some in findings for text in some)
