@@ -112,6 +112,7 @@ if TYPE_CHECKING:
         system,
         tool_result,
         tool_results,
+        trimmed,
         user,
         video_block,
     )
@@ -158,7 +159,7 @@ _ROOMS = {
     "messages": (
         "Buckets ChatResponse Conversation CostParts ErrorInfo Message MessageMetadata MessageStatus Origin "
         "Provenance Role RoutingDecisionRecord RoutingMode StopReason Usage assistant audio_block bytes_of "
-        "document_block image_block image_of system tool_result tool_results user video_block"
+        "document_block image_block image_of system tool_result tool_results trimmed user video_block"
     ),
     "options": "AdapterOptions ToolNamed",
     "pricing": "cost_of reprice",
@@ -291,6 +292,7 @@ __all__ = [
     "system",
     "tool_result",
     "tool_results",
+    "trimmed",
     "user",
     "validate_input",
     "video_block",

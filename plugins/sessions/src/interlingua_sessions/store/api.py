@@ -210,22 +210,25 @@ class Store(Protocol):
             session_id: only this session.
         """
 
+    def export_lines(self, session_id: str) -> Iterator[str]:
+        """Yield a session as lines of JSON, header first, then messages; docs/plugins/sessions-store.md."""
+
     def export_jsonl(self, session_id: str, path: Path) -> int:
-        """Write a session to a file, one JSON value a line, and return how many lines; docs/plugins/sessions-store.md.
+        """Write those lines to a file, and return how many they are; the file is whole or not there."""
 
-        The file is whole or not there.
-        """
+    def import_lines(self, lines: Iterable[str | bytes], session_id: str | None = None) -> SessionRecord:
+        """Make a session of such lines, or of lines that are messages only; all of it or nothing.
 
-    def import_jsonl(self, path: Path, session_id: str | None = None) -> SessionRecord:
-        """Make a session of such a file, or of lines that are messages only; all of it or nothing.
-
-        Ids that this database has already (a copy made beside its original) are replaced, in calls and results alike.
+        Ids that this store has already (a copy made beside its original) are replaced, in calls and results alike.
 
         Args:
-            path: of the file.
-            session_id: of the new session; None takes the file's own.
+            lines: blank ones are passed over.
+            session_id: of the new session; None takes the header's own.
 
         Raises:
             CallerError: a session of this id is there already.
             DecodeError: a line is not what it should be; the message names the line.
         """
+
+    def import_jsonl(self, path: Path, session_id: str | None = None) -> SessionRecord:
+        """Read those lines from a file; raises as `import_lines`, the message names the file too."""

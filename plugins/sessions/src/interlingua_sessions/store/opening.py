@@ -9,6 +9,11 @@ from __future__ import annotations
 from pathlib import Path
 
 from interlingua_sessions.store.api import Store
+from interlingua_sessions.store.database import Database
+from interlingua_sessions.store.migrate import migrate
+from interlingua_sessions.store.sql_store import SqlStore
+
+_URLS = ("postgresql://", "postgres://")
 
 
 def open_store(place: str | Path) -> Store:
@@ -20,4 +25,20 @@ def open_store(place: str | Path) -> Store:
     Raises:
         StoreError: it cannot be opened, or a newer version wrote it; the message says what to do.
     """
-    raise NotImplementedError(place)
+    database = _database(place)
+    try:
+        migrate(database)
+    except BaseException:
+        database.close()
+        raise
+    return SqlStore(database)
+
+
+def _database(place: str | Path) -> Database:
+    if isinstance(place, str) and place.startswith(_URLS):
+        from interlingua_sessions.store.postgresql import PostgresqlDatabase  # noqa: PLC0415  psycopg is an extra
+
+        return PostgresqlDatabase(place)
+    from interlingua_sessions.store.sqlite import SqliteDatabase  # noqa: PLC0415  the other half of the choice
+
+    return SqliteDatabase(place)

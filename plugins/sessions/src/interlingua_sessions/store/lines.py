@@ -1,0 +1,83 @@
+"""Messages as rows and back: the columns of seed 003 §9, and between them the canonical JSON of one message.
+
+Never decides which row, and never reads a message's JSON itself: core's codec does. The store's parts come in.
+A column's text is what both databases can hold: no NUL, no lone surrogate; inside JSON those are escaped or replaced.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import orjson
+
+from interlingua import Message, dumps_message, encode_message
+from interlingua_sessions.store.database import Row
+
+COLUMNS = "id, session_id, role, content_json, metadata_json, created_at, schema_version"
+_FIELDS = frozenset({"id", "session_id", "role", "content", "metadata", "created_at", "schema_version"})
+_UNKNOWN = "_unknown_fields"  # where core keeps fields of a newer version: docs/explanation/decisions/110
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+
+
+def stamp_of(time: datetime) -> int:
+    """Return microseconds since 1970."""
+    return (time - _EPOCH) // _MICROSECOND
+
+
+def time_of(stamp: int) -> datetime:
+    """Return the time of so many microseconds since 1970, UTC."""
+    return _EPOCH + timedelta(microseconds=stamp)
+
+
+def now_stamp() -> int:
+    """Return the present in microseconds since 1970."""
+    return stamp_of(datetime.now(UTC))
+
+
+def column_text(text: str) -> str:
+    """Return text that both databases can hold in a column."""
+    if text.isascii() and "\0" not in text:
+        return text
+    return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+def row_of(message: Message) -> list[Any]:
+    """Return the columns of a message, in the order of COLUMNS.
+
+    Raises:
+        CallerError: it holds what cannot be stored.
+    """
+    data = encode_message(message)
+    try:
+        content, metadata = orjson.dumps(data["content"]).decode(), orjson.dumps(_metadata(data)).decode()
+    except TypeError:  # huge integers or broken text, which core's writer knows how to put
+        data = json.loads(dumps_message(message))
+        content, metadata = _exact(data["content"]), _exact(_metadata(data))
+    made = stamp_of(message.created_at)
+    return [message.id, message.session_id, data["role"], content, metadata, made, message.schema_version]
+
+
+def line_of(row: Row) -> str:
+    """Return the canonical JSON of the message in a row (columns as in COLUMNS)."""
+    message_id, session_id, role, content, metadata, made, version = row
+    head = orjson.dumps({"id": message_id, "session_id": session_id, "role": role}).decode()[:-1]
+    time = time_of(made).isoformat(timespec="microseconds")[:-6]
+    tail = f'"created_at":"{time}Z","schema_version":{version}}}'
+    return f'{head},"content":{content},"metadata":{metadata},{tail}'
+
+
+def _metadata(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the metadata, and in it what a newer version wrote beside the fields of a message: no column is for it."""
+    metadata: Mapping[str, Any] = data["metadata"]
+    if data.keys() == _FIELDS:
+        return metadata
+    newer = {name: value for name, value in data.items() if name not in _FIELDS}
+    return {**metadata, _UNKNOWN: {**metadata.get(_UNKNOWN, {}), "": newer}}
+
+
+def _exact(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))

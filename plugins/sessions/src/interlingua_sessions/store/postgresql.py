@@ -1,0 +1,108 @@
+"""PostgreSQL as a store's database, through psycopg 3.
+
+Never knows a table of the store, and never loads psycopg before a URL asks for it. Opening comes in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import cache
+from threading import RLock
+from typing import Any
+
+try:
+    import psycopg
+except ImportError as missing:
+    from interlingua_sessions.store.errors import StoreError
+
+    text = f"PostgreSQL needs the extra: pip install 'interlingua-sessions[postgres]' ({missing})"
+    raise StoreError(text) from missing
+
+from interlingua_sessions.store.database import Row
+from interlingua_sessions.store.errors import StoreError
+
+_MIGRATION_LOCK = 3_003_101  # any number that no other program on the server is likely to take
+
+
+class PostgresqlDatabase:
+    """One PostgreSQL database; a connection that was lost is made again at the next statement."""
+
+    kind = "postgresql"
+    commit_order: str | None = None
+
+    def __init__(self, url: str) -> None:
+        self._lock = RLock()
+        self._url = url
+        with self._telling():
+            self._connection = self._connect()
+
+    def _connect(self) -> psycopg.Connection[Row]:
+        return psycopg.connect(self._url, autocommit=True, application_name="interlingua")
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Begin; the store serialises writers of one session by locking the session's row."""
+        with self._lock, self._telling():
+            if self._connection.closed:
+                self._connection = self._connect()
+            with self._connection.transaction():
+                yield
+
+    @contextmanager
+    def migrating(self) -> Iterator[None]:
+        """A transaction that no other process migrates beside."""
+        with self.transaction():
+            self._connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATION_LOCK,))
+            yield
+
+    def run(self, sql: str, row: Sequence[Any] = ()) -> int:
+        """Run a statement and return how many rows it touched."""
+        return self._execute(sql, row).rowcount
+
+    def run_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> int:
+        """Run a statement for each row and return how many rows all of them touched."""
+        with self._lock, self._telling(), self._connection.cursor() as cursor:
+            cursor.executemany(_marked(sql), rows)
+            return cursor.rowcount
+
+    def rows(self, sql: str, row: Sequence[Any] = ()) -> list[Row]:
+        """Run a query and return all its rows."""
+        return self._execute(sql, row).fetchall()
+
+    def has_table(self, name: str) -> bool:
+        """Tell whether there is such a table on the search path."""
+        return bool(self.rows("SELECT 1 WHERE to_regclass(?) IS NOT NULL", (name,)))
+
+    def damage(self) -> list[str]:
+        """PostgreSQL checks its references as it writes, and its files by itself."""
+        return []
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self._lock:
+            self._connection.close()
+
+    def _execute(self, sql: str, row: Sequence[Any]) -> psycopg.Cursor[Row]:
+        with self._lock, self._telling():
+            if self._connection.closed:
+                self._connection = self._connect()
+            return self._connection.execute(_marked(sql), row)
+
+    @contextmanager
+    def _telling(self) -> Iterator[None]:
+        try:
+            yield
+        except psycopg.Error as error:
+            raise StoreError(f"PostgreSQL: {str(error).strip()}{_advice(error)}") from error
+
+
+@cache
+def _marked(sql: str) -> Any:
+    return sql.replace("?", "%s")
+
+
+def _advice(error: psycopg.Error) -> str:
+    if isinstance(error, psycopg.OperationalError) and error.sqlstate is None:
+        return " (is the server running, and is the URL right?)"
+    return ""

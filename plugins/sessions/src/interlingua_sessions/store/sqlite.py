@@ -1,0 +1,116 @@
+"""SQLite as a store's database: one file, WAL, its default durability.
+
+Never knows a table of the store. Opening comes in.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from threading import RLock
+from typing import Any
+
+from interlingua_sessions.store.database import Row
+from interlingua_sessions.store.errors import StoreError
+
+OLDEST = (3, 37)  # STRICT tables
+BUSY_SECONDS = 60.0  # another process writes; every transaction of ours is short
+
+
+class SqliteDatabase:
+    """One SQLite file."""
+
+    kind = "sqlite"
+    commit_order: str | None = "rowid"
+
+    def __init__(self, path: str | Path) -> None:
+        if sqlite3.sqlite_version_info < OLDEST:
+            text = f"SQLite {sqlite3.sqlite_version} is too old: 3.37 or newer is needed; use a newer Python"
+            raise StoreError(text)
+        self._lock = RLock()
+        self._where = str(path)
+        try:
+            # no isolation level: transactions begin and end where we say
+            self._connection = sqlite3.connect(
+                path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
+            )
+            self._connection.execute("PRAGMA journal_mode = WAL")
+            self._connection.execute("PRAGMA foreign_keys = ON")
+        except sqlite3.Error as error:
+            raise self._told(error) from error
+
+    @contextmanager
+    def transaction(self) -> Iterator[None]:
+        """Begin as a writer at once: a reader that turns writer could fail half-way."""
+        with self._lock:
+            self.run("BEGIN IMMEDIATE")
+            try:
+                yield
+                self.run("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    self._connection.execute("ROLLBACK")
+                raise
+
+    migrating = transaction
+
+    # these three are called several times for each message: no context manager of Python's own
+
+    def run(self, sql: str, row: Sequence[Any] = ()) -> int:
+        """Run a statement and return how many rows it touched."""
+        try:
+            with self._lock:
+                return self._connection.execute(sql, row).rowcount
+        except sqlite3.Error as error:
+            raise self._told(error) from error
+
+    def run_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> int:
+        """Run a statement for each row and return how many rows all of them touched."""
+        try:
+            with self._lock:
+                return self._connection.executemany(sql, rows).rowcount
+        except sqlite3.Error as error:
+            raise self._told(error) from error
+
+    def rows(self, sql: str, row: Sequence[Any] = ()) -> list[Row]:
+        """Run a query and return all its rows."""
+        try:
+            with self._lock:
+                return self._connection.execute(sql, row).fetchall()
+        except sqlite3.Error as error:
+            raise self._told(error) from error
+
+    def has_table(self, name: str) -> bool:
+        """Tell whether there is such a table."""
+        return bool(self.rows("SELECT 1 FROM sqlite_master WHERE type = 'table' AND name = ?", (name,)))
+
+    def damage(self) -> list[str]:
+        """Run SQLite's own checks of the file and of its foreign keys."""
+        found = [str(text) for (text,) in self.rows("PRAGMA quick_check") if text != "ok"]
+        broken = self.rows("PRAGMA foreign_key_check")
+        return found + [f"a row of {table} refers to a missing row of {parent}" for table, _, parent, _ in broken]
+
+    def close(self) -> None:
+        """Close the connection."""
+        with self._lock:
+            self._connection.close()
+
+    def _told(self, error: sqlite3.Error) -> StoreError:
+        return StoreError(f"{self._where}: {error}{_advice(error)}")
+
+
+def _advice(error: sqlite3.Error) -> str:
+    text = str(error)
+    if "locked" in text:
+        return f" (another process held it for {BUSY_SECONDS:.0f} s: end that one and try again)"
+    if "unable to open" in text:
+        return " (does its folder exist, and may this user write there?)"
+    if "not a database" in text or "malformed" in text:
+        return " (restore it from a backup, or name another file)"
+    if "readonly" in text:
+        return " (give this user the right to write the file and its folder)"
+    if "full" in text:
+        return " (free some space; nothing that was stored is lost)"
+    return ""

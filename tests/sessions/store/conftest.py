@@ -1,0 +1,31 @@
+"""A store on each database: every test that takes `store` or `place` runs on SQLite and on PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from interlingua_sessions import Store, open_store
+from tests.support import postgresql
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[str]:
+    """Return where an empty database is."""
+    if request.param == "sqlite":
+        yield str(tmp_path / "store.db")
+        return
+    url = postgresql.address()
+    if url is None:
+        pytest.skip(postgresql.SKIP_REASON)
+    with postgresql.schema(url) as own:
+        yield own
+
+
+@pytest.fixture
+def store(place: str) -> Iterator[Store]:
+    """Return an empty store."""
+    with open_store(place) as opened:
+        yield opened
