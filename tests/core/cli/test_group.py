@@ -45,11 +45,11 @@ def start(*arguments: str, **environ: str) -> subprocess.CompletedProcess[str]:
     )  # fmt: skip
 
 
-def test_help_loads_no_core_no_http_and_no_rich(home: Path) -> None:
+def test_help_loads_no_http_no_database_and_no_rich(home: Path) -> None:
     code = (
         "import sys\nfrom interlingua.cli import main\nsys.argv = ['interlingua', '--help']\n"
         "try:\n    main()\nexcept SystemExit as done:\n    assert not done.code\n"
-        "print(sorted({'httpx', 'cattrs', 'attrs', 'rich.console', 'interlingua.registry'} & set(sys.modules)))"
+        "print(sorted({'httpx', 'cattrs', 'rich.console', 'sqlite3', 'interlingua.client.sync'} & set(sys.modules)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
 

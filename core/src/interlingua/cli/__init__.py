@@ -1,15 +1,54 @@
 """The command line `interlingua`: a thin layer over the library, one module of `commands/` per command.
 
 Never holds what a program could not do with the library itself, and loads nothing before it is asked for.
-The console script comes in, and tests; plugins add commands through `register_commands`.
+The console script comes in, and tests; plugins add commands through `register_commands`, with the same helpers that
+ours are made of: the other names here.
 """
 
 from __future__ import annotations
 
 import sys
 from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
-__all__ = ["main"]
+if TYPE_CHECKING:
+    from interlingua.cli.answer import print_bill, print_calls, print_stream
+    from interlingua.cli.attach import attached
+    from interlingua.cli.prompt import talk
+    from interlingua.cli.show import json_option, print_json, print_ledger, print_table
+    from interlingua.cli.state import State, plugin_option
+    from interlingua.cli.typed import option_option
+
+_LATER = {
+    "State": "state",
+    "attached": "attach",
+    "json_option": "show",
+    "option_option": "typed",
+    "plugin_option": "state",
+    "print_bill": "answer",
+    "print_calls": "answer",
+    "print_json": "show",
+    "print_ledger": "show",
+    "print_stream": "answer",
+    "print_table": "show",
+    "talk": "prompt",
+}
+
+__all__ = [
+    "State",
+    "attached",
+    "json_option",
+    "main",
+    "option_option",
+    "plugin_option",
+    "print_bill",
+    "print_calls",
+    "print_json",
+    "print_ledger",
+    "print_stream",
+    "print_table",
+    "talk",
+]
 
 
 def main() -> None:
@@ -20,3 +59,11 @@ def main() -> None:
     except ModuleNotFoundError as error:
         sys.exit(f"the command line needs {error.name}: pip install 'interlingua[cli]'")
     import_module(f"{__name__}.root").cli(prog_name="interlingua")
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+    globals()[name] = value
+    return value

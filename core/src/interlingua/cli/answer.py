@@ -7,21 +7,19 @@ Text goes to stdout; everything about the text goes to stderr, so an answer can 
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, TextIO
+from collections.abc import Iterable
+from typing import TextIO
 
 import click
 
-from interlingua.events import TextDelta, ThinkingDelta
+from interlingua.events import StreamEvent, TextDelta, ThinkingDelta
 from interlingua.jsontext import scrub
 from interlingua.messages import Message, MessageStatus
-
-if TYPE_CHECKING:
-    from interlingua.client import MessageStream
 
 _SECOND = 1000
 
 
-def print_stream(stream: MessageStream) -> None:
+def print_stream(stream: Iterable[StreamEvent]) -> None:
     """Print an open stream's text as it comes, and a line end; reasoning only on a terminal."""
     open_line: TextIO | None = None
     try:

@@ -1,6 +1,6 @@
-"""What a person types in a chat: a line, or a block between triple quotes.
+"""What a person types in a chat: a line, a block between triple quotes, or a command.
 
-Never sends anything. The chat command comes in.
+Never sends anything itself. The chat command comes in, and plugins with chats of their own.
 Line editing and history come from readline, where Python has it.
 """
 
@@ -8,9 +8,45 @@ from __future__ import annotations
 
 import contextlib
 import sys
+from typing import Protocol
+
+import click
 
 QUOTES = '"""'
 HELP = "/model MODEL goes on with another model, /quit ends, three double quotes open and close several lines"
+
+
+class Chat(Protocol):
+    """What a conversation at the terminal is able to do."""
+
+    def turn(self, text: str) -> None:
+        """Ask, and print the answer."""
+
+    def swap(self, model: str) -> None:
+        """Go on with another model, or say which one it is when none is named."""
+
+
+def talk(chat: Chat) -> None:
+    """Read from the terminal until the end of input, and let the chat do what is asked."""
+    while True:
+        try:
+            text = read_input()
+        except KeyboardInterrupt:
+            click.echo("\n(Ctrl-D or /quit ends)", err=True)
+            continue
+        if text is None:
+            return
+        word, _, rest = text.strip().partition(" ")
+        if word in ("/quit", "/exit", "/bye"):
+            return
+        if word == "/model":
+            chat.swap(rest.strip())
+        elif word in ("/help", "/?"):
+            click.echo(HELP, err=True)
+        elif word.startswith("/") and "\n" not in text and word[1:].isalpha():
+            click.echo(f"no command {word}; {HELP}", err=True)
+        elif text.strip():
+            chat.turn(text)
 
 
 def read_input() -> str | None:

@@ -10,7 +10,7 @@ import ast
 import logging
 import pkgutil
 import traceback
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from importlib import import_module
 from typing import Any, NoReturn
@@ -19,8 +19,10 @@ import click
 
 from interlingua.cli import commands
 from interlingua.cli.state import State, plugin_option
-from interlingua.errors import InterlinguaError
+from interlingua.errors import CallerError, InterlinguaError
 
+EXTENSIBLE = ("chat",)
+"""Our commands that plugins may extend."""
 _log = logging.getLogger("interlingua")
 
 
@@ -41,6 +43,10 @@ def _summary(module: str) -> str:
 class Commands(click.Group):
     """Commands of this package, loaded one by one, and those of plugins."""
 
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self._extensions: dict[str, list[Callable[[click.Command], click.Command]]] = {}
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return all names; a plugin that fails to add its commands is warned of and left out."""
         self._ask_plugins(ctx)
@@ -49,11 +55,26 @@ class Commands(click.Group):
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Return a command of this package without loading others, else a plugin's."""
         module = _own().get(cmd_name)
-        if module is not None:
-            command: click.Command = import_module(f"{commands.__name__}.{module}").command
-            return command
-        self._ask_plugins(ctx)
-        return super().get_command(ctx, cmd_name)
+        if module is None:
+            self._ask_plugins(ctx)
+            return super().get_command(ctx, cmd_name)
+        command: click.Command = import_module(f"{commands.__name__}.{module}").command
+        if cmd_name in EXTENSIBLE:
+            self._ask_plugins(ctx)
+            for change in self._extensions.get(cmd_name, ()):
+                command = change(command)
+        return command
+
+    def extend(self, cmd_name: str, change: Callable[[click.Command], click.Command]) -> None:
+        """Let a plugin change one of our commands, such as by an option more, from within `register_commands`.
+
+        Args:
+            cmd_name: one of `EXTENSIBLE`; others are not asked about, because asking loads every plugin.
+            change: takes the command and returns the one to use instead; the given one stays as it is.
+        """
+        if cmd_name not in EXTENSIBLE:
+            raise CallerError(f"{cmd_name!r} cannot be extended; there is {', '.join(EXTENSIBLE)}")
+        self._extensions.setdefault(cmd_name, []).append(change)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands; what ours do is read from their source, so that help loads none of them."""
@@ -82,6 +103,7 @@ class Commands(click.Group):
         if ctx.meta.get(__name__) or not state.has_plugins:
             return
         ctx.meta[__name__] = True
+        self._extensions.clear()
         try:
             state.registry.register_commands(self)
         except Exception as error:

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from interlingua.cli.conversation import read_conversation
-from interlingua.cli.prompt import HELP, read_input
+from interlingua.cli.prompt import talk
 from interlingua.cli.session import Session
 from interlingua.cli.state import State, plugin_option
 from interlingua.cli.typed import option_option
@@ -47,26 +47,4 @@ def command(state: State, model: str, url: str | None, instructions: str | None,
         messages.append(system(instructions))
     with state.client(model, url) as client:
         session = Session(state, client, str(state.registry.resolve(model)), messages, save or resume, options)
-        _talk(session)
-
-
-def _talk(session: Session) -> None:
-    while True:
-        try:
-            text = read_input()
-        except KeyboardInterrupt:
-            click.echo("\n(Ctrl-D or /quit ends)", err=True)
-            continue
-        if text is None:
-            return
-        word, _, rest = text.strip().partition(" ")
-        if word in ("/quit", "/exit", "/bye"):
-            return
-        if word == "/model":
-            session.swap(rest.strip())
-        elif word in ("/help", "/?"):
-            click.echo(HELP, err=True)
-        elif word.startswith("/") and "\n" not in text and word[1:].isalpha():
-            click.echo(f"no command {word}; {HELP}", err=True)
-        elif text.strip():
-            session.turn(text)
+        talk(session)
