@@ -1,0 +1,95 @@
+"""`session verify` and `session reprice`: is everything whole, and what would it cost today.
+
+Never repairs and never asks a service: prices come from the installed catalogues. The group comes in.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from decimal import Decimal
+from functools import cache
+from typing import Any
+
+import attrs
+import click
+
+from interlingua import ModelId, ModelInfo
+from interlingua.cli import State, json_option, plugin_option, print_json, print_table
+from interlingua_sessions.cli.place import store_at, store_option
+from interlingua_sessions.store import Repriced
+
+_EVERY = 1000
+
+
+@click.command("verify")
+@click.argument("session", required=False)
+@store_option
+@json_option
+@plugin_option
+@click.pass_context
+def verify_command(ctx: click.Context, session: str | None, place: str | None, as_json: bool) -> None:
+    """Check that stored sessions are whole.
+
+    Exit code 1 when something is wrong that sending would not repair.
+    """
+    with store_at(place) as store:
+        if session is not None:
+            store.session(session)
+        findings = list(store.verify(session))
+    if as_json:
+        print_json([attrs.asdict(finding) for finding in findings])
+    elif findings:
+        rows = [(one.session_id, one.message_id, one.check, one.message, "repairable" if one.repairable else "broken")
+                for one in findings]  # fmt: skip
+        print_table(("session", "message", "check", "what is wrong", ""), rows)
+    else:
+        click.echo("nothing is wrong")
+    if any(not finding.repairable for finding in findings):
+        ctx.exit(1)
+
+
+@click.command("reprice")
+@click.argument("session", required=False)
+@click.option("--at", type=click.DateTime(("%Y-%m-%d",)), help="Prices of this day instead of each message's own.")
+@store_option
+@json_option
+@plugin_option
+@click.pass_obj
+def reprice_command(state: State, session: str | None, at: datetime | None, place: str | None, as_json: bool) -> None:
+    """Price stored answers anew from today's catalogues.
+
+    Each change is stored as it is printed, beside what it was before; Ctrl-C loses nothing.
+    """
+
+    @cache
+    def lookup(model: str) -> ModelInfo | None:
+        return _info(state, model)
+
+    changed: list[Repriced] = []
+    with store_at(place) as store:
+        if session is not None:
+            store.session(session)
+        for one in store.reprice(lookup, session_id=session, at=at):
+            changed.append(one)
+            if len(changed) % _EVERY == 0:
+                click.echo(f"{len(changed):,} repriced", err=True)
+    if as_json:
+        print_json([_as_json(one) for one in changed])
+        return
+    rows = [(one.session_id, one.message_id, one.old.cost_usd, one.new.cost_usd, one.new.pricing_version)
+            for one in changed]  # fmt: skip
+    print_table(("session", "message", "old USD", "new USD", "prices of"), rows)
+    total = sum(((one.new.cost_usd or Decimal(0)) - (one.old.cost_usd or Decimal(0)) for one in changed), Decimal(0))
+    click.echo(f"{len(changed):,} repriced, {total:+f} USD", err=True)
+
+
+def _info(state: State, model: str) -> ModelInfo | None:
+    asked: ModelId = state.registry.resolve(model)
+    if asked.provider not in state.registry.found():
+        return None
+    return state.registry.provider(asked.provider).model(asked.name)
+
+
+def _as_json(one: Repriced) -> dict[str, Any]:
+    usages = {name: attrs.asdict(getattr(one, name)) for name in ("old", "new")}
+    return {**attrs.asdict(one, recurse=False), **usages, "repriced_at": one.repriced_at.isoformat()}

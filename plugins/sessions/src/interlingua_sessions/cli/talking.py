@@ -1,0 +1,76 @@
+"""`session send`: one question in a stored session, and its answer.
+
+Never runs a tool. The group comes in.
+Text goes to stdout and the bill to stderr, so an answer can be piped.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from interlingua import ContentBlock, TextBlock, encode_message
+from interlingua.cli import (
+    State,
+    attached,
+    json_option,
+    option_option,
+    plugin_option,
+    print_bill,
+    print_calls,
+    print_json,
+    print_stream,
+)
+from interlingua_sessions.cli.place import session_in, store_at, store_option
+
+
+@click.command("send")
+@click.argument("session")
+@click.argument("text", nargs=-1)
+@click.option("-m", "--model", metavar="MODEL", help="Ask this model, for this message alone.")
+@click.option("-s", "--system", "instructions", metavar="TEXT", help="System prompt of a new conversation.")
+@click.option("-f", "--file", "files", type=click.Path(exists=True, dir_okay=False, path_type=Path), multiple=True,
+              help="Attach an image, audio, a PDF or a text file; may be repeated.")  # fmt: skip
+@click.option("--url", metavar="BASE", help="Another base URL for the provider of --model.")
+@click.option("--again", is_flag=True, help="Say nothing new: answer the conversation as it stands.")
+@option_option
+@store_option
+@json_option
+@plugin_option
+@click.pass_obj
+def send_command(state: State, session: str, text: tuple[str, ...], model: str | None, instructions: str | None,
+                 files: tuple[Path, ...], url: str | None, again: bool, options: Mapping[str, Any],
+                 place: str | None, as_json: bool) -> None:  # fmt: skip
+    """Say something in a session and print the answer.
+
+    Without TEXT standard input is read. Ctrl-C stops the answer and keeps what came. A session that is not there is
+    made.
+    """
+    content = None if again else _content(text, files)
+    with store_at(place) as store, state.client(model, url) as client:
+        opened = session_in(store, session, client, system=instructions)
+        with opened.stream(content, model=model, **options) as stream:
+            if not as_json:
+                print_stream(stream)
+            answer = stream.message
+    if as_json:
+        print_json(encode_message(answer))
+        return
+    print_calls(answer)
+    print_bill(answer)
+
+
+def _content(text: tuple[str, ...], files: tuple[Path, ...]) -> list[ContentBlock]:
+    if not (text or files or sys.stdin.isatty()):
+        text = (sys.stdin.read().strip(),)
+    words = " ".join(text)
+    blocks: list[ContentBlock] = [attached(file) for file in files]
+    if words:
+        blocks.append(TextBlock(text=words))
+    if not blocks:
+        raise click.UsageError("nothing to send: give TEXT, a --file, pipe text in, or say --again")
+    return blocks
