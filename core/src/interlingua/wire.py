@@ -111,6 +111,7 @@ class Connection:
         base_url: scheme, host and path prefix, without a trailing slash.
         auth: a signer: WireRequest -> secret headers, called by the transport just before sending.
         headers: public headers for every request.
+        joined: names in lower case of headers that are lists: what connection, request and caller say adds up.
         framing: `sse`, `ndjson`, or a factory of an incremental framer (DESIGN 5).
         env: names of the environment variables that were looked at, for error messages and `providers`.
         has_key: False when a key is needed and none was found.
@@ -121,6 +122,7 @@ class Connection:
     base_url: str
     auth: Auth = no_auth
     headers: Mapping[str, str] = attrs.field(factory=dict)
+    joined: tuple[str, ...] = ()
     framing: str | Callable[[], Any] = "sse"
     env: tuple[str, ...] = ()
     has_key: bool = True

@@ -12,6 +12,7 @@ from interlingua.cache import CacheHint
 from interlingua.errors import CapabilityError
 from interlingua.messages import Message, Role, tool_result, user
 from interlingua.options import ToolNamed
+from interlingua.transport import outgoing
 from interlingua.wire import ConnectionSettings, WireRequest
 from tests.plugins.anthropic.asking import ANTHROPIC, NEW, OLD, READ, answer, asked, body, body_of, elements
 
@@ -164,6 +165,15 @@ def test_betas_and_ids_become_headers_and_stay_out_of_the_body() -> None:
     assert request.headers["anthropic-workspace-id"] == "ws_1"
     assert body_of(request)["speed"] == "fast"
     assert not more.keys() - {"speed"} & body_of(request).keys()
+
+
+def test_betas_of_a_request_are_added_to_those_of_the_connection() -> None:
+    connection = ANTHROPIC.connection(ConnectionSettings(api_key="k", options={"betas": ["a-1", "b-2"]}))
+    request = asked(Q, provider_options={"betas": ["c-3", "a-1"]})
+
+    sent = outgoing(connection, request, {"Anthropic-Beta": "d-4"}).headers  # and the caller's own header to both
+    assert sent["anthropic-beta"] == "a-1,b-2,c-3,d-4"  # a comma-joined list without spaces (sheet §1)
+    assert outgoing(connection, asked(Q), {}).headers["anthropic-beta"] == "a-1,b-2"
 
 
 @pytest.mark.parametrize(("auth", "name"), [(None, "x-api-key"), ("bearer", "authorization")])

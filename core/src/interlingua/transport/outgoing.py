@@ -28,7 +28,7 @@ class Outgoing(NamedTuple):
 
 
 def outgoing(connection: Connection, request: WireRequest, headers: Mapping[str, str]) -> Outgoing:
-    """Make the HTTP request; later sources of a header win: connection, wire, caller, auth.
+    """Make the HTTP request; later sources of a header win: connection, wire, caller, auth. Lists add up.
 
     Args:
         connection: where to, and the signer.
@@ -38,9 +38,16 @@ def outgoing(connection: Connection, request: WireRequest, headers: Mapping[str,
     merged = {"content-type": "application/json"}
     for source in (connection.headers, request.headers, headers, connection.auth(request)):
         for name, value in source.items():
-            merged[name.lower()] = value
+            lower = name.lower()
+            merged[lower] = _joined(merged.get(lower), value) if lower in connection.joined else value
     made = Outgoing(request.method, connection.base_url + request.path, merged, request.body)
     if _log.isEnabledFor(logging.DEBUG):
         path = request.path.partition("?")[0]  # a query may hold a key
         _log.debug("%s %s%s, %d bytes", made.method, connection.base_url, path, len(made.body))
     return made
+
+
+def _joined(known: str | None, more: str) -> str:
+    """Join comma-separated lists, each item once, without spaces."""
+    items = [item.strip() for item in f"{known or ''},{more}".split(",")]
+    return ",".join(dict.fromkeys(item for item in items if item))
