@@ -48,6 +48,13 @@ class AdapterCapabilities:
         tool_name_pattern: regular expression a tool name must match on this wire, whole.
         tool_name_max_length: longest tool name.
         max_cache_hints: most cache markers in one request; 0 where hints have no markers.
+        max_images: most images in one request; here and below 0 is no limit known.
+        max_image_bytes: largest image, in bytes before base64.
+        max_image_side: longest side of an image in pixels.
+        many_images: with more images than this in a request, `many_images_side` holds instead of `max_image_side`.
+        many_images_side: that longest side in pixels.
+        max_document_pages: most PDF pages in one request.
+        max_media_bytes: most bytes of media in one request, before base64.
         api: which of the provider's wire formats these facts are about.
         assumed: the model is not in the catalogue and these are its provider's defaults.
     """
@@ -82,5 +89,12 @@ class AdapterCapabilities:
     tool_name_pattern: str = r"[A-Za-z0-9_-]{1,64}"
     tool_name_max_length: int = 64
     max_cache_hints: int = 0
+    max_images: int = 0
+    max_image_bytes: int = 0
+    max_image_side: int = 0
+    many_images: int = 0
+    many_images_side: int = 0
+    max_document_pages: int = 0
+    max_media_bytes: int = 0
     api: str = ""
     assumed: bool = False

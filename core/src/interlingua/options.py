@@ -56,6 +56,8 @@ class AdapterOptions:
         thinking: True or False to switch reasoning on or off, where a model lets one choose.
         thinking_budget: reasoning tokens allowed, where a model takes a budget.
         demote_thinking: send foreign reasoning as text; off by default, models imitate it (REGRESSIONS case 02).
+        downscale_images: make images smaller that the target would refuse for their size (needs Pillow, the extra
+            `images`); off by default, an image too large is a CapabilityError.
         user_id: stable pseudonymous end-user id for the provider's abuse control.
         provider_options: extra body fields in the provider's own words, laid over the body last.
         headers: extra request headers.
@@ -79,6 +81,7 @@ class AdapterOptions:
     thinking: bool | None = None
     thinking_budget: int | None = None
     demote_thinking: bool = False
+    downscale_images: bool = False
     user_id: str | None = None
     provider_options: FrozenDict = attrs.field(default=EMPTY, converter=freeze_object)
     headers: FrozenDict = attrs.field(default=EMPTY, converter=_headers)

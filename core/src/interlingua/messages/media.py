@@ -95,15 +95,19 @@ def image_of(block: ImageBlock) -> Any:
     """Return an image block as a PIL image, for images that a model made.
 
     Raises:
-        CallerError: it holds a reference, or Pillow is not installed.
+        CallerError: it holds a reference or something Pillow cannot read, or Pillow is not installed.
     """
+    data = bytes_of(block)
     try:
-        from PIL import Image  # noqa: PLC0415  an extra of its own
+        from PIL import Image, UnidentifiedImageError  # noqa: PLC0415  an extra of its own
     except ModuleNotFoundError as error:
         raise CallerError("Pillow is not installed: pip install 'interlingua[images]'") from error
     import io  # noqa: PLC0415
 
-    return Image.open(io.BytesIO(bytes_of(block)))
+    try:
+        return Image.open(io.BytesIO(data))
+    except UnidentifiedImageError as error:
+        raise CallerError("Pillow cannot read this image") from error
 
 
 def _block(value: Any, cls: type[B], tell: Callable[[bytes], str | None]) -> B:

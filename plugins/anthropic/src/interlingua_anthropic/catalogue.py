@@ -47,6 +47,10 @@ DEFAULTS = AdapterCapabilities(
     api=API,
     assumed=True,
 )
+# Limits on media of the models listed (vision and PDF pages of the service's documentation, read 2026-11; bytes of an
+# image: REGRESSIONS case 21). Smaller windows take fewer images and pages.
+_MEDIA = {"max_image_bytes": 5 * 1024 * 1024, "max_image_side": 8000, "many_images": 20, "many_images_side": 2000}
+_SMALL_WINDOW, _FEW, _MANY = 200_000, 100, 600
 
 
 @cache
@@ -67,12 +71,15 @@ def capabilities_of(name: str) -> AdapterCapabilities:
     model = model_of(name)
     if model is None:
         return DEFAULTS
+    window = model.max_context_tokens or DEFAULTS.max_context_tokens
+    most = _FEW if window <= _SMALL_WINDOW else _MANY
+    limits = {**_MEDIA, "max_images": most, "max_document_pages": most}
     return attrs.evolve(
         DEFAULTS,
         assumed=False,
-        max_context_tokens=model.max_context_tokens or DEFAULTS.max_context_tokens,
+        max_context_tokens=window,
         max_output_tokens=model.max_output_tokens or DEFAULTS.max_output_tokens,
-        **model.capabilities,
+        **{**limits, **model.capabilities},
     )
 
 

@@ -50,6 +50,8 @@ DEFAULTS = AdapterCapabilities(
     api=API,
     assumed=True,
 )
+# Limit on media of the models listed: the image understanding page of the service's documentation.
+_MEDIA = {"max_images": 3600}
 _generation = re.compile(r"gemini-(\d+)").search
 
 
@@ -85,7 +87,7 @@ def capabilities_of(name: str) -> AdapterCapabilities:
         assumed=False,
         max_context_tokens=model.max_context_tokens or DEFAULTS.max_context_tokens,
         max_output_tokens=model.max_output_tokens or DEFAULTS.max_output_tokens,
-        **model.capabilities,
+        **{**_MEDIA, **model.capabilities},
     )
 
 

@@ -68,6 +68,8 @@ DEFAULTS: dict[str, AdapterCapabilities] = {
         accepted_audio_media_types=("audio/wav", "audio/mpeg", "audio/mp3"),
     ),
 }
+# Limits on media of the models listed: the vision page of the service's documentation.
+_MEDIA = {"max_images": 500, "max_media_bytes": 50 * 1024 * 1024}
 _NO_CHAT_THINKING = {"supports_thinking": False, "thinking_scope": "never"}
 
 
@@ -110,7 +112,9 @@ def capabilities_of(name: str, api: str) -> AdapterCapabilities:
     model = model_of(name)
     if model is None:
         return defaults
-    changes: dict[str, Any] = dict(model.capabilities)
+    changes: dict[str, Any] = {**_MEDIA, **model.capabilities}
+    if changes.get("supports_images") is False:
+        changes |= {"supports_tool_result_images": False, "supports_image_urls": False}
     if model.facts.get("cache_writes"):  # breakpoints exist from the gpt-5.6 family on (sheet openai_chat §2)
         changes |= {"supports_prompt_caching": True, "max_cache_hints": 4}
     if api == CHAT:
