@@ -28,7 +28,7 @@ def schema(url: str) -> Iterator[str]:
 
     name = f"interlingua_{uuid4().hex[:12]}"
     with psycopg.connect(url, autocommit=True) as connection:
-        connection.execute(f"CREATE SCHEMA {name}")  # noqa: S608
+        connection.execute(f"CREATE SCHEMA {name}")
     try:
         joined = "&" if "?" in url else "?"
         yield f"{url}{joined}options={quote(f'-csearch_path={name}')}"
