@@ -104,6 +104,9 @@ class Writer:
 def main() -> None:
     """Fork a writer for each line."""
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them
+    with open_store(sys.argv[1]) as store:  # what is imported lazily is imported once
+        session = store.create_session("warm").id
+        store.append(user("warm", session_id=session))
     for line in sys.stdin:
         kind, session_id, number = line.split()
         if os.fork():
