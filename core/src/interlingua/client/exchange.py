@@ -60,8 +60,11 @@ class Exchange:
         self.capabilities: AdapterCapabilities = provider.target(self.options).capabilities
         self._check_capabilities()
         # what went out before is neither searched for references nor checked again
-        self._sent, _ = take_grown(self.messages, _CLEAN)
-        self._marked = referring(self.messages[self._sent :])
+        from interlingua.invariants import extraordinary  # noqa: PLC0415  not needed until something is sent
+
+        sent, _ = take_grown(self.messages, _CLEAN)
+        self._odd = extraordinary(self.messages, sent)
+        self._marked = referring([self.messages[at] for at in self._odd])
         self._inline_urls = self.capabilities.supports_images and not self.capabilities.supports_image_urls
         self.attempts = 0
         self.started = 0.0
@@ -124,8 +127,8 @@ class Exchange:
     def _check_invariants(self) -> None:
         from interlingua.invariants import check_sendable  # noqa: PLC0415  not needed until something is sent
 
-        if check_sendable(self.messages[self._sent :], self.tools):
-            broken = check_sendable(self.messages, self.tools)
+        broken = check_sendable(self.messages, self.tools, self._odd)
+        if broken:
             raise InvariantViolation(broken, provider=self.provider.key, model=self.options.model)
         if not self._marked:
             keep_grown(self.messages, _CLEAN, True)

@@ -7,7 +7,7 @@ The client, stores, the command line and the contract suite come in, by this doo
 from __future__ import annotations
 
 from interlingua.invariants.check import check_conversation, check_message
-from interlingua.invariants.sending import check_sendable
+from interlingua.invariants.sending import check_sendable, extraordinary
 from interlingua.invariants.violation import RULES, Violation
 
-__all__ = ["RULES", "Violation", "check_conversation", "check_message", "check_sendable"]
+__all__ = ["RULES", "Violation", "check_conversation", "check_message", "check_sendable", "extraordinary"]

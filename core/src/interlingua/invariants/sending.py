@@ -6,7 +6,7 @@ The room's front door comes in; what was found is remembered on each message.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import UTC
 
 import attrs
@@ -16,38 +16,52 @@ from interlingua.invariants.check import check_message
 from interlingua.invariants.facts import is_generated
 from interlingua.invariants.inputs import i24_tool_names_are_unique
 from interlingua.invariants.violation import Violation
-from interlingua.messages import SCHEMA_VERSION, Message, Role
+from interlingua.messages import NO_METADATA, SCHEMA_VERSION, Message, Role
 from interlingua.tools import ToolDefinition
 
 _KEY = "interlingua.invariants.sending"
 
 
-def check_sendable(messages: Sequence[Message], tools: Sequence[ToolDefinition] = ()) -> tuple[Violation, ...]:
+def extraordinary(messages: Sequence[Message], start: int = 0) -> list[int]:
+    """Return the indexes, from `start`, of the messages that are not ordinary: usually none, at the cost of a look."""
+    found: list[int] = []
+    for at in range(start, len(messages)):
+        message = messages[at]
+        if message.metadata is NO_METADATA and len(message.content) == 1 and type(message.content[0]) is TextBlock:
+            if message.created_at.tzinfo is UTC and message.schema_version == SCHEMA_VERSION:
+                if message.role is not Role.TOOL:
+                    continue
+        if not is_ordinary(message):
+            found.append(at)
+    return found
+
+
+def check_sendable(
+    messages: Sequence[Message], tools: Sequence[ToolDefinition] = (), only: Iterable[int] | None = None
+) -> tuple[Violation, ...]:
     """Return what `check_conversation` would, less the repairable.
 
     Args:
         messages: the conversation; a message is examined once.
         tools: the definitions of the request.
+        only: indexes of the messages to examine; None: those that are not ordinary.
     """
     found: list[Violation] = []
-    for index in [at for at, message in enumerate(messages) if message.memo.get(_KEY) != ()]:
+    for index in extraordinary(messages) if only is None else only:
         memo = messages[index].memo
         known: tuple[Violation, ...] | None = memo.get(_KEY)
         if known is None:
-            known = memo[_KEY] = _forbidding(messages[index])
+            known = memo[_KEY] = tuple([one for one in check_message(messages[index]) if not one.repairable])
         found += [attrs.evolve(one, path=f"messages[{index}].{one.path}") for one in known]
     found += i24_tool_names_are_unique(tools)
     return tuple(found)
 
 
-def _forbidding(message: Message) -> tuple[Violation, ...]:
-    if is_ordinary(message):
-        return ()
-    return tuple([violation for violation in check_message(message) if not violation.repairable])
-
-
 def is_ordinary(message: Message) -> bool:
-    """Return True when no rule on single messages has anything to say; False only means that they must be asked."""
+    """Return True when no rule on single messages has anything to say and nothing in it refers to a file or URL.
+
+    False only means that the rules must be asked.
+    """
     metadata, content, role = message.metadata, message.content, message.role
     if (
         message.created_at.tzinfo is not UTC

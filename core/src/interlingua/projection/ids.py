@@ -7,7 +7,6 @@ The projection walk may come in.
 from __future__ import annotations
 
 import hashlib
-import re
 
 from interlingua.blocks import ToolUseBlock
 from interlingua.messages import Origin
@@ -34,31 +33,29 @@ class WireIds:
     to another call that comes after it.
     """
 
-    __slots__ = ("_pattern", "_target", "_used")
+    __slots__ = ("_fullmatch", "_limit", "_target", "_used")
 
     def __init__(self, target: Target) -> None:
         self._target = target
-        self._pattern: re.Pattern[str] = target.id_pattern
+        self._fullmatch = target.id_pattern.fullmatch
+        self._limit = target.capabilities.tool_id_max_length
         self._used: set[str] = set()
 
     def add(self, call: ToolUseBlock, origin: Origin | None) -> str:
         """Resolve a call that appears now; a canonical id seen before gets another wire id."""
-        own = call.provider_id
-        if own is not None and self._target.shares_provider(origin) and self._fits(own) and own not in self._used:
-            wire = own
-        else:
-            wire = self._project(call.id)
+        wire = call.provider_id
+        if wire is None or wire in self._used or not self._target.shares_provider(origin) or not self._fits(wire):
+            wire = call.id
+            if wire in self._used or not self._fits(wire):
+                wire = self._projected(wire)
         self._used.add(wire)
         return wire
 
     def _fits(self, wire: str) -> bool:
-        limit = self._target.capabilities.tool_id_max_length
-        return len(wire) <= limit and self._pattern.fullmatch(wire) is not None
+        return len(wire) <= self._limit and self._fullmatch(wire) is not None
 
-    def _project(self, canonical: str) -> str:
-        if canonical not in self._used and self._fits(canonical):
-            return canonical
-        length = min(self._target.capabilities.tool_id_max_length, 26)
+    def _projected(self, canonical: str) -> str:
+        length = min(self._limit, 26)
         salt = 0
         while True:
             wire = digest(canonical if salt == 0 else f"{canonical}\0{salt}", length)
@@ -66,4 +63,4 @@ class WireIds:
                 return wire
             salt += 1
             if salt > 10_000:
-                raise ValueError(f"no id fits the declared pattern {self._pattern.pattern!r}")
+                raise ValueError(f"no id fits the declared pattern {self._target.id_pattern.pattern!r}")

@@ -6,7 +6,7 @@ forward, so the walk over n messages is the start of the walk over n + 1. The fa
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from operator import is_
 from typing import Any, NamedTuple
 
@@ -14,7 +14,7 @@ import attrs
 
 from interlingua.blocks import ContentBlock, TextBlock, ToolResultBlock, ToolUseBlock
 from interlingua.messages import SILENTLY_ANSWERED, Message, MessageMetadata, Role
-from interlingua.projection.content import movable_media, passes_whole, project_content
+from interlingua.projection.content import is_usual_text, movable_media, passes_whole, project_content
 from interlingua.projection.ids import WireIds
 from interlingua.projection.names import wire_name
 from interlingua.projection.target import Target
@@ -47,7 +47,7 @@ class _Open(NamedTuple):
     wire_id: str
     canonical: str
     name: str
-    path: str
+    at: int
 
 
 @attrs.define
@@ -77,6 +77,7 @@ class Walk:
         self._out: list[Message] = []
         self._losses: list[Loss] = []
         self._ids = WireIds(target)
+        self._names: dict[str, str] = {}
         self._batch: _Batch | None = None
         self._only_system = True
 
@@ -91,7 +92,17 @@ class Walk:
         """Take the next message."""
         index = len(self.seen)
         self.seen.append(message)
-        role = message.role
+        role, content = message.role, message.content
+        if (
+            len(content) == 1
+            and (role is Role.USER or role is Role.ASSISTANT)
+            and is_usual_text(content[0])
+            and message.metadata.provider_raw is None
+        ):  # half of most histories: any target takes it as it is
+            self._close()
+            self._only_system = False
+            self._out.append(message)
+            return
         if role is Role.TOOL:
             self._tool(message, index)
             return
@@ -141,10 +152,11 @@ class Walk:
             self._out += self._silent()
             return
         self._out.append(piece.message)
-        canonical = dict(zip(wire_ids, [call.id for call in calls], strict=True))
-        opened = [
-            _Open(call.id, canonical[call.id], call.name, f"messages[{index}]") for call in piece.message.tool_calls()
-        ]
+        if piece.message is message:
+            opened = [_Open(call.id, call.id, call.name, index) for call in calls]
+        else:
+            canonical = dict(zip(wire_ids, [call.id for call in calls], strict=True))
+            opened = [_Open(call.id, canonical[call.id], call.name, index) for call in piece.message.tool_calls()]
         if opened:
             self._batch = _Batch(piece.message, opened)
 
@@ -169,13 +181,13 @@ class Walk:
             piece: _Piece | None = single.memo.get(self.target)
             if piece is None or piece.wire_ids != (wire_id,):
                 piece = self._make(single, (wire_id,))
-            self._report(tuple(row._replace(block=place) for row in piece.rows), message, index)
+            self._report([row._replace(block=place) for row in piece.rows], message, index)
             if piece.message is not None:
                 batch.results[wire_id] = piece
 
     def _make(self, message: Message, wire_ids: tuple[str, ...]) -> _Piece:
         """Project one message by itself and remember the outcome on it."""
-        content = _with_ids(message, wire_ids, self.target) if wire_ids else message.content
+        content = self._with_ids(message, wire_ids) if wire_ids else message.content
         if passes_whole(content, self.target):
             piece = message.memo[self.target] = _Piece(wire_ids, self._rebuilt(message, content), ())
             return piece
@@ -194,6 +206,34 @@ class Walk:
         message.memo[self.target] = piece
         return piece
 
+    def _with_ids(self, message: Message, wire_ids: tuple[str, ...]) -> tuple[ContentBlock, ...]:
+        """Put calls, or the one result, into the target's ids and names; by place: calls of one may share an id."""
+        ids = iter(wire_ids)
+        content = message.content
+        on_wire = self._result_on_wire if message.role is Role.TOOL else self._call_on_wire
+        made = tuple([on_wire(block, ids) for block in content])
+        return content if all(map(is_, made, content)) else made
+
+    def _call_on_wire(self, block: ContentBlock, ids: Iterator[str]) -> ContentBlock:
+        if type(block) is not ToolUseBlock:
+            return block
+        wire_id, name = next(ids), self._named(block.name)
+        return block if block.id == wire_id and block.name == name else attrs.evolve(block, id=wire_id, name=name)
+
+    def _result_on_wire(self, block: ContentBlock, ids: Iterator[str]) -> ContentBlock:
+        if type(block) is not ToolResultBlock:
+            return block
+        wire_id, named = next(ids), None if block.tool_name is None else self._named(block.tool_name)
+        if block.tool_use_id == wire_id and block.tool_name == named:
+            return block
+        return attrs.evolve(block, tool_use_id=wire_id, tool_name=named)
+
+    def _named(self, name: str) -> str:
+        found = self._names.get(name)
+        if found is None:
+            found = self._names[name] = wire_name(name, self.target)
+        return found
+
     def _rebuilt(self, message: Message, blocks: Sequence[ContentBlock]) -> Message | None:
         if not blocks:
             return None
@@ -201,7 +241,8 @@ class Walk:
         hide = metadata.provider_raw is not None and not self.target.shares_provider(metadata.origin)
         if hide:
             metadata = attrs.evolve(metadata, provider_raw=None)
-        if not hide and len(blocks) == len(message.content) and all(map(is_, blocks, message.content)):
+        content = message.content
+        if not hide and (blocks is content or (len(blocks) == len(content) and all(map(is_, blocks, content)))):
             return message
         return attrs.evolve(message, content=tuple(blocks), metadata=metadata)
 
@@ -225,33 +266,15 @@ class Walk:
                 continue
             out.append(_filled(batch.assistant, call))
             reason = f"call {call.wire_id} of {call.name} has no result; an error result was filled in"
-            losses.append(_loss(call.path, "tool_use", "rewritten", reason, batch.assistant))
+            losses.append(_loss(f"messages[{call.at}]", "tool_use", "rewritten", reason, batch.assistant))
         if moved:
             out.append(_moved(batch.assistant, moved, self.target))
         return out + batch.later, losses
 
-    def _report(self, rows: tuple[_Row, ...], message: Message, index: int) -> None:
+    def _report(self, rows: Sequence[_Row], message: Message, index: int) -> None:
         for row in rows:
             path = f"messages[{index}].content[{row.block}]"
             self._losses.append(_loss(path, row.block_type, row.verdict, row.reason, message))
-
-
-def _with_ids(message: Message, wire_ids: tuple[str, ...], target: Target) -> tuple[ContentBlock, ...]:
-    """Put calls, or the one result, into the target's ids and names; by place: calls of a message may share an id."""
-    ids = iter(wire_ids)
-    kind = ToolResultBlock if message.role is Role.TOOL else ToolUseBlock
-    return tuple([_on_wire(block, next(ids), target) if type(block) is kind else block for block in message.content])
-
-
-def _on_wire(block: ContentBlock, wire_id: str, target: Target) -> ContentBlock:
-    if type(block) is ToolUseBlock:
-        name = wire_name(block.name, target)
-        return block if block.id == wire_id and block.name == name else attrs.evolve(block, id=wire_id, name=name)
-    assert isinstance(block, ToolResultBlock)  # noqa: S101  the two kinds this is called for
-    named = None if block.tool_name is None else wire_name(block.tool_name, target)
-    if block.tool_use_id == wire_id and block.tool_name == named:
-        return block
-    return attrs.evolve(block, tool_use_id=wire_id, tool_name=named)
 
 
 def _single(message: Message, place: int) -> Message:

@@ -28,7 +28,7 @@ from interlingua_anthropic.media import to_wire_media
 from interlingua_anthropic.opaque import refusal_in, unanswered_server_calls, without_citations
 
 NAME_PATTERN = r"[A-Za-z0-9_-]{1,128}"  # sheet §3, quoted there from the service's own 400
-_fits_name = re.compile(NAME_PATTERN).fullmatch
+fits_name = re.compile(NAME_PATTERN).fullmatch
 
 
 class Row(NamedTuple):
@@ -74,9 +74,6 @@ def to_wire_elements_without_thinking(message: Message) -> Elements:
 
 
 def _elements(message: Message, *, with_thinking: bool) -> Elements:
-    usual = _usual(message)
-    if usual is not None:
-        return usual
     writer = _Writer(message)
     parts: list[bytes] = []
     marks: list[Mark] = []
@@ -96,44 +93,6 @@ def _elements(message: Message, *, with_thinking: bool) -> Elements:
     loose = type(last) is TextBlock and last.text[-1:].isspace()
     role = "assistant" if by_model else "user"
     return Elements(role, tuple(parts), b",".join(parts), tuple(marks), tuple(writer.rows), loose)
-
-
-def _usual(message: Message) -> Elements | None:
-    """Write what most histories are made of, text, calls and results of text, the short way; None: it is not that."""
-    if message.metadata.provider_raw is not None or not message.content:
-        return None
-    parts: list[bytes] = []
-    for block in message.content:
-        kind = type(block)
-        if kind is TextBlock:
-            if block.cache is not None or block.citations:
-                return None
-            parts.append(dumps({"type": "text", "text": block.text}))
-        elif kind is ToolUseBlock:
-            if block.cache is not None or block.parse_error is not None or not _fits_name(block.name):
-                return None
-            parts.append(dumps({"type": "tool_use", "id": block.id, "name": block.name, "input": block.input}))
-        elif kind is ToolResultBlock:
-            text = _only_text(block)
-            if text is None:
-                return None
-            element = {"type": "tool_result", "tool_use_id": block.tool_use_id, "content": text}
-            parts.append(dumps(element | {"is_error": True} if block.is_error else element))
-        else:
-            return None
-    joined = parts[0] if len(parts) == 1 else b",".join(parts)
-    if message.role is Role.ASSISTANT:
-        return Elements("assistant", tuple(parts), joined, (), (), kind is TextBlock and block.text[-1:].isspace())
-    return Elements("user", tuple(parts), joined, (), ())
-
-
-def _only_text(block: ToolResultBlock) -> str | None:
-    if block.cache is not None or len(block.content) != 1:
-        return None
-    part = block.content[0]
-    if type(part) is not TextBlock or part.cache is not None or not part.text or part.text.isspace():
-        return None
-    return part.text
 
 
 class _Writer:
@@ -187,7 +146,7 @@ class _Writer:
         if block.parse_error is not None:
             self.lose(index, block, "rewritten", "arguments are not JSON and this wire wants an object")
             value = {"invalid_json": block.raw_input}
-        if not _fits_name(name):
+        if not fits_name(name):
             self.lose(index, block, "rewritten", f"the tool name {name!r} does not fit this wire's pattern")
             name = project_names([name], NAME_PATTERN, 128)[name]
         element = {"type": "tool_use", "id": block.id, "name": name, "input": value}

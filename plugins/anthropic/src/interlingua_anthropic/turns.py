@@ -17,6 +17,7 @@ from interlingua.jsontext import dumps
 from interlingua.messages import Message, Role, StopReason
 from interlingua.wire import Loss
 from interlingua_anthropic.elements import Elements, Mark, Row, to_wire_elements
+from interlingua_anthropic.usual import usual_elements
 
 _KEY = ("anthropic", "elements")
 _GROWN_KEY = ("anthropic", "grown")
@@ -108,9 +109,14 @@ def _usual(messages: Sequence[Message]) -> Turns | None:
         return None
     for at in range(known, len(spoken)):
         message = spoken[at]
-        role, _, joined, marks, rows, loose_end = elements_of(message)
-        if rows or marks or message.role is Role.SYSTEM or (loose_end and answered(spoken, at)):
+        if message.role is Role.SYSTEM:
             return None
+        role = "assistant" if message.role is Role.ASSISTANT else "user"
+        joined = usual_elements(message)
+        if joined is None:
+            _, _, joined, marks, rows, loose_end = elements_of(message)
+            if rows or marks or (loose_end and answered(spoken, at)):
+                return None
         if joined:
             body += [b"," if role == last else _NEXT[role] if last else _OPEN[role], joined]
             last = role

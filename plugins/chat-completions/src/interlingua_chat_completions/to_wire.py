@@ -77,7 +77,7 @@ class RequestWriter:
         make = partial(to_wire_message, profile=profile)
         ruled = dialect.after_results is not None or dialect.prefill_field is not None
         for at, message in enumerate(messages[known:], known):
-            wire, rows, hints = remembered(message, profile, make)
+            wire, rows, hints = message.memo.get(profile) or remembered(message, profile, make)
             special = rows or (hints and dialect.cache_breakpoints) or dialect.single_system
             if special or (
                 ruled and breaks_order(messages, at, dialect, lambda one: remembered(one, profile, make).wire)

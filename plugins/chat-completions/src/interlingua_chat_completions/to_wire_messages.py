@@ -44,6 +44,9 @@ def to_wire_message(message: Message, profile: Profile) -> Element:
         if type(only) is TextBlock and only.cache is None:
             return Element((dumps({"role": "user", "content": only.text}),))
     if message.role is Role.TOOL:
+        usual = _usual_result(message)
+        if usual is not None:
+            return usual
         hints = _hints(message) if profile.dialect.cache_style == "cache_control" else ()
         return Element(tuple(_results(message, profile, rows)), tuple(rows), hints)
     if message.role is Role.ASSISTANT:
@@ -59,6 +62,16 @@ def to_wire_message(message: Message, profile: Profile) -> Element:
     if not profile.dialect.cache_breakpoints and _is_plain(parts, message):
         content = "\n\n".join([part["text"] for part in parts])
     return Element((dumps({"role": role, "content": content}),), tuple(rows), hints)
+
+
+def _usual_result(message: Message) -> Element | None:
+    """Write one result of one text the short way; None: it is not that."""
+    block, *more = message.content
+    if more or type(block) is not ToolResultBlock or block.is_error or block.cache is not None:
+        return None
+    if len(block.content) != 1 or type(block.content[0]) is not TextBlock:
+        return None
+    return Element((dumps({"role": "tool", "tool_call_id": block.tool_use_id, "content": block.content[0].text}),))
 
 
 def _hints(message: Message) -> tuple[Hint, ...]:
