@@ -46,10 +46,11 @@ def _ids_follow_commits(place: str, ids: list[str]) -> None:
         with psycopg.connect(place) as server:
             (kept,) = server.execute("SHOW track_commit_timestamp").fetchone() or ("off",)
             if kept == "on":
-                sql = "SELECT pg_xact_commit_timestamp(xmin) FROM messages ORDER BY id"
+                sql = "SELECT pg_xact_commit_timestamp(xmin) FROM messages WHERE session_id = 'shared' ORDER BY id"
                 times = [row[0] for row in server.execute(sql)]
                 assert all(before <= behind for before, behind in pairwise(times))
         return
     connection = sqlite3.connect(place)
-    assert [row[0] for row in connection.execute("SELECT id FROM messages ORDER BY rowid")] == ids
+    sql = "SELECT id FROM messages WHERE session_id = 'shared' ORDER BY rowid"
+    assert [row[0] for row in connection.execute(sql)] == ids
     connection.close()

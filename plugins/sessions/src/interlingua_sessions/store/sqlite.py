@@ -6,17 +6,20 @@ Never knows a table of the store. Opening comes in.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from threading import RLock
-from typing import Any
+from typing import Any, TypeVar
 
 from interlingua_sessions.store.database import Row
 from interlingua_sessions.store.errors import StoreError
 
+T = TypeVar("T")
 OLDEST = (3, 37)  # STRICT tables
 BUSY_SECONDS = 60.0  # another process writes; every transaction of ours is short
+_POLL_SECONDS = 0.005  # SQLite's own waiting sleeps up to 100 ms at a time: too long for text that is streaming
 
 
 class SqliteDatabase:
@@ -31,15 +34,14 @@ class SqliteDatabase:
             raise StoreError(text)
         self._lock = RLock()
         self._where = str(path)
-        try:
-            # no isolation level: transactions begin and end where we say
+        try:  # no isolation level: transactions begin and end where we say
             self._connection = sqlite3.connect(
-                path, timeout=BUSY_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
+                path, timeout=_POLL_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
             )
-            self._connection.execute("PRAGMA journal_mode = WAL")
-            self._connection.execute("PRAGMA foreign_keys = ON")
         except sqlite3.Error as error:
             raise self._told(error) from error
+        self.run("PRAGMA journal_mode = WAL")
+        self.run("PRAGMA foreign_keys = ON")
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
@@ -56,31 +58,17 @@ class SqliteDatabase:
 
     migrating = transaction
 
-    # these three are called several times for each message: no context manager of Python's own
-
     def run(self, sql: str, row: Sequence[Any] = ()) -> int:
         """Run a statement and return how many rows it touched."""
-        try:
-            with self._lock:
-                return self._connection.execute(sql, row).rowcount
-        except sqlite3.Error as error:
-            raise self._told(error) from error
+        return self._patiently(lambda: self._connection.execute(sql, row).rowcount)
 
     def run_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> int:
         """Run a statement for each row and return how many rows all of them touched."""
-        try:
-            with self._lock:
-                return self._connection.executemany(sql, rows).rowcount
-        except sqlite3.Error as error:
-            raise self._told(error) from error
+        return self._patiently(lambda: self._connection.executemany(sql, rows).rowcount)
 
     def rows(self, sql: str, row: Sequence[Any] = ()) -> list[Row]:
         """Run a query and return all its rows."""
-        try:
-            with self._lock:
-                return self._connection.execute(sql, row).fetchall()
-        except sqlite3.Error as error:
-            raise self._told(error) from error
+        return self._patiently(lambda: self._connection.execute(sql, row).fetchall())
 
     def has_table(self, name: str) -> bool:
         """Tell whether there is such a table."""
@@ -96,6 +84,19 @@ class SqliteDatabase:
         """Close the connection."""
         with self._lock:
             self._connection.close()
+
+    def _patiently(self, act: Callable[[], T]) -> T:
+        began = 0.0
+        while True:
+            try:
+                with self._lock:
+                    return act()
+            except sqlite3.Error as error:
+                # outside a transaction nothing happened yet, so it may be tried again
+                busy = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
+                began = began or time.monotonic()
+                if not busy or self._connection.in_transaction or time.monotonic() - began > BUSY_SECONDS:
+                    raise self._told(error) from error
 
     def _told(self, error: sqlite3.Error) -> StoreError:
         return StoreError(f"{self._where}: {error}{_advice(error)}")
