@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 INPUTS := pyproject.toml core/pyproject.toml $(wildcard plugins/*/pyproject.toml) constraints.txt tests/tools/venv.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint bench record venv constraints clean
+.PHONY: help demo test lint wheels bench matrix record venv constraints clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
@@ -22,8 +22,14 @@ lint: $(VENV)/.dev ## ruff, mypy --strict and the import contracts
 	$(BIN)/mypy core/src $(wildcard plugins/*/src)
 	$(BIN)/lint-imports --no-cache
 
+wheels: $(VENV)/.dev ## Build every wheel and check each in a clean environment away from the checkout
+	$(BIN)/python -m pytest tests/wheels/check_wheels.py $(ARGS)
+
 bench: $(VENV)/.dev ## Compare with the hand-written floor, in one run
 	$(BIN)/python tests/bench/bench.py $(ARGS)
+
+matrix: $(VENV)/.dev ## Swap histories between all providers and back; write docs/reference/swap-matrix.md and .html
+	INTERLINGUA_CONFIG=/dev/null $(BIN)/interlingua matrix --out docs/reference $(ARGS)
 
 record: $(VENV)/.dev ## Record cassettes again: llama.cpp's server, or PROVIDER=anthropic with its key (ARGS="--only 'openai/*'")
 	$(BIN)/python -m tests.record $(if $(PROVIDER),--provider $(PROVIDER)) $(ARGS)

@@ -1,0 +1,9 @@
+"""The Parrot service for interlingua.
+
+Never imported by core: the entry point `parrot` of the group `interlingua.providers` leads to `plugin`.
+Applications come in through that entry point alone.
+"""
+
+from __future__ import annotations
+
+__all__: list[str] = []

@@ -1,0 +1,71 @@
+"""The service: its host, its key, and what its errors mean.
+
+Never sends anything, and puts the key nowhere but into the signer's answer.
+The plugin object and the readers come in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from interlingua.errors import Authentication, ModelNotFound, Overloaded, ProviderError
+from interlingua.jsontext import loads
+from interlingua.status import class_of_status, error_of_status, retry_after
+from interlingua.wire import Connection, ConnectionSettings, WireRequest, WireResponse, no_auth
+
+API = "talk"
+BASE_URL = "https://parrot.example"
+
+_CLASSES: Mapping[str, type[ProviderError]] = {
+    "bad_key": Authentication,
+    "no_such_bird": ModelNotFound,
+    "asleep": Overloaded,
+}
+
+
+def connection(settings: ConnectionSettings) -> Connection:
+    """Say how to reach the service."""
+    environ = settings.environ
+    key = settings.api_key or environ.get("PARROT_API_KEY")
+    base = settings.base_url or environ.get("PARROT_BASE_URL") or BASE_URL
+
+    def auth(_request: WireRequest) -> Mapping[str, str]:
+        return {"parrot-key": str(key)}
+
+    return Connection(
+        base_url=base.rstrip("/"),
+        auth=auth if key else no_auth,
+        framing="sse",
+        env=("PARROT_API_KEY", "PARROT_BASE_URL"),
+        has_key=bool(key),
+        hosts=("parrot.example",),
+        endpoints={API: r"/v2/talk$"},
+    )
+
+
+def from_wire_error(response: WireResponse) -> ProviderError:
+    """Turn a failed answer into its typed error; the status alone decides where the body is not the service's."""
+    try:
+        body = loads(response.body)
+    except ValueError:
+        body = None
+    squawk = squawk_of(body)
+    if squawk is None:
+        return error_of_status(response)
+    return error_of_squawk(squawk, status=response.status, wait=retry_after(response.headers))
+
+
+def squawk_of(body: Any) -> Mapping[str, Any] | None:
+    """Return the error in a body or an event, or None where there is none."""
+    squawk = body.get("squawk") if isinstance(body, dict) else None
+    return squawk if isinstance(squawk, dict) else None
+
+
+def error_of_squawk(
+    squawk: Mapping[str, Any], *, status: int | None = None, wait: float | None = None
+) -> ProviderError:
+    """Make the typed error of `{"why": …, "words": …}`; the service's word makes the status more exact."""
+    why = str(squawk.get("why"))
+    by_status = class_of_status(status or 500)
+    return _CLASSES.get(why, by_status)(str(squawk.get("words")), status=status, code=why, retry_after=wait)

@@ -1,0 +1,66 @@
+"""How cassettes are recorded and replayed, and where the little server is, live or recorded.
+
+`pytest --record-mode=rewrite tests/test_talk.py -k Recorded` records again; without it those tests send nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import parrot_server
+import pytest
+
+REQUEST_HEADERS = {"content-type", "accept"}
+ANSWER_HEADERS = {"content-type", "retry-after"}
+
+
+def _allowed_request(request: Any) -> Any:
+    request.headers = {name: value for name, value in request.headers.items() if name.lower() in REQUEST_HEADERS}
+    return request
+
+
+def _allowed_answer(answer: dict[str, Any]) -> dict[str, Any]:
+    kept = {name: value for name, value in answer["headers"].items() if name.lower() in ANSWER_HEADERS}
+    return {**answer, "headers": kept}
+
+
+@pytest.fixture(scope="module")
+def vcr_config() -> dict[str, Any]:
+    """Keep only the headers a test needs: a key that is not recorded cannot leak."""
+    return {
+        "match_on": ["method", "path", "body"],
+        "decode_compressed_response": True,
+        "before_record_request": _allowed_request,
+        "before_record_response": _allowed_answer,
+    }
+
+
+@pytest.fixture(scope="module")
+def vcr_cassette_dir() -> str:
+    """All cassettes lie in one folder, where the contract looks for them."""
+    return str(Path(__file__).parent / "cassettes")
+
+
+@pytest.fixture
+def default_cassette_name(request: pytest.FixtureRequest) -> str:
+    """A cassette is named after its test."""
+    return str(request.node.originalname)
+
+
+@pytest.fixture(scope="session")
+def live_url() -> Iterator[str]:
+    """Run the service on this machine."""
+    with parrot_server.served() as url:
+        yield url
+
+
+@pytest.fixture
+def recorded_url(record_mode: str) -> Iterator[str]:
+    """Return where the cassettes were recorded; only a recording starts the service there."""
+    if record_mode == "none":
+        yield f"http://127.0.0.1:{parrot_server.PORT}"
+        return
+    with parrot_server.served(parrot_server.PORT) as url:
+        yield url

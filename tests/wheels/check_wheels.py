@@ -1,0 +1,155 @@
+"""What users get: the wheels, each in a clean environment away from the checkout. `make wheels` runs this file.
+
+Not named `test_…`: it builds and installs, which `make test` does not. What is checked here is only what a wheel can
+get wrong; what the code does is tested from the tree.
+"""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from xml.etree import ElementTree as ET
+
+import pytest
+
+from tests.support import tree
+from tests.wheels.clean import EXAMPLE, Clean, build_wheels, project
+
+PLUGINS = [folder for folder in tree.DISTRIBUTIONS if folder.name != "core"]
+SHARED = {"interlingua-chat-completions"}  # the one plugin that others may depend on: the format several services speak
+GROUPS = ("interlingua.providers", "interlingua.rows")
+TO_DO = re.compile(r"NotImplementedError: (to_wire|estimate)\.py: write \w+")
+RULES = "c07 or c18 or c40 or c42 or c45 or c46 or c48 or c49 or c50"  # of each kind some; all of them: tests/core/cli
+
+LOADED = """
+import importlib.metadata, json
+from interlingua.registry import Registry
+registry = Registry()
+entries = importlib.metadata.entry_points()
+print(json.dumps({
+    "installed": sorted(d.name for d in importlib.metadata.distributions() if d.name.startswith("interlingua")),
+    "providers": {p.key: p.shipped.distribution for p in registry.providers()},
+    "declare": [p.key for p in registry.providers() if p.capabilities("any").api],
+    "plugins": {e.name: type(e.load()).__name__ for e in entries.select(group="interlingua.plugins")},
+}))
+"""
+
+
+@pytest.fixture(scope="session")
+def wheels(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    return build_wheels(tmp_path_factory.mktemp("wheels"))
+
+
+@pytest.fixture(scope="session")
+def author(tmp_path_factory: pytest.TempPathFactory, wheels: dict[str, Path]) -> Clean:
+    """The environment of somebody who writes a plugin: core with its extras, and the example."""
+    made = Clean.make(tmp_path_factory.mktemp("author"), wheels)
+    made.install("interlingua[cli,contract]", "interlingua-parrot")
+    return made
+
+
+@pytest.fixture(scope="session")
+def started(author: Clean) -> Path:
+    """A plugin as `new-plugin` writes it, installed beside the example."""
+    done = author.run("interlingua", "new-plugin", "acme", "--into", "new")
+    assert done.returncode == 0, done.stderr
+    folder = author.folder / "new" / "interlingua-acme"
+    author.install(folder)
+    return folder
+
+
+@pytest.mark.parametrize("folder", [*tree.DISTRIBUTIONS, EXAMPLE], ids=lambda folder: folder.name)
+def test_a_wheel_holds_its_typed_package_and_nothing_else(folder: Path, wheels: dict[str, Path]) -> None:
+    (package,) = [path.name for path in (folder / "src").iterdir() if (path / "__init__.py").exists()]
+    names = zipfile.ZipFile(wheels[project(folder)["name"]]).namelist()
+    shipped = {str(path.relative_to(folder / "src")) for path in (folder / "src" / package).rglob("*.py")}
+
+    assert f"{package}/py.typed" in names
+    assert shipped <= set(names)
+    assert {name.partition("/")[0].partition("-")[0] for name in names} == {package}
+
+
+@pytest.mark.parametrize("folder", PLUGINS, ids=lambda folder: folder.name)
+def test_a_plugin_installs_alone_with_core(folder: Path, wheels: dict[str, Path], tmp_path: Path) -> None:
+    about = project(folder)
+    declared = {re.split(r"[\[<>=~!; ]", need)[0] for need in about["dependencies"]}
+    ours = {name for name in declared if name.startswith("interlingua")} | {"interlingua", about["name"]}
+    clean = Clean.make(tmp_path, wheels)
+
+    clean.install("interlingua", about["name"])
+
+    found = clean.asked(LOADED)
+    assert ours - {"interlingua", about["name"]} <= SHARED, "a plugin may depend on the shared format and no other"
+    assert set(found["installed"]) == ours, "it pulls another plugin in"
+    assert set(found["providers"].values()) <= ours - {"interlingua"}
+    assert found["declare"] == list(found["providers"])
+    for group in GROUPS:
+        assert about.get("entry-points", {}).get(group, {}).keys() <= found["providers"].keys()
+    assert about.get("entry-points", {}).get("interlingua.plugins", {}).keys() <= found["plugins"].keys()
+
+
+def test_core_alone_has_no_provider(wheels: dict[str, Path], tmp_path: Path) -> None:
+    clean = Clean.make(tmp_path, wheels)
+
+    clean.install("interlingua")
+
+    assert clean.asked(LOADED) == {"installed": ["interlingua"], "providers": {}, "declare": [], "plugins": {}}
+
+
+def test_the_example_passes_its_own_tests_and_the_contract(author: Clean) -> None:
+    """The contract among them; the tests are copied, for a wheel does not hold them."""
+    away = author.folder / "example"
+    shutil.copytree(EXAMPLE / "tests", away / "tests", ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(EXAMPLE / "pyproject.toml", away)
+
+    done = author.run("python", "-m", "pytest", "-q", "-p", "no:cacheprovider", cwd=away)
+
+    assert done.returncode == 0, done.stdout[-5000:]
+    assert re.search(r"^\d\d+ passed in", done.stdout, re.MULTILINE), done.stdout[-500:]  # and none skipped
+    where = author.asked("import interlingua_parrot, json; print(json.dumps(interlingua_parrot.__file__))")
+    assert Path(where).is_relative_to(author.folder)
+
+
+def test_the_command_checks_the_example(author: Clean) -> None:
+    cassettes = author.folder / "cassettes"
+    shutil.copytree(EXAMPLE / "tests" / "cassettes", cassettes)
+
+    done = author.run("interlingua", "check", "parrot", "--cassettes", cassettes, "--examples", "5")
+
+    assert done.returncode == 0, done.stdout
+    assert "supports_parallel_tool_calls" in done.stdout
+    assert re.search(r"parrot \(interlingua-parrot [\d.]+\): \d+ ok$", done.stdout.strip())
+
+
+def test_a_new_plugin_fails_only_what_its_author_still_has_to_write(author: Clean, started: Path) -> None:
+    done = author.run(
+        "python", "-m", "pytest", "-q", "-p", "no:cacheprovider", "--junitxml=report.xml", "-k", RULES, cwd=started
+    )
+
+    cases = ET.parse(started / "report.xml").iter("testcase")  # noqa: S314 - our own
+    failed = {case.attrib["name"]: "".join(fail.itertext()) for case in cases for fail in case.findall("failure")}
+    assert {name[5:8] for name in failed} == {"c07", "c18", "c42", "c46"}, done.stdout[-3000:]
+    assert all("How to fix:" in said for said in failed.values())
+    assert all(TO_DO.search(said) or "no exchange in it" in said for said in failed.values())
+
+
+def test_what_a_new_plugin_still_waits_for_is_skipped_with_its_reason(author: Clean, started: Path) -> None:
+    done = author.run("python", "-m", "pytest", "-rs", "-p", "no:cacheprovider", "tests/test_recorded.py", cwd=started)
+
+    assert done.returncode == 0, done.stdout
+    assert done.stdout.count("not recorded yet: set the key and run pytest --record-mode=once") == 2
+
+
+def test_types_are_seen_through_the_wheels(author: Clean, started: Path, tmp_path: Path) -> None:
+    """The example's source and a new plugin's, strict, against what is installed: `py.typed` is not only there."""
+    mypy = [sys.executable, "-m", "mypy", "--strict", "--python-executable", str(author.program("python"))]
+    done = subprocess.run(
+        [*mypy, "--config-file=", "--cache-dir", str(tmp_path), str(EXAMPLE / "src"), str(started / "src")],
+        cwd=tmp_path, capture_output=True, text=True, check=False,
+    )  # fmt: skip
+
+    assert done.returncode == 0, done.stdout

@@ -1,0 +1,87 @@
+"""Wheels of every distribution, and virtual environments that know nothing of the checkout.
+
+No package index is named here: pip's settings are carried over to uv, as for `.venv`. Our own names never go to an
+index: each is constrained to the wheel that was built. `check_wheels.py` comes in.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from tests.support import tree
+from tests.tools.venv import CONSTRAINTS, UV, uv_environment
+
+EXAMPLE = tree.ROOT / "docs" / "plugins" / "example"
+
+
+def project(folder: Path) -> dict[str, Any]:
+    """Return the [project] table of a distribution."""
+    found: dict[str, Any] = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    return found
+
+
+def uv(*command: str | Path) -> None:
+    """Run uv in the workspace root; what it said is in the failure."""
+    done = subprocess.run(
+        [str(part) for part in (UV, *command)],
+        cwd=tree.ROOT, env=uv_environment(), capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, f"uv {' '.join(map(str, command))}\n{done.stderr}"
+
+
+def build_wheels(into: Path) -> dict[str, Path]:
+    """Build the workspace and the example, each in an environment of its own; return name -> wheel."""
+    uv("build", "--quiet", "--wheel", "--all-packages", "--out-dir", into)
+    uv("build", "--quiet", "--wheel", "--out-dir", into, EXAMPLE)
+    return {path.name.partition("-")[0].replace("_", "-"): path for path in into.glob("*.whl")}
+
+
+@attrs.frozen
+class Clean:
+    """One environment, and an empty folder to run in."""
+
+    folder: Path
+    wheels: dict[str, Path]
+
+    @classmethod
+    def make(cls, folder: Path, wheels: dict[str, Path]) -> Clean:
+        """Create it, empty, on the interpreter of this run."""
+        uv("venv", "--quiet", "--python", sys.executable, folder / "venv")
+        own = [f"{name} @ {path.as_uri()}" for name, path in wheels.items()]
+        (folder / "wheels.txt").write_text("\n".join(own) + "\n", encoding="utf-8")
+        return cls(folder, wheels)
+
+    def program(self, name: str) -> Path:
+        """Return a program of the environment."""
+        return self.folder / "venv" / "bin" / name
+
+    def install(self, *requirements: str | Path) -> None:
+        """Install requirements: a name of ours, extras allowed, is the wheel of that name."""
+        asked = [self._asked(each) if isinstance(each, str) else each for each in requirements]
+        constraints = ("-c", CONSTRAINTS, "-c", self.folder / "wheels.txt")
+        uv("pip", "install", "--quiet", "--python", self.program("python"), *constraints, *asked)
+
+    def _asked(self, requirement: str) -> str:
+        return f"{requirement} @ {self.wheels[requirement.partition('[')[0]].as_uri()}"
+
+    def run(self, program: str, *arguments: str | Path, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+        """Run a program of the environment away from the checkout, without what this run's environment knows of it."""
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("PYTHON", "INTERLINGUA_"))}
+        return subprocess.run(
+            [str(self.program(program)), *map(str, arguments)],
+            cwd=cwd or self.folder, env=kept, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False,
+        )  # fmt: skip
+
+    def asked(self, script: str) -> Any:
+        """Run a script that prints JSON, and return that."""
+        done = self.run("python", "-I", "-c", script)
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
