@@ -164,3 +164,14 @@ def test_an_installed_provider_of_that_name_is_pointed_out(tmp_path: Path) -> No
 
     assert done.exit_code == 0
     assert "warning: anthropic is a provider already, from interlingua-anthropic" in done.stderr
+
+
+def test_without_the_template_engine_it_says_what_to_install(tmp_path: Path) -> None:
+    script = "import sys; sys.modules['jinja2'] = None; from interlingua.cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", script, "new-plugin", "acme"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 1
+    assert "new plugins need jinja2: pip install 'interlingua[cli]'" in done.stderr
+    assert not list(tmp_path.iterdir())
