@@ -23,6 +23,7 @@ from interlingua.wire import Connection, ConnectionSettings, WireChunk, WireRequ
 from interlingua_chat_completions.capabilities import capabilities_of
 from interlingua_chat_completions.format import API, ENDPOINT, ChatFormat
 from interlingua_chat_completions.row import Row
+from interlingua_chat_completions.rules import wire_rules
 
 
 class CompatibleProvider:
@@ -111,3 +112,8 @@ class CompatibleProvider:
         """Read the list: an object with `data`, or a bare array (one service)."""
         body = loads(response.body)
         return [model["id"] for model in (body["data"] if isinstance(body, dict) else body)]
+
+    @hookimpl
+    def wire_rules(self) -> Sequence[str]:
+        """What the row's service refuses."""
+        return wire_rules(*self.row.rules)

@@ -16,11 +16,12 @@ from interlingua.errors import DecodeError, PluginError
 from interlingua.jsontext import dumps
 from interlingua_chat_completions.capabilities import FIELDS
 from interlingua_chat_completions.dialect import Dialect
+from interlingua_chat_completions.rules import FORMAT, PAIRING, known
 
 _KEYS = frozenset(
     (
         "format", "label", "base_url", "base_url_env", "key_env", "key_required", "hosts", "models", "dialect",
-        "capabilities",
+        "capabilities", "rules",
     )
 )  # fmt: skip
 _DIALECT = {field.name for field in attrs.fields(Dialect)}
@@ -41,6 +42,7 @@ class Row:
         dialect: the service's quirks.
         capabilities: capability fields that differ from the format's own.
         models: the catalogue.
+        rules: names of the format's rule files that hold for the service (`rules`).
     """
 
     key: str
@@ -53,6 +55,7 @@ class Row:
     dialect: Dialect
     capabilities: Mapping[str, Any]
     models: tuple[ModelInfo, ...] = ()
+    rules: tuple[str, ...] = (FORMAT, PAIRING)
 
 
 def read_row(key: str, table: Mapping[str, Any], models: str | None = None) -> Row:
@@ -85,7 +88,16 @@ def read_row(key: str, table: Mapping[str, Any], models: str | None = None) -> R
         dialect=_dialect(key, _table(key, "dialect", table)),
         capabilities=dict(capabilities),
         models=_models(key, table.get("models"), models),
+        rules=_rules(key, table.get("rules", [FORMAT, PAIRING])),
     )
+
+
+def _rules(key: str, given: Any) -> tuple[str, ...]:
+    names = _strings(key, "rules", given)
+    for name in names:
+        if not known(name):
+            raise _wrong(key, "rules", f"names no rule file of the format: {name!r}")
+    return names
 
 
 def _dialect(key: str, table: Mapping[str, Any]) -> Dialect:

@@ -7,6 +7,7 @@ The entry point `interlingua.providers: google` comes in.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from importlib.resources import files
 from typing import Any
 
 from interlingua.capabilities import AdapterCapabilities
@@ -70,6 +71,10 @@ class _Google:
     @hookimpl
     def from_wire_auxiliary(self, kind: str, response: WireResponse) -> Any:
         return auxiliary.from_wire_auxiliary(kind, response)
+
+    @hookimpl
+    def wire_rules(self) -> Sequence[str]:
+        return [files("interlingua_google").joinpath("lint.toml").read_text("utf-8")]
 
 
 plugin = _Google()

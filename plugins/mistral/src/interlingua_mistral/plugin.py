@@ -7,6 +7,7 @@ The entry point `interlingua.providers: mistral` comes in.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from importlib.resources import files
 from typing import Any
 
 from interlingua.capabilities import AdapterCapabilities
@@ -19,6 +20,7 @@ from interlingua.messages import Message
 from interlingua.options import AdapterOptions
 from interlingua.tools import ToolDefinition
 from interlingua.wire import Connection, ConnectionSettings, WireChunk, WireRequest, WireResponse
+from interlingua_chat_completions.rules import wire_rules
 from interlingua_mistral import auxiliary, catalogue, service
 from interlingua_mistral.dialect import FORMAT, capabilities_for, dialect_of
 
@@ -71,6 +73,10 @@ class _Mistral:
     @hookimpl
     def from_wire_auxiliary(self, kind: str, response: WireResponse) -> Any:
         return auxiliary.from_wire_auxiliary(kind, response)
+
+    @hookimpl
+    def wire_rules(self) -> Sequence[str]:
+        return [*wire_rules("format", "pairing"), files("interlingua_mistral").joinpath("lint.toml").read_text("utf-8")]
 
 
 plugin = _Mistral()

@@ -7,6 +7,7 @@ The entry point `interlingua.providers: openai` comes in.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from importlib.resources import files
 from typing import Any
 
 from interlingua.capabilities import AdapterCapabilities
@@ -20,6 +21,7 @@ from interlingua.options import AdapterOptions
 from interlingua.tools import ToolDefinition
 from interlingua.wire import Connection, ConnectionSettings, WireChunk, WireRequest, WireResponse
 from interlingua_chat_completions.estimate import estimate_tokens
+from interlingua_chat_completions.rules import wire_rules
 from interlingua_openai import auxiliary, catalogue, chat, service
 from interlingua_openai.responses import from_wire, stream, to_wire
 
@@ -78,6 +80,12 @@ class _OpenAI:
     @hookimpl
     def from_wire_auxiliary(self, kind: str, response: WireResponse) -> Any:
         return auxiliary.from_wire_auxiliary(kind, response)
+
+    @hookimpl
+    def wire_rules(self) -> Sequence[str]:
+        own = files("interlingua_openai").joinpath("lint")
+        texts = (own.joinpath(f"{name}.toml").read_text("utf-8") for name in ("chat", "responses"))
+        return [*wire_rules("format", "pairing"), *texts]
 
 
 plugin = _OpenAI()

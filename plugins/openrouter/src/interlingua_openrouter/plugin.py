@@ -7,6 +7,7 @@ The entry point `interlingua.providers: openrouter` comes in.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from importlib.resources import files
 from typing import Any
 
 from interlingua.capabilities import AdapterCapabilities
@@ -19,6 +20,7 @@ from interlingua.messages import Message
 from interlingua.options import AdapterOptions
 from interlingua.tools import ToolDefinition
 from interlingua.wire import Connection, ConnectionSettings, WireChunk, WireRequest, WireResponse
+from interlingua_chat_completions.rules import wire_rules
 from interlingua_openrouter import auxiliary, catalogue, service
 from interlingua_openrouter.dialect import DIALECT, FORMAT
 
@@ -71,6 +73,11 @@ class _OpenRouter:
     @hookimpl
     def from_wire_auxiliary(self, kind: str, response: WireResponse) -> Any:
         return auxiliary.from_wire_auxiliary(kind, response)
+
+    @hookimpl
+    def wire_rules(self) -> Sequence[str]:
+        own = files("interlingua_openrouter").joinpath("lint.toml").read_text("utf-8")
+        return [*wire_rules("format", "pairing"), own]
 
 
 plugin = _OpenRouter()

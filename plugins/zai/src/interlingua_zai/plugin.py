@@ -18,6 +18,7 @@ from interlingua.messages import Message
 from interlingua.options import AdapterOptions
 from interlingua.tools import ToolDefinition
 from interlingua.wire import Connection, ConnectionSettings, WireChunk, WireRequest, WireResponse
+from interlingua_chat_completions.rules import wire_rules
 from interlingua_zai import catalogue, service, to_wire
 from interlingua_zai.capabilities import capabilities_for
 from interlingua_zai.dialect import FORMAT, dialect_of
@@ -63,6 +64,10 @@ class _Zai:
     @hookimpl
     def from_wire_error(self, response: WireResponse, context: RequestContext) -> ProviderError:
         return FORMAT.from_wire_error(response, dialect_of(context.origin.model))
+
+    @hookimpl
+    def wire_rules(self) -> Sequence[str]:
+        return [*wire_rules("format"), files("interlingua_zai").joinpath("lint.toml").read_text("utf-8")]
 
 
 plugin = _Zai()

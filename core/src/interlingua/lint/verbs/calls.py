@@ -57,13 +57,18 @@ def _unpaired(turn: Sequence[Hit], calls: Path, results: Path) -> Iterator[Fault
     waiting: Counter[str] = Counter()
     places: dict[str, str] = {}
     for element in turn:
-        for result in results.select(element.value, element.path):
+        for result in _named(results, element):
             if not waiting[str(result.value)]:
                 yield Fault(result.path, f"{shown(result.value)} answers no call")
             else:
                 waiting[str(result.value)] -= 1
-        for call in calls.select(element.value, element.path):
+        for call in _named(calls, element):
             waiting[str(call.value)] += 1
             places[str(call.value)] = call.path
     for name in +waiting:
         yield Fault(places[name], f"{name!r} has no result")
+
+
+def _named(path: Path, element: Hit) -> Iterator[Hit]:
+    """Yield the ids of an element; calls that the service makes and answers by itself have none."""
+    return (hit for hit in path.select(element.value, element.path) if hit.value is not None)

@@ -12,7 +12,7 @@ from typing import Any
 
 from interlingua.lint.paths import Hit, below, parse_path
 from interlingua.lint.rule import Check, Fault, Seen
-from interlingua.lint.verbs.table import bounds, shown, verb
+from interlingua.lint.verbs.table import bounds, shown, texts, verb
 
 
 @verb("count")
@@ -97,15 +97,18 @@ def leading(given: Any) -> Check:
 
 @verb("followed_by")
 def followed_by(given: Any) -> Check:
-    """In the list, after `each` element that passes the first filter comes one that passes `by`, or the end."""
+    """In the list, after `each` element that passes the first filter comes one that passes `by`, or the end.
+
+    `by` may be several filters, of which one is enough.
+    """
     if not isinstance(given, dict) or given.keys() != {"each", "by"}:
         raise ValueError('expected {each = "[…]", by = "[…]"}')
-    each, by = parse_path(given["each"]), parse_path(given["by"])
+    each, by = parse_path(given["each"]), [parse_path(text) for text in texts(given["by"])]
 
     def check(hits: Sequence[Hit], _seen: Seen) -> Iterator[Fault]:
         for hit in hits:
             for at, (one, after) in enumerate(pairwise(hit.value if isinstance(hit.value, list) else [])):
-                if each.found(one) and not by.found(after):
+                if each.found(one) and not any(path.found(after) for path in by):
                     yield Fault(below(hit.path, at + 1), f"{_sketch(after)} follows {_sketch(one)}")
 
     return check
