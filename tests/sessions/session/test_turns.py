@@ -1,0 +1,172 @@
+"""A turn of a session: what is stored, credited, sent again and refused; over a real connection and a real store."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+
+import pytest
+
+import interlingua as il
+from interlingua_sessions import EntryKind, Store, open_store
+from interlingua_sessions.session import AsyncSession, Session, SystemPrompt
+from tests.sessions.talking import async_client, client
+from tests.support.fake_provider import Reply, served
+
+BROKEN = Reply(status=500, body=[b"oops"])
+
+
+def texts(store: Store, session_id: str = "s") -> list[tuple[str, str]]:
+    return [(message.role.value, message.text_content()) for message in store.messages(session_id)]
+
+
+def test_question_and_answer_are_stored_before_send_returns(store: Store) -> None:
+    with served() as server, client(server) as c:
+        answer = Session.open(store, "s", client=c).send("hi")
+
+    assert texts(store) == [("user", "hi"), ("assistant", "hello")]
+    assert store.last("s") == answer
+    assert answer.metadata.routing is not None
+    assert list(store.verify()) == []
+
+
+def test_a_session_without_an_id_gets_one(store: Store) -> None:
+    with client(None) as c:
+        made = Session.open(store, client=c).id
+        assert Session.open(store, made, client=c).id == made
+
+    assert len(made) == 26  # a ULID
+    assert [record.id for record in store.sessions()] == [made]
+
+
+def test_a_place_is_opened_and_closed_with_the_session(tmp_path: Path) -> None:
+    with served() as server, client(server) as c, Session.open(tmp_path / "s.db", "s", client=c) as session:
+        session.send("hi")
+    with open_store(tmp_path / "s.db") as store:
+        assert texts(store) == [("user", "hi"), ("assistant", "hello")]
+
+
+def test_user_and_team_are_on_every_message_and_not_sent(store: Store) -> None:
+    with served() as server, client(server) as c:
+        session = Session.open(store, "s", client=c, user_id="u_7", team_id="t_3")
+        session.send("hi")
+        session.send(il.Message(role=il.Role.USER, content="other", metadata=il.MessageMetadata(user_id="u_8")))
+
+    credited = [(one.metadata.user_id, one.metadata.team_id) for one in store.messages("s")]
+    assert credited == [("u_7", "t_3"), ("u_7", "t_3"), ("u_8", "t_3"), ("u_7", "t_3")]
+    assert b"u_7" not in server.got[0].body + str(server.got[0].headers).encode()
+
+
+def test_a_failure_keeps_the_question_and_none_answers_it(store: Store) -> None:
+    with served(BROKEN, Reply()) as server, client(server) as c:
+        session = Session.open(store, "s", client=c)
+        with pytest.raises(il.ServerFault):
+            session.send("hi")
+        assert texts(store) == [("user", "hi")]
+        session.send()
+
+    assert texts(store) == [("user", "hi"), ("assistant", "hello")]
+    assert json.loads(server.got[1].body)["texts"] == ["hi"]
+
+
+def test_the_prompt_is_put_in_front_once_and_stored(store: Store) -> None:
+    """Seed 004, special features 1: added when there is none."""
+    prompt = SystemPrompt(base="You are Wolo, an AI coding agent.", agent="Wolo", display_name="CodeHelper")
+    with served() as server, client(server) as c:
+        Session.open(store, "s", client=c, system=prompt).send("hi")
+        Session.open(store, "s", client=c, system="Something else.").send("more")
+
+    asked = [json.loads(got.body)["texts"] for got in server.got]
+    said = "You are CodeHelper, an AI coding agent."  # seed 004, special features 2
+    assert asked == [[said, "hi"], [said, "hi", "hello", "more"]]
+    assert texts(store)[0] == ("system", said)
+
+
+def test_a_conversation_with_a_system_message_gets_no_other(store: Store) -> None:
+    with served() as server, client(server) as c:
+        session = Session.open(store, "s", client=c, system="Be brief.")
+        session.add(il.system("Be long."))
+        session.send("hi")
+
+    assert json.loads(server.got[0].body)["texts"] == ["Be long.", "hi"]
+
+
+def test_a_prompt_is_composed_of_its_parts() -> None:
+    prompt = SystemPrompt(
+        base="Wolo helps. ", sections={"Memory": "Wolo likes tea.", "Skills": " ", "Workspace": "Wolos dir"},
+        agent="Wolo", display_name=r"\1",
+    )  # fmt: skip
+
+    assert prompt.text() == "\\1 helps.\n\n# Memory\n\n\\1 likes tea.\n\n# Workspace\n\nWolos dir"
+    assert SystemPrompt(base=" ").message("s") is None
+
+
+def test_resumed_elsewhere_the_wire_is_the_same_bytes(store: Store, tmp_path: Path) -> None:
+    with served() as server, client(server) as c:
+        session = Session.open(store, "s", client=c, system="Be brief.")
+        session.send("one")
+        session.send("two")
+        here = session.to_wire("three")
+        store.export_jsonl("s", tmp_path / "s.jsonl")
+        with open_store(tmp_path / "other.db") as other, client(server) as fresh:
+            other.import_jsonl(tmp_path / "s.jsonl")
+            there = Session.open(other, "s", client=fresh).to_wire("three")
+
+    assert there.body == here.body
+    assert store.count_messages("s") == 5  # a preview stores nothing
+
+
+def test_what_another_process_added_is_taken_in(store: Store) -> None:
+    with served() as server, client(server) as c:
+        mine, other = Session.open(store, "s", client=c), Session.open(store, "s", client=c)
+        mine.send("one")
+        other.send("two")
+        mine.switch("fake:known")
+        other.send("three")
+
+    assert json.loads(server.got[2].body)["texts"] == ["one", "hello", "two", "hello", "three"]
+    assert other.active_model == "fake:known"
+    assert [message.id for message in other.messages] == [message.id for message in store.messages("s")]
+
+
+def test_what_came_in_between_stands_in_between(store: Store) -> None:
+    with served() as server, client(server) as c:
+        session = Session.open(store, "s", client=c)
+        turn = session.turn("one")
+        turn.start()
+        store.append(il.user("from elsewhere", session_id="s"))
+        turn.ask()
+
+    assert texts(store) == [("user", "one"), ("user", "from elsewhere"), ("assistant", "hello")]
+    assert [message.id for message in session.messages] == [message.id for message in store.messages("s")]
+
+
+def test_a_turn_may_ask_aside_and_add_entries(store: Store) -> None:
+    with served() as server, client(server) as c:
+        turn = Session.open(store, "s", client=c).turn("one")
+        turn.start()
+        assert turn.complete([il.user("sum up")]).text_content() == "hello"
+        entry = turn.add_entry(EntryKind.COMPACTION_SUMMARY, "short")
+
+    assert texts(store) == [("user", "one")]
+    assert store.entries("s") == [entry] == list(turn.entries)
+
+
+def test_asynchronous_sessions_do_the_same(store: Store) -> None:
+    async def talk() -> tuple[str, bytes]:
+        async with async_client(server) as c, AsyncSession.open(store, "s", client=c, system="Be brief.") as session:
+            await session.send("one")
+            async with session.stream("two") as stream:
+                said = (await stream.message).text_content()
+            return said, (await session.to_wire("three")).body
+
+    stream = [b'data: {"t": "two!"}\n\n', b'data: {"end": "end_turn"}\n\n']
+    with served(Reply(), Reply(body=stream)) as server, client(server) as c:
+        said, wire = asyncio.run(talk())
+        assert Session.open(store, "s", client=c).to_wire("three").body == wire
+
+    assert said == "two!"
+    assert texts(store) == [
+        ("system", "Be brief."), ("user", "one"), ("assistant", "hello"), ("user", "two"), ("assistant", "two!"),
+    ]  # fmt: skip

@@ -1,0 +1,45 @@
+"""Clients of the made-up provider for the tests of sessions, and an observer that keeps what it is told.
+
+No real provider is spoken to here. The tests of sessions and routing come in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import interlingua as il
+from tests.support.fake_provider import Fake, Server
+
+
+class Watching:
+    """An observer that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.events: list[Mapping[str, Any]] = []
+
+    @il.hookimpl
+    def observe(self, event: Mapping[str, Any]) -> None:
+        self.events.append(event)
+
+    def of(self, kind: str) -> list[Mapping[str, Any]]:
+        return [event for event in self.events if event["type"] == kind]
+
+
+def registry(plugins: Sequence[Any] = (), **providers: Fake) -> il.Registry:
+    """Return a registry of made-up providers; `fake` alone when none is named."""
+    return il.Registry(plugins, providers=providers or {"fake": Fake()}, entry_points=[], aliases={"fk": "fake:known"})
+
+
+def client(server: Server | None, found: il.Registry | None = None, model: str | None = "fake:known") -> il.Client:
+    return il.Client(model, **_given(server, found))
+
+
+def async_client(server: Server, found: il.Registry | None = None) -> il.AsyncClient:
+    return il.AsyncClient("fake:known", **_given(server, found))
+
+
+def _given(server: Server | None, found: il.Registry | None) -> dict[str, Any]:
+    found = found if found is not None else registry()
+    own = {"api_key": "k", **({"base_url": server.url} if server is not None else {})}
+    return {"registry": found, "settings": dict.fromkeys(found.found(), own), "retry": 0}
