@@ -7,6 +7,7 @@ The entry point `interlingua.providers: zai` comes in.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from importlib.resources import files
 
 from interlingua.capabilities import AdapterCapabilities
 from interlingua.catalogue import ModelInfo
