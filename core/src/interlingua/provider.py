@@ -129,7 +129,7 @@ class Provider:
         if own or losses or names:
             request = attrs.evolve(request, losses=(*losses, *own), tool_names=names)
         if request.losses:
-            self._ledger(request.losses, messages[0].session_id if messages else "")
+            self.tell(request.losses, messages[0].session_id if messages else "")
         return request
 
     def estimate_input_tokens(
@@ -139,6 +139,33 @@ class Provider:
         projected, _ = self._projector.project(messages, self.target(options))
         found: int = self._required("estimate_input_tokens", messages=projected, tools=tools, options=options)
         return found
+
+    def tell(self, losses: Sequence[Loss], session_id: str) -> None:
+        """Log rows of the ledger, one WARN a line (seed 003 §7.3).
+
+        Raises:
+            CapabilityError: a row says that a critical block cannot be carried.
+        """
+        for loss in losses:
+            fields = {
+                "session_id": session_id,
+                "message_id": loss.message_id,
+                "block_type": loss.block_type,
+                "adapter": self.key,
+                "reason": loss.reason,
+            }
+            _log.warning(
+                "lossy projection: session_id=%(session_id)s message_id=%(message_id)s block_type=%(block_type)s "
+                "adapter=%(adapter)s reason=%(reason)s",
+                fields,
+                extra=fields,
+            )
+        blocked = [loss for loss in losses if loss.verdict == "blocked"]
+        if blocked:
+            first = blocked[0]
+            raise CapabilityError(
+                f"a block marked critical cannot be sent: {first.reason}", path=first.path, provider=self.key
+            )
 
     # -- about a request ----------------------------------------------------------------------------------------
 
@@ -256,28 +283,6 @@ class Provider:
         if changed:
             tools = [attrs.evolve(tool, name=name) for name, tool in zip(names, tools, strict=True)]
         return tools, changed, ()
-
-    def _ledger(self, losses: Sequence[Loss], session_id: str) -> None:
-        for loss in losses:
-            fields = {
-                "session_id": session_id,
-                "message_id": loss.message_id,
-                "block_type": loss.block_type,
-                "adapter": self.key,
-                "reason": loss.reason,
-            }
-            _log.warning(
-                "lossy projection: session_id=%(session_id)s message_id=%(message_id)s block_type=%(block_type)s "
-                "adapter=%(adapter)s reason=%(reason)s",
-                fields,
-                extra=fields,
-            )
-        blocked = [loss for loss in losses if loss.verdict == "blocked"]
-        if blocked:
-            first = blocked[0]
-            raise CapabilityError(
-                f"a block marked critical cannot be sent: {first.reason}", path=first.path, provider=self.key
-            )
 
     def _credit(self, error: InterlinguaError, context: RequestContext, response: WireResponse) -> None:
         """Fill in what the adapter need not repeat."""

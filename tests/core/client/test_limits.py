@@ -8,7 +8,10 @@ from __future__ import annotations
 
 import base64
 import io
+import json
 import random
+import subprocess
+import sys
 from collections.abc import Sequence
 from typing import Any
 
@@ -18,6 +21,7 @@ from PIL import Image
 from interlingua import (
     AdapterCapabilities,
     CapabilityError,
+    Client,
     ImageBlock,
     ImageSource,
     Loss,
@@ -35,7 +39,7 @@ from interlingua import (
 from interlingua.client.limits import fitted, holds_media
 from interlingua.projection import Target
 
-ABLE = AdapterCapabilities(supports_images=True, supports_documents=True, supports_tools=True, api="say")
+ABLE = AdapterCapabilities(supports_images=True, supports_documents=True)
 CALL = ToolUseBlock(id="tu_1", name="look", input={})
 
 
@@ -186,3 +190,69 @@ def test_bytes_are_told_without_decoding() -> None:
     for length in range(7):
         data = base64.b64encode(bytes(length)).decode()
         assert size_of(ImageBlock(source=ImageSource(kind="base64", data=data))) == length
+
+
+# -- through a client, with the services' own limits ----------------------------------------------------------------
+
+
+def written(messages: Sequence[Message], model: str, **options: Any) -> tuple[dict[str, Any], tuple[Loss, ...]]:
+    with Client(model, environ={"ANTHROPIC_API_KEY": "k", "OPENAI_API_KEY": "k"}) as client:
+        request = client.to_wire(messages, **options)
+    return json.loads(request.body), request.losses
+
+
+def test_case_21_more_than_20_images_may_be_2000_pixels_long() -> None:
+    twenty, more = [user(images=[picture(2100)] * 20)], [user(images=[picture(2100)] * 21)]
+
+    assert len(written(twenty, "anthropic:claude-haiku-4-5")[0]["messages"][0]["content"]) == 20
+    with pytest.raises(
+        CapabilityError, match=r"2,100 pixels.*2,000.*many_images_side.*downscale_images=True"
+    ) as raised:
+        written(more, "anthropic:claude-haiku-4-5")
+    assert raised.value.path == "messages[0].content[0]"
+    body, losses = written(more, "anthropic:claude-haiku-4-5", downscale_images=True)
+    sides = [image_of(image_block(part["source"]["data"])).size[0] for part in body["messages"][0]["content"]]
+    assert sides == [2000] * 21
+    assert [loss.verdict for loss in losses] == ["rewritten"] * 21
+
+
+def test_case_21_five_megabytes_an_image_and_a_hundred_images_a_request() -> None:
+    with pytest.raises(CapabilityError, match=r"of 5,242,880.*max_image_bytes"):
+        written([user(images=[picture(1400, noise=True)])], "anthropic:claude-haiku-4-5")
+    with pytest.raises(CapabilityError, match=r"image 101 of 100"):
+        written([user(images=[picture()] * 101)], "anthropic:claude-haiku-4-5")  # a window of 200k tokens
+    assert written([user(images=[picture()] * 101)], "anthropic:claude-opus-5-5")  # one of a million
+    with pytest.raises(CapabilityError, match=r"image 501 of 500"):
+        written([user(images=[picture()] * 501)], "openai:gpt-5.2")
+
+
+def test_a_caller_who_knows_better_says_so() -> None:
+    asserted = {"max_images": 0, "many_images": 0}
+    assert written([user(images=[picture()] * 101)], "anthropic:claude-haiku-4-5", capabilities=asserted)
+
+
+def test_a_grown_conversation_still_counts_what_went_out_before() -> None:
+    with Client("anthropic:claude-haiku-4-5", environ={"ANTHROPIC_API_KEY": "k"}) as client:
+        messages = [user(images=[picture()] * 60)]
+        client.to_wire(messages)
+        messages += [assistant("seen"), user("and these", images=[picture()] * 40)]
+        client.to_wire(messages)
+        messages += [assistant("seen"), user("and this", images=[picture()])]
+        with pytest.raises(CapabilityError, match="image 101 of 100") as raised:
+            client.to_wire(messages)
+    assert raised.value.path == "messages[4].content[1]"
+
+
+def test_a_ledger_row_of_a_smaller_image_is_logged(caplog: pytest.LogCaptureFixture) -> None:
+    written([user(images=[picture(8100)])], "anthropic:claude-haiku-4-5", downscale_images=True)
+    assert [record.levelname for record in caplog.records if "made smaller" in record.getMessage()] == ["WARNING"]
+
+
+def test_without_media_nothing_of_this_is_imported() -> None:
+    code = (
+        "import sys; from interlingua import Client, user;"
+        "Client('anthropic:claude-haiku-4-5', environ={'ANTHROPIC_API_KEY': 'k'}).to_wire([user('hi')]);"
+        "print([n for n in ('imagesize', 'filetype', 'PIL', 'interlingua.client.measure') if n in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

@@ -10,9 +10,12 @@ import logging
 import time
 from collections.abc import Mapping, Sequence
 
+import attrs
+
 from interlingua.capabilities import AdapterCapabilities
 from interlingua.client.core import ClientCore
 from interlingua.client.finish import priced, tell_bad_inputs
+from interlingua.client.limits import fitted, holds_media
 from interlingua.client.resolve import Fetched, referring, resolved, wanted_urls
 from interlingua.context import RequestContext
 from interlingua.errors import Authentication, CallerError, CapabilityError, InterlinguaError, InvariantViolation
@@ -24,7 +27,7 @@ from interlingua.provider import Provider
 from interlingua.status import retry_after
 from interlingua.tools import ToolDefinition
 from interlingua.transport import Limits, Outgoing, outgoing
-from interlingua.wire import Connection, WireRequest, WireResponse
+from interlingua.wire import Connection, Loss, WireRequest, WireResponse
 
 _log = logging.getLogger("interlingua")
 FAILED = 300
@@ -62,8 +65,9 @@ class Exchange:
         # what went out before is neither searched for references nor checked again
         from interlingua.invariants import extraordinary  # noqa: PLC0415  not needed until something is sent
 
-        sent, _ = take_grown(self.messages, _CLEAN)
+        sent, media = take_grown(self.messages, _CLEAN)
         self._odd = extraordinary(self.messages, sent)
+        self._media: list[int] = [*(media or ()), *[at for at in self._odd if holds_media(self.messages[at])]]
         self._marked = referring([self.messages[at] for at in self._odd])
         self._inline_urls = self.capabilities.supports_images and not self.capabilities.supports_image_urls
         self.attempts = 0
@@ -84,20 +88,23 @@ class Exchange:
 
         Raises:
             InvariantViolation: the conversation breaks a rule that projection cannot repair.
-            CapabilityError: the target cannot do what was asked.
+            CapabilityError: the target cannot do what was asked, or takes no media so many or so large.
             CallerError: a reference cannot be resolved.
         """
-        messages = self.messages
         if self._marked:
-            messages = self.messages = resolved(
-                messages,
+            self.messages = resolved(
+                self.messages,
                 self._marked,
                 inline_urls=self._inline_urls,
                 workspace=self.core.workspace,
                 fetched=fetched or {},
             )
         self._check_invariants()
+        lost = self._fit() if self._media else ()
+        messages = self.messages
         self.wire = self.provider.to_wire(messages, self.tools, self.options)
+        if lost:
+            self.wire = attrs.evolve(self.wire, losses=(*lost, *self.wire.losses))
         self.context = RequestContext(
             origin=Origin(self.provider.key, self.wire.api, self.options.model),
             message_id=_id_after(messages[-1].id),
@@ -108,6 +115,14 @@ class Exchange:
             user_id=self.options.user_id,
         )
         return self
+
+    def _fit(self) -> tuple[Loss, ...]:
+        """Hold the media against the target's limits; images made smaller, where that was asked, are in the ledger."""
+        target = self.provider.target(self.options)
+        self.messages, lost = fitted(self.messages, self._media, target, downscale=self.options.downscale_images)
+        if lost:
+            self.provider.tell(lost, self.messages[0].session_id)
+        return lost
 
     def _check_capabilities(self) -> None:
         can, options = self.capabilities, self.options
@@ -131,7 +146,7 @@ class Exchange:
         if broken:
             raise InvariantViolation(broken, provider=self.provider.key, model=self.options.model)
         if not self._marked:
-            keep_grown(self.messages, _CLEAN, True)
+            keep_grown(self.messages, _CLEAN, self._media)
 
     @property
     def connection(self) -> Connection:
