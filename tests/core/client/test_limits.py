@@ -15,6 +15,7 @@ import sys
 from collections.abc import Sequence
 from typing import Any
 
+import attrs
 import pytest
 from PIL import Image
 
@@ -39,7 +40,7 @@ from interlingua import (
 from interlingua.client.limits import fitted, holds_media
 from interlingua.projection import Target
 
-ABLE = AdapterCapabilities(supports_images=True, supports_documents=True)
+ABLE = AdapterCapabilities(supports_images=True, supports_documents=True, supports_tools=True)
 CALL = ToolUseBlock(id="tu_1", name="look", input={})
 
 
@@ -58,10 +59,9 @@ def pdf(pages: int) -> bytes:
 
 
 def check(
-    messages: Sequence[Message], *, downscale: bool = False, **limits: int
+    messages: Sequence[Message], *, downscale: bool = False, **limits: Any
 ) -> tuple[Sequence[Message], tuple[Loss, ...]]:
-    facts: dict[str, Any] = {field: getattr(ABLE, field) for field in ("supports_images", "supports_documents")}
-    target = Target(provider="p", model="m", capabilities=AdapterCapabilities(supports_tools=True, **facts, **limits))
+    target = Target(provider="p", model="m", capabilities=attrs.evolve(ABLE, **limits))
     places = [at for at, message in enumerate(messages) if holds_media(message)]
     return fitted(messages, places, target, downscale=downscale)
 
@@ -159,7 +159,9 @@ def test_a_smaller_image_stays_the_very_same_message_so_that_the_prefix_stays() 
     second, _ = check([*messages, user("more")], downscale=True, max_image_side=40)
     assert first[2] is second[2]
     assert first[2] is not call
-    assert image_of(first[2].tool_results()[0].content[0]).size == (40, 1)
+    (small,) = first[2].tool_results()[0].content
+    assert isinstance(small, ImageBlock)
+    assert image_of(small).size == (40, 1)
 
 
 def test_an_image_that_lies_on_its_side_is_turned_before_that_is_forgotten() -> None:
@@ -169,7 +171,9 @@ def test_an_image_that_lies_on_its_side_is_turned_before_that_is_forgotten() -> 
     Image.new("RGB", (200, 100)).save(made, format="JPEG", exif=exif)
 
     messages, _ = check([user(images=[made.getvalue()])], downscale=True, max_image_side=100)
-    assert image_of(messages[0].content[0]).size == (50, 100)  # type: ignore[arg-type]
+    (turned,) = messages[0].content
+    assert isinstance(turned, ImageBlock)
+    assert image_of(turned).size == (50, 100)
 
 
 def test_what_cannot_be_made_small_enough_is_an_error() -> None:
