@@ -66,7 +66,11 @@ def _tool(data: Any) -> ToolDefinition:
 
 def write_conversation(path: Path, messages: Sequence[Message]) -> None:
     """Write a conversation whole, so that a crash leaves the old file or the new one."""
-    text = "".join(f"{dumps_message(message)}\n" for message in messages)
+    write_whole(path, "".join(f"{dumps_message(message)}\n" for message in messages))
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
     with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=".", delete=False) as file:
         file.write(text)
     os.replace(file.name, path)  # noqa: PTH105  Path.replace says the same and hides that it is atomic

@@ -9,6 +9,8 @@ from __future__ import annotations
 from interlingua.matrix.cell import Cell, Run
 from interlingua.matrix.grid import Grid, Matrix
 from interlingua.matrix.histories import HISTORIES, History
+from interlingua.matrix.page import html_page
+from interlingua.matrix.report import as_json, markdown_page
 from interlingua.matrix.side import Side, sides
 
 __all__ = [
@@ -19,8 +21,8 @@ __all__ = [
     "Matrix",
     "Run",
     "Side",
-
-
-
+    "as_json",
+    "html_page",
+    "markdown_page",
     "sides",
 ]

@@ -92,8 +92,7 @@ class Asked:
         return tuple(f"to {name}: {text}" for text in found)
 
     def _linted(self) -> Iterator[str]:
-        lint = getattr(self.speaker.side.provider, "lint", None)
-        for finding in lint(self.request) if lint is not None else ():
+        for finding in self.speaker.side.provider.lint(self.request):
             yield f"linter {finding.rule} at {finding.path}: {finding.message}"
 
     def _books(self) -> Iterator[str]:

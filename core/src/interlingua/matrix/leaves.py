@@ -23,7 +23,7 @@ from interlingua.blocks import (
 from interlingua.messages import Message, Role
 
 MEDIA = ("image", "audio", "video", "document")
-_SAID = ("title", "context", "transcript", "detail")
+_FIELDS = ("title", "context", "transcript", "detail")
 
 
 class Place(NamedTuple):
@@ -69,35 +69,36 @@ def is_blank(block: ContentBlock) -> bool:
 
 
 def _of_block(place: Place, block: ContentBlock) -> Iterator[Leaf]:
-    if isinstance(block, TextBlock):
-        if not is_blank(block):
-            yield Leaf(place, "text", block.text, block)
-        if block.citations:
-            yield Leaf(place, "citations", list(block.citations), block)
-    elif isinstance(block, ThinkingBlock):
-        if block.text:
-            yield Leaf(place, "thinking", block.text, block)
-    elif isinstance(block, RedactedThinkingBlock):
-        yield Leaf(place, "data", block.data, block)
-    elif isinstance(block, ToolUseBlock):
-        yield Leaf(place, "call", block.input_json, block)
-        if block.parse_error is not None:
-            yield Leaf(place, "form", block.raw_input, block)
-    elif isinstance(block, ToolResultBlock):
+    if isinstance(block, ToolResultBlock):
         yield from _of_result(place, block)
-    elif isinstance(block, OpaqueBlock):
-        yield Leaf(place, "content", block.data, block)
-    elif isinstance(block, UnknownBlock):
-        yield Leaf(place, "content", block.raw, block)
-    else:
+    elif block.type in MEDIA:
         yield from _of_media(place, block)
+    else:
+        yield from [Leaf(place, kind, value, block) for kind, value in _said(block) if value]
     if getattr(block, "signature", None):
         yield Leaf(place, "signature", block.signature, block)  # type: ignore[union-attr]
 
 
+def _said(block: ContentBlock) -> Iterator[tuple[str, Any]]:
+    if isinstance(block, TextBlock):
+        yield "text", "" if is_blank(block) else block.text
+        yield "citations", list(block.citations)
+    elif isinstance(block, ThinkingBlock):
+        yield "thinking", block.text
+    elif isinstance(block, RedactedThinkingBlock):
+        yield "data", block.data
+    elif isinstance(block, ToolUseBlock):
+        yield "call", block.input_json
+        yield "form", block.raw_input if block.parse_error is not None else None
+    elif isinstance(block, OpaqueBlock):
+        yield "content", block.data
+    elif isinstance(block, UnknownBlock):
+        yield "content", block.raw
+
+
 def _of_media(place: Place, block: Any, part: int = 0) -> Iterator[Leaf]:
     yield Leaf(place, "data", block.source.data, block, part)
-    for name in _SAID:
+    for name in _FIELDS:
         if value := getattr(block, name, None):
             yield Leaf(place, name, value, block, part)
 
