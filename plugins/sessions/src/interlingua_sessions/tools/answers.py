@@ -102,7 +102,7 @@ def _is_block(value: Any) -> bool:
 def _built_in(value: Any) -> Mapping[str, Any]:
     import msgspec  # noqa: PLC0415  most tools have nothing for the application
 
-    made = msgspec.to_builtins(value, str_keys=True)
+    made = msgspec.to_builtins(value, str_keys=True, enc_hook=str)
     if not isinstance(made, dict):
         raise TypeError(f"details and metadata are objects, not {type(value).__name__}")
     return made

@@ -11,7 +11,7 @@ import asyncio
 import threading
 from collections.abc import Callable
 from contextlib import suppress
-from queue import Empty, SimpleQueue
+from types import NoneType
 from typing import Any, TypeAlias
 
 import attrs
@@ -40,7 +40,7 @@ class Blocking:
 
     Args:
         make: makes the batch, once there is a loop to make it in.
-        handle: takes each report.
+        handle: takes each report; after an interruption it is given the report it was at once more.
         confirm: answers a question; None where nobody can.
     """
 
@@ -50,7 +50,9 @@ class Blocking:
         self._make = make
         self._handle = handle
         self._confirm = confirm
-        self._items: SimpleQueue[Any] = SimpleQueue()
+        self._items: list[Any] = []
+        self._at = 0
+        self._news = threading.Condition()
         self._ready = threading.Event()
         self._cancelled = False
         self._loop: asyncio.AbstractEventLoop
@@ -60,8 +62,9 @@ class Blocking:
         """Run the batch; when it ends every call has its answer, also when this raises what `handle` raised."""
         threading.Thread(target=lambda: asyncio.run(self._main()), name="interlingua-tools", daemon=True).start()
         try:
-            while not isinstance(item := self._items.get(), _End):
+            while not isinstance(item := self._next(), _End):
                 self._take(item)
+                self._at += 1
         except Exception:
             self.cancel()
             raise
@@ -83,18 +86,18 @@ class Blocking:
         error: BaseException | None = None
         try:
             self._loop = asyncio.get_running_loop()
-            self._batch = self._make(None if self._confirm is None else self._ask, self._items.put)
+            self._batch = self._make(None if self._confirm is None else self._ask, self._put)
             self._ready.set()
             if self._cancelled:
                 self._batch.cancel()
             await self._batch.run()
         except BaseException as caught:  # it is raised again on the caller's thread
             error = caught
-        self._items.put(_End(error))
+        self._put(_End(error))
 
     async def _ask(self, confirmation: Confirmation) -> bool:
         reply: asyncio.Future[bool] = self._loop.create_future()
-        self._items.put(_Question(confirmation, reply))
+        self._put(_Question(confirmation, reply))
         return await reply
 
     def _take(self, item: Any) -> None:
@@ -106,10 +109,21 @@ class Blocking:
         self._loop.call_soon_threadsafe(_settle, item.reply, said)
 
     def _drain(self) -> None:
-        with suppress(Empty):
-            while not isinstance(item := self._items.get(timeout=_PATIENCE), _End):
-                if not isinstance(item, _Question):
-                    self._handle(item)
+        while not isinstance(item := self._next(_PATIENCE), _End | NoneType):
+            if not isinstance(item, _Question):
+                self._handle(item)
+            self._at += 1
+
+    def _put(self, item: Any) -> None:
+        with self._news:
+            self._items.append(item)
+            self._news.notify()
+
+    def _next(self, timeout: float | None = None) -> Any:
+        """Wait for the next item and leave it where it is: an interruption may come before it is handled."""
+        with self._news:
+            come = self._news.wait_for(lambda: len(self._items) > self._at, timeout)
+            return self._items[self._at] if come else None
 
 
 def _settle(reply: asyncio.Future[bool], said: bool) -> None:

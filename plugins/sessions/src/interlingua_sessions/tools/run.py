@@ -242,13 +242,19 @@ class Run:
         return tool is not None and tool.is_exclusive and self._facts.store.tool_call(call.id).is_running
 
     def _answered(self, place: int, answer: Answer) -> None:
-        """Store answers in the order of the calls, each as soon as those before it are there."""
+        """Store answers in the order of the calls, each as soon as those before it are there.
+
+        Ctrl-C may strike anywhere in here; the answer then comes once more, and is not stored twice.
+        """
         call, result = answer.call, answer.result
+        if place in self._early and self._facts.store.tool_call(call.id).result_message_id is not None:
+            self._next = max(self._next, place + 1)
+            return
         self.emit(
             ev.ToolExecutionEnd(tool_call_id=call.id, tool_name=call.name, result=result, is_error=result.is_error)
         )
         self._early[place] = answer
-        while (ready := self._early.pop(self._next, None)) is not None:
+        while (ready := self._early.get(self._next)) is not None:
             self._store(ready)
             self._next += 1
 
