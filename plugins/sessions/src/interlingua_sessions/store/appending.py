@@ -5,18 +5,17 @@ Never changes what a message says; only its id, where it would not stand last. T
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 from typing import Any
 
 import attrs
 
-from interlingua import CallerError, Message, MessageStatus, ToolResultBlock, ToolUseBlock, new_ulid
+from interlingua import CallerError, Message, MessageStatus, ToolResultBlock, ToolUseBlock
+from interlingua_sessions.store.ids import id_behind
 from interlingua_sessions.store.lines import COLUMNS, column_text, row_of, stamp_of
 from interlingua_sessions.store.records import ToolCallStatus
 from interlingua_sessions.store.writing import Writing
 
-_ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 _INSERT = f"INSERT INTO messages ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING"
 _LAST = "SELECT id FROM messages WHERE session_id = ? ORDER BY id DESC LIMIT 1"
 _CALLS = """
@@ -76,9 +75,9 @@ class Appending(Writing):
     def insert_message(self, message: Message, row: list[Any]) -> Message:
         """Store a message inside the transaction of `writing`; `row` is its `row_of`."""
         last = self._one(_LAST, (message.session_id,))
-        final = _id_behind(last[0] if last else "", message.id)
+        final = id_behind(last[0] if last else "", message.id)
         while not self._db.run(_INSERT, [final, *row[1:]]):  # another session has a message of this id: a copy
-            final = _id_behind(last[0] if last else "", None)
+            final = id_behind(last[0] if last else "")
         if final != message.id:
             message = attrs.evolve(message, id=final)
         if message.metadata.status is MessageStatus.PARTIAL:
@@ -122,16 +121,3 @@ def _call_row(message: Message, block: ToolUseBlock, made: int) -> tuple[Any, ..
     issued = None if block.provider_id is None else column_text(block.provider_id)
     call, name = column_text(block.id), column_text(block.name)
     return (call, message.session_id, message.id, name, status.value, issued, metadata.provider, made, ended)
-
-
-def _id_behind(last: str, own: str | None) -> str:
-    """Return the message's own id where it stands behind all others and leaves room for those to come, else a new one.
-
-    An id that is no ULID is kept only when every ULID minted from now on stands behind it.
-    """
-    if own is not None and own > last and _ULID.fullmatch(own):
-        return own
-    minted = new_ulid()
-    if own is not None and last < own < minted and own.isascii() and own.isprintable():
-        return own
-    return minted if minted > last else new_ulid(after=last)

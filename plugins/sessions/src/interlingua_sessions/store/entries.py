@@ -10,8 +10,9 @@ from typing import Any
 
 import orjson
 
-from interlingua import CallerError, new_ulid
+from interlingua import CallerError
 from interlingua_sessions.store.database import Row
+from interlingua_sessions.store.ids import id_behind
 from interlingua_sessions.store.lines import column_text, now_stamp, time_of
 from interlingua_sessions.store.records import EntryKind, SessionEntry
 from interlingua_sessions.store.writing import Writing
@@ -41,7 +42,7 @@ class Entries(Writing):
         with self.writing(session_id):
             place = self._newest(session_id) if after is None else self._named(session_id, after)
             last = self._one("SELECT max(id) FROM session_entries WHERE session_id = ?", (session_id,))
-            entry_id = new_ulid(after=last[0] if last else None)
+            entry_id = id_behind((last and last[0]) or "")
             row = (entry_id, session_id, kind.value, custom_type, column_text(text), data_json, place, now_stamp())
             self._db.run(INSERT, row)
         return entry_of(row)

@@ -16,6 +16,7 @@ from interlingua import CallerError, DecodeError, dumps_message, loads_message, 
 from interlingua_sessions.store.appending import Appending
 from interlingua_sessions.store.calls import KEEP, RUN
 from interlingua_sessions.store.entries import INSERT as INSERT_ENTRY
+from interlingua_sessions.store.ids import id_behind
 from interlingua_sessions.store.lines import column_text, now_stamp, row_of, stamp_of
 from interlingua_sessions.store.prices import INSERT as INSERT_PRICE
 from interlingua_sessions.store.records import EntryKind, SessionRecord, ToolCallStatus
@@ -106,10 +107,7 @@ class _Taker:
 
     def _entry(self, data: dict[str, Any]) -> None:
         taken = self._db.rows("SELECT 1 FROM session_entries WHERE id = ?", (data["id"],))
-        if taken or data["id"] <= self._last_entry:
-            self._last_entry = new_ulid(after=self._last_entry or None)
-        else:
-            self._last_entry = data["id"]
+        self._last_entry = id_behind(self._last_entry, None if taken else data["id"])
         after = data.get("after")
         self._db.run(INSERT_ENTRY, (
             self._last_entry, self.session_id, EntryKind(data["kind"]).value, data.get("custom_type"), data["text"],

@@ -72,7 +72,8 @@ class PostgresqlDatabase:
 
     def has_table(self, name: str) -> bool:
         """Tell whether there is such a table on the search path."""
-        return bool(self.rows("SELECT 1 WHERE to_regclass(?) IS NOT NULL", (name,)))
+        # to_regclass would answer from a cache that does not know yet what another process has just made
+        return bool(self.rows("SELECT 1 FROM pg_class WHERE relname = ? AND pg_table_is_visible(oid)", (name,)))
 
     def damage(self) -> list[str]:
         """PostgreSQL checks its references as it writes, and its files by itself."""
