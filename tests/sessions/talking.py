@@ -26,6 +26,14 @@ class Watching:
         return [event for event in self.events if event["type"] == kind]
 
 
+class Counting(Fake):
+    """The made-up provider, estimating one token a letter."""
+
+    @il.hookimpl
+    def estimate_input_tokens(self, messages: Sequence[il.Message]) -> int:
+        return sum(len(message.text_content()) for message in messages)
+
+
 def registry(plugins: Sequence[Any] = (), **providers: Fake) -> il.Registry:
     """Return a registry of made-up providers; `fake` alone when none is named."""
     return il.Registry(plugins, providers=providers or {"fake": Fake()}, entry_points=[], aliases={"fk": "fake:known"})

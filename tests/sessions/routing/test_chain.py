@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
@@ -24,21 +24,13 @@ from interlingua_sessions.routing import (
     When,
 )
 from interlingua_sessions.session import Session
-from tests.sessions.talking import Watching, client, registry
-from tests.support.fake_provider import CAPABLE, Fake, Got, Reply, Server, served
+from tests.sessions.talking import Counting, Watching, client, registry
+from tests.support.fake_provider import CAPABLE, Got, Reply, Server, served
 
 EMPTY = {"type": "object", "properties": {}}
 LOOK = il.ToolDefinition(name="look", description="", input_schema=EMPTY, side_effects=il.SideEffects.READ)
 PICTURE = il.ImageBlock(source=il.ImageSource(kind="base64", data="iVBORw0KGgo="), media_type="image/png")
 NAMES = ("one", "two", "three")
-
-
-class Sized(Fake):
-    """The made-up provider, estimating one token a letter."""
-
-    @il.hookimpl
-    def estimate_input_tokens(self, messages: Sequence[il.Message]) -> int:
-        return sum(len(message.text_content()) for message in messages)
 
 
 @pytest.fixture
@@ -68,7 +60,7 @@ def opened(store: Store, watching: Watching) -> Iterator[Open]:
 
         def open_session(server: Server, model: str | None = None, /, **asked: Any) -> Session:
             limits: dict[str, dict[str, Any]] = asked.pop("limits", {})
-            fakes = {name: Sized(attrs.evolve(CAPABLE, **limits.get(name, {}))) for name in NAMES}
+            fakes = {name: Counting(attrs.evolve(CAPABLE, **limits.get(name, {}))) for name in NAMES}
             made = clients.enter_context(client(server, registry([watching], **fakes), model))
             return Session.open(store, "s", client=made, **asked)
 

@@ -6,13 +6,16 @@ import asyncio
 import json
 from pathlib import Path
 
+import attrs
 import pytest
 
 import interlingua as il
-from interlingua_sessions import EntryKind, Store, open_store
+from interlingua_sessions import EntryKind, NoRoute, Store, open_store
+from interlingua_sessions.compaction import Compaction, Summary
 from interlingua_sessions.session import AsyncSession, Session, SystemPrompt
-from tests.sessions.talking import async_client, client
-from tests.support.fake_provider import Reply, served
+from interlingua_sessions.tools import Toolbox, tool
+from tests.sessions.talking import Counting, async_client, client
+from tests.support.fake_provider import CAPABLE, Reply, served
 
 BROKEN = Reply(status=500, body=[b"oops"])
 
@@ -170,3 +173,43 @@ def test_asynchronous_sessions_do_the_same(store: Store) -> None:
     assert texts(store) == [
         ("system", "Be brief."), ("user", "one"), ("assistant", "hello"), ("user", "two"), ("assistant", "two!"),
     ]  # fmt: skip
+
+
+def test_a_toolbox_is_run_and_its_calls_are_stored(store: Store) -> None:
+    looked: list[str] = []
+
+    @tool(side_effects="read")
+    def look(where: str) -> str:
+        """Look somewhere."""
+        looked.append(where)
+        return f"nothing in the {where}"
+
+    calling = json.dumps({"say": "", "calls": [["c1", "look", {"where": "cellar"}]], "end": "tool_use"}).encode()
+    with served(Reply(body=[calling]), Reply()) as server, client(server) as c:
+        answer = Session.open(store, "s", client=c).send("look!", tools=Toolbox([look]))
+
+    assert looked == ["cellar"]
+    assert answer.text_content() == "hello"
+    messages = list(store.messages("s"))
+    assert [message.role.value for message in messages] == ["user", "assistant", "tool", "assistant"]
+    (call,) = store.tool_calls("s")
+    assert (call.status, call.provider_id, call.result_message_id) == ("succeeded", "c1", messages[2].id)
+
+
+def test_a_compaction_is_heeded_and_the_size_judged_after_it(store: Store) -> None:
+    """Too long for the model's window before, not after: the turn is answered, and history stays whole."""
+    small = attrs.evolve(CAPABLE, max_context_tokens=120)
+    found = il.Registry(providers={"fake": Counting(small)}, entry_points=[])
+    with served() as server, client(server, found) as c:
+        compaction = Compaction(limit=100, policies=[Summary(keep=0.1)])
+        session = Session.open(store, "s", client=c, compactor=compaction)
+        for _ in range(3):
+            session.add(il.user("x" * 40))
+            session.add(il.assistant("y" * 40))
+        with pytest.raises(NoRoute, match="this model's context holds 120"):
+            Session.open(store, "s", client=c).to_wire("more")
+        session.send("more")
+
+    assert store.count_messages("s") == 8
+    assert [entry.kind for entry in store.entries("s")] == [EntryKind.COMPACTION_SUMMARY]
+    assert "<summary>\nhello\n</summary>" in json.loads(server.got[-1].body)["texts"][0]

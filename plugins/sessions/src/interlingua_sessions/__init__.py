@@ -9,6 +9,25 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from interlingua_sessions.routing import (
+        ChainPolicy,
+        Delegation,
+        NoRoute,
+        Recommendation,
+        RoutingPolicy,
+        Rule,
+        SwapRefused,
+        When,
+        decode_policy,
+        encode_policy,
+    )
+    from interlingua_sessions.session import (
+        AsyncSession,
+        AsyncSessionStream,
+        Session,
+        SessionStream,
+        SystemPrompt,
+    )
     from interlingua_sessions.store import (
         EntryKind,
         Finding,
@@ -24,6 +43,10 @@ if TYPE_CHECKING:
     )
 
 _ROOMS = {
+    "routing": (
+        "ChainPolicy Delegation NoRoute Recommendation RoutingPolicy Rule SwapRefused When decode_policy encode_policy"
+    ),
+    "session": "AsyncSession AsyncSessionStream Session SessionStream SystemPrompt",
     "store": (
         "EntryKind Finding Repriced SessionEntry SessionNotFound SessionRecord Store StoreError ToolCallRecord "
         "ToolCallStatus open_store"
@@ -32,16 +55,31 @@ _ROOMS = {
 _HOME = {_name: _room for _room, _names in _ROOMS.items() for _name in _names.split()}
 
 __all__ = [
+    "AsyncSession",
+    "AsyncSessionStream",
+    "ChainPolicy",
+    "Delegation",
     "EntryKind",
     "Finding",
+    "NoRoute",
+    "Recommendation",
     "Repriced",
+    "RoutingPolicy",
+    "Rule",
+    "Session",
     "SessionEntry",
     "SessionNotFound",
     "SessionRecord",
+    "SessionStream",
     "Store",
     "StoreError",
+    "SwapRefused",
+    "SystemPrompt",
     "ToolCallRecord",
     "ToolCallStatus",
+    "When",
+    "decode_policy",
+    "encode_policy",
     "open_store",
 ]
 

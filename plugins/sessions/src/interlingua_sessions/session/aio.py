@@ -14,11 +14,12 @@ from interlingua import AsyncClient, InterlinguaError, Message, ToolDefinition, 
 from interlingua_sessions.routing import Delegation, PatternStore, RoutingPolicy
 from interlingua_sessions.session.aio_stream import AsyncSessionStream
 from interlingua_sessions.session.api import Compactor, ContextBuilder, ToolLoop
-from interlingua_sessions.session.base import SessionBase, opened
+from interlingua_sessions.session.base import SessionBase, opened, running
 from interlingua_sessions.session.core import Core
 from interlingua_sessions.session.prompt import SystemPrompt
 from interlingua_sessions.session.turn import Content, TurnCore
 from interlingua_sessions.store import Store
+from interlingua_sessions.tools import Toolbox
 
 
 class AsyncTurn(TurnCore):
@@ -126,16 +127,17 @@ class AsyncSession(SessionBase):
         content: Content = None,
         *,
         model: str | None = None,
-        tools: Sequence[ToolDefinition] | ToolLoop = (),
+        tools: Sequence[ToolDefinition] | ToolLoop | Toolbox = (),
         delegate: str | Delegation | None = None,
         **options: Any,
     ) -> Message:
         """Say something and return the answer, both stored; arguments and errors as for `Session.send`."""
         if isinstance(tools, Sequence):
             return await self.turn(content, model=model, tools=tools, delegate=delegate, **options).ask(tools)
-        turn = self.turn(content, model=model, tools=tools.definitions, delegate=delegate, **options)
+        loop = running(tools)
+        turn = self.turn(content, model=model, tools=loop.definitions, delegate=delegate, **options)
         await turn.start()
-        return await tools.run_async(turn)
+        return await loop.run_async(turn)
 
     def stream(
         self,

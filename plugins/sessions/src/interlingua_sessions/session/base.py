@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import Any
 
 from interlingua import AsyncClient, Client, Message
+from interlingua_sessions.compaction import build_context
 from interlingua_sessions.routing import PatternStore, RoutingPolicy
-from interlingua_sessions.session.api import ContextBuilder
+from interlingua_sessions.session.api import ContextBuilder, ToolLoop
 from interlingua_sessions.session.core import Core, Setup
 from interlingua_sessions.session.prompt import SystemPrompt
 from interlingua_sessions.store import SessionEntry, SessionRecord, Store, open_store
+from interlingua_sessions.tools import AgentLoop, Toolbox
 
 
 class SessionBase:
@@ -110,7 +112,7 @@ def opened(
         patterns=patterns,
         user_id=user_id,
         team_id=team_id,
-        context=context or whole_history,
+        context=context or build_context,
         options=dict(options or {}),
     )
     if not isinstance(store, (str, Path)):
@@ -123,6 +125,6 @@ def opened(
         raise
 
 
-def whole_history(messages: Sequence[Message], _entries: Sequence[SessionEntry]) -> Sequence[Message]:
-    """The context builder of a session that was given none: everything, as it is."""
-    return messages
+def running(tools: ToolLoop | Toolbox) -> ToolLoop:
+    """Return what runs these tools: a toolbox by itself gets a loop with the usual limits."""
+    return AgentLoop(tools) if isinstance(tools, Toolbox) else tools

@@ -13,12 +13,13 @@ from typing import Any, Self
 from interlingua import Client, InterlinguaError, Message, ToolDefinition, WireRequest
 from interlingua_sessions.routing import Delegation, PatternStore, RoutingPolicy
 from interlingua_sessions.session.api import Compactor, ContextBuilder, ToolLoop
-from interlingua_sessions.session.base import SessionBase, opened
+from interlingua_sessions.session.base import SessionBase, opened, running
 from interlingua_sessions.session.core import Core
 from interlingua_sessions.session.prompt import SystemPrompt
 from interlingua_sessions.session.sync_stream import SessionStream
 from interlingua_sessions.session.turn import Content, TurnCore
 from interlingua_sessions.store import Store
+from interlingua_sessions.tools import Toolbox
 
 
 class Turn(TurnCore):
@@ -114,7 +115,7 @@ class Session(SessionBase):
             user_id: stable pseudonymous id written onto each message, and not sent to any provider.
             team_id: likewise.
             workspace: folder the session works in, for a new session.
-            context: what a model sees of the history; None: all of it.
+            context: what a model sees of history and entries; None: `build_context`, so all of it until compaction.
             compactor: keeps the context inside the window.
             options: request options of every turn, fields of `AdapterOptions`.
 
@@ -149,7 +150,7 @@ class Session(SessionBase):
         content: Content = None,
         *,
         model: str | None = None,
-        tools: Sequence[ToolDefinition] | ToolLoop = (),
+        tools: Sequence[ToolDefinition] | ToolLoop | Toolbox = (),
         delegate: str | Delegation | None = None,
         **options: Any,
     ) -> Message:
@@ -158,7 +159,7 @@ class Session(SessionBase):
         Args:
             content: text, blocks or a message; None answers the conversation as it stands, such as after a failure.
             model: for this message alone.
-            tools: what the model may call; a registry of tools with callables also runs them.
+            tools: what the model may call: definitions, or a `Toolbox` or `AgentLoop`, which also runs the calls.
             delegate: the model a planner asks for.
             **options: fields of `AdapterOptions` by name.
 
@@ -169,9 +170,10 @@ class Session(SessionBase):
         """
         if isinstance(tools, Sequence):
             return self.turn(content, model=model, tools=tools, delegate=delegate, **options).ask(tools)
-        turn = self.turn(content, model=model, tools=tools.definitions, delegate=delegate, **options)
+        loop = running(tools)
+        turn = self.turn(content, model=model, tools=loop.definitions, delegate=delegate, **options)
         turn.start()
-        return tools.run(turn)
+        return loop.run(turn)
 
     def stream(
         self,
