@@ -114,6 +114,8 @@ def tool(
         SchemaNotSupported: its types need more than the subset of seed 003 §5.4 can say.
     """
 
+    effects = _side_effects(side_effects)
+
     def make(function: Callable[..., Any]) -> Tool:
         from interlingua_sessions.tools.signature import read_signature  # noqa: PLC0415  loads msgspec
 
@@ -122,7 +124,7 @@ def tool(
             name=name or _HUMP.sub("_", function.__name__).strip("_").lower(),
             description=found.description if description is None else description,
             input_schema=found.schema,
-            side_effects=_side_effects(side_effects),
+            side_effects=effects,
             requires_workspace=requires_workspace,
             kind=kind,
         )
