@@ -6,12 +6,14 @@ The request, message and tool writers come in.
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
 MAX_MARKERS = 4  # sheet MAPPING, cache marker
 TOO_MANY = "more cache hints than the wire takes"
 SHORTENED = "a 1h cache marker may not follow a 5m one; sent as 5m"
+NO_LIFETIME = "a cache marker says no lifetime on this wire; the service's own, half an hour, applies"
 
 
 class Hint(NamedTuple):
@@ -22,10 +24,16 @@ class Hint(NamedTuple):
 
 
 class Markers:
-    """The markers of one request in its order: tools, then messages; `spent` holds their lifetimes."""
+    """The markers of one request in its order: tools, then messages; `spent` holds their lifetimes.
 
-    def __init__(self, spent: Sequence[str | None] = ()) -> None:
+    Args:
+        spent: lifetimes of those that stand before.
+        lifetimes: a marker can say for how long it asks.
+    """
+
+    def __init__(self, spent: Sequence[str | None] = (), *, lifetimes: bool = True) -> None:
         self.spent = list(spent)
+        self._lifetimes = lifetimes
 
     @property
     def left(self) -> int:
@@ -36,6 +44,9 @@ class Markers:
         """Use one; returns what the hint lost by it, None for nothing (sheet anthropic §7, REGRESSIONS case 33)."""
         if not self.left:
             return TOO_MANY
+        if not self._lifetimes:
+            self.spent.append(None)
+            return NO_LIFETIME if ttl == "1h" else None
         late = ttl == "1h" and any(before != "1h" for before in self.spent)
         self.spent.append("5m" if late else ttl)
         return SHORTENED if late else None
@@ -44,3 +55,11 @@ class Markers:
 def cache_control(ttl: str | None) -> dict[str, str]:
     """Return a cache marker with its lifetime (sheet openrouter §2)."""
     return {"type": "ephemeral"} if ttl is None else {"type": "ephemeral", "ttl": ttl}
+
+
+def cache_key(session_id: str) -> str:
+    """Name a session for the service's router, so that requests of one prefix meet one cache (sheet openai_chat §2).
+
+    A digest: 32 characters of the 64 allowed, and it tells nobody the id.
+    """
+    return hashlib.blake2b(session_id.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()

@@ -63,6 +63,8 @@ class Dialect:
         cache_breakpoints: content parts take cache markers (sheet openai_chat §2).
         cache_style: the marker: `prompt_cache_breakpoint`, or `cache_control` with a lifetime, which results and tools
             take too (sheet openrouter §2).
+        cache_key_field: names the session where hints ask for caching, so that its requests meet one cache (sheet
+            openai_chat §2); None where there is no such field.
         error_prefix: put before the text of a failed tool's result, for this wire has no error flag.
         error_codes: further error words, word -> class name in `interlingua.errors`; `status 434` names a status.
         error_phrases: what messages say in lower case, phrase -> class name; they come before all words.
@@ -109,6 +111,7 @@ class Dialect:
     result_parts: bool = False
     cache_breakpoints: bool = False
     cache_style: Literal["breakpoint", "cache_control"] = "breakpoint"
+    cache_key_field: str | None = None
     error_prefix: str = "Error: "
     error_codes: FrozenDict = attrs.field(default=EMPTY, converter=freeze_object)
     error_phrases: FrozenDict = attrs.field(default=EMPTY, converter=freeze_object)

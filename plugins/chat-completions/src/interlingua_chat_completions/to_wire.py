@@ -12,11 +12,11 @@ from operator import is_
 
 from interlingua.fragments import Json, gather, json_array, json_object, keep_grown, remembered, take_grown
 from interlingua.jsontext import dumps
-from interlingua.messages import Message, Role
+from interlingua.messages import DEFAULT_SESSION, Message, Role
 from interlingua.options import AdapterOptions
 from interlingua.tools import ToolDefinition
 from interlingua.wire import Loss, Verdict, WireRequest
-from interlingua_chat_completions.cache_marks import TOO_MANY, Hint, Markers
+from interlingua_chat_completions.cache_marks import TOO_MANY, Hint, Markers, cache_key
 from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.order import breaks_order, ordered
 from interlingua_chat_completions.to_wire_messages import Element, Profile, to_wire_message
@@ -46,7 +46,8 @@ class RequestWriter:
         """
         losses: list[Loss] = []
         listed = self._tool_list(tools, dialect) if tools and not leaves_tools_out(options, dialect) else None
-        marks = listed.marks if listed is not None else ()
+        lifetimes = dialect.cache_style == "cache_control"
+        marks = Markers(listed.marks if listed is not None else (), lifetimes=lifetimes)
         elements = self.elements(messages, dialect, options, losses, marks)
         fields: dict[str, Json] = {"model": dumps(options.model), "messages": elements}
         if listed is not None:
@@ -61,13 +62,15 @@ class RequestWriter:
                 else:
                     losses.append(_option_loss("parallel_tool_calls"))
         fields |= to_wire_options(options, dialect, losses)
+        if dialect.cache_key_field is not None and marks.spent and messages[0].session_id != DEFAULT_SESSION:
+            fields[dialect.cache_key_field] = dumps(cache_key(messages[0].session_id))
         fields |= {name: dumps(value) for name, value in options.provider_options.items()}
         body = json_object(fields)
         return WireRequest(path=PATH, body=body, losses=tuple(losses), api=api, stream=options.stream)
 
     def elements(
         self, messages: Sequence[Message], dialect: Dialect, options: AdapterOptions, losses: list[Loss],
-        marks: tuple[str | None, ...] = (),
+        marks: Markers | None = None,
     ) -> list[bytes]:  # fmt: skip
         """Return the pieces of the message list, ready to be joined."""
         profile = Profile(self._provider, dialect, _thinks(options))
@@ -82,7 +85,7 @@ class RequestWriter:
             if special or (
                 ruled and breaks_order(messages, at, dialect, lambda one: remembered(one, profile, make).wire)
             ):
-                return [json_array(_every(messages, profile, losses, Markers(marks)))]
+                return [json_array(_every(messages, profile, losses, marks or Markers()))]
             for part in wire:
                 pieces += (part, b",")
         gather(pieces)

@@ -48,5 +48,6 @@ def dialect_of(model: str, *, samples: bool = True) -> Dialect:
         parallel_tool_calls=True,
         structured="json_schema",
         cache_breakpoints=capabilities_of(model, CHAT).supports_prompt_caching,
+        cache_key_field="prompt_cache_key",
         error_codes=ERROR_CODES,
     )

@@ -26,6 +26,7 @@ class Input(NamedTuple):
     instructions: str | None
     items: bytes
     losses: tuple[Loss, ...]
+    hinted: bool
 
 
 def to_wire_input(messages: Sequence[Message], model: str) -> Input:
@@ -48,7 +49,8 @@ def to_wire_input(messages: Sequence[Message], model: str) -> Input:
                         model, custom)  # fmt: skip
     instructions = "\n\n".join(filter(None, map(text_of_system, messages[:hoisted])))
     items = b",".join([element.joined for element in found if element.joined])
-    return Input(instructions or None, b"[" + items + b"]", tuple(losses))
+    hinted = any(element.hints for _, element in special) or any(map(_hinted, messages[:hoisted]))
+    return Input(instructions or None, b"[" + items + b"]", tuple(losses), hinted)
 
 
 def _hoisted(messages: Sequence[Message]) -> int:

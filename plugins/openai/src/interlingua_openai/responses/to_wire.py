@@ -11,10 +11,11 @@ from typing import Any
 
 from interlingua.fragments import json_object
 from interlingua.jsontext import FrozenDict, dumps
-from interlingua.messages import Message
+from interlingua.messages import DEFAULT_SESSION, Message
 from interlingua.options import AdapterOptions
 from interlingua.tools import ToolDefinition
 from interlingua.wire import Loss, WireRequest
+from interlingua_chat_completions.cache_marks import cache_key
 from interlingua_openai.catalogue import RESPONSES, facts_of
 from interlingua_openai.responses.input import to_wire_input
 from interlingua_openai.responses.reasoning import option_loss, to_wire_reasoning, to_wire_sampling
@@ -44,6 +45,8 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
         fields["text"] = {"format": to_wire_format(options, losses)}
     _choices(options, tools, fields, losses)
     _others(options, facts, fields, losses)
+    if (conversation.hinted or any(tool.cache for tool in tools)) and messages[0].session_id != DEFAULT_SESSION:
+        fields["prompt_cache_key"] = cache_key(messages[0].session_id)
     _lay_over(fields, options.provider_options)
     body = {"model": dumps(options.model)}
     if tools:
