@@ -14,8 +14,9 @@ from typing import Any
 
 import orjson
 
-from interlingua import CallerError
-from interlingua_sessions.store.lines import line_of, time_of
+from interlingua import CallerError, dumps_message, loads_message
+from interlingua_sessions.store.database import Row
+from interlingua_sessions.store.lines import UNKNOWN, line_of, time_of
 from interlingua_sessions.store.reading import Reading
 
 FORMAT = 1
@@ -71,7 +72,7 @@ class Exporting(Reading):
             )  # fmt: skip
 
     def _messages(self, session_id: str) -> Iterator[str]:
-        return map(line_of, chain.from_iterable(self.pages(session_id)))
+        return map(_canonical, chain.from_iterable(self.pages(session_id)))
 
     def _beside(self, session_id: str) -> Iterator[str]:
         for call, status, completed, started, error in self._db.rows(_CALLS, (session_id,)):
@@ -86,6 +87,12 @@ class Exporting(Reading):
             )  # fmt: skip
         for message, stamp, old, new in self._db.rows(_PRICES, (session_id,)):
             yield _line("repricing", message_id=message, repriced_at=_time(stamp), old=_json(old), new=_json(new))
+
+
+def _canonical(row: Row) -> str:
+    """Return a message's line; what a newer version wrote beside its fields goes back there."""
+    line = line_of(row)
+    return dumps_message(loads_message(line)) if UNKNOWN in line else line
 
 
 def _line(record: str, /, **fields: Any) -> str:

@@ -17,7 +17,7 @@ from interlingua_sessions.store.appending import Appending
 from interlingua_sessions.store.calls import KEEP, RUN
 from interlingua_sessions.store.entries import INSERT as INSERT_ENTRY
 from interlingua_sessions.store.ids import id_behind
-from interlingua_sessions.store.lines import column_text, now_stamp, row_of, stamp_of
+from interlingua_sessions.store.lines import column_text, exact, now_stamp, row_of, stamp_of
 from interlingua_sessions.store.prices import INSERT as INSERT_PRICE
 from interlingua_sessions.store.records import EntryKind, SessionRecord, ToolCallStatus
 from interlingua_sessions.store.renaming import Renaming
@@ -69,7 +69,7 @@ class _Taker:
         policy = header.get("routing_policy")
         store.insert_session((
             self.session_id, header.get("workspace_path", ""), header.get("active_model"),
-            None if policy is None else json.dumps(policy, ensure_ascii=False),
+            None if policy is None else exact(policy),
             header.get("schema_version", SCHEMA_VERSION), _stamp(header.get("created_at")) or now, self._updated,
         ))  # fmt: skip
         self._names = Renaming(store.database, self.session_id)
@@ -101,7 +101,7 @@ class _Taker:
             self._db.run(RUN, (call, started, error))
 
     def _kept_result(self, data: dict[str, Any]) -> None:
-        message = self._names.renamed(loads_message(json.dumps(data["message"])))
+        message = self._names.renamed(loads_message(exact(data["message"])))
         (result,) = message.tool_results()
         self._db.run(KEEP, (column_text(result.tool_use_id), dumps_message(message)))
 
@@ -111,12 +111,12 @@ class _Taker:
         after = data.get("after")
         self._db.run(INSERT_ENTRY, (
             self._last_entry, self.session_id, EntryKind(data["kind"]).value, data.get("custom_type"), data["text"],
-            json.dumps(data["data"], ensure_ascii=False, separators=(",", ":")),
+            exact(data["data"]),
             None if after is None else self._names.stored(after), _stamp(data["created_at"]),
         ))  # fmt: skip
 
     def _repricing(self, data: dict[str, Any]) -> None:
-        texts = [json.dumps(data[name], separators=(",", ":")) for name in ("old", "new")]
+        texts = [exact(data[name]) for name in ("old", "new")]
         self._db.run(INSERT_PRICE, (self._names.stored(data["message_id"]), _stamp(data["repriced_at"]), *texts))
 
 

@@ -18,7 +18,8 @@ from interlingua_sessions.store.database import Row
 
 COLUMNS = "id, session_id, role, content_json, metadata_json, created_at, schema_version"
 _FIELDS = frozenset({"id", "session_id", "role", "content", "metadata", "created_at", "schema_version"})
-_UNKNOWN = "_unknown_fields"  # where core keeps fields of a newer version: docs/explanation/decisions/110
+UNKNOWN = "_unknown_fields"
+"""Where core keeps fields of a newer version (docs/explanation/decisions/110)."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -39,10 +40,10 @@ def now_stamp() -> int:
 
 
 def column_text(text: str) -> str:
-    """Return text that both databases can hold in a column."""
-    if text.isascii() and "\0" not in text:
-        return text
-    return text.encode("utf-8", "replace").decode().replace("\0", "\N{REPLACEMENT CHARACTER}")
+    """Return text that both databases can hold in a column; broken text as core's codec writes it."""
+    if not text.isascii():
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def row_of(message: Message) -> list[Any]:
@@ -56,7 +57,7 @@ def row_of(message: Message) -> list[Any]:
         content, metadata = orjson.dumps(data["content"]).decode(), orjson.dumps(_metadata(data)).decode()
     except TypeError:  # huge integers or broken text, which core's writer knows how to put
         data = json.loads(dumps_message(message))
-        content, metadata = _exact(data["content"]), _exact(_metadata(data))
+        content, metadata = exact(data["content"]), exact(_metadata(data))
     made = stamp_of(message.created_at)
     return [message.id, message.session_id, data["role"], content, metadata, made, message.schema_version]
 
@@ -76,8 +77,9 @@ def _metadata(data: Mapping[str, Any]) -> Mapping[str, Any]:
     if data.keys() == _FIELDS:
         return metadata
     newer = {name: value for name, value in data.items() if name not in _FIELDS}
-    return {**metadata, _UNKNOWN: {**metadata.get(_UNKNOWN, {}), "": newer}}
+    return {**metadata, UNKNOWN: {**metadata.get(UNKNOWN, {}), "": newer}}
 
 
-def _exact(value: Any) -> str:
+def exact(value: Any) -> str:
+    """Write JSON compactly, integers of any size as they are."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
