@@ -7,7 +7,18 @@ from pathlib import Path
 
 import pytest
 
-from interlingua import ImageBlock, ImageSource, Message, Role, TextBlock, ThinkingBlock, system, user
+from interlingua import (
+    ImageBlock,
+    ImageSource,
+    Message,
+    MessageMetadata,
+    Role,
+    TextBlock,
+    ThinkingBlock,
+    Usage,
+    system,
+    user,
+)
 from interlingua.codec import dumps_message
 from tests.core.cli.conftest import Run
 from tests.core.cli.local import LocalServer
@@ -114,3 +125,47 @@ def test_a_tool_that_cannot_be_read_names_its_place(run: Run, server: LocalServe
     assert result.exit_code == 1
     assert "tools.json" in result.stderr
     assert "[1]" in result.stderr
+
+
+def _answered(path: str, provider: str = "there", model: str = "old", **usage: int) -> str:
+    answer = Message(
+        role=Role.ASSISTANT,
+        content="Hi",
+        metadata=MessageMetadata(model=f"{provider}:{model}", provider=provider, api="chat", usage=Usage(**usage)),
+    )
+    messages = [user("hello " * 2000), answer, user("more")]
+    Path(path).write_text("".join(dumps_message(message) + "\n" for message in messages), encoding="utf-8")
+    return path
+
+
+def test_explain_tells_what_the_lost_cache_costs(run: Run, server: LocalServer) -> None:
+    talk = _answered("cached.jsonl", input_tokens=1500, cached_input_tokens=1000, cache_creation_input_tokens=200)
+    facts = json.loads(run("explain", talk, "--to", "here:echo", "--json").stdout)
+    lost = facts["lost_cache"]
+
+    assert (lost["from"], lost["tokens"], lost["source"]) == ("there:old", 1200, "usage")
+    # 1,200 tokens at 2 instead of 0.2 USD per million
+    assert float(lost["cost_usd"]) == pytest.approx(0.00216)
+    text = run("explain", talk, "--to", "here:echo").stdout
+    assert "of it $0.0021600" in text
+    assert "1,200 tokens that there:old had cached" in text
+
+
+def test_a_cache_that_nobody_reported_is_estimated_and_an_unknown_price_says_why(run: Run, server: LocalServer) -> None:
+    talk = _answered("quiet.jsonl", input_tokens=1500, output_tokens=1)
+    lost = json.loads(run("explain", talk, "--to", "here:echo", "--json").stdout)["lost_cache"]
+    unknown = json.loads(run("explain", talk, "--to", "here:unheard-of", "--json").stdout)["lost_cache"]
+
+    assert (lost["tokens"], lost["source"]) == (1500, "estimate")
+    assert unknown["cost_usd"] is None
+    assert unknown["cost_note"] == "model not in the catalogue"
+    assert "unknown: model not in the catalogue" in run("explain", talk, "--to", "here:unheard-of").stdout
+
+
+def test_where_nothing_is_swapped_no_cache_is_lost(run: Run, server: LocalServer, talk: str) -> None:
+    nobody = json.loads(run("explain", talk, "--to", "here:echo", "--json").stdout)["lost_cache"]
+    _answered("same.jsonl", "here", "echo", input_tokens=1500)
+    same = json.loads(run("explain", "same.jsonl", "--to", "here:echo", "--json").stdout)["lost_cache"]
+
+    assert (nobody["cost_usd"], nobody["cost_note"]) == (None, "no model answered yet, so nothing is cached")
+    assert (same["tokens"], same["cost_note"]) == (0, "the same model: what it cached stays")

@@ -22,6 +22,7 @@ from interlingua.client.resolve import Fetched
 from interlingua.errors import CallerError
 from interlingua.messages import Message, Usage
 from interlingua.pricing import cost_of
+from interlingua.pricing.lost_cache import lost_cache
 from interlingua.tools import ToolDefinition
 from interlingua.transport import outgoing
 from interlingua.wire import no_auth
@@ -89,3 +90,20 @@ def estimate(exchange: Exchange) -> dict[str, Any]:
         "cost_note": cost.cost_note,
         "pricing_version": cost.pricing_version,
     }
+
+
+def swap(exchange: Exchange, input_tokens: int) -> dict[str, Any]:
+    """Return what leaving the last answer's model for this one costs: its prompt cache does not come along."""
+    messages, provider, model = exchange.messages, exchange.provider, exchange.options.model
+    origin = next((message.metadata.model for message in reversed(messages) if message.metadata.model), None)
+    facts: dict[str, Any] = {"from": origin, "tokens": 0, "source": None, "cost_usd": None, "cost_note": None}
+    if origin is None:
+        return facts | {"cost_note": "no model answered yet, so nothing is cached"}
+    if origin == f"{provider.key}:{model}":
+        return facts | {"cost_note": "the same model: what it cached stays"}
+
+    def prefix_tokens(prefix: Sequence[Message]) -> int:
+        return provider.estimate_input_tokens(prefix, exchange.tools, exchange.options)
+
+    lost = lost_cache(messages, input_tokens, provider.model(model), datetime.now(UTC), prefix_tokens)
+    return facts | attrs.asdict(lost)

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from interlingua.cli.conversation import read_conversation, read_tools
-from interlingua.cli.plan import estimate, planned
+from interlingua.cli.plan import estimate, planned, swap
 from interlingua.cli.show import json_option, losses_json, print_json, print_ledger
 from interlingua.cli.state import State, plugin_option
 
@@ -37,6 +37,7 @@ def command(state: State, conversation: str, model: str, tools: str | None, as_j
         "assumed": exchange.capabilities.assumed,
         **estimate(exchange),
     }
+    facts["lost_cache"] = swap(exchange, facts["input_tokens"])
     if as_json:
         print_json({**facts, "losses": losses_json(exchange.wire.losses)})
         return
@@ -49,5 +50,16 @@ def _sentence(facts: dict[str, Any]) -> str:
     fits = "" if window is None else f" of {window:,}" + ("" if facts["fits"] else ", which does not fit")
     price = facts["input_cost_usd"]
     cost = f"cost unknown: {facts['cost_note']}" if price is None else f"about ${price:f}"
+    cost += _of_it(facts["lost_cache"])
     assumed = "; the catalogue does not know this model" if facts["assumed"] else ""
     return f"{facts['model']}: about {facts['input_tokens']:,} input tokens{fits}; {cost}{assumed}"
+
+
+def _of_it(lost: dict[str, Any]) -> str:
+    """Say what of the cost is the lost cache's."""
+    if lost["source"] is None:  # nothing is swapped, or nothing was cached
+        return ""
+    counted = f"{'' if lost['source'] == 'usage' else 'about '}{lost['tokens']:,} tokens that {lost['from']} had cached"
+    if lost["cost_usd"] is None:
+        return f"; what reading {counted} anew costs is unknown: {lost['cost_note']}"
+    return f", of it ${lost['cost_usd']:f} for reading {counted} anew"
