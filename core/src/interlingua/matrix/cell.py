@@ -170,7 +170,7 @@ class Crossing:
         call = script.call(b)
         said: list[ContentBlock] = [script.text("I go on."), *([call] if b.calls else [])]
         if b.signs:
-            said.insert(0, ThinkingBlock(text=script.mark("I think."), signature=script.mark("signature")))
+            said.insert(0, ThinkingBlock(text=script.mark("I think."), signature=script.opaque("signature")))
         script.answer(b, *said)
         if b.calls:
             script.result(call)

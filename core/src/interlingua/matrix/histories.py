@@ -113,12 +113,8 @@ def _thinking(*thoughts: Callable[[Script], ThinkingBlock | RedactedThinkingBloc
     return write
 
 
-def _opaque(script: Script, seed: str) -> str:
-    return base64.b64encode(script.mark(seed).encode() * 4).decode()
-
-
 def _signed(script: Script) -> ThinkingBlock:
-    return ThinkingBlock(text=script.mark("I think."), signature=_opaque(script, "signature"))
+    return ThinkingBlock(text=script.mark("I think."), signature=script.opaque("signature"))
 
 
 def _unsigned(script: Script) -> ThinkingBlock:
@@ -126,7 +122,7 @@ def _unsigned(script: Script) -> ThinkingBlock:
 
 
 def _redacted(script: Script) -> RedactedThinkingBlock:
-    return RedactedThinkingBlock(data=_opaque(script, "redacted"))
+    return RedactedThinkingBlock(data=script.opaque("redacted"))
 
 
 def _aborted(script: Script, a: Speaker) -> None:

@@ -6,6 +6,7 @@ The histories come in, the cell that carries one across, and the recorded ones.
 
 from __future__ import annotations
 
+import base64
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
@@ -73,6 +74,10 @@ class Script:
         """Return a text that stands nowhere else in the history."""
         self._mark += 1
         return f"mk{self._mark}q {text}".rstrip() if text else f"mk{self._mark}q"
+
+    def opaque(self, seed: str) -> str:
+        """Return base64, as signatures and encoded thinking are, that stands nowhere else in the history."""
+        return base64.b64encode(self.mark(seed).encode() * 4).decode()
 
     def add(
         self, role: Role, content: Iterable[ContentBlock] | str, metadata: MessageMetadata | None = None
