@@ -58,7 +58,7 @@ def tool(hint: CacheHint | None = None) -> ToolDefinition:
 
 
 def asked(
-    model: str, messages: list[Message], tools: list[ToolDefinition] | None = None, **options: str
+    model: str, messages: list[Message], tools: list[ToolDefinition] | None = None, **options: Any
 ) -> WireRequest:
     name = REGISTRY.resolve(model)
     return REGISTRY.provider(name.provider).to_wire(messages, tools or [], AdapterOptions(model=name.name, **options))
