@@ -1,0 +1,176 @@
+"""`interlingua session …` against a local server and a store of its own: what is printed, what is kept."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from interlingua import Message, MessageStatus, read_jsonl
+from interlingua_sessions import open_store
+from interlingua_sessions.cli import _COMMANDS, Group
+from tests.core.cli.conftest import Run
+from tests.core.cli.local import LocalServer
+
+
+def stored(place: Path, session: str = "moon") -> list[Message]:
+    with open_store(place) as store:
+        return list(store.messages(session))
+
+
+def test_send_begins_a_session_and_goes_on_with_it(run: Run, server: LocalServer, place: Path) -> None:
+    first = run("session", "send", "moon", "hi", "there", "-m", "here:echo", "-s", "Be brief.", "-o", "temperature=0")
+    run("session", "switch", "moon", "e")
+    second = run("session", "send", "moon", input="and now?\n")
+
+    assert (first.exit_code, second.exit_code) == (0, 0), first.output + second.output
+    assert (first.stdout, second.stdout) == ("Hello\n", "Hello\n")
+    assert "(new session moon)" in first.stderr
+    assert "new session" not in second.stderr
+    assert "1,000 in" in second.stderr
+    told = [(one["role"], one["content"]) for one in server.requests[-1]["messages"]]
+    assert told == [("system", "Be brief."), ("user", "hi there"), ("assistant", "Hello"), ("user", "and now?")]
+    modes = [one.metadata.routing.mode.value for one in stored(place) if one.metadata.routing]
+    assert modes == ["override", "manual"]
+
+
+def test_json_prints_the_stored_answer(run: Run, server: LocalServer, place: Path) -> None:
+    result = run("session", "send", "moon", "hi", "-m", "e", "--json")
+
+    message = json.loads(result.stdout)
+    assert message["id"] == stored(place)[-1].id
+    assert message["metadata"]["routing"]["chosen_model"] == "here:echo"
+
+
+def test_a_failure_keeps_the_question_and_again_answers_it(run: Run, server: LocalServer, place: Path) -> None:
+    failed = run("session", "send", "moon", "hi", "-m", "here:refused")
+    again = run("session", "send", "moon", "--again", "-m", "e")
+
+    assert failed.exit_code == 1
+    assert failed.stderr.splitlines()[-1].startswith("error: bad key")
+    assert again.stdout == "Hello\n"
+    assert [one.text_content() for one in stored(place)] == ["hi", "Hello"]
+
+
+def test_an_answer_that_breaks_off_is_kept(run: Run, server: LocalServer, place: Path) -> None:
+    result = run("session", "send", "moon", "hi", "-m", "here:broken")
+
+    assert result.exit_code == 1
+    assert [one.text_content() for one in stored(place)] == ["hi", "Hel"]
+    assert stored(place)[-1].metadata.status is MessageStatus.ERROR
+
+
+def test_nothing_to_say_is_wrong_usage(run: Run, server: LocalServer) -> None:
+    assert run("session", "send", "moon", "-m", "e", input="").exit_code == 2
+
+
+def test_list_and_show(run: Run, server: LocalServer, place: Path) -> None:
+    run("session", "send", "moon", "hi", "-m", "e")
+    listed = run("session", "list", "--json")
+    shown = run("session", "show", "moon", "--json", "--limit", "1")
+
+    (row,) = json.loads(listed.stdout)
+    assert (row["id"], row["messages"], row["active_model"]) == ("moon", 2, None)
+    assert row["workspace_path"] == str(Path.cwd())
+    assert [one["role"] for one in json.loads(shown.stdout)["messages"]] == ["assistant"]
+    assert "moon" in run("session", "list").stdout
+    table = run("session", "show", "moon").stdout
+    assert "here:echo (override: the caller named this model for this message)" in table
+    missing = run("session", "show", "sun")
+    assert missing.exit_code == 1
+    assert "sun" in missing.stderr
+
+
+def test_switch_says_who_answers_now(run: Run, server: LocalServer, place: Path) -> None:
+    run("session", "send", "moon", "hi", "-m", "e")
+
+    assert "now here:echo" in run("session", "switch", "moon", "e", "--reason", "cheaper").stderr
+    with open_store(place) as store:
+        assert store.session("moon").active_model == "here:echo"
+    assert "cheaper" in json.loads(run("session", "list", "--json").stdout)[0]["routing_policy"]["manual_reason"]
+    assert "the policy decides" in run("session", "switch", "moon", "--clear").stderr
+    assert run("session", "switch", "moon").exit_code == 2
+    unknown = run("session", "switch", "moon", "nowhere:x")
+    assert (unknown.exit_code, unknown.stderr[:26]) == (1, "error: no provider 'nowher")
+
+
+def test_verify_tells_what_is_wrong(run: Run, server: LocalServer, place: Path) -> None:
+    run("session", "send", "moon", "hi", "-m", "here:unpriced")
+    assert run("session", "verify").stdout == "nothing is wrong\n"
+    assert json.loads(run("session", "verify", "moon", "--json").stdout) == []
+
+    with sqlite3.connect(place) as raw:
+        raw.execute("UPDATE messages SET content_json = '{' WHERE role = 'user'")
+    raw.close()
+    broken = run("session", "verify", "--json")
+    assert broken.exit_code == 1
+    assert json.loads(broken.stdout)[0]["session_id"] == "moon"
+
+
+def test_reprice_keeps_the_old_price(run: Run, server: LocalServer, place: Path, home: Path) -> None:
+    run("session", "send", "moon", "hi", "-m", "e")
+    config = home / "interlingua" / "config.toml"
+    config.write_text(config.read_text().replace('input_per_mtok_usd = "2"', 'input_per_mtok_usd = "4"'))
+    result = run("session", "reprice", "moon", "--json")
+
+    (row,) = json.loads(result.stdout)
+    assert (row["old"]["cost_usd"], row["new"]["cost_usd"]) == ("0.003000", "0.005000")  # 1,000 in and 100 out
+    usage = stored(place)[-1].metadata.usage
+    assert usage is not None
+    assert str(usage.cost_usd) == "0.005000"
+    with open_store(place) as store:
+        assert str(store.price_history("moon")[0].old.cost_usd) == "0.003000"
+    assert "0 repriced" in run("session", "reprice").stderr
+
+
+def test_export_and_import(run: Run, server: LocalServer, place: Path) -> None:
+    run("session", "send", "moon", "hi", "-m", "e")
+    assert run("session", "export", "moon", "moon.jsonl").exit_code == 0
+    assert run("session", "export", "moon", "moon.jsonl").exit_code == 2  # not over another file
+    result = run("session", "import", "moon.jsonl", "--id", "copy")
+
+    assert result.stdout == "copy\n"
+    assert "2 messages" in result.stderr
+    assert [one.text_content() for one in stored(place, "copy")] == ["hi", "Hello"]
+
+
+def test_store_names_another_place(run: Run, server: LocalServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("session", "send", "moon", "hi", "-m", "e", "--store", "other.db")
+    assert json.loads(run("session", "list", "--json").stdout) == []
+    monkeypatch.setenv("INTERLINGUA_SESSIONS", "other.db")
+    assert [row["id"] for row in json.loads(run("session", "list", "--json").stdout)] == ["moon"]
+
+
+def test_a_saved_chat_of_core_can_be_imported(run: Run, server: LocalServer, place: Path) -> None:
+    run("chat", "e", "--save", "talk.jsonl", input="hi\n")
+    result = run("session", "import", "talk.jsonl", "--id", "moon")
+
+    assert result.exit_code == 0, result.output
+    with Path("talk.jsonl").open("rb") as lines:
+        assert [one.text_content() for one in read_jsonl(lines)] == [one.text_content() for one in stored(place)]
+
+
+def test_the_group_lists_what_the_commands_say(run: Run) -> None:
+    """The list is written beside the names so that help loads no command; it must say the same."""
+    group = Group("session")
+    for name, (_, summary) in _COMMANDS.items():
+        command = group.get_command(None, name)  # type: ignore[arg-type]
+        assert command is not None
+        assert (command.name, (command.help or "").partition("\n")[0]) == (name, summary)
+    assert "Check that stored sessions are whole." in run("session", "--help").stdout
+
+
+def test_help_opens_no_database(home: Path) -> None:
+    code = (
+        "import sys\nfrom interlingua.cli import main\nsys.argv = ['interlingua', *sys.argv[1:], '--help']\n"
+        "try:\n    main()\nexcept SystemExit as done:\n    assert not done.code\n"
+        "print(sorted({'httpx', 'sqlite3', 'interlingua_sessions.store'} & set(sys.modules)))"
+    )
+    for words in ([], ["session"]):
+        done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
+        assert done.stdout.splitlines()[-1] == "[]", words
+        assert "session" in done.stdout
