@@ -132,7 +132,10 @@ class _Writer:
         self.lose(index, block, "dropped", f"this wire has no {block.type} block")
         return None
 
-    def _text(self, block: TextBlock, index: int) -> dict[str, Any]:
+    def _text(self, block: TextBlock, index: int) -> dict[str, Any] | None:
+        if not block.text.strip():  # only a signed one comes so far
+            self.lose(index, block, "dropped", "empty text, which this wire refuses; nor has it signed text")
+            return None
         element: dict[str, Any] = {"type": "text", "text": block.text}
         if block.citations and self._by_model:
             element["citations"] = list(block.citations)

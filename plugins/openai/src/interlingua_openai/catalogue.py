@@ -70,7 +70,8 @@ DEFAULTS: dict[str, AdapterCapabilities] = {
 }
 # Limits on media of the models listed: the vision page of the service's documentation.
 _MEDIA = {"max_images": 500, "max_media_bytes": 50 * 1024 * 1024}
-_NO_CHAT_THINKING = {"supports_thinking": False, "thinking_scope": "never"}
+# Models that take audio have it in their name, and none is listed: others refuse it (recorded).
+_NOT_IN_CHAT = {"supports_thinking": False, "thinking_scope": "never", "supports_audio": False}
 
 
 @cache
@@ -118,7 +119,7 @@ def capabilities_of(name: str, api: str) -> AdapterCapabilities:
     if model.facts.get("cache_writes"):  # breakpoints exist from the gpt-5.6 family on (sheet openai_chat §2)
         changes |= {"supports_prompt_caching": True, "max_cache_hints": 4}
     if api == CHAT:
-        changes |= _NO_CHAT_THINKING
+        changes |= _NOT_IN_CHAT
     return attrs.evolve(
         defaults,
         assumed=False,

@@ -25,6 +25,7 @@ from interlingua.contract.rules import (
     ordering,
     prefix,
     purity,
+    refused,
     returning,
     roads,
     secrets,
@@ -35,8 +36,8 @@ from interlingua.contract.rules import (
 __all__ = ["ALL"]
 
 _MODULES = (
-    purity, prefix, calls, ordering, arrival, losses, foreign, returning, options, roads, decoding, isolation, faults,
-    stopping, usage, errors, evidence, estimates, connection, installed, cassettes, secrets,
+    purity, prefix, calls, ordering, arrival, losses, foreign, returning, options, refused, roads, decoding, isolation,
+    faults, stopping, usage, errors, evidence, estimates, connection, installed, cassettes, secrets,
 )  # fmt: skip
 
 ALL: tuple[Rule, ...] = tuple(RULES[number] for number in sorted(RULES))

@@ -1,0 +1,81 @@
+"""Rules on what the service is known to refuse: requests are held against the plugin's own rule files.
+
+Never knows what a service refuses; those facts are the plugin's data. The rules room comes in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+
+from interlingua.contract.generated import Broken, holds, own
+from interlingua.contract.rule import Finding, NotApplicable, rule
+from interlingua.contract.scenes import FOREIGN, READ, media_scenes, result_image
+from interlingua.contract.strategies import conversations
+from interlingua.contract.subject import Aim, Subject
+from interlingua.errors import CapabilityError
+from interlingua.messages import Message, Role
+from interlingua.options import AdapterOptions
+from interlingua.projection import Projector
+from interlingua.wire import WireRequest
+
+_ASKING = (Role.USER, Role.TOOL)
+
+
+@rule(
+    "C52",
+    "No request that `to_wire` writes is one that the service is known to refuse.",
+    source="DESIGN 10; hook wire_rules",
+    fix="""The finding names the wire rule, the place in the body and the section it is from. Write that place as the
+    service wants it, or declare less in the capabilities so that core drops it before. If the service has changed,
+    change the rule file: it must accept what the real service accepts.""",
+)
+def nothing_refused_is_written(subject: Subject) -> Iterator[Finding]:
+    """Generated histories of own and foreign origin with a tool, and one request per declared medium."""
+    if not subject.provider.wire_rules:
+        raise NotApplicable("the plugin ships no wire rules (hook wire_rules)")
+
+    def law(aim: Aim, history: list[Message]) -> None:
+        history = [_without_opaque(message) for message in _ending_with_a_question(history)]
+        target = subject.provider.target(AdapterOptions(model=aim.model, api=aim.api))
+        projected, _ = Projector().project(history, target)
+        if any(message.role is Role.USER for message in projected) and projected[-1].role in _ASKING:
+            _refuse(subject, subject.written(aim, history, [READ]))
+
+    def strategy(aim: Aim) -> Any:
+        return conversations((own(subject, aim), FOREIGN))
+
+    yield from holds(subject, law, strategy)
+    yield from _media(subject)
+
+
+def _media(subject: Subject) -> Iterator[Finding]:
+    for aim in subject.aims:
+        for scene in [*media_scenes(), result_image()]:
+            if not scene.declared(aim.capabilities):
+                continue
+            try:
+                _refuse(subject, subject.written(aim, scene.history, scene.tools))
+            except CapabilityError:
+                continue
+            except Broken as error:
+                yield Finding(why=f"{scene.name}: {error}", where=aim.name)
+
+
+def _ending_with_a_question(history: list[Message]) -> list[Message]:
+    """Cut off what stands behind the last turn of the user or of a tool: many services continue no answer."""
+    last = max((at for at, message in enumerate(history) if message.role in _ASKING), default=-1)
+    return history[: last + 1]
+
+
+def _without_opaque(message: Message) -> Message:
+    """Take made-up kinds of block out: what the service has not issued, no rule of its wire can know."""
+    content = [block for block in message.content if block.type != "opaque"]
+    return message if len(content) == len(message.content) else attrs.evolve(message, content=content)
+
+
+def _refuse(subject: Subject, request: WireRequest) -> None:
+    for finding in subject.provider.lint(request):
+        raise Broken(str(finding))
