@@ -67,7 +67,7 @@ class MessageUpdate:
 
     @property
     def message(self) -> Message:
-        """The answer as it stood then; made when it is read, unless the event is the last."""
+        """The answer as it stood then; made when it is read, unless the event brings it."""
         event = self.assistant_message_event
         if event.type == "done":
             return event.message

@@ -44,7 +44,8 @@ def to_wire_message(message: Message) -> dict[str, Any]:
     A system message, which the seed keeps elsewhere, is written with role `system`. The seed knows no unknown counts
     and no unknown price: both are 0 there.
     """
-    written: dict[str, Any] = {"role": message.role.value, "content": _content(message)}
+    role = "toolResult" if message.role is Role.TOOL else message.role.value
+    written: dict[str, Any] = {"role": role, "content": _content(message)}
     metadata = message.metadata
     if message.role is Role.ASSISTANT:
         written |= {"api": metadata.api or "", "provider": metadata.provider or ""}

@@ -113,7 +113,6 @@ def tool(
         CallerError: the function cannot be a tool, or the name or side effects are not canonical.
         SchemaNotSupported: its types need more than the subset of seed 003 §5.4 can say.
     """
-
     effects = _side_effects(side_effects)
 
     def make(function: Callable[..., Any]) -> Tool:

@@ -258,7 +258,8 @@ class AgentLoop:
 
 
 def _tell(run: Run, event: ev.AssistantMessageEvent) -> None:
+    """Tell of an answer that grows; its last event is told as the message's end, once that is stored."""
     if event.type == "start":
         run.emit(ev.MessageStart(message=event.partial))
-    else:
+    elif event.type not in ("done", "error"):
         run.emit(ev.MessageUpdate(assistant_message_event=event))
