@@ -28,6 +28,7 @@ from interlingua.messages import (
     Usage,
     capped_trace,
 )
+from interlingua.values import quick
 
 
 def _now() -> datetime:
@@ -38,6 +39,7 @@ def _now() -> datetime:
 _SAID_NOTHING = (TextBlock(text=""),)
 
 
+@quick
 @attrs.frozen(kw_only=True)
 class RequestContext:
     """Everything core knows about the exchange an answer belongs to (DESIGN 4).

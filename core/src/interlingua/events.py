@@ -94,6 +94,7 @@ class BlockEnd:
     block: ContentBlock
 
 
+@quick
 @attrs.frozen(kw_only=True)
 class UsageUpdate:
     """Token counts so far; each reported count replaces the earlier one (they are totals, not steps)."""
@@ -102,6 +103,7 @@ class UsageUpdate:
     usage: Usage
 
 
+@quick
 @attrs.frozen(kw_only=True)
 class RawUpdate:
     """Opaque state as it arrives, so that an interrupted stream keeps its ids.
@@ -116,6 +118,7 @@ class RawUpdate:
     trace: FrozenDict | dict[str, Any] | None = None
 
 
+@quick
 @attrs.frozen(kw_only=True)
 class MessageComplete:
     """The terminal event of a stream that ended well."""

@@ -12,6 +12,7 @@ from typing import Any, Literal, TypeAlias
 import attrs
 
 from interlingua.jsontext import EMPTY, FrozenDict, freeze_object, freeze_optional
+from interlingua.values import quick
 
 Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 
@@ -34,6 +35,7 @@ def _headers(value: Mapping[str, str] | None) -> FrozenDict:
     return freeze_object({name.lower(): text for name, text in (value or {}).items()})
 
 
+@quick
 @attrs.frozen(kw_only=True)
 class AdapterOptions:
     """One request's options; None means "the provider's default", and 0 is a value (REGRESSIONS case 32).

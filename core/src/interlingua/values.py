@@ -6,11 +6,21 @@ The rooms whose values are made by the thousand come in: blocks, messages, event
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from operator import attrgetter
 from typing import Any, TypeVar
 
 import attrs
 
 T = TypeVar("T")
+
+_fields_of: dict[type, tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]] = {}
+
+
+def evolve(value: T, **changes: Any) -> T:
+    """Do what `attrs.evolve` does, for a quick value of at least two fields, at a third of the cost."""
+    names, values_of = _fields_of[value.__class__]
+    return value.__class__(**(dict(zip(names, values_of(value), strict=True)) | changes))
 
 
 def quick(cls: type[T]) -> type[T]:
@@ -36,7 +46,9 @@ def quick(cls: type[T]) -> type[T]:
         if field.init:
             taken.append(parameter)
         stored.append(statement)
-    given = ", ".join(f"{field.name}={field.name}" for field in fields if field.init)
+    initial = tuple(field.name for field in fields if field.init)
+    _fields_of[cls] = (initial, attrgetter(*initial))
+    given = ", ".join(f"{name}={name}" for name in initial)
     source = "\n    ".join(
         (
             f"def __init__(self, *, {', '.join(taken)}):",

@@ -11,6 +11,8 @@ from typing import Any, Literal, NamedTuple
 
 import attrs
 
+from interlingua.values import quick
+
 Verdict = Literal["rewritten", "dropped", "blocked"]
 
 
@@ -40,6 +42,7 @@ class WireChunk(NamedTuple):
     data: bytes
 
 
+@quick
 @attrs.frozen(kw_only=True)
 class WireRequest:
     """One request as bytes, without auth (DESIGN 5).
@@ -67,6 +70,7 @@ class WireRequest:
     echo: Mapping[str, Any] = attrs.field(factory=dict)
 
 
+@quick
 @attrs.frozen(kw_only=True)
 class WireResponse:
     """A complete answer: status, headers (names in lower case) and the whole body."""

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-import attrs
-
 from interlingua.blocks import ToolUseBlock
 from interlingua.catalogue import ModelInfo
 from interlingua.messages import Message, MessageStatus, Usage
 from interlingua.registry import Registry
 from interlingua.tools import ToolDefinition
+from interlingua.values import evolve
 
 UNFINISHED_COST = "the answer was cut off before the provider's final count"
 
@@ -31,12 +30,12 @@ def priced(message: Message, info: ModelInfo | None, latency_ms: int) -> Message
     metadata = message.metadata
     usage: Usage = metadata.usage or Usage()
     if metadata.status is MessageStatus.COMPLETE:
-        from interlingua.pricing import cost_of  # noqa: PLC0415  not needed until there is an answer
+        from interlingua.pricing import cost_fields  # noqa: PLC0415  not needed until there is an answer
 
-        usage = attrs.evolve(cost_of(usage, info, message.created_at), latency_ms=latency_ms)
+        usage = evolve(usage, latency_ms=latency_ms, **cost_fields(usage, info, message.created_at))
     else:
-        usage = attrs.evolve(usage, cost_note=UNFINISHED_COST, latency_ms=latency_ms)
-    return attrs.evolve(message, metadata=attrs.evolve(metadata, usage=usage))
+        usage = evolve(usage, cost_note=UNFINISHED_COST, latency_ms=latency_ms)
+    return evolve(message, metadata=evolve(metadata, usage=usage))
 
 
 def tell_bad_inputs(message: Message, tools: Sequence[ToolDefinition], registry: Registry) -> None:

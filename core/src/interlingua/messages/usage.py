@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import attrs
 
-from interlingua.values import quick
+from interlingua.values import evolve, quick
 
 
 class Buckets(NamedTuple):
@@ -89,7 +89,7 @@ class Usage:
     def updated(self, other: Usage) -> Usage:
         """Return this with every count that `other` reports put in its place (cumulative totals overwrite)."""
         changes = {name: value for name in _COUNTS if (value := getattr(other, name)) is not None}
-        return attrs.evolve(self, **changes) if changes else self
+        return evolve(self, **changes) if changes else self
 
 
 _COUNTS = (

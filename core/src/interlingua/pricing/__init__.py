@@ -6,7 +6,7 @@ The client, the CLI and stores come in.
 
 from __future__ import annotations
 
-from interlingua.pricing.cost import cost_of
+from interlingua.pricing.cost import cost_fields, cost_of
 from interlingua.pricing.reprice import reprice
 
-__all__ = ["cost_of", "reprice"]
+__all__ = ["cost_fields", "cost_of", "reprice"]

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from datetime import datetime
 from decimal import Context, Decimal
-
-import attrs
+from typing import Any
 
 from interlingua.catalogue import ModelInfo
 from interlingua.catalogue.values import Rates
 from interlingua.messages import CostParts, Usage
+from interlingua.values import evolve
 
 _EXACT = Context(prec=200)  # far past any product of a count and a list price: nothing is ever rounded
 
@@ -36,18 +36,22 @@ def cost_of(usage: Usage, model: ModelInfo | None, at: datetime) -> Usage:
         at: when the request was made; a naive time is UTC.
 
     Returns:
-        `cost_usd`, `cost` (USD) and `pricing_version` set, `cost_note` None; or those three None and `cost_note` the
-        reason.
+        The usage with `cost_usd`, `cost` (USD) and `pricing_version` set, `cost_note` None; or those three None and
+        `cost_note` the reason.
     """
+    return evolve(usage, **cost_fields(usage, model, at))
+
+
+def cost_fields(usage: Usage, model: ModelInfo | None, at: datetime) -> dict[str, Any]:
+    """Return the four fields that `cost_of` sets, for whoever sets others with them."""
     try:
         if model is None:
             raise _UnknownCostError("model not in the catalogue")
         parts = _parts(usage, _rates(usage, model, at))
     except _UnknownCostError as reason:
-        return attrs.evolve(usage, cost_usd=None, cost=None, pricing_version=None, cost_note=str(reason))
+        return {"cost_usd": None, "cost": None, "pricing_version": None, "cost_note": str(reason)}
     total = _EXACT.add(_EXACT.add(parts.input, parts.cached_read), _EXACT.add(parts.cache_write, parts.output))
-    version = model.pricing_version
-    return attrs.evolve(usage, cost_usd=total, cost=parts, pricing_version=version, cost_note=None)
+    return {"cost_usd": total, "cost": parts, "pricing_version": model.pricing_version, "cost_note": None}
 
 
 def _rates(usage: Usage, model: ModelInfo, at: datetime) -> Rates:

@@ -14,9 +14,9 @@ from interlingua_chat_completions import slots
 from interlingua_chat_completions.merge import merge_list, merge_object, plain
 
 # read elsewhere, or padding without meaning (sheet openai_chat §6)
-_BODY = frozenset(("choices", "usage", "object", "obfuscation", "p", "error", "service_tier"))
-_CHOICE = frozenset(("index", "finish_reason", "message", "delta", "logprobs", "usage", "text"))
-_MESSAGE = frozenset(
+BODY_FIELDS = frozenset(("choices", "usage", "object", "obfuscation", "p", "error", "service_tier"))
+CHOICE_FIELDS = frozenset(("index", "finish_reason", "message", "delta", "logprobs", "usage", "text"))
+MESSAGE_FIELDS = frozenset(
     (
         "role", "content", "refusal", "tool_calls", "function_call", "reasoning_content", "reasoning", "images",
         "audio", "reasoning_details", "annotations", "executed_tools", "name", "padding", "token_id",
@@ -54,7 +54,7 @@ class Extras:
         for key, value in body.items():
             if key in self._sources:
                 continue
-            if key not in _BODY and value is not None and value != "":
+            if key not in BODY_FIELDS and value is not None and value != "":
                 self.trace[key] = value
 
     def read_first_choice(self, choice: dict[str, Any]) -> None:
@@ -62,7 +62,7 @@ class Extras:
         if isinstance(choice.get("logprobs"), dict):
             merge_object(self._logprobs, choice["logprobs"])
         for key, value in choice.items():
-            if key not in _CHOICE and value is not None:
+            if key not in CHOICE_FIELDS and value is not None:
                 self.trace[key] = value
 
     def read_delta(self, delta: dict[str, Any], *, whole: bool) -> None:
@@ -79,7 +79,7 @@ class Extras:
             else:
                 _latest(self._hosted, hosted)
         for key, value in delta.items():
-            if key not in _MESSAGE and value is not None:
+            if key not in MESSAGE_FIELDS and value is not None:
                 self.trace[key] = value
 
     def read_choice(self, index: int, choice: dict[str, Any], delta: dict[str, Any] | None) -> None:

@@ -1,6 +1,7 @@
 """A whole answer to a message.
 
-Never reads a stream, and never reads what the stream's road would not: both go through the same reader.
+Never reads a stream, and never reads what the stream's road would not: both go through the same reader, except for
+an answer of plain text, which `usual` reads to the same message.
 The format's front door comes in.
 """
 
@@ -15,6 +16,7 @@ from interlingua.wire import WireResponse
 from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.errors import from_wire_envelope, is_error
 from interlingua_chat_completions.reader import AnswerReader
+from interlingua_chat_completions.usual import from_wire_usual
 
 
 def from_wire_body(response: WireResponse, context: RequestContext, dialect: Dialect) -> Message:
@@ -30,6 +32,9 @@ def from_wire_body(response: WireResponse, context: RequestContext, dialect: Dia
         raise MalformedResponse(f"the body is not JSON: {error}") from error
     if not isinstance(body, dict):
         raise MalformedResponse(f"the body is a JSON {type(body).__name__}, not an object")
+    usual = from_wire_usual(body, context, dialect)
+    if usual is not None:
+        return usual
     choices = body.get("choices")
     reader = AnswerReader(context, dialect, whole=True)
     assembler = Assembler(context)

@@ -44,6 +44,7 @@ class AnswerReader:
         self.texted = False
         self.refused = False
         self._images = 0
+        self._tier: str | None = None  # told with the last usage
 
     def read(self, body: dict[str, Any]) -> list[StreamEvent]:
         """Take one chunk, or the whole body."""
@@ -68,7 +69,7 @@ class AnswerReader:
             out += self.calls.end()
         out += self.reasoning.end()
         out += self.extras.end()
-        if self.extras.service_tier:
+        if self.extras.service_tier != self._tier:
             out.append(UsageUpdate(usage=Usage(service_tier=self.extras.service_tier)))
         out.append(RawUpdate(replay=self._replay() or None, trace=self.extras.trace or None))
         if complete:
@@ -89,7 +90,8 @@ class AnswerReader:
         if usage is None and isinstance(holder.get("x_groq"), dict):
             usage = holder["x_groq"].get("usage")
         if isinstance(usage, dict) and usage:
-            out.append(UsageUpdate(usage=from_wire_usage(usage)))
+            self._tier = self.extras.service_tier
+            out.append(UsageUpdate(usage=from_wire_usage(usage, self._tier)))
             self.extras.trace["usage"] = usage
 
     def _choice(self, choice: dict[str, Any], out: list[StreamEvent]) -> None:

@@ -24,8 +24,13 @@ _WRITTEN_1H = (("cache_creation", "ephemeral_1h_input_tokens"),)
 _REASONING = (("completion_tokens_details", "reasoning_tokens"), ("reasoning_tokens",))
 
 
-def from_wire_usage(usage: Mapping[str, Any]) -> Usage:
-    """Read a `usage` object; prompt_tokens already includes what was cached (sheet openai_chat §4)."""
+def from_wire_usage(usage: Mapping[str, Any], tier: str | None = None) -> Usage:
+    """Read a `usage` object; prompt_tokens already includes what was cached (sheet openai_chat §4).
+
+    Args:
+        usage: the wire's object.
+        tier: the service tier where the body names one; it goes before the object's own.
+    """
     prompt = _count(usage.get("prompt_tokens"))
     output = _count(usage.get("completion_tokens"))
     reasoning = _first(usage, _REASONING)
@@ -35,7 +40,7 @@ def from_wire_usage(usage: Mapping[str, Any]) -> Usage:
     audio = _first(usage, (("prompt_tokens_details", "audio_tokens"),))
     if audio and prompt is not None and total == prompt + (output or 0) + audio:
         prompt += audio  # one service counts audio beside the prompt, not inside (corpus, mistral-chat)
-    tier = usage.get("service_tier")
+    own = usage.get("service_tier")
     return Usage(
         input_tokens=prompt,
         output_tokens=output,
@@ -43,7 +48,7 @@ def from_wire_usage(usage: Mapping[str, Any]) -> Usage:
         cache_creation_input_tokens=_first(usage, _WRITTEN),
         cache_creation_1h_input_tokens=_first(usage, _WRITTEN_1H),
         reasoning_tokens=reasoning,
-        service_tier=tier if isinstance(tier, str) and tier else None,
+        service_tier=tier or (own if isinstance(own, str) and own else None),
     )
 
 
@@ -51,7 +56,7 @@ def _first(usage: Mapping[str, Any], paths: tuple[tuple[str, ...], ...]) -> int 
     for path in paths:
         value: Any = usage
         for key in path:
-            value = value.get(key) if isinstance(value, Mapping) else None
+            value = value.get(key) if isinstance(value, dict) else None
         count = _count(value)
         if count is not None:
             return count
