@@ -22,7 +22,8 @@ from typing import Any
 KEY = "polly"
 PORT = 8765
 _TRICK = re.compile(r"^do (\w+) (\{.*\})$", re.MULTILINE)
-_STATUS = {"bad_key": 401, "no_such_bird": 404, "asleep": 503, "fell_off": 500}
+_TAG = re.compile(r"[A-Za-z0-9_.-]{1,64}")
+_STATUS = {"bad_key": 401, "no_such_bird": 404, "misheard": 400, "asleep": 503, "fell_off": 500}
 
 
 class SquawkError(Exception):
@@ -38,6 +39,7 @@ def answer(asked: dict[str, Any]) -> dict[str, Any]:
     """Return the whole answer to a request."""
     if asked["model"] not in ("grey-1", "budgie-1"):
         raise SquawkError("no_such_bird", f"There is no bird {asked['model']} here.")
+    misheard(asked)
     says, reason = _said(asked)
     if says[0]["type"] == "words" and "most" in asked and _tokens(says) > asked["most"]:
         says[0]["words"] = says[0]["words"][: asked["most"] * 4]
@@ -45,6 +47,22 @@ def answer(asked: dict[str, Any]) -> dict[str, Any]:
     heard = _tokens(asked.get("perch", "")) + sum(_tokens(each["says"]) + 3 for each in asked["heard"])
     usage = {"heard": heard, "said": _tokens(says)}
     return {"talk": "tk-0001", "model": asked["model"], "says": says, "reason": reason, "usage": usage}
+
+
+def misheard(asked: dict[str, Any]) -> None:
+    """Refuse what no parrot understands."""
+    if not asked["heard"]:
+        raise SquawkError("misheard", "Nobody has said anything.")
+    if not 0 <= asked.get("heat", 1) <= 2:
+        raise SquawkError("misheard", "The heat is not between 0 and 2.")
+    for each in asked["heard"]:
+        if each["from"] not in ("keeper", "bird", "trainer"):
+            raise SquawkError("misheard", f"Nobody here is called {each['from']}.")
+        for part in each["says"]:
+            if not _TAG.fullmatch(part.get("tag", "none")):
+                raise SquawkError("misheard", "That is no tag.")
+            if not isinstance(part.get("with", {}), dict):
+                raise SquawkError("misheard", "A trick is done with an object.")
 
 
 def _said(asked: dict[str, Any]) -> tuple[list[dict[str, Any]], str]:

@@ -7,6 +7,7 @@ The entry point `interlingua.providers: parrot` comes in.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from importlib.resources import files
 
 from interlingua.capabilities import AdapterCapabilities
 from interlingua.catalogue import ModelInfo
@@ -60,6 +61,10 @@ class _Parrot:
     @hookimpl
     def from_wire_error(self, response: WireResponse) -> ProviderError:
         return service.from_wire_error(response)
+
+    @hookimpl
+    def wire_rules(self) -> Sequence[str]:
+        return [files(__package__).joinpath("lint.toml").read_text("utf-8")]
 
 
 plugin = _Parrot()
