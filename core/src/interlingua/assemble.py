@@ -60,7 +60,8 @@ class Assembler:
         self.complete: MessageComplete | None = None
         self.error: InterlinguaError | None = None
         # the block that text is arriving for: most events only append to it
-        self._hot: tuple[int, type] | None = None
+        self._hot: type | None = None
+        self._hot_index = -1
         self._append: Callable[[str], None] = _ignore
 
     def feed(self, events: Iterable[StreamEvent]) -> None:
@@ -72,11 +73,11 @@ class Assembler:
         for event in events:
             kind = type(event)
             if kind is TextDelta or kind is ThinkingDelta:
-                if self._hot != (event.index, kind):  # type: ignore[union-attr]
+                if kind is not self._hot or event.index != self._hot_index:  # type: ignore[union-attr]
                     self._open_text(event.index, kind)  # type: ignore[union-attr]
                 self._append(event.text)  # type: ignore[union-attr]
             elif kind is ToolUseInputDelta:
-                if self._hot != (event.index, kind):  # type: ignore[union-attr]
+                if kind is not self._hot or event.index != self._hot_index:  # type: ignore[union-attr]
                     self._open_input(event.index)  # type: ignore[union-attr]
                 self._append(event.partial_json)  # type: ignore[union-attr]
             else:
@@ -89,14 +90,14 @@ class Assembler:
             slot = self._slots[index] = _Slot(expected)
         elif slot.kind is not expected:
             raise PluginError(f"{kind.__name__} for block {index}, which is a {slot.kind.__name__}")
-        self._hot = (index, kind)
+        self._hot, self._hot_index = kind, index
         self._append = slot.pieces.append
 
     def _open_input(self, index: int) -> None:
         slot = self._slots.get(index)
         if slot is None or slot.kind is not ToolUseBlock:
             raise PluginError(f"ToolUseInputDelta for block {index}, where no call was begun")
-        self._hot = (index, ToolUseInputDelta)
+        self._hot, self._hot_index = ToolUseInputDelta, index
         self._append = slot.pieces.append
 
     def _call_start(self, event: ToolUseStart) -> None:

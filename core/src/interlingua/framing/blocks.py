@@ -23,7 +23,7 @@ class _Names(dict[bytes, str]):
         return text
 
 
-_names = _Names()
+names = _Names()
 
 
 def read_blocks(body: bytes) -> list[WireChunk]:
@@ -37,18 +37,13 @@ def read_blocks(body: bytes) -> list[WireChunk]:
     """
     feeds = body.count(b"\n")
     if body.startswith(b"data: "):
-        if not feeds:
-            return [make_chunk(("", body[6:]))]
         payloads = body[6:].split(b"\n\ndata: ")
         if feeds == 2 * len(payloads) - 2:
             return list(map(make_chunk, zip(repeat(""), payloads, strict=False)))
     elif body.startswith(b"event: "):
-        if feeds == 1:
-            name, data, payload = body[7:].partition(b"\ndata: ")
-            return [make_chunk((_names[name], payload))] if data else _mixed(body)
         pairs = [block.partition(b"\ndata: ") for block in body[7:].split(b"\n\nevent: ")]
         if feeds == 3 * len(pairs) - 2 and all(pair[1] for pair in pairs):
-            return [make_chunk((_names[name], payload)) for name, _, payload in pairs]
+            return [make_chunk((names[name], payload)) for name, _, payload in pairs]
     return _mixed(body)
 
 

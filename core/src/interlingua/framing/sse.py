@@ -6,9 +6,9 @@ Whoever may come into `interlingua.framing` reaches this class through it.
 
 from __future__ import annotations
 
-from interlingua.framing.blocks import read_blocks
+from interlingua.framing.blocks import names, read_blocks
 from interlingua.framing.fields import read_block
-from interlingua.framing.pending import EVENT_LIMIT, check_size, too_large
+from interlingua.framing.pending import EVENT_LIMIT, check_size, make_chunk, too_large
 from interlingua.wire import WireChunk
 
 _BOM = b"\xef\xbb\xbf"
@@ -39,6 +39,14 @@ class SseFramer:
             data = self._plain(data)
         rest = self._rest
         if not rest and data.endswith(b"\n\n"):
+            if len(data) <= self._limit:
+                feeds = data.count(b"\n")
+                if feeds == 2 and data.startswith(b"data: "):  # one event, as live services send them
+                    return [make_chunk(("", data[6:-2]))]
+                if feeds == 3 and data.startswith(b"event: "):
+                    name, found, payload = data[7:-2].partition(b"\ndata: ")
+                    if found:
+                        return [make_chunk((names[name], payload))]
             body = data[:-2]
             return read_blocks(body) if len(body) <= self._limit else self._chunks(body)
         end = data.rfind(b"\n\n")

@@ -16,7 +16,6 @@ from interlingua_chat_completions.extras import BODY_FIELDS, CHOICE_FIELDS, MESS
 from interlingua_chat_completions.stop import from_wire_finish
 from interlingua_chat_completions.usage import from_wire_usage
 
-
 _SPOKEN = frozenset(("role", "content"))
 
 
