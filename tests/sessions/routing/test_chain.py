@@ -29,6 +29,7 @@ from tests.support.fake_provider import CAPABLE, Got, Reply, Server, served
 
 EMPTY = {"type": "object", "properties": {}}
 LOOK = il.ToolDefinition(name="look", description="", input_schema=EMPTY, side_effects=il.SideEffects.READ)
+ELSEWHERE = il.user("", images=["https://example.org/a"]).content[0]
 PICTURE = il.ImageBlock(source=il.ImageSource(kind="base64", data="iVBORw0KGgo="), media_type="image/png")
 NAMES = ("one", "two", "three")
 
@@ -157,6 +158,7 @@ def test_conditions_of_a_rule(server: Server, when: When, matches: bool, opened:
 IMAGES = {"supports_images": False}
 FALL = [
     (IMAGES, {"content": [PICTURE]}, "supports_images", "session contains images that this model can't process"),
+    (IMAGES, {"content": [ELSEWHERE]}, "supports_images", "session contains images that this model can't process"),
     (
         {"accepted_image_media_types": ("image/gif",)},
         {"content": [PICTURE]},
@@ -190,12 +192,12 @@ FALL = [
 ]
 
 
-@pytest.mark.parametrize(("limit", "asked", "capability", "why"), FALL, ids=[row[2] for row in FALL])
+@pytest.mark.parametrize(("limit", "asked", "capability", "why"), FALL, ids=range(len(FALL)))
 def test_a_proposal_that_cannot_answer_is_passed_over(
     server: Server, watching: Watching, limit: Any, asked: Any, capability: str, why: str, opened: Open
 ) -> None:
     """Seed 003 §7.2: a turn that needs what a model lacks falls through, and does not fail at the adapter."""
-    able = {"supports_structured_output": True}
+    able = {"supports_structured_output": True, "supports_image_urls": True}
     policy = RoutingPolicy(workspace_default="one:small", global_default="two:large", manual_reason="mine")
     session = opened(server, policy=policy, limits={"one": able | limit, "two": able})
     answer = session.send(**asked)
@@ -208,6 +210,11 @@ def test_a_proposal_that_cannot_answer_is_passed_over(
     assert failed[0]["failures"] == [{"capability": capability, "reason": why}]
     (decided,) = watching.of("route.decided")
     assert [(link["model"], link["refused"]) for link in decided["chain"]] == [("one:small", why), ("two:large", None)]
+
+
+def test_an_image_behind_an_address_is_not_refused_for_its_type(server: Server, opened: Open) -> None:
+    gifs = {"one": {"accepted_image_media_types": ("image/gif",), "supports_image_urls": True}}
+    assert route(opened(server, "one:a", limits=gifs).send([ELSEWHERE]))[1] == "one:a"
 
 
 def test_a_swap_away_from_tool_calls_is_refused(server: Server, opened: Open) -> None:

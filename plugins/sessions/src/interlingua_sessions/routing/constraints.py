@@ -54,7 +54,7 @@ def _media(needs: Needs, can: AdapterCapabilities) -> Iterator[Failure]:
         types = {media_type for block_type, media_type in needs.media if block_type == kind}
         if types and not getattr(can, capability):
             yield Failure(capability=capability, reason=f"session contains {name} that this model can't process")
-        elif accepted and (others := sorted(types - set(accepted))):
+        elif accepted and (others := sorted(types - {*accepted, ""})):
             reason = f"session contains {name} of type {', '.join(others)} that this model can't process"
             yield Failure(capability=f"accepted_{kind}_media_types", reason=reason)
 

@@ -23,7 +23,7 @@ from interlingua import (
 
 _MEMO = "sessions.routing:needs"
 _MEDIA = (ImageBlock, AudioBlock, VideoBlock, DocumentBlock)
-_NOTHING: frozenset[tuple[str, str]] = frozenset()
+_NOTHING: frozenset[tuple[str, str | None]] = frozenset()
 
 
 @attrs.frozen(kw_only=True)
@@ -31,14 +31,14 @@ class Needs:
     """What must be carried.
 
     Attributes:
-        media: (block type, media type) pairs found.
+        media: (block type, media type) pairs found; the type of what is behind an address may be unknown, thus empty.
         history_tools: tool calls stand in the conversation.
         offered_tools: tools are offered.
         system: there is a system prompt.
         structured: the answer must follow a schema.
     """
 
-    media: frozenset[tuple[str, str]] = _NOTHING
+    media: frozenset[tuple[str, str]] = frozenset()
     history_tools: bool = False
     offered_tools: bool = False
     system: bool = False
@@ -51,33 +51,32 @@ class Needs:
 
 def needs_of(messages: Sequence[Message], tools: Sequence[ToolDefinition] = (), *, structured: bool = False) -> Needs:
     """Return what these messages and this request need."""
-    found: set[tuple[str, str]] = set()
+    found: set[tuple[str, str | None]] = set()
     for message in messages:
         found |= _of(message)
-    words = {word for word, media_type in found if not media_type}
     return Needs(
-        media=frozenset(pair for pair in found if pair[1]),
-        history_tools="tool_use" in words,
+        media=frozenset((kind, media_type) for kind, media_type in found if media_type is not None),
+        history_tools=("tool_use", None) in found,
         offered_tools=bool(tools),
-        system="system" in words,
+        system=("system", None) in found,
         structured=structured,
     )
 
 
-def _of(message: Message) -> frozenset[tuple[str, str]]:
-    found: frozenset[tuple[str, str]] | None = message.memo.get(_MEMO)
+def _of(message: Message) -> frozenset[tuple[str, str | None]]:
+    found: frozenset[tuple[str, str | None]] | None = message.memo.get(_MEMO)
     if found is None:
         found = message.memo[_MEMO] = frozenset(_words(message)) or _NOTHING
     return found
 
 
-def _words(message: Message) -> Iterator[tuple[str, str]]:
+def _words(message: Message) -> Iterator[tuple[str, str | None]]:
     if message.role is Role.SYSTEM:
-        yield "system", ""
+        yield "system", None
     for block in message.content:
         inner = block.content if isinstance(block, ToolResultBlock) else ()
         for part in (block, *inner):
             if isinstance(part, _MEDIA):
                 yield part.type, part.media_type
             elif isinstance(part, ToolUseBlock):
-                yield "tool_use", ""
+                yield "tool_use", None
