@@ -18,7 +18,6 @@ from interlingua.contract.rule import Finding
 from interlingua.contract.subject import Aim, Subject
 from interlingua.messages import Message, Origin
 
-SHRINK_S = 3.0
 ENOUGH = 3
 """So many failing aims tell all there is to tell; only the first one's example is made smaller."""
 
@@ -30,21 +29,24 @@ class Broken(AssertionError):
 Law = Callable[[Aim, Any], None]
 
 
-def holds(subject: Subject, law: Law, strategy: Callable[[Aim], st.SearchStrategy[Any]]) -> Iterator[Finding]:
+def holds(
+    subject: Subject, law: Law, strategy: Callable[[Aim], st.SearchStrategy[Any]], share: int | None = None
+) -> Iterator[Finding]:
     """Run a law on every aim, the examples shared out among them.
 
     Args:
         subject: whose aims.
         law: raises Broken; any other exception breaks it as well.
         strategy: what to draw for an aim.
+        share: examples for each aim; by default its part of the subject's.
     """
-    share = max(subject.examples // max(len(subject.aims), 1), 3)
+    share = share or max(subject.examples // max(len(subject.aims), 1), 3)
     found = 0
     for aim in subject.aims:
         failed = _first_failure(subject, law, aim, strategy(aim), share)
         if failed is None:
             continue
-        value, error = failed if found else _smaller(law, aim, *failed)
+        value, error = failed if found else _smaller(law, aim, *failed, subject.shrink_s)
         yield Finding(why=f"{_said(error)}; seen with {sketch(value)}", where=aim.name)
         found += 1
         if found == ENOUGH:
@@ -89,9 +91,9 @@ def _said(error: Exception) -> str:
     return str(error) if isinstance(error, Broken) else f"{type(error).__name__}: {error}"
 
 
-def _smaller(law: Law, aim: Aim, value: Any, error: Exception) -> tuple[Any, Exception]:
+def _smaller(law: Law, aim: Aim, value: Any, error: Exception, seconds: float) -> tuple[Any, Exception]:
     """Take messages and blocks out while the law stays broken in the same way."""
-    until = time.monotonic() + SHRINK_S
+    until = time.monotonic() + seconds
     going = isinstance(value, list)
     while going:
         going = False

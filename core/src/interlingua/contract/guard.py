@@ -22,12 +22,18 @@ _CALLS: dict[Any, str] = {
     time.time: "the clock (time.time)",
     time.time_ns: "the clock (time.time_ns)",
     time.monotonic: "the clock (time.monotonic)",
+    time.monotonic_ns: "the clock (time.monotonic_ns)",
     time.perf_counter: "the clock (time.perf_counter)",
+    time.perf_counter_ns: "the clock (time.perf_counter_ns)",
+    time.process_time: "the clock (time.process_time)",
+    time.strftime: "the clock (time.strftime)",
+    time.ctime: "the clock (time.ctime)",
     time.sleep: "the clock (time.sleep)",
     time.localtime: "the clock (time.localtime)",
     time.gmtime: "the clock (time.gmtime)",
     os.urandom: "randomness (os.urandom)",
     os.getpid: "the process (os.getpid)",
+    socket.gethostname: "the machine (socket.gethostname)",
     open: "files (open)",
 }
 _METHODS = {

@@ -32,6 +32,8 @@ class Quirks:
         unevidenced: capability -> reason why there can be no cassette that shows it.
         unpaired: cassette -> reason why its answer is not the one that its streamed sibling gives.
         dropped_kinds: block kind -> reason why the adapter may leave it out though core sends it (with a ledger line).
+        thinking_scope: why reasoning may go back to another model (the section that says so), where that is declared.
+        errors: cassette of a failure -> the error class that the documentation asks for.
         headers: lower-case names of headers that cassettes may hold beyond the usual ones.
         import_ms: milliseconds of processor time that importing the plugin may take beyond core.
     """
@@ -44,6 +46,8 @@ class Quirks:
     unevidenced: Mapping[str, str] = attrs.field(factory=dict)
     unpaired: Mapping[str, str] = attrs.field(factory=dict)
     dropped_kinds: Mapping[str, str] = attrs.field(factory=dict)
+    thinking_scope: str = ""
+    errors: Mapping[str, str] = attrs.field(factory=dict)
     headers: frozenset[str] = frozenset()
     import_ms: int = 300
 

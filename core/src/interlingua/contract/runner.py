@@ -24,19 +24,20 @@ MOST = 20
 """Findings of one rule that are reported; the next one would not help."""
 
 
-def check(subject: Subject, rule: Rule) -> Result:
+def check(subject: Subject, rule: Rule, most: int = MOST) -> Result:
     """Run one rule.
 
     Args:
         subject: the provider.
         rule: the rule.
+        most: findings that are enough.
     """
     started = time.monotonic()
     findings: list[Finding] = []
     skipped = ""
     with no_network(), _quiet():
         try:
-            findings.extend(islice(rule.check(subject), MOST))
+            findings.extend(islice(rule.check(subject), most))
         except NotApplicable as nothing:
             skipped = str(nothing)
         except Exception as error:  # a hook may fail in any way, and the other rules still run

@@ -189,6 +189,20 @@ def result_image() -> Scene:
     )
 
 
+def linked_image() -> Scene:
+    """Return an image by its address."""
+    block = ImageBlock(source=ImageSource(kind="url", data=URL), media_type="image/png")
+    return Scene(
+        name="image by address",
+        block_type="image",
+        history=_asked(block),
+        payload=URL,
+        flag="supports_images supports_image_urls",
+        media="accepted_image_media_types",
+        media_type="image/png",
+    )
+
+
 def cached() -> tuple[Message, ...]:
     """Return a history with a cache hint."""
     hint = CacheHint()
@@ -204,7 +218,6 @@ def probes() -> Mapping[str, tuple[tuple[Message, ...], str]]:
     """Return capability -> (history, payload): how a request that uses it is told from others."""
     made = {scene.flag: (scene.history, PAYLOAD) for scene in media_scenes()}
     made["supports_tool_result_images"] = (result_image().history, PAYLOAD)
-    linked = ImageBlock(source=ImageSource(kind="url", data=URL), media_type="image/png")
-    made["supports_image_urls"] = (_asked(linked), URL)
+    made["supports_image_urls"] = (linked_image().history, URL)
     made["supports_system_prompt"] = (hoisted(), "mkp1q")
     return made

@@ -49,6 +49,15 @@ class Aim:
         return f"{self.api}/{self.model}"
 
 
+_SIZES = ("max_context", "max_output", "max_image", "many_images", "max_document", "max_media")
+# models that differ in sizes only are written alike
+_SAME: dict[str, Any] = {
+    field.name: field.default
+    for field in attrs.fields(AdapterCapabilities)
+    if field.name == "assumed" or field.name.startswith(_SIZES)
+}  # fmt: skip
+
+
 class Subject:
     """One provider under test.
 
@@ -59,6 +68,7 @@ class Subject:
         registry: where the provider is found, with wrappers where there are any.
         examples: generated conversations per rule.
         seed: of their generation.
+        shrink_s: seconds spent on making a failing example smaller; 0 for who wants to know only that it fails.
     """
 
     def __init__(
@@ -70,6 +80,7 @@ class Subject:
         registry: Registry | None = None,
         examples: int = 40,
         seed: int = 0,
+        shrink_s: float = 3.0,
     ) -> None:
         self.key = key
         self.folder = cassettes
@@ -77,6 +88,7 @@ class Subject:
         self.registry = registry or Registry()
         self.examples = examples
         self.seed = seed
+        self.shrink_s = shrink_s
 
     @cached_property
     def provider(self) -> Provider:
@@ -112,8 +124,8 @@ class Subject:
                     declared = self.provider.capabilities(name, AdapterOptions(model=name, api=api))
                 except CapabilityError:
                     continue  # this model is not to be had on this API
-                limits = attrs.evolve(declared, max_context_tokens=0, max_output_tokens=0, assumed=False)
-                found.setdefault((api, limits), Aim(api=api, model=name, capabilities=declared))
+                told = attrs.evolve(declared, **_SAME)
+                found.setdefault((api, told), Aim(api=api, model=name, capabilities=declared))
         return tuple(found.values())
 
     def api_of(self, exchange: Exchange) -> str | None:

@@ -20,6 +20,7 @@ from interlingua.contract.rules import (
     foreign,
     installed,
     isolation,
+    keeping,
     losses,
     options,
     ordering,
@@ -29,6 +30,7 @@ from interlingua.contract.rules import (
     returning,
     roads,
     secrets,
+    steadiness,
     stopping,
     usage,
 )
@@ -36,8 +38,9 @@ from interlingua.contract.rules import (
 __all__ = ["ALL"]
 
 _MODULES = (
-    purity, prefix, calls, ordering, arrival, losses, foreign, returning, options, refused, roads, decoding, isolation,
-    faults, stopping, usage, errors, evidence, estimates, connection, installed, cassettes, secrets,
+    purity, prefix, steadiness, calls, ordering, arrival, losses, foreign, returning, options, refused, roads,
+    decoding, keeping, isolation, faults, stopping, usage, errors, evidence, estimates, connection, installed,
+    cassettes, secrets,
 )  # fmt: skip
 
 ALL: tuple[Rule, ...] = tuple(RULES[number] for number in sorted(RULES))

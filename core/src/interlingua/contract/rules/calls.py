@@ -6,10 +6,13 @@ The rules room comes in.
 
 from __future__ import annotations
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
+
+import attrs
 
 from interlingua.contract.generated import Broken, holds, own
 from interlingua.contract.rule import Finding, NotApplicable, rule
@@ -19,8 +22,20 @@ from interlingua.contract.subject import Aim, Subject
 from interlingua.messages import Message, tool_result, user
 from interlingua.options import AdapterOptions
 from interlingua.projection import Projector
-from interlingua.tools import SideEffects, ToolDefinition
-from interlingua.trees import leaves, texts
+from interlingua.trees import leaves, nodes, texts
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "zeta": {"type": "string", "enum": ["mkq1q", "mkq2q"], "description": "mkd2q"},
+        "alpha": {"type": "integer"},
+        "list": {
+            "type": "array",
+            "items": {"type": "object", "properties": {"inner": {"type": "boolean"}}, "required": ["inner"]},
+        },
+    },
+    "required": ["zeta", "list"],
+}
 
 
 @rule(
@@ -70,7 +85,7 @@ def _options(aim: Aim) -> AdapterOptions:
     beyond JSON's own.""",
 )
 def arguments_arrive_exactly(subject: Subject) -> Iterator[Finding]:
-    """Arguments in unusual key order, with every falsy value."""
+    """Arguments in unusual key order, with every falsy value and numbers that a careless reader changes."""
     value: dict[str, Any] = {
         "z": 0,
         "a": None,
@@ -79,6 +94,8 @@ def arguments_arrive_exactly(subject: Subject) -> Iterator[Finding]:
         "l": [],
         "o": {},
         "f": 0.5,
+        "w": 1.0,
+        "i": 9007199254740993,
         "u": "ü \u2028",
     }
     for aim in subject.aims:
@@ -87,19 +104,15 @@ def arguments_arrive_exactly(subject: Subject) -> Iterator[Finding]:
         asked = call(1)
         block = type(asked)(id=asked.id, name=asked.name, input=value)
         body = subject.body(aim, [user("q"), answered([block], None), tool_result(block, "r")], [READ])
-        if not any(list(_items(node)) == list(_items(value)) for node in _objects(body)):
+        if not any(json.dumps(node) == json.dumps(value) for node in _objects(body)):
             yield Finding(why=f"no object of the body holds {value!r} in this order", where=aim.name)
-
-
-def _items(value: Any) -> Iterator[Any]:
-    return ((path, leaf) for path, leaf in leaves(value))
+        if texts(body).count(READ.name) < 2:
+            yield Finding(
+                why=f"the name {READ.name!r} stands with its definition and not with its call", where=aim.name
+            )
 
 
 def _objects(body: Any) -> Iterator[Any]:
-    import json  # noqa: PLC0415
-
-    from interlingua.trees import nodes  # noqa: PLC0415
-
     yield from (node for _, node in nodes(body) if isinstance(node, dict))
     for text in (leaf for _, leaf in leaves(body) if isinstance(leaf, str) and leaf.startswith("{")):
         try:
@@ -116,23 +129,33 @@ def _objects(body: Any) -> Iterator[Any]:
     not know is a Loss, never silence. A target without tools declares `supports_tools=False` and is sent none.""",
 )
 def tools_are_told(subject: Subject) -> Iterator[Finding]:
-    """Every string of every definition."""
-    schema = {
-        "type": "object",
-        "properties": {"zeta": {"type": "string", "enum": ["mkq1q", "mkq2q"]}, "alpha": {"type": "integer"}},
-        "required": ["zeta"],
-    }
-    second = ToolDefinition(name="zz_first", description="mkd1q", input_schema=schema, side_effects=SideEffects.NONE)
+    """Every field of a definition, and six names in an order that is no other's."""
+    offered = [attrs.evolve(READ, name=name) for name in ("zz_first", "beta", "read_file", "delta", "omega", "a1")]
+    offered[0] = attrs.evolve(offered[0], description="mkd1q", input_schema=SCHEMA)
     for aim in subject.aims:
-        request = subject.written(aim, [user("q")], [second, READ])
+        request = subject.written(aim, [user("q")], offered)
         body = request.body.decode()
         if not aim.capabilities.supports_tools:
             if "zz_first" in body:
                 yield Finding(why="tools are sent though supports_tools is False", where=aim.name)
             continue
-        places = [body.find(word) for word in ("zz_first", "read_file")]
-        missing = [word for word in ("zz_first", "mkd1q", "mkq1q", "mkq2q", "zeta", "read_file") if word not in body]
+        places = [body.find(f'"{tool.name}"') for tool in offered]
+        missing = [word for word in ("mkd1q", *[tool.name for tool in offered]) if word not in body]
         if missing and not request.losses:
             yield Finding(why=f"{', '.join(missing)} of the definitions is not in the body", where=aim.name)
         elif places != sorted(places):
             yield Finding(why="the tools were put in another order", where=aim.name)
+        elif not request.losses and not any(_covers(node, SCHEMA) for node in _objects(json.loads(body))):
+            yield Finding(why=f"no object of the body holds the whole schema {SCHEMA}", where=aim.name)
+
+
+def _covers(found: Any, wanted: Any) -> bool:
+    """True when all that is wanted is there, keys in this order; a wire may add fields and write types in capitals."""
+    if isinstance(wanted, dict):
+        if not isinstance(found, dict) or [name for name in found if name in wanted] != list(wanted):
+            return False
+        return all(_covers(found[name], value) for name, value in wanted.items())
+    if isinstance(wanted, list):
+        same = isinstance(found, list) and len(found) == len(wanted)
+        return same and all(_covers(one, other) for one, other in zip(found, wanted, strict=True))
+    return bool(found == wanted or (isinstance(found, str) and found.lower() == wanted))

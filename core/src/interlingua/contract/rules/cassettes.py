@@ -10,15 +10,17 @@ from collections.abc import Iterator
 
 from interlingua.contract.reading import read
 from interlingua.contract.rule import Finding, NotApplicable, rule
+from interlingua.contract.rules.secrets import REQUEST_HEADERS
 from interlingua.contract.subject import Subject
 from interlingua.errors import CallerError, ProviderError
+from interlingua.messages import user
 from interlingua.replay.cassettes import read_cassette
 
 
 @rule(
     "C46",
-    "Every cassette is readable, and every good answer in it becomes a message or the provider's own error.",
-    source="DESIGN 11",
+    "Every cassette is readable and asks as we ask; a good answer in it is a message or the provider's own error.",
+    source="DESIGN 11; STYLE 1.9",
     fix="""Record with pytest-recording and `decode_compressed_response=True`. Traffic that belongs to no endpoint of
     the connection is not looked at; an answer that cannot be read is a mistake of the adapter.""",
 )
@@ -34,9 +36,20 @@ def cassettes_are_readable(subject: Subject) -> Iterator[Finding]:
             return
     if not subject.exchanges:
         yield Finding(why="no exchange in it belongs to an endpoint of this provider", where=subject.folder.name)
+    yield from _headers(subject)
     for exchange in subject.exchanges:
         if exchange.good:
             found = read(subject, exchange)
             if found.escaped or (found.error is not None and not isinstance(found.error, ProviderError)):
                 why = f"cannot be read: {found.error or repr(found.escaped)}"
                 yield Finding(why=why, where=exchange.cassette)
+
+
+def _headers(subject: Subject) -> Iterator[Finding]:
+    """A header that every recorded request of a wire has is one that we send."""
+    for aim in {aim.api: aim for aim in subject.aims}.values():
+        recorded = [set(one.request_headers) for one in subject.exchanges if subject.api_of(one) == aim.api]
+        sent = {name.lower() for name in (*subject.connection.headers, *subject.written(aim, [user("q")]).headers)}
+        missing = set.intersection(*recorded) - sent - REQUEST_HEADERS if recorded else set()
+        if missing:
+            yield Finding(why=f"recorded requests have {', '.join(sorted(missing))}, ours have not", where=aim.api)

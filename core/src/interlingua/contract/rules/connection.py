@@ -77,6 +77,8 @@ def connection_is_complete(subject: Subject) -> Iterator[Finding]:
         pattern = made.endpoints.get(aim.api, "")
         if not request.path.startswith("/") or not re.search(pattern, urlsplit(request.path).path):
             yield Finding(why=f"path {request.path!r} does not match the endpoint {pattern!r}", where=aim.name)
+        if request.method != "POST":
+            yield Finding(why=f"a conversation is sent by {request.method}", where=aim.name)
         if request.api != aim.api:
             yield Finding(why=f"the request says api {request.api!r}", where=aim.name)
         if not request.stream and subject.written(aim, [user("q")], stream=True).stream is not True:
@@ -108,6 +110,7 @@ def catalogue_is_sound(subject: Subject) -> Iterator[Finding]:
 
 def _declarations(subject: Subject) -> Iterator[Finding]:
     provider = subject.provider
+    infos = {info.id: info for info in provider.models()}
     if not provider.capabilities(UNKNOWN_MODEL).assumed:
         yield Finding(why="an unknown model's capabilities are not marked assumed", where="capabilities")
     for aim in subject.aims:
@@ -115,6 +118,10 @@ def _declarations(subject: Subject) -> Iterator[Finding]:
         again = provider.capabilities(aim.model, AdapterOptions(model=aim.model, api=aim.api))
         if again is not declared:
             yield Finding(why="a new object for the same question: keep one per model", where=aim.name)
+        known = infos[aim.model].max_context_tokens if aim.model in infos else None
+        if known and declared.max_context_tokens != known:
+            why = f"declares {declared.max_context_tokens} tokens of context, the catalogue says {known}"
+            yield Finding(why=why, where=aim.name)
         if declared.api != aim.api:
             yield Finding(why=f"declares api {declared.api!r}", where=aim.name)
         if declared.supports_parallel_tool_calls and not declared.supports_tools:

@@ -144,36 +144,3 @@ def _typed_lists(body: Any, message: Message | None) -> Iterator[tuple[str | int
         items = isinstance(node, list) and node and all(isinstance(item, dict) and "type" in item for item in node)
         if items and any(leaf in said for _, leaf in leaves(node) if isinstance(leaf, str)):
             yield path
-
-
-@rule(
-    "C28",
-    "Everything a whole answer says is in the message: its prose, its arguments, its names.",
-    source="DESIGN 9; seed 003 §4",
-    fix="""Every text, reasoning and argument of a good answer belongs into a block; what has no block of its own goes
-    into an OpaqueBlock, and what is no content into `trace`.""",
-)
-def nothing_said_is_lost(subject: Subject) -> Iterator[Finding]:
-    """Each string of the body with a space in it that the request did not bring."""
-    for exchange in subject.exchanges:
-        if not exchange.good or exchange.streamed:
-            continue
-        found = read_whole(subject, exchange)
-        if found.message is None:
-            continue
-        kept = _strings(found.message)
-        asked = json.dumps(exchange.request, ensure_ascii=False)
-        for path, leaf in leaves(_json(exchange.body)):
-            if not isinstance(leaf, str) or " " not in leaf.strip() or json.dumps(leaf, ensure_ascii=False) in asked:
-                continue
-            if json.dumps(leaf, ensure_ascii=False)[1:-1] not in kept and leaf not in kept:
-                yield Finding(why=f"{shown(path)} ({leaf[:60]!r}) is not in the message", where=exchange.cassette)
-
-
-def _strings(message: Message) -> str:
-    from interlingua.codec import encode_message  # noqa: PLC0415
-
-    stored = encode_message(message)
-    return json.dumps(stored, ensure_ascii=False) + "".join(
-        str(leaf) for _, leaf in leaves(stored) if isinstance(leaf, str)
-    )

@@ -39,17 +39,19 @@ def status_alone_decides_without_a_body(subject: Subject) -> Iterator[Finding]:
                 except Exception as escaped:
                     yield Finding(why=f"{type(escaped).__name__}: {escaped}", where=f"{api} {status} {body!r}")
                     continue
-                if error.retryable is not expected.default_retryable or error.status != status:
+                wrong = type(error) is not expected or error.retryable is not expected.default_retryable
+                if wrong or error.status != status:
                     got = f"{type(error).__name__} retryable={error.retryable} status={error.status}"
                     yield Finding(why=f"{got}, expected as {expected.__name__}", where=f"{api} {status} {body!r}")
 
 
 @rule(
     "C41",
-    "A recorded failure keeps its status, its body and the provider's words, and retry_after where it is told.",
-    source="DESIGN 9",
+    "A recorded failure has the class that its documentation says, its status, body, words, and the delay it asks for.",
+    source="DESIGN 9; REGRESSIONS 26",
     fix="""Take the message from the body's own text, `code` and `request_id` from where the wire has them, and the
-    delay by `interlingua.status.retry_after(response.headers)`.""",
+    delay by `interlingua.status.retry_after(response.headers)`. Where the body makes the class more exact than the
+    status, `quirks.errors` says which class each cassette has to give, as the documentation has it.""",
 )
 def recorded_failures_keep_their_words(subject: Subject) -> Iterator[Finding]:
     """Each cassette with a status of 400 or more; the delay also on a made-up answer."""
@@ -60,6 +62,7 @@ def recorded_failures_keep_their_words(subject: Subject) -> Iterator[Finding]:
         if not isinstance(error, RateLimited) or error.retry_after != 7 or not error.retryable:
             why = f"429 with retry-after: 7 gives {type(error).__name__}, retry_after={error.retry_after}"
             yield Finding(why=why, where=api)
+        yield from _waits(subject, api)
     if not failed:
         raise NotApplicable("no cassette holds a failure; record one, or write one from the documentation")
     for exchange in failed:
@@ -69,9 +72,26 @@ def recorded_failures_keep_their_words(subject: Subject) -> Iterator[Finding]:
             yield Finding(why=f"{type(error).__name__} is no class of its own", where=exchange.cassette)
         if (error.status, error.body) != (exchange.status, exchange.body):
             yield Finding(why="status or body is not kept", where=exchange.cassette)
+        wanted = subject.quirks.errors.get(exchange.cassette)
+        if wanted is not None and type(error).__name__ != wanted:
+            why = f"{type(error).__name__}, quirks.errors says {wanted}"
+            yield Finding(why=why, where=exchange.cassette)
+        elif wanted is None and type(error) is not class_of_status(exchange.status):
+            why = f"{type(error).__name__} at status {exchange.status}: say in quirks.errors why it is that"
+            yield Finding(why=why, where=exchange.cassette)
         words = [leaf for leaf in _prose(exchange.body) if leaf]
         if words and not any(word in str(error) for word in words):
             yield Finding(why=f"the provider's words {words[0][:60]!r} are not in the error", where=exchange.cassette)
+
+
+def _waits(subject: Subject, api: str) -> Iterator[Finding]:
+    """Milliseconds, and a date that is over."""
+    forms = {"retry-after-ms": ("1500", 1.5), "retry-after": ("Sat, 21 Nov 2020 00:00:00 GMT", 0.0)}
+    for name, (text, seconds) in forms.items():
+        answer = WireResponse(status=429, headers={name: text}, body=b"{}")
+        error = subject.provider.from_wire_error(answer, subject.context_for(api, "m"))
+        if error.retry_after != seconds:
+            yield Finding(why=f"429 with {name}: {text} gives retry_after={error.retry_after}", where=api)
 
 
 def _prose(body: bytes) -> list[str]:

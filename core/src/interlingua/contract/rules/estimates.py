@@ -6,15 +6,20 @@ The rules room comes in.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
+import attrs
+
+from interlingua.blocks import TextBlock
+from interlingua.contract.generated import Broken, holds, own
 from interlingua.contract.rule import Finding, rule
 from interlingua.contract.rules.losses import warnings
 from interlingua.contract.rules.returning import aim_of, answers
-from interlingua.contract.scenes import READ
+from interlingua.contract.scenes import FOREIGN, READ, answered, call
+from interlingua.contract.strategies import conversations
 from interlingua.contract.subject import Aim, Subject
 from interlingua.errors import PluginError
-from interlingua.messages import user
+from interlingua.messages import Message, system, tool_result, user
 from interlingua.options import AdapterOptions
 from interlingua.trees import leaves
 
@@ -38,8 +43,9 @@ def estimates_are_near(subject: Subject) -> Iterator[Finding]:
         try:
             yield from _grows(subject, aim)
         except PluginError:
-            yield Finding(why="estimate_input_tokens is not answered", where=aim.name)
+            yield Finding(why="estimate_input_tokens is not answered, or fails", where=aim.name)
             return
+    yield from _any_history(subject)
     low, high = subject.quirks.estimate_band
     for exchange, message in answers(subject):
         usage = message.metadata.usage
@@ -66,6 +72,41 @@ def _grows(subject: Subject, aim: Aim) -> Iterator[Finding]:
         yield Finding(why=why, where=aim.name)
     if aim.capabilities.supports_tools and _estimate(subject, aim, _PROSE, tools=1) <= _estimate(subject, aim, _PROSE):
         yield Finding(why="a tool adds nothing to the estimate", where=aim.name)
+    for what, history in _places(aim).items():
+        with warnings():
+            found = [
+                subject.provider.estimate_input_tokens(told, [], AdapterOptions(model=aim.model, api=aim.api))
+                for told in (history(""), history(_PROSE * 20))
+            ]
+        if not low <= (found[1] - found[0]) / expected <= high:
+            why = f"{len(_PROSE) * 20} characters of {what} are estimated at {found[1] - found[0]} tokens"
+            yield Finding(why=why, where=aim.name)
+
+
+def _places(aim: Aim) -> dict[str, Callable[[str], list[Message]]]:
+    """Where words may stand, each in a history that takes some more of them there."""
+    asked = call(1)
+    made: dict[str, Callable[[str], list[Message]]] = {
+        "an answer": lambda text: [user("q"), answered([TextBlock(text=f"a {text}")], None), user("n")]
+    }
+    if aim.capabilities.supports_system_prompt:
+        made["a system prompt"] = lambda text: [system(f"s {text}"), user("q")]
+    if aim.capabilities.supports_tools:
+        made["a result"] = lambda text: [user("q"), answered([asked], None), tool_result(asked, f"r {text}")]
+        made["arguments"] = lambda text: [
+            user("q"), answered([attrs.evolve(asked, input={"path": f"p {text}"})], None), tool_result(asked, "r")
+        ]  # fmt: skip
+    return made
+
+
+def _any_history(subject: Subject) -> Iterator[Finding]:
+    def law(aim: Aim, history: list[Message]) -> None:
+        options = AdapterOptions(model=aim.model, api=aim.api)
+        found = subject.provider.estimate_input_tokens(history, [READ], options)
+        if type(found) is not int or found < 0:
+            raise Broken(f"the estimate is {found!r}")
+
+    yield from holds(subject, law, lambda aim: conversations((own(subject, aim), FOREIGN), turns=2), share=3)
 
 
 def _estimate(subject: Subject, aim: Aim, text: str, tools: int = 0) -> int:

@@ -12,6 +12,7 @@ from typing import Any
 import attrs
 
 from interlingua.capabilities import AdapterCapabilities
+from interlingua.contract.forms import Shape, shape
 from interlingua.contract.reading import Read, read
 from interlingua.contract.rule import Finding, rule
 from interlingua.contract.rules.losses import warnings
@@ -21,7 +22,7 @@ from interlingua.contract.subject import Aim, Subject
 from interlingua.errors import InterlinguaError
 from interlingua.messages import Message, assistant, system, user
 from interlingua.replay.cassettes import Exchange
-from interlingua.trees import Path, leaves
+from interlingua.trees import leaves
 
 
 @attrs.frozen(kw_only=True)
@@ -43,7 +44,6 @@ class Support:
     excuse: str = ""
 
 
-Shape = tuple[str, ...]
 _Seen = Callable[[Exchange, Read], bool]
 
 
@@ -81,6 +81,10 @@ _OPTIONS: dict[str, dict[str, Any]] = {
     "supports_structured_output": {"response_schema": SCHEMA},
     "supports_tool_choice": {"tool_choice": "required"},
 }
+_BY_ITSELF = (
+    "supports_thinking", "supports_citations", "supports_prompt_caching", "supports_streaming_tool_calls",
+)  # fmt: skip
+"""What a service may do unasked although nothing of it can be sent back."""
 FLAGS = tuple(field.name for field in attrs.fields(AdapterCapabilities) if field.name.startswith("supports_"))
 
 
@@ -93,7 +97,7 @@ def support_table(subject: Subject) -> list[Support]:
         mine = [exchange for exchange in subject.exchanges if exchange.good and subject.api_of(exchange) == api]
         for flag in FLAGS:
             declaring = [aim for aim in aims if getattr(aim.capabilities, flag)]
-            shapes = {shape for aim in declaring for shape in _shapes(subject, aim, flag)}
+            shapes = {one for aim in declaring for one in _shapes(subject, aim, flag)}
             first = 2 if flag == "supports_system_messages_in_list" else 0
             shown = [
                 exchange.cassette
@@ -115,7 +119,7 @@ def support_table(subject: Subject) -> list[Support]:
 
 @rule(
     "C51",
-    "A declared capability has a cassette that shows it.",
+    "A declared capability has a cassette that shows it, and one that answers show is declared.",
     source="seed 003 §7.2; DESIGN 10",
     fix="""Record an exchange that uses the capability (or write one from the documentation and have the provider's
     SDK read it), or declare it False. quirks.unevidenced is for what cannot be recorded, with the reason.""",
@@ -125,6 +129,9 @@ def capabilities_have_evidence(subject: Subject) -> Iterator[Finding]:
     for row in support_table(subject):
         if row.declared and not row.evidence and not row.excuse:
             yield Finding(why=f"{row.capability} is declared, and no cassette shows it", where=row.api)
+        if row.evidence and not row.declared and row.capability in IN_ANSWERS and row.capability not in _BY_ITSELF:
+            why = f"{row.capability} is not declared, and {row.evidence[0]} shows it"
+            yield Finding(why=why, where=row.api)
         if row.excuse and (row.evidence or not row.declared):
             yield Finding(why=f"quirks.unevidenced excuses {row.capability}, which needs no excuse", where=row.api)
 
@@ -137,7 +144,7 @@ def _shapes(subject: Subject, aim: Aim, flag: str) -> set[Shape]:
                 offered = [READ] if aim.capabilities.supports_tools else []
                 without = _shapes_of(subject.body(aim, [user("q")], offered))
                 used = _shapes_of(subject.body(aim, [user("q")], offered, **_OPTIONS[flag]))
-                return {shape for shape in used - without if "mkq1q" not in "".join(shape) and "required" not in shape}
+                return {one for one in used - without if "mkq1q" not in "".join(one) and "required" not in one}
             if flag == "supports_prompt_caching":
                 return _shapes_of(subject.body(aim, cached())) - _shapes_of(subject.body(aim, [user("q")]))
             if flag == "supports_system_messages_in_list":
@@ -148,7 +155,7 @@ def _shapes(subject: Subject, aim: Aim, flag: str) -> set[Shape]:
             )
     except InterlinguaError:
         return set()
-    return {_shape(body, path) for path, leaf in leaves(body) if isinstance(leaf, str) and payload in leaf and payload}
+    return {shape(body, path) for path, leaf in leaves(body) if isinstance(leaf, str) and payload in leaf and payload}
 
 
 def _later_system(subject: Subject, aim: Aim) -> set[Shape]:
@@ -157,25 +164,11 @@ def _later_system(subject: Subject, aim: Aim) -> set[Shape]:
     found: set[Shape] = set()
     for history in ([*turn, system("mkp1q")], [*turn[:2], system("mkp1q"), turn[2]]):
         body = subject.body(aim, history)
-        found |= {_shape(body, path) for path, leaf in leaves(body) if isinstance(leaf, str) and "mkp1q" in leaf}
+        found |= {shape(body, path) for path, leaf in leaves(body) if isinstance(leaf, str) and "mkp1q" in leaf}
     return found - plain
 
 
 def _shapes_of(body: Any, first: int = 0) -> set[Shape]:
     """Return the shapes of all leaves; with `first`, of those in the elements from that one on."""
     paths = [path for path, _ in leaves(body)] if isinstance(body, (dict, list)) else []
-    return {_shape(body, path) for path in paths if next((key for key in path if type(key) is int), 0) >= first}
-
-
-def _shape(body: Any, path: Path) -> Shape:
-    """Return a path without indexes, each object's `type` and `role` in it, and what kind of address a URL is."""
-    steps: list[str] = []
-    value = body
-    for key in path:
-        if isinstance(value, dict):
-            words = [str(value[name]) for name in ("type", "role") if isinstance(value.get(name), str)]
-            steps.append("|".join([str(key), *words]))
-        value = value[key]
-    if isinstance(value, str) and value[:5] in ("data:", "https", "http:"):
-        steps.append(value[:4])
-    return tuple(steps)
+    return {shape(body, path) for path in paths if next((key for key in path if type(key) is int), 0) >= first}

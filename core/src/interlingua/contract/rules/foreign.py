@@ -59,9 +59,10 @@ def _state(message: Message) -> Iterator[str]:
 @rule(
     "C15",
     "Reasoning bound to a model goes to no other model of the same provider; demoting it to text is only by option.",
-    source="DESIGN 7; seed 000 §8.2; REGRESSIONS 02",
+    source="DESIGN 7; seed 000 §8.2; REGRESSIONS 01, 02",
     fix="""Declare `thinking_scope` as narrow as the wire demands: `model` where signatures are bound to the model,
-    `api` or `provider` only where the sheet says so, `never` where nothing goes back.""",
+    `never` where nothing goes back. A wider one is believed only with a reason: quirks.thinking_scope names the
+    section of the documentation that says so.""",
 )
 def thinking_keeps_its_scope(subject: Subject) -> Iterator[Finding]:
     """Signed thinking of another model, with and without the option."""
@@ -72,8 +73,14 @@ def thinking_keeps_its_scope(subject: Subject) -> Iterator[Finding]:
         with warnings():
             plain = subject.written(aim, history).body
             demoted = subject.written(aim, history, demote_thinking=True).body
-        bound = aim.capabilities.thinking_scope in ("never", "model")
+        scope = aim.capabilities.thinking_scope
+        bound = scope in ("never", "model")
         if bound and (b"mkh1q" in plain or b"mks1q" in plain):
             yield Finding(why="thinking of another model is in the body", where=aim.name)
+        if aim.capabilities.thinking_scope in ("api", "provider") and not subject.quirks.thinking_scope:
+            why = (
+                f"thinking_scope is {aim.capabilities.thinking_scope!r}; quirks.thinking_scope has to say who allows it"
+            )
+            yield Finding(why=why, where=aim.name)
         if bound and b"mkh1q" not in demoted:
             yield Finding(why="demote_thinking was asked for, and the text is not in the body", where=aim.name)

@@ -7,7 +7,7 @@ The rules room comes in.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 
 from interlingua.client.decoder import StreamDecoder
 from interlingua.contract.frames import Frames
@@ -64,13 +64,13 @@ def _interleaved(subject: Subject, one: Exchange, other: Exchange) -> list[objec
 
 @rule(
     "C30",
-    "`stream_response` awaits nothing but its stream, and can be closed at any event.",
+    "`stream_response` awaits nothing but its stream, and can be closed and cancelled at any event.",
     source="hook stream_response; DESIGN 4",
     fix="""No sleeping, no locks, no tasks, no I/O inside the generator; no `yield` in a `finally`, and no `except
-    BaseException` that goes on.""",
+    BaseException` that goes on or returns: a cancelled task would look like an answer that ended.""",
 )
 def hook_awaits_only_its_stream(subject: Subject) -> Iterator[Finding]:
-    """Drive by hand; close after every event."""
+    """Drive by hand; close after every event; cancel while it waits for the next chunk."""
     for exchange in streams(subject):
         found = read_stream(subject, exchange)
         if isinstance(found.error, PluginError):
@@ -81,6 +81,27 @@ def hook_awaits_only_its_stream(subject: Subject) -> Iterator[Finding]:
             if why:
                 yield Finding(why=f"closing after event {place}: {why}", where=exchange.cassette)
                 break
+        if not asyncio.run(_cancelled(subject, exchange)):
+            yield Finding(why="cancelled while it waits, it ends as if nothing were", where=exchange.cassette)
+
+
+async def _cancelled(subject: Subject, exchange: Exchange) -> bool:
+    """True when a cancellation of the task that waits for the stream comes out of the hook."""
+    chunks = framer(framing_of(subject, exchange)).feed(exchange.body)
+
+    async def source() -> AsyncIterator[WireChunk]:
+        for chunk in chunks[: len(chunks) // 2]:
+            yield chunk
+        raise asyncio.CancelledError
+
+    try:
+        async for _ in subject.provider.stream_response(source(), subject.context(exchange)):
+            pass
+    except asyncio.CancelledError:
+        return True
+    except InterlinguaError:
+        return False
+    return False
 
 
 async def _closed_after(subject: Subject, exchange: Exchange, place: int) -> str:
@@ -115,16 +136,20 @@ async def _source(chunks: list[WireChunk]) -> AsyncIterator[WireChunk]:
 def sync_and_async_agree(subject: Subject) -> Iterator[Finding]:
     """Each recorded stream in a real event loop, its chunks one by one."""
     for exchange in streams(subject):
-        by_hand = [repr(event) for event in read_stream(subject, exchange).events if event.type != "error"]
-        try:
-            looped = [repr(event) for event in asyncio.run(_looped(subject, exchange)) if event.type != "error"]
-        except InterlinguaError:
-            continue  # raised instead of yielded: the other road saw the same
-        if by_hand != looped:
+        found = read_stream(subject, exchange)
+        events, error = asyncio.run(_looped(subject, exchange))
+        if _shown(found.events) != _shown(events):
             yield Finding(why="other events in an event loop", where=exchange.cassette)
+        elif found.error is None and error is not None:
+            yield Finding(why=f"an error only in an event loop: {error}", where=exchange.cassette)
 
 
-async def _looped(subject: Subject, exchange: Exchange) -> list[StreamEvent]:
+def _shown(events: Sequence[StreamEvent]) -> list[str]:
+    """Events as text; a failure by its class, for each is a new object."""
+    return [f"error {type(event.error).__name__}" if event.type == "error" else repr(event) for event in events]
+
+
+async def _looped(subject: Subject, exchange: Exchange) -> tuple[list[StreamEvent], InterlinguaError | None]:
     made = framer(framing_of(subject, exchange))
     chunks = [*made.feed(exchange.body), *made.close()]
 
@@ -133,4 +158,10 @@ async def _looped(subject: Subject, exchange: Exchange) -> list[StreamEvent]:
             await asyncio.sleep(0)
             yield chunk
 
-    return [event async for event in subject.provider.stream_response(source(), subject.context(exchange))]
+    events: list[StreamEvent] = []
+    try:
+        async for event in subject.provider.stream_response(source(), subject.context(exchange)):
+            events.append(event)
+    except InterlinguaError as error:
+        return events, error
+    return events, None

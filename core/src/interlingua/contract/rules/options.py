@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import unquote
 
 from interlingua.contract.rule import Finding, rule
 from interlingua.contract.rules.losses import warnings
@@ -17,6 +18,8 @@ from interlingua.contract.subject import Aim, Subject
 from interlingua.errors import CapabilityError
 from interlingua.messages import user
 from interlingua.options import ToolNamed
+from interlingua.trees import leaves
+from interlingua.wire import WireRequest
 
 SCHEMA = {
     "type": "object",
@@ -31,28 +34,34 @@ _ASKED: tuple[Mapping[str, Any], ...] = (
     {"top_p": 0.5},
     {"top_k": 7},
     {"seed": 0},
-    {"stop": ("mkstop",)},
+    {"stop": ("mkstop", "mkother", "mkthird")},
     {"user_id": "mkuser"},
     {"parallel_tool_calls": False},
     {"tool_choice": "required"},
     {"tool_choice": ToolNamed("read_file")},
     {"response_schema": SCHEMA},
     {"stream": True},
+    {"effort": "low"},
+    {"thinking_budget": 1234},
     {"provider_options": {"x_contract": {"z": 0, "a": None}}},
 )
+_ONE_WISH = ("effort", "thinking", "thinking_budget")
+"""A loss of one of these tells of the others: a model that does not think takes none of them."""
 
 
 @rule(
     "C18",
-    "Every option is said on the wire, or dropped with a ledger line, or refused with CapabilityError; never ignored.",
+    "Every option is said on the wire with its value, or dropped with a ledger line, or refused; never ignored.",
     source="DESIGN 7; REGRESSIONS 32",
     fix="""Compare with None, not with truth: 0, 0.0 and False are values. What the wire cannot say: a Loss with
     `block_type="option"` and `path="options.<name>"` when that is harmless, CapabilityError when the caller would be
     deceived (a schema, a forced tool). `provider_options` are laid over the body last.""",
 )
 def options_are_honoured(subject: Subject) -> Iterator[Finding]:
-    """One option at a time against the request without it."""
+    """One option at a time against the request without it; its value must be there, and forms of one differ."""
     for aim in subject.aims:
+        yield from _model(subject, aim)
+        yield from _apart(subject, aim)
         offered = [READ] if aim.capabilities.supports_tools else []
         with warnings():
             plain = subject.written(aim, [user("q")], offered)
@@ -65,10 +74,63 @@ def options_are_honoured(subject: Subject) -> Iterator[Finding]:
                     request = subject.written(aim, [user("q")], offered, **asked)
             except CapabilityError:
                 continue
-            said = (request.body, request.path) != (plain.body, plain.path)
-            told = any(loss.block_type == "option" and name in loss.path for loss in request.losses)
-            if not said and not told:
+            names = _ONE_WISH if name in _ONE_WISH else (name,)
+            told = any(loss.path == f"options.{one}" for loss in request.losses for one in names)
+            if told:
+                continue
+            if _all_of(request) == _all_of(plain):
                 yield Finding(why=f"{asked} changes nothing and no loss says so", where=aim.name)
+            elif missing := _unsaid(asked[name], request):
+                yield Finding(why=f"{asked}: {missing} is not in the request and no loss says so", where=aim.name)
+
+
+def _all_of(request: WireRequest) -> tuple[bytes, str, dict[str, str]]:
+    return request.body, request.path, dict(request.headers)
+
+
+def _unsaid(value: Any, request: WireRequest) -> list[Any]:
+    """Return the numbers and marked words of an option's value that are nowhere in the request."""
+    wanted = [leaf for _, leaf in leaves(value)] if isinstance(value, (dict, list)) else [value]
+    wanted = list(value) if isinstance(value, tuple) else wanted
+    there = [leaf for _, leaf in leaves(json.loads(request.body))]
+    words = " ".join(map(str, there))
+    numbers = [leaf for leaf in there if isinstance(leaf, (int, float)) and not isinstance(leaf, bool)]
+    return [
+        one
+        for one in wanted
+        if (isinstance(one, str) and one.startswith("mk") and one not in words)
+        or (isinstance(one, (int, float)) and not isinstance(one, bool) and one not in numbers)
+    ]
+
+
+def _model(subject: Subject, aim: Aim) -> Iterator[Finding]:
+    request = subject.written(aim, [user("q")])
+    named = [leaf for _, leaf in leaves(json.loads(request.body)) if isinstance(leaf, str)]
+    if aim.model not in named and aim.model not in unquote(request.path):
+        yield Finding(why=f"the model {aim.model!r} is named neither in the body nor in the path", where=aim.name)
+
+
+def _apart(subject: Subject, aim: Aim) -> Iterator[Finding]:
+    """Two values of one option are not the same request, unless a loss says so."""
+    offered = [READ] if aim.capabilities.supports_tools else []
+    choices: list[Mapping[str, Any]] = [{"tool_choice": one} for one in ("none", "required", ToolNamed("read_file"))]
+    rows: list[list[Mapping[str, Any]]] = [
+        choices if offered else [],
+        [{"effort": "low"}, {"effort": "high"}],
+        [{"thinking": True}, {"thinking": False}],
+    ]
+    for row in rows:
+        seen: dict[Any, Mapping[str, Any]] = {}
+        for asked in row:
+            try:
+                with warnings():
+                    request = subject.written(aim, [user("q")], offered, **asked)
+            except CapabilityError:
+                continue
+            if any(loss.block_type == "option" for loss in request.losses):
+                continue
+            if (same := seen.setdefault(_all_of(request)[:2], asked)) is not asked:
+                yield Finding(why=f"{asked} is sent as {same} is, and no loss says so", where=aim.name)
 
 
 @rule(

@@ -6,9 +6,13 @@ The rules room comes in.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterator, Sequence
 from typing import Any
 
+import attrs
+
+from interlingua.contract.forms import forms_of, shape
 from interlingua.contract.generated import Broken, holds, own
 from interlingua.contract.rule import Finding, rule
 from interlingua.contract.rules.prefix import grown_path
@@ -41,7 +45,8 @@ def nothing_is_lost_or_moved(subject: Subject) -> Iterator[Finding]:
         expected = {mark: number for number, message in enumerate(projected) for mark in _marks_of(message)}
         request = subject.written(aim, history, [READ])
         own_losses = [loss for loss in request.losses if loss.verdict == "dropped"]
-        found = [mark for mark in _in_order(subject, aim, request.body) if mark in expected]
+        body = json.loads(request.body)
+        found = [mark for mark in _in_order(body) if mark in expected]
         missing = expected.keys() - set(found)
         if missing and not own_losses:
             raise Broken(f"{sorted(missing)[0]} is nowhere in the body, and no loss says why")
@@ -51,11 +56,50 @@ def nothing_is_lost_or_moved(subject: Subject) -> Iterator[Finding]:
         places = [expected[mark] for mark in found if projected[expected[mark]].role is not Role.SYSTEM]
         if places != sorted(places):
             raise Broken("messages stand in another order than in the conversation")
+        if not own_losses:
+            _words_arrive(projected, body)
 
     def strategy(aim: Aim) -> Any:
         return conversations((own(subject, aim), FOREIGN), marked=True)
 
     yield from holds(subject, law, strategy)
+    for aim in subject.aims:
+        yield from _at_length(subject, aim)
+
+
+def _words_arrive(projected: Sequence[Message], body: Any) -> None:
+    """Every text whole, and none that is empty in the place of one."""
+    there = "\x1f".join(leaf for _, leaf in leaves(body) if isinstance(leaf, str))
+    wanted = [text for message in projected for text in _texts_of(message)]
+    if wanted and projected[-1].role is Role.ASSISTANT:
+        wanted[-1] = wanted[-1].rstrip()  # the beginning of an answer may have to end without white space
+    for text in wanted:
+        if text not in there:
+            raise Broken(f"a text is not in the body as it was written: {text[:40]!r}, {len(text)} characters")
+    marked = {shape(body, path) for path, leaf in leaves(body) if isinstance(leaf, str) and MARK.search(leaf)}
+    if any(leaf == "" and shape(body, path) in marked for path, leaf in leaves(body)):
+        raise Broken("an empty text is sent")
+
+
+def _at_length(subject: Subject, aim: Aim) -> Iterator[Finding]:
+    """Forty turns of plain words, of which nothing can be lost and nothing has to be told."""
+    history = [system("mks0q Be brief."), user("mkt0q")]
+    for number in range(1, 40):
+        history += [answered_text(f"mka{number}q"), user(f"mkt{number}q")]
+    request = subject.written(aim, history)
+    marks = [mark for mark in _in_order(json.loads(request.body)) if mark != "mks0q"]
+    if marks != [mark for message in history[1:] for mark in MARK.findall(message.text_content())]:
+        yield Finding(why="of a conversation of forty turns not every message is there, in order", where=aim.name)
+    if request.losses and aim.capabilities.supports_system_prompt:
+        yield Finding(why=f"the ledger tells of a loss where there is none: {request.losses[0]}", where=aim.name)
+
+
+def _texts_of(message: Message) -> Iterator[str]:
+    for block in message.content:
+        if block.type == "text":
+            yield block.text
+        elif block.type == "tool_result":
+            yield from (part.text for part in block.content if part.type == "text")
 
 
 def _marks_of(message: Message) -> Iterator[str]:
@@ -69,10 +113,8 @@ def _marks_of(message: Message) -> Iterator[str]:
                 yield from MARK.findall(part.text) if part.type == "text" else ()
 
 
-def _in_order(subject: Subject, aim: Aim, body: bytes) -> list[str]:
-    import json  # noqa: PLC0415
-
-    return [mark for _, leaf in leaves(json.loads(body)) if isinstance(leaf, str) for mark in MARK.findall(leaf)]
+def _in_order(body: Any) -> list[str]:
+    return [mark for _, leaf in leaves(body) if isinstance(leaf, str) for mark in MARK.findall(leaf)]
 
 
 @rule(
@@ -93,9 +135,7 @@ def results_follow_their_calls(subject: Subject) -> Iterator[Finding]:
         history = [user("mkt1q"), answered([*calls], None)]
         history += [tool_result(one, f"mku{one.id[-1]}q") for one in reversed(calls[:2])]
         history += [system("mkt2q"), user("mkt3q")]
-        found = [
-            mark for mark in _in_order(subject, aim, subject.written(aim, history, [READ]).body) if mark != "mkt2q"
-        ]
+        found = [mark for mark in _in_order(subject.body(aim, history, [READ])) if mark != "mkt2q"]
         wanted = [
             "mkt1q",
             *[f"mka{one.id[-1]}q" for one in calls],
@@ -149,10 +189,50 @@ def answered_text(text: str) -> Message:
 
 
 def _same_form(body: Any, path: Path) -> bool:
-    """True when the system prompt's element has the very role of the user's."""
+    """True when the system prompt's element has the very role of the user's, or is that element but for its words."""
     roles = {}
     for element in at(body, path):
         for _, leaf in leaves(element):
             for mark in MARK.findall(leaf) if isinstance(leaf, str) else ():
                 roles[mark] = element.get("role") if isinstance(element, dict) else None
-    return "mkt1q" in roles and roles["mkt1q"] == roles["mkt2q"]
+    if "mkt1q" not in roles:
+        return False
+    named = roles["mkt1q"] is not None and roles["mkt1q"] == roles["mkt2q"]
+    return named or _around(body, "mkt1q") == _around(body, "mkt2q")  # a wire may call the role something else
+
+
+def _around(body: Any, word: str) -> str:
+    """Return the outermost list's element that contains a word, without the word; empty where none does."""
+    for path, leaf in leaves(body):
+        if isinstance(leaf, str) and word in leaf:
+            depth = next((depth for depth, key in enumerate(path, 1) if isinstance(key, int)), 0)
+            return json.dumps(at(body, path[:depth])).replace(word, "") if depth else ""
+    return ""
+
+
+@rule(
+    "C53",
+    "A user's words, an answer's and a result's are told apart, and a failed result from a good one.",
+    source="seed 003 §4.1, §4.2; DESIGN 7",
+    fix="""Give each message the role that the wire has for it. `ToolResultBlock.is_error` goes into the wire's own
+    field; where it has none, say it in the result's words, or append a Loss.""",
+)
+def roles_are_told_apart(subject: Subject) -> Iterator[Finding]:
+    """The forms of one message of each role, and two results that differ only in `is_error`."""
+    for aim in subject.aims:
+        asked = [call(1)]
+        history = [user("mkt1q"), answered_text("mkt2q"), user("mkt3q")]
+        if aim.capabilities.supports_tools:
+            history += [answered(list(asked), None), tool_result(asked[0], "mku1q"), user("mkt4q")]
+        body = subject.body(aim, history, [READ] if aim.capabilities.supports_tools else [])
+        said, answer, again = (forms_of(body, mark) for mark in ("mkt1q", "mkt2q", "mkt3q"))
+        alike = said & answer and _around(body, "mkt2q") == _around(body, "mkt1q")
+        if said != again or alike:
+            yield Finding(why=f"questions stand as {said} and {again}, an answer as {answer}", where=aim.name)
+        if not aim.capabilities.supports_tools:
+            continue
+        if forms_of(body, "mku1q") & said and _around(body, "mku1q") == _around(body, "mkt1q"):
+            yield Finding(why="a result stands as the user's words do", where=aim.name)
+        request = subject.written(aim, [*history[:4], tool_result(asked[0], "mku1q", is_error=True), history[5]], [READ])
+        if json.loads(request.body) == body and not request.losses:
+            yield Finding(why="a failed result is sent as a good one, and no loss says so", where=aim.name)

@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 
 from interlingua.contract.generated import Broken, holds, own
 from interlingua.contract.guard import watched
+from interlingua.contract.reading import read
 from interlingua.contract.rule import Finding, rule
 from interlingua.contract.scenes import FOREIGN, READ
 from interlingua.contract.strategies import conversations
@@ -23,7 +24,19 @@ from interlingua.contract.subject import Aim, Subject
 from interlingua.errors import CapabilityError
 from interlingua.messages import Message, user
 from interlingua.options import AdapterOptions
+from interlingua.tools import SideEffects, ToolDefinition
 from interlingua.wire import ConnectionSettings
+
+PICKY = ToolDefinition(
+    name="picky",
+    description="Mind every field.",
+    input_schema={
+        "type": "object",
+        "properties": {"n": {"type": "integer", "description": ""}, "s": {"type": "string", "format": "date"}},
+        "additionalProperties": False,
+    },
+    side_effects=SideEffects.NONE,
+)
 
 
 def _histories(subject: Subject, aim: Aim, **wanted: Any) -> st.SearchStrategy[list[Message]]:
@@ -48,10 +61,16 @@ def to_wire_is_deterministic(subject: Subject) -> Iterator[Finding]:
         first = subject.provider.to_wire(history, offered, options).body
         again = subject.provider.to_wire(history, offered, attrs.evolve(options)).body
         copies = [attrs.evolve(message) for message in history]
-        other.to_wire([user("something else")], [], attrs.evolve(options, temperature=0.5))
+        other.to_wire([user("something else")], [], attrs.evolve(options, max_tokens=77))
         fresh = other.to_wire(copies, offered, attrs.evolve(options)).body
         if not first == again == fresh:
             raise Broken(f"bodies differ {_where(first, again if again != first else fresh)}")
+        varied = attrs.evolve(options, max_tokens=77)
+        unknown = [attrs.evolve(message, id=f"01KAKDPZ{number:018d}") for number, message in enumerate(history)]
+        after = subject.provider.to_wire(history, [], varied).body
+        alone = other.to_wire(unknown, [], varied).body
+        if after != alone:
+            raise Broken(f"with other options the body is still the one of before {_where(after, alone)}")
 
     yield from holds(subject, law, lambda aim: st.tuples(_histories(subject, aim), tools()))
 
@@ -66,15 +85,16 @@ def to_wire_is_deterministic(subject: Subject) -> Iterator[Finding]:
 def arguments_are_left_alone(subject: Subject) -> Iterator[Finding]:
     """Arguments look the same after writing as before, opaque state included."""
 
-    def law(aim: Aim, history: list[Message]) -> None:
-        listed, offered = list(history), [READ]
+    def law(aim: Aim, drawn: tuple[list[Message], list[Any]]) -> None:
+        history, drawn_tools = drawn
+        listed, offered = list(history), [*drawn_tools, PICKY]
         options = AdapterOptions(model=aim.model, api=aim.api, provider_options={"x_contract": {"a": [1]}})
         before = _picture(listed, offered, options)
         subject.provider.to_wire(listed, offered, options)
         if _picture(listed, offered, options) != before:
             raise Broken("the messages, tools or options are not what they were before the call")
 
-    yield from holds(subject, law, lambda aim: _histories(subject, aim))
+    yield from holds(subject, law, lambda aim: st.tuples(_histories(subject, aim), tools()))
 
 
 def _picture(messages: list[Message], offered: list[Any], options: AdapterOptions) -> bytes:
@@ -84,8 +104,8 @@ def _picture(messages: list[Message], offered: list[Any], options: AdapterOption
 
 @rule(
     "C03",
-    "`to_wire`, `capabilities`, `models` and `connection` ask nothing of clock, randomness, environment or network.",
-    source="DESIGN 2, 4; hooks to_wire and connection",
+    "No hook asks anything of clock, randomness, environment, files or network.",
+    source="DESIGN 2, 4; hooks to_wire, connection and stream_response",
     fix="""What changes from call to call belongs to core: ids and time come with the RequestContext, the environment
     comes to `connection` as `settings.environ`, signatures are made by the function that `Connection.auth` names.""",
 )
@@ -110,6 +130,19 @@ def hooks_ask_nothing_of_the_world(subject: Subject) -> Iterator[Finding]:
             raise Broken(f"to_wire asks for {', '.join(sorted(asked))}")
 
     yield from holds(subject, law, lambda aim: _histories(subject, aim, turns=2))
+    yield from _reading(subject)
+
+
+def _reading(subject: Subject) -> Iterator[Finding]:
+    """The hooks that read, on two recorded answers of each form."""
+    for good, streamed in ((True, False), (True, True), (False, False)):
+        chosen = [one for one in subject.exchanges if (one.good, one.streamed) == (good, streamed)]
+        for exchange in chosen[:2]:
+            read(subject, exchange)  # what is imported when it is first needed is no question
+            with watched() as asked:
+                read(subject, exchange)
+            if asked:
+                yield Finding(why=f"reading asks for {', '.join(sorted(asked))}", where=exchange.cassette)
 
 
 def _where(one: bytes, other: bytes) -> str:

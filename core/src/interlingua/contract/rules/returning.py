@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from typing import Any
 
 from interlingua.codec import dumps_message, loads_message
+from interlingua.contract.forms import forms_of, overtakes, place_of
 from interlingua.contract.reading import read
 from interlingua.contract.rule import Finding, NotApplicable, rule
 from interlingua.contract.rules.losses import warnings
@@ -18,7 +20,7 @@ from interlingua.contract.subject import Aim, Subject
 from interlingua.messages import Message, tool_result, user
 from interlingua.options import AdapterOptions
 from interlingua.replay.cassettes import Exchange
-from interlingua.trees import leaves, texts
+from interlingua.trees import Path, leaves, texts
 
 
 def answers(subject: Subject) -> list[tuple[Exchange, Message]]:
@@ -52,7 +54,7 @@ def next_turn(message: Message) -> list[Message]:
 
 @rule(
     "C16",
-    "Own signatures, encrypted thinking, opaque blocks, ids and arguments come back byte-equal.",
+    "Own signatures, encrypted thinking, opaque blocks and ids come back byte-equal, in order, thinking as thinking.",
     source="DESIGN 6; seed 003 §4.2",
     fix="""Keep what the origin wants back in the block's own field (`signature`, `data`, `provider_id`, `raw_input`)
     or in `replay`, as it arrived, and write it back unchanged for the same api and model.""",
@@ -66,9 +68,29 @@ def own_state_comes_back(subject: Subject) -> Iterator[Finding]:
         found = texts(body)
         if subject.quirks.ids_on_wire and any(call.provider_id is None for call in message.tool_calls()):
             yield Finding(why="a call without the id that the provider issued", where=exchange.cassette)
+        places: list[Path] = []
         for what, leaf in _owned(message, aim):
             if leaf not in found:
                 yield Finding(why=f"{what} {leaf[:60]!r} does not come back", where=exchange.cassette)
+            elif found.count(leaf) == 1 and (place := place_of(body, leaf)) is not None:
+                if any(overtakes(before, place) for before in places):
+                    yield Finding(why=f"{what} {leaf[:60]!r} comes back in another place", where=exchange.cassette)
+                places.append(place)
+        if _as_text(message, body):
+            yield Finding(why="reasoning comes back as text", where=exchange.cassette)
+
+
+def _as_text(message: Message, body: Any) -> bool:
+    """True when reasoning stands in the form of what was said."""
+    said = {
+        one for block in message.content if block.type == "text" and block.text for one in forms_of(body, block.text)
+    }
+    thoughts = [block.text for block in message.thinking() if block.text]
+    return any(said & forms_of(body, text) for text in thoughts if not any(text in word for word in _said(message)))
+
+
+def _said(message: Message) -> list[str]:
+    return [block.text for block in message.content if block.type == "text"]
 
 
 def _owned(message: Message, aim: Aim) -> Iterator[tuple[str, str]]:
@@ -81,6 +103,8 @@ def _owned(message: Message, aim: Aim) -> Iterator[tuple[str, str]]:
             yield "encrypted thinking", block.data
         elif block.type == "thinking" and signature and thinking and block.text:
             yield "thinking", block.text
+        elif block.type == "text" and block.text:
+            yield "text", block.text
         elif block.type == "opaque":
             for _, leaf in leaves(json.loads(json.dumps(block.data))):
                 if isinstance(leaf, str):

@@ -22,6 +22,9 @@ from interlingua.messages import Message
 from interlingua.replay.cassettes import Exchange
 
 SIZES = (1, 7, 64)
+COUNTS = (
+    "input_tokens", "output_tokens", "cached_input_tokens", "cache_creation_input_tokens", "reasoning_tokens",
+)  # fmt: skip
 
 
 def streams(subject: Subject) -> list[Exchange]:
@@ -99,7 +102,7 @@ def _told(message: Message) -> Iterator[Any]:
     yield [(call.name, call.input, call.raw_input, call.parse_error) for call in message.tool_calls()]
     yield message.metadata.stop_reason, message.metadata.stop_reason_raw
     usage = message.metadata.usage
-    yield usage and (usage.input_tokens, usage.output_tokens, usage.reasoning_tokens)
+    yield usage and [getattr(usage, name) for name in COUNTS]
 
 
 def _without_ids(body: bytes, message: Message) -> bytes:

@@ -7,6 +7,7 @@ The rules room comes in.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -22,6 +23,12 @@ from interlingua.trees import leaves, replaced
 NEW = "contract_new_reason"
 _BY_CONTENT = {StopReason.TOOL_USE, StopReason.REFUSAL}
 """What the content alone may tell, whatever the word."""
+_PLAIN = {
+    r"length|max_(output_)?tokens": (StopReason.MAX_TOKENS, StopReason.CONTEXT_WINDOW),
+    r"refus|filter|safety|sensitive|prohibited": (StopReason.REFUSAL,),
+    r"tool": (StopReason.TOOL_USE, StopReason.ERROR),
+}
+"""Words that say the same in every wire that has them."""
 
 
 @rule(
@@ -72,8 +79,8 @@ def _with_word(subject: Subject, exchange: Exchange, word: str) -> Read | None:
 
 @rule(
     "C37",
-    "A good answer has a stop reason; with calls it is `tool_use`, unless it was cut or refused.",
-    source="seed 003 §4.3; REGRESSIONS 11",
+    "A good answer has a stop reason that fits: calls are `tool_use`; a word that says length or refusal means it.",
+    source="seed 003 §4.3; REGRESSIONS 11, 20; sheet MAPPING",
     fix="""Some wires say `stop` although they call: an answer with calls that ended well is TOOL_USE, with the word
     as it was in `stop_reason_raw`.""",
 )
@@ -81,6 +88,10 @@ def stop_reasons_fit_the_content(subject: Subject) -> Iterator[Finding]:
     """Each recorded answer."""
     for exchange, message in answers(subject):
         reason = message.metadata.stop_reason
+        word = (message.metadata.stop_reason_raw or "").lower()
+        for pattern, meant in _PLAIN.items():
+            if re.search(pattern, word) and reason not in meant:
+                yield Finding(why=f"{word!r} is {reason}", where=exchange.cassette)
         if reason is None:
             yield Finding(why="a complete message without a stop reason", where=exchange.cassette)
         elif message.tool_calls() and reason in (StopReason.END_TURN, StopReason.STOP_SEQUENCE, StopReason.OTHER):

@@ -8,27 +8,28 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
+from itertools import combinations
 from typing import Any
 
 from interlingua.contract.frames import Frames
 from interlingua.contract.reading import Read, read_stream, read_whole
 from interlingua.contract.rule import Finding, rule
 from interlingua.contract.rules.decoding import places
+from interlingua.contract.rules.keeping import bodies_of
 from interlingua.contract.rules.returning import answers
+from interlingua.contract.rules.roads import COUNTS
 from interlingua.contract.subject import Subject
 from interlingua.errors import MalformedResponse
+from interlingua.messages import Usage
 from interlingua.replay.cassettes import Exchange
 from interlingua.trees import Path, leaves, removed, replaced, shown
 
 _ODD: tuple[Any, ...] = (None, "many", -1, 1.5, True, [], {})
-_COUNTS = (
-    "input_tokens", "output_tokens", "cached_input_tokens", "cache_creation_input_tokens", "reasoning_tokens",
-)  # fmt: skip
 
 
 @rule(
     "C38",
-    "Cached tokens are part of the input, reasoning is part of the output, and no count is negative.",
+    "Cached tokens are part of the input, reasoning is part of the output, and what was told is counted once.",
     source="DESIGN 3 (Usage); sheet MAPPING",
     fix="""`input_tokens` is the inclusive total: add cached reads and writes where the wire reports them apart, and
     do not where it includes them. `reasoning_tokens` is part of `output_tokens` likewise.""",
@@ -41,32 +42,42 @@ def parts_lie_within_totals(subject: Subject) -> Iterator[Finding]:
             continue
         parts = (usage.cached_input_tokens or 0) + (usage.cache_creation_input_tokens or 0)
         too_large = parts > usage.input_tokens or (usage.reasoning_tokens or 0) > (usage.output_tokens or 0)
-        if too_large or any((getattr(usage, name) or 0) < 0 for name in _COUNTS):
+        if too_large or any((getattr(usage, name) or 0) < 0 for name in COUNTS):
             yield Finding(why=f"a part is larger than its total: {usage}", where=exchange.cassette)
         told = _told(subject, exchange)
-        if told and usage.input_tokens not in _sums(told):
-            yield Finding(
-                why=f"{usage.input_tokens} input tokens are no sum of reported {told}", where=exchange.cassette
-            )
+        for what, count in (("input", usage.input_tokens), ("output", usage.output_tokens)):
+            if told and count is not None and count not in _sums(told):
+                yield Finding(why=f"{count} {what} tokens are no sum of reported {told}", where=exchange.cassette)
+        if why := _untold(usage, told):
+            yield Finding(why=why, where=exchange.cassette)
 
 
-def _told(subject: Subject, exchange: Exchange) -> list[int]:
-    bodies = _bodies(subject, exchange)
-    return [leaf for body in bodies for path, leaf in leaves(body) if _counts(path) and type(leaf) is int]
+def _told(subject: Subject, exchange: Exchange) -> list[dict[str, int]]:
+    """Return the reported counts, those of one body or event together, by the dotted names of their fields."""
+    found = [
+        {shown(path).lower(): leaf for path, leaf in leaves(body) if _counts(path) and type(leaf) is int}
+        for body in bodies_of(subject, exchange)
+    ]
+    return [counts for counts in found if counts]
 
 
-def _sums(numbers: list[int]) -> set[int]:
-    found = {0}
-    for number in set(numbers):
-        found |= {one + number for one in found}
-    return found
+def _sums(told: list[dict[str, int]]) -> set[int]:
+    """Return what some of the counts that were told together add up to: three parts at the most."""
+    return {sum(some) for counts in told for number in (1, 2, 3) for some in combinations(counts.values(), number)}
 
 
-def _bodies(subject: Subject, exchange: Exchange) -> list[Any]:
-    if exchange.streamed:
-        frames = Frames(subject, exchange)
-        return [data for event in frames.events if (data := frames.data(event)) is not None]
-    return [json.loads(exchange.body)]
+def _untold(usage: Usage, told: list[dict[str, int]]) -> str:
+    """Say which part was told and is not there."""
+    parts = {
+        "cache": (usage.cached_input_tokens, usage.cache_creation_input_tokens),
+        "reasoning": (usage.reasoning_tokens,),
+        "thought": (usage.reasoning_tokens,),
+    }
+    for word, kept in parts.items():
+        for name, count in [item for counts in told for item in counts.items()]:
+            if word in name and count and "audio" not in name and count > max(one or 0 for one in kept):
+                return f"{name} = {count} is not told"
+    return ""
 
 
 def _counts(path: Path) -> bool:
@@ -106,7 +117,7 @@ def _unreported(found: Read, exchange: Exchange) -> Iterator[Finding]:
         yield Finding(why=f"without counts: {found.error or found.escaped}", where=exchange.cassette)
         return
     usage = found.message.metadata.usage
-    told = [name for name in _COUNTS if usage is not None and getattr(usage, name) is not None]
+    told = [name for name in COUNTS if usage is not None and getattr(usage, name) is not None]
     if told:
         yield Finding(why=f"without counts {told[0]} is {getattr(usage, told[0])!r}, not None", where=exchange.cassette)
 

@@ -76,6 +76,8 @@ class _Maker:
 
     def user(self) -> Message:
         content: list[ContentBlock] = [self.plain()]
+        if self.seldom(5):
+            content.append(self.plain())
         if self.seldom(3):
             content.append(self.draw(media()) if self.cached else _uncached(self.draw(media())))
         if self.seldom(12):
@@ -85,7 +87,7 @@ class _Maker:
     def assistant(self) -> Message:
         origin = self.draw(st.sampled_from(list(self.origins)))
         content = self._thought()
-        content.append(self._said())
+        content.extend(self._said() for _ in range(self.draw(st.sampled_from([1, 1, 1, 2]))))
         if self.seldom(8):
             data = {"type": "brand_new", "payload": self.mark("o")}
             content.append(OpaqueBlock(provider=origin.provider, kind="brand_new", data=data))
@@ -154,6 +156,8 @@ class _Maker:
             if ragged and self.seldom(5):
                 continue
             content: list[ContentBlock] = [TextBlock(text=self.text("u"))]
+            if self.seldom(5):
+                content.append(TextBlock(text=self.text("u")))
             if self.seldom(6):
                 content.append(_uncached(self.draw(media())))
             failed = self.draw(st.booleans())
