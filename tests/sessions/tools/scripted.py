@@ -85,7 +85,7 @@ class Script:
 
     @il.hookimpl
     def estimate_input_tokens(self, messages: Sequence[il.Message], tools: Sequence[il.ToolDefinition]) -> int:
-        return sum(len(il.dumps_message(message)) for message in messages) // 4
+        return sum(len(json.dumps(_seen(message))) for message in messages) // 4
 
     @il.hookimpl
     def to_wire(

@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("interlingua")
 
+_SHORTEST_PIECE = 2_000  # characters; a limit below that is a mistake, not a reason to ask a thousand times
+
+_ROOM = 0.8  # of the window; the rest is for the summary and for the estimate's error
+
 INSTRUCTION = """\
 You write the memory of a conversation between a user and an assistant that goes on after you. Summarise the \
 transcript for the assistant: the user's goals and exact requirements; decisions and their reasons; what was done and \
@@ -50,7 +54,7 @@ class Summary:
             return
         before = facts.estimate(facts.context())
         text, answer = "", None
-        for piece in pieces(build_context(messages[:covers], facts.entries), limit * LETTERS_PER_TOKEN // 2):
+        for piece in self._pieces(facts, build_context(messages[:covers], facts.entries), limit):
             told = f"<earlier-summary>\n{text}\n</earlier-summary>\n\n{piece}" if text else piece
             answer = yield [system(self.instruction), user(told)]
             text = answer.text_content().strip()
@@ -59,6 +63,17 @@ class Summary:
                 return
         if answer is not None:
             facts.add_entry(EntryKind.COMPACTION_SUMMARY, text, data=_account(answer, covers, before))
+
+    def _pieces(self, facts: Facts, covered: Sequence[Message], limit: int) -> list[str]:
+        """Return the transcript, in as few pieces as fit the model by the provider's estimate."""
+        room = max(limit, int(facts.window * _ROOM))
+        size = 2 * LETTERS_PER_TOKEN * sum(map(weight, covered))  # with room for who says what
+        while size > _SHORTEST_PIECE:
+            first = next(pieces(covered, size), "")
+            if facts.estimate([system(self.instruction), user(first)]) <= room:
+                break
+            size = size * 3 // 4
+        return list(pieces(covered, max(size, 1)))
 
     def cut(self, messages: Sequence[Message], done: int, limit: int) -> int:
         """Return how many messages the summary may stand for: never half a batch of calls, and never the question.
