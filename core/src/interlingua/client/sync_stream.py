@@ -116,12 +116,26 @@ class MessageStream:
     def _run(self) -> Iterator[StreamEvent]:
         outcome, reading = self._outcome, self._outcome.reading
         assert reading is not None  # noqa: S101
+        broken: InterlinguaError | None = None
+        events, feed = self._begun, reading.feed
         try:
-            yield from self._deliver(outcome, reading)
+            try:
+                for raw in chain((b"",), self._chunks):  # the first events are there already
+                    if raw:
+                        events = feed(raw)
+                    for event in events:
+                        if outcome.stopped:
+                            break
+                        yield event
+                    if outcome.stopped or (events and type(events[-1]) is ErrorEvent):
+                        break
+            except TransportError as error:
+                broken = error
             if outcome.stopped:
                 outcome.cancel()
-            else:
-                outcome.settle()
+                return
+            yield from reading.end(broken)
+            outcome.settle()
         except InterlinguaError as error:
             outcome.fail(error)
             raise
@@ -130,25 +144,6 @@ class MessageStream:
             raise
         finally:
             self._close()
-
-    def _deliver(self, outcome: Outcome, reading: Reading) -> Iterator[StreamEvent]:
-        broken: InterlinguaError | None = None
-        events, feed = self._begun, reading.feed
-        chunks = chain((b"",), self._chunks)  # the first events are there already
-        try:
-            for raw in chunks:
-                if raw:
-                    events = feed(raw)
-                for event in events:
-                    if outcome.stopped:
-                        return
-                    yield event
-                if events and type(events[-1]) is ErrorEvent:
-                    break
-        except TransportError as error:
-            broken = error
-        if not outcome.stopped:
-            yield from reading.end(broken)
 
     def _close(self) -> None:
         if self._answer is not None:
