@@ -20,6 +20,8 @@ RATES = {
     "cache_read_mtok": "cached_read_per_mtok_usd",
     "cache_write_mtok": "cache_write_per_mtok_usd",
     "cache_write_1h_mtok": "cache_write_1h_per_mtok_usd",
+    "input_audio_mtok": "audio_input_per_mtok_usd",
+    "cache_audio_read_mtok": "cached_audio_read_per_mtok_usd",
 }
 UNCOUNTED = {"web_searches_kcount", "storage_searches_kcount"}  # billed per search, which Usage does not count
 USUAL_TIERS = {"default"}

@@ -43,6 +43,32 @@ def test_case_18_cached_tokens_are_billed_once() -> None:
     assert priced.cost_usd == Decimal("0.00234")
 
 
+def test_audio_is_a_part_of_the_input_with_a_price_of_its_own() -> None:
+    """PRICES: a sub-count is carved out of its total; one without a price of its own is billed at the enclosing one."""
+    usage = Usage(
+        input_tokens=1000,
+        output_tokens=0,
+        cached_input_tokens=300,
+        audio_input_tokens=400,
+        cached_audio_input_tokens=100,
+    )  # plain text 400, plain audio 300, cached text 200, cached audio 100
+    heard = attrs.evolve(
+        PRICE,
+        audio_input_per_mtok_usd=Decimal(10),
+        cached_audio_read_per_mtok_usd=Decimal(1),
+        cache_write_per_mtok_usd=None,
+    )
+    priced = cost_of(usage, attrs.evolve(MODEL, prices=(heard,)), AT)
+    assert priced.cost is not None
+    assert priced.cost.input == Decimal("0.0042")  # 400 at 3, 300 at 10
+    assert priced.cost.cached_read == Decimal("0.00016")  # 200 at 0.30, 100 at 1
+    assert cost_of(usage, MODEL, AT).cost_usd == Decimal("0.00219")  # 700 at 3, 300 at 0.30: no audio price
+    wrong = cost_of(attrs.evolve(usage, audio_input_tokens=900), MODEL, AT)
+    assert wrong.cost_usd is None
+    assert wrong.cost_note is not None
+    assert "contradict" in wrong.cost_note
+
+
 def test_case_18_reasoning_is_inside_output() -> None:
     """REGRESSIONS 18: reasoning is part of output, so it costs nothing on top."""
     without = cost_of(Usage(input_tokens=1, output_tokens=100), MODEL, AT)

@@ -17,6 +17,7 @@ from interlingua.pricing import cost_of
 PLUGINS = {
     "anthropic": files("interlingua_anthropic") / "models.json",
     "openai": files("interlingua_openai") / "models.json",
+    "google": files("interlingua_google") / "models.json",
 }
 ROWS = {"deepseek": "deepseek", "groq": "groq", "xai": "x-ai", "together": "together", "fireworks": "fireworks"}
 ROWS |= {"cerebras": "cerebras", "moonshot": "moonshotai"}
@@ -53,6 +54,15 @@ def _usages() -> list[Usage]:
                 reasoning_tokens=11,
             )
         )
+        usages.append(
+            Usage(
+                input_tokens=total,
+                output_tokens=3,
+                cached_input_tokens=read,
+                audio_input_tokens=total // 7,
+                cached_audio_input_tokens=total // 11,
+            )
+        )
     return usages
 
 
@@ -66,6 +76,8 @@ def _oracle(usage: Usage, key: str, model: ModelInfo, at: datetime, context: dic
         "cache_read_tokens": usage.cached_input_tokens or 0,
         "cache_write_tokens": usage.cache_creation_input_tokens or 0,
         "cache_write_1h_tokens": usage.cache_creation_1h_input_tokens or 0,
+        "input_audio_tokens": usage.audio_input_tokens or 0,
+        "cache_audio_read_tokens": usage.cached_audio_input_tokens or 0,
     }
     return genai_prices.calc_price(
         genai_prices.Usage(**counts),

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
+from decimal import Decimal
+
 import pytest
 
+from interlingua import Registry, cost_of
 from interlingua.blocks import AudioBlock, ImageBlock, MediaSource, OpaqueBlock, TextBlock, ThinkingBlock, ToolUseBlock
 from interlingua.messages import StopReason, user
 from tests.plugins.google.wire import NEW, body, chunk, parts_of, read, streamed
@@ -119,6 +123,21 @@ def test_case_18_usage_is_inclusive() -> None:
     assert (found.input_tokens, found.output_tokens) == (107, 25)
     assert (found.cached_input_tokens, found.reasoning_tokens, found.service_tier) == (40, 5, "standard")
     assert found.buckets().total == usage["totalTokenCount"]
+
+
+def test_audio_among_the_input_is_told_and_priced_apart() -> None:
+    """Sheet §6: details by modality; PRICES: this model's audio costs 1 USD a million, text 0.3."""
+    usage = {
+        "promptTokenCount": 1000, "candidatesTokenCount": 0, "totalTokenCount": 1000, "cachedContentTokenCount": 100,
+        "promptTokensDetails": [{"modality": "TEXT", "tokenCount": 600}, {"modality": "AUDIO", "tokenCount": 400}],
+        "cacheTokensDetails": [{"modality": "AUDIO", "tokenCount": 100}],
+    }  # fmt: skip
+    found = read(chunk({"text": "x"}, finish="STOP", usage=usage)).metadata.usage
+
+    assert found is not None
+    assert (found.audio_input_tokens, found.cached_audio_input_tokens) == (400, 100)
+    priced = cost_of(found, Registry().provider("google").model("gemini-2.5-flash"), datetime(2026, 11, 21, tzinfo=UTC))
+    assert priced.cost_usd == Decimal("0.00049")  # 600 at 0.3, 300 at 1, 100 cached at 0.1
 
 
 def test_case_19_the_last_counts_of_a_stream_count_and_none_is_not_zero() -> None:

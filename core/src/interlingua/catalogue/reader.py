@@ -18,6 +18,7 @@ The file is one object::
          "service_tier": "flex",               only for a tier that is not the usual one
          "input_per_mtok_usd": "3", "output_per_mtok_usd": "15", "cached_read_per_mtok_usd": "0.3",
          "cache_write_per_mtok_usd": "3.75", "cache_write_1h_per_mtok_usd": "6",
+         "audio_input_per_mtok_usd": "7", "cached_audio_read_per_mtok_usd": "0.7",
          "tiers": [{"above_input_tokens": 200000, "input_per_mtok_usd": "6", …}]}]}]}
 
 Prices are decimal strings. Only "models" and each "id" must be there; an unknown key of a model or a price is refused,

@@ -21,6 +21,8 @@ _RATES = (
     "cached_read_per_mtok_usd",
     "cache_write_per_mtok_usd",
     "cache_write_1h_per_mtok_usd",
+    "audio_input_per_mtok_usd",
+    "cached_audio_read_per_mtok_usd",
 )
 _PRICE_KEYS = frozenset((*_RATES, "from", "utc_hours", "service_tier", "tiers"))
 _TIER_KEYS = frozenset((*_RATES, "above_input_tokens"))

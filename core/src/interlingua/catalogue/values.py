@@ -25,6 +25,8 @@ class Rates:
         cached_read_per_mtok_usd: input read from the provider's prompt cache.
         cache_write_per_mtok_usd: input written to the cache, at the provider's usual lifetime.
         cache_write_1h_per_mtok_usd: input written to the cache for one hour.
+        audio_input_per_mtok_usd: audio input.
+        cached_audio_read_per_mtok_usd: audio input read from the cache.
     """
 
     input_per_mtok_usd: Decimal | None = None
@@ -32,6 +34,8 @@ class Rates:
     cached_read_per_mtok_usd: Decimal | None = None
     cache_write_per_mtok_usd: Decimal | None = None
     cache_write_1h_per_mtok_usd: Decimal | None = None
+    audio_input_per_mtok_usd: Decimal | None = None
+    cached_audio_read_per_mtok_usd: Decimal | None = None
 
 
 @attrs.frozen(kw_only=True)
@@ -59,6 +63,8 @@ class Price(Rates):
 
     def active(self, at: datetime) -> bool:
         """Tell whether these rates apply at a moment; a naive `at` is taken as UTC."""
+        if self.since is None and self.utc_hours is None:
+            return True
         moment = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
         if self.since is not None and moment.date() < self.since:
             return False

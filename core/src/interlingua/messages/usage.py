@@ -51,6 +51,8 @@ class Usage:
         cached_input_tokens: part of input that was read from a cache.
         cache_creation_input_tokens: part of input that was written to a cache.
         cache_creation_1h_input_tokens: part of the writes that are kept for an hour and priced so.
+        audio_input_tokens: part of input that was audio, where the provider tells and prices it apart.
+        cached_audio_input_tokens: part of the cached reads that was audio.
         reasoning_tokens: part of output that was reasoning.
         service_tier: the tier the provider says it used, in its own words.
         cost_usd: sum of `cost`, or None when unknown, never 0 for unknown.
@@ -65,6 +67,8 @@ class Usage:
     cached_input_tokens: int | None = None
     cache_creation_input_tokens: int | None = None
     cache_creation_1h_input_tokens: int | None = None
+    audio_input_tokens: int | None = None
+    cached_audio_input_tokens: int | None = None
     reasoning_tokens: int | None = None
     service_tier: str | None = None
     cost_usd: Decimal | None = None
@@ -98,6 +102,8 @@ _COUNTS = (
     "cached_input_tokens",
     "cache_creation_input_tokens",
     "cache_creation_1h_input_tokens",
+    "audio_input_tokens",
+    "cached_audio_input_tokens",
     "reasoning_tokens",
     "service_tier",
 )

@@ -73,14 +73,24 @@ def _parts(usage: Usage, rates: Rates) -> CostParts:
     total, output = usage.input_tokens or 0, usage.output_tokens or 0
     read, written = usage.cached_input_tokens or 0, usage.cache_creation_input_tokens or 0
     written_1h = usage.cache_creation_1h_input_tokens or 0
+    heard, heard_again = usage.audio_input_tokens or 0, usage.cached_audio_input_tokens or 0
     plain = total - read - written
-    if min(plain, written - written_1h, read, written, written_1h, output) < 0:
+    parts = (written - written_1h, read - heard_again, plain - heard + heard_again)
+    if min(plain, *parts, heard - heard_again, read, written, written_1h, heard_again, output) < 0:
         raise _UnknownCostError("reported token counts contradict each other: the parts exceed their total")
     input_rate = rates.input_per_mtok_usd
     write_rate = _first(rates.cache_write_per_mtok_usd, input_rate)
+    read_rate = _first(rates.cached_read_per_mtok_usd, input_rate)
+    audio_rate = _first(rates.audio_input_per_mtok_usd, input_rate)
     return CostParts(
-        input=_bill(plain, input_rate, "input"),
-        cached_read=_bill(read, _first(rates.cached_read_per_mtok_usd, input_rate), "cached input"),
+        input=_EXACT.add(
+            _bill(plain - heard + heard_again, input_rate, "input"),
+            _bill(heard - heard_again, audio_rate, "audio input"),
+        ),
+        cached_read=_EXACT.add(
+            _bill(read - heard_again, read_rate, "cached input"),
+            _bill(heard_again, _first(rates.cached_audio_read_per_mtok_usd, read_rate), "cached audio input"),
+        ),
         cache_write=_EXACT.add(
             _bill(written - written_1h, write_rate, "cache write"),
             _bill(written_1h, _first(rates.cache_write_1h_per_mtok_usd, write_rate), "one-hour cache write"),

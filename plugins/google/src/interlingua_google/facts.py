@@ -57,9 +57,19 @@ def from_wire_usage(raw: Mapping[str, Any]) -> Usage:
         input_tokens=_sum(prompt, tools),
         output_tokens=_sum(said, thought),
         cached_input_tokens=_count(raw, "cachedContentTokenCount"),
+        audio_input_tokens=_of_audio(raw, "promptTokensDetails"),
+        cached_audio_input_tokens=_of_audio(raw, "cacheTokensDetails"),
         reasoning_tokens=thought,
         service_tier=tier if isinstance(tier, str) else None,
     )
+
+
+def _of_audio(raw: Mapping[str, Any], name: str) -> int | None:
+    """Return the tokens of audio in a list by modality; None where there is no list or no audio in it."""
+    listed = raw.get(name)
+    found = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    counts = [_count(each, "tokenCount") for each in found if each.get("modality") == "AUDIO"]
+    return sum(count or 0 for count in counts) if counts else None
 
 
 def _count(raw: Mapping[str, Any], name: str) -> int | None:
