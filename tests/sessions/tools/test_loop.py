@@ -28,6 +28,7 @@ from interlingua_sessions.tools import (
     StopCause,
     Stopped,
     Tool,
+    Toolbox,
     ToolContext,
     ToolFailure,
     ToolOutput,
@@ -70,6 +71,20 @@ def test_a_call_is_run_stored_and_answered(tmp_path: Path) -> None:
         assert row.completed_at is not None
         assert row.created_at <= row.started_at <= row.completed_at
         assert list(session.store.verify("s")) == []
+
+
+def test_a_toolbox_alone_is_run_with_the_usual_settings(tmp_path: Path) -> None:
+    theatre = Theatre(
+        Say(parts=[call("add", {"a": 2, "b": 3})]), "5.", Say(parts=[call("add", {"a": 1, "b": 1})]), "2."
+    )
+    with playing(theatre, tmp_path / "s.db") as session:
+        assert session.send("2 + 3?", tools=Toolbox([add])).text_content() == "5."
+
+    async def play() -> str:
+        async with playing_async(theatre, tmp_path / "s.db") as again:
+            return (await again.send("1 + 1?", tools=Toolbox([add]))).text_content()
+
+    assert asyncio.run(play()) == "2."
 
 
 def test_a_failed_calls_error_goes_to_the_model_and_into_the_store(tmp_path: Path) -> None:

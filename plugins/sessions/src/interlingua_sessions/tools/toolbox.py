@@ -1,15 +1,19 @@
 """The registry of tools: each name once, looked up when a model calls it.
 
-Never runs a tool and never talks to a model. The loop comes in; applications through the room's front door.
+Never runs a tool by itself: given to a session as its tools, an `AgentLoop` of the usual settings runs it. The loop
+comes in; applications through the room's front door.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from interlingua import CallerError, ToolDefinition
+from interlingua import CallerError, Message, ToolDefinition
 from interlingua_sessions.tools.function import Tool, tool_of
+
+if TYPE_CHECKING:
+    from interlingua_sessions.session.api import AsyncSteps, Steps
 
 
 class Toolbox:
@@ -48,6 +52,18 @@ class Toolbox:
     def definitions(self) -> tuple[ToolDefinition, ...]:
         """What a model is told."""
         return tuple([tool.definition for tool in self._tools.values()])
+
+    def run(self, steps: Steps) -> Message:
+        """As `AgentLoop(self).run`: what changes something is refused, since there is nobody to ask."""
+        from interlingua_sessions.tools.loop import AgentLoop  # noqa: PLC0415  the loop is made of toolboxes
+
+        return AgentLoop(self).run(steps)
+
+    async def run_async(self, steps: AsyncSteps) -> Message:
+        """As `run`."""
+        from interlingua_sessions.tools.loop import AgentLoop  # noqa: PLC0415  as in `run`
+
+        return await AgentLoop(self).run_async(steps)
 
     def get(self, name: str) -> Tool | None:
         """Return the tool of a name, or None."""
