@@ -15,6 +15,7 @@ from typing import Any
 import attrs
 
 from interlingua.catalogue import ModelInfo
+from interlingua.client.prefix import Prefixes
 from interlingua.client.retry import Retry
 from interlingua.errors import CallerError
 from interlingua.messages import RoutingDecisionRecord, RoutingMode
@@ -65,6 +66,7 @@ class ClientCore:
         self._known: dict[tuple[str, RoutingMode], Known] = {}
         self._connections: dict[tuple[str, str | None], Connection] = {}
         self._infos: dict[tuple[str, str], ModelInfo | None] = {}
+        self.prefixes = Prefixes()
         own = {name: value for name, value in (("api_key", api_key), ("base_url", base_url)) if value is not None}
         if model is not None:
             key = self.known(None).provider.key

@@ -16,6 +16,7 @@ from interlingua.capabilities import AdapterCapabilities
 from interlingua.client.core import ClientCore
 from interlingua.client.finish import priced, tell_bad_inputs
 from interlingua.client.limits import fitted, holds_media
+from interlingua.client.prefix import Sent, tell
 from interlingua.client.resolve import Fetched, referring, resolved, wanted_urls
 from interlingua.context import RequestContext
 from interlingua.errors import Authentication, CallerError, CapabilityError, InterlinguaError, InvariantViolation
@@ -66,6 +67,7 @@ class Exchange:
         from interlingua.invariants import extraordinary  # noqa: PLC0415  not needed until something is sent
 
         sent, media = take_grown(self.messages, _CLEAN)
+        self._grown = sent > 0
         self._odd = extraordinary(self.messages, sent)
         self._media: list[int] = [*(media or ()), *[at for at in self._odd if holds_media(self.messages[at])]]
         self._marked = referring([self.messages[at] for at in self._odd])
@@ -105,6 +107,7 @@ class Exchange:
         self.wire = self.provider.to_wire(messages, self.tools, self.options)
         if lost:
             self.wire = attrs.evolve(self.wire, losses=(*lost, *self.wire.losses))
+        self._watch_prefix()
         self.context = RequestContext(
             origin=Origin(self.provider.key, self.wire.api, self.options.model),
             message_id=_id_after(messages[-1].id),
@@ -115,6 +118,16 @@ class Exchange:
             user_id=self.options.user_id,
         )
         return self
+
+    def _watch_prefix(self) -> None:
+        last = self.messages[-1]
+        kept = last.memo.get(_CLEAN)  # a copy of all before it, where one was kept: callers append to their lists
+        older = kept[0] if kept is not None else tuple(self.messages[:-1])
+        now = Sent(self.provider, self.options.model, older, last, self.tools)
+        changed = self.core.prefixes.changed(now, grown=self._grown)
+        if changed is not None:
+            info = self.core.info(self.provider, self.options.model)
+            tell(*changed, now, self.options, info, self.core.registry)
 
     def _fit(self) -> tuple[Loss, ...]:
         """Hold the media against the target's limits; images made smaller, where that was asked, are in the ledger."""

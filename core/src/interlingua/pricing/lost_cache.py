@@ -41,8 +41,10 @@ def lost_cache(
     model: ModelInfo | None,
     at: datetime,
     prefix_tokens: Callable[[Sequence[Message]], int],
+    *,
+    still: int = 0,
 ) -> LostCache:
-    """Return what it costs to send these messages where nothing of them is cached.
+    """Return what it costs to send a request where what was cached of a conversation no longer applies.
 
     Args:
         messages: the conversation as it was cached.
@@ -50,14 +52,15 @@ def lost_cache(
         model: catalogue row of the model it goes to, or None when the catalogue does not know it.
         at: when.
         prefix_tokens: estimates the tokens of messages; asked only where no answer reports its cache.
+        still: tokens at the beginning that apply all the same.
     """
     tokens, source = _cached(messages, prefix_tokens)
-    tokens = min(tokens, input_tokens)  # two models count differently
+    tokens = max(min(tokens, input_tokens) - still, 0)  # two models count differently
     note = _no_price(model, input_tokens, at)
     if note is not None:
         return LostCache(tokens=tokens, source=source, cost_note=note)
-    cold = cost_of(Usage(input_tokens=input_tokens, output_tokens=0), model, at)
-    warm = cost_of(Usage(input_tokens=input_tokens, output_tokens=0, cached_input_tokens=tokens), model, at)
+    cold = cost_of(Usage(input_tokens=input_tokens, output_tokens=0, cached_input_tokens=still), model, at)
+    warm = cost_of(Usage(input_tokens=input_tokens, output_tokens=0, cached_input_tokens=still + tokens), model, at)
     if cold.cost_usd is None or warm.cost_usd is None:
         return LostCache(tokens=tokens, source=source, cost_note=cold.cost_note or warm.cost_note)
     return LostCache(tokens=tokens, source=source, cost_usd=cold.cost_usd - warm.cost_usd)
