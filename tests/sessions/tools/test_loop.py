@@ -10,14 +10,17 @@ import json
 import signal
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
 import interlingua as il
+from interlingua_sessions import open_store
+from interlingua_sessions.events import AgentEvent, MessageUpdate
 from interlingua_sessions.session import Session
 from interlingua_sessions.store import ToolCallStatus
 from interlingua_sessions.tools import (
@@ -35,7 +38,7 @@ from interlingua_sessions.tools import (
     by_side_effects,
     tool,
 )
-from tests.sessions.tools.scripted import Say, Theatre, call, playing, playing_async
+from tests.sessions.tools.scripted import MODEL, Say, Theatre, call, playing, playing_async, registry
 
 
 @tool(side_effects="none")
@@ -584,6 +587,69 @@ def test_a_cancelled_task_answers_every_call_before_it_ends(tmp_path: Path) -> N
         return [row.status.value for row in session.store.tool_calls("s")]
 
     assert asyncio.run(play()) == ["succeeded", "cancelled"]
+
+
+def test_case_22_lone_surrogates_and_nul_from_a_tool_are_stored_and_sent(tmp_path: Path) -> None:
+    @tool(side_effects="read")
+    def read() -> str:
+        """Read a file that is no text."""
+        return "a\ud800b\x00c \N{GRINNING FACE}"
+
+    @tool(side_effects="read")
+    def structured() -> dict[str, str]:
+        """The same inside a value."""
+        return {"name": "\udfff"}
+
+    theatre = Theatre(Say(parts=[call("read"), call("structured")]), "Odd.", "Still here.")
+    with playing(theatre, tmp_path / "s.db") as session:
+        session.send("go", tools=AgentLoop([read, structured]))
+    with playing(theatre, tmp_path / "s.db") as session:  # from the database
+        session.send("and now?")
+        findings = list(session.store.verify("s"))
+
+    assert findings == []
+    assert [is_error for _, is_error in theatre.results] == [False, False]
+    text = theatre.results[0][0]
+    assert text.startswith("a")
+    assert text.endswith("c \N{GRINNING FACE}")
+    text.encode()
+
+
+def test_case_35_a_run_cancelled_in_mid_answer_keeps_the_text_and_goes_on_later(tmp_path: Path) -> None:
+    class Slow(httpx.SyncByteStream):
+        def __iter__(self) -> Iterator[bytes]:
+            yield b'data: {"at": 0, "text": "I was about to"}\n\n'
+            yield b'data: {"at": 1, "name": "add", "id": "c1"}\n\n'
+            yield b'data: {"at": 1, "json": "{\\"a\\": 1"}\n\n'
+            while True:
+                yield b'data: {"at": 1, "json": " "}\n\n'
+
+    bodies: list[Any] = []
+
+    def handle(request: httpx.Request) -> httpx.Response:
+        bodies.append(json.loads(request.read()))
+        if len(bodies) == 1:
+            return httpx.Response(200, headers={"content-type": "text/event-stream"}, stream=Slow())
+        return httpx.Response(200, json={"parts": [["text", "Back."]], "end": "end_turn", "in": 1, "out": 1})
+
+    def listen(event: AgentEvent) -> None:
+        if isinstance(event, MessageUpdate) and event.assistant_message_event.type == "toolcall_delta":
+            loop.cancel()
+
+    stops: list[Stopped] = []
+    loop = AgentLoop([add], listen=listen, on_stop=stops.append)
+    http = httpx.Client(transport=httpx.MockTransport(handle))
+    client = il.Client(MODEL, registry=registry(), http_client=http, retry=0)
+    with client, open_store(tmp_path / "s.db") as store:
+        session = Session.open(store, "s", client=client)
+        cut = session.send("go", tools=loop)
+        assert (cut.metadata.status, cut.text_content()) == (il.MessageStatus.CANCELLED, "I was about to")
+        assert stops[0].cause is StopCause.CANCELLED
+        assert store.unanswered_tool_calls("s") == []
+
+        assert session.send("go on").text_content() == "Back."
+    sent = bodies[-1]["messages"]
+    assert sent == [{"role": "user", "text": "go"}, {"role": "assistant", "text": "I was about to"}, sent[2]]
 
 
 def test_raw_arguments_go_back_as_they_came(tmp_path: Path) -> None:

@@ -9,6 +9,24 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from interlingua_sessions.compaction import (
+        Compaction,
+        CompactionPolicy,
+        Summary,
+        ToolPruning,
+        build_context,
+    )
+    from interlingua_sessions.events import (
+        AgentEvent,
+        AssistantMessageEvent,
+        ReplyPayload,
+        assistant_events,
+        assistant_events_async,
+        reply_payload,
+        to_wire_event,
+        to_wire_message,
+        to_wire_reply,
+    )
     from interlingua_sessions.routing import (
         ChainPolicy,
         Delegation,
@@ -41,8 +59,29 @@ if TYPE_CHECKING:
         ToolCallStatus,
         open_store,
     )
+    from interlingua_sessions.tools import (
+        AgentLoop,
+        Confirmation,
+        Limits,
+        Permission,
+        StopCause,
+        Stopped,
+        Tool,
+        Toolbox,
+        ToolContext,
+        ToolFailure,
+        ToolOutput,
+        by_side_effects,
+        tool,
+        tool_of,
+    )
 
 _ROOMS = {
+    "compaction": "Compaction CompactionPolicy Summary ToolPruning build_context",
+    "events": (
+        "AgentEvent AssistantMessageEvent ReplyPayload assistant_events assistant_events_async reply_payload "
+        "to_wire_event to_wire_message to_wire_reply"
+    ),
     "routing": (
         "ChainPolicy Delegation NoRoute Recommendation RoutingPolicy Rule SwapRefused When decode_policy encode_policy"
     ),
@@ -51,18 +90,31 @@ _ROOMS = {
         "EntryKind Finding Repriced SessionEntry SessionNotFound SessionRecord Store StoreError ToolCallRecord "
         "ToolCallStatus open_store"
     ),
+    "tools": (
+        "AgentLoop Confirmation Limits Permission StopCause Stopped Tool ToolContext ToolFailure ToolOutput Toolbox "
+        "by_side_effects tool tool_of"
+    ),
 }
 _HOME = {_name: _room for _room, _names in _ROOMS.items() for _name in _names.split()}
 
 __all__ = [
+    "AgentEvent",
+    "AgentLoop",
+    "AssistantMessageEvent",
     "AsyncSession",
     "AsyncSessionStream",
     "ChainPolicy",
+    "Compaction",
+    "CompactionPolicy",
+    "Confirmation",
     "Delegation",
     "EntryKind",
     "Finding",
+    "Limits",
     "NoRoute",
+    "Permission",
     "Recommendation",
+    "ReplyPayload",
     "Repriced",
     "RoutingPolicy",
     "Rule",
@@ -71,16 +123,35 @@ __all__ = [
     "SessionNotFound",
     "SessionRecord",
     "SessionStream",
+    "StopCause",
+    "Stopped",
     "Store",
     "StoreError",
+    "Summary",
     "SwapRefused",
     "SystemPrompt",
+    "Tool",
     "ToolCallRecord",
     "ToolCallStatus",
+    "ToolContext",
+    "ToolFailure",
+    "ToolOutput",
+    "ToolPruning",
+    "Toolbox",
     "When",
+    "assistant_events",
+    "assistant_events_async",
+    "build_context",
+    "by_side_effects",
     "decode_policy",
     "encode_policy",
     "open_store",
+    "reply_payload",
+    "to_wire_event",
+    "to_wire_message",
+    "to_wire_reply",
+    "tool",
+    "tool_of",
 ]
 
 
