@@ -120,6 +120,16 @@ def test_resumed_elsewhere_the_wire_is_the_same_bytes(store: Store, tmp_path: Pa
     assert store.count_messages("s") == 5  # a preview stores nothing
 
 
+def test_a_turn_shows_its_next_request_as_it_will_be_sent(store: Store) -> None:
+    with served() as server, client(server) as c:
+        turn = Session.open(store, "s", client=c).turn("one")
+        shown = turn.to_wire().body
+        turn.ask()
+
+    assert server.got[0].body == shown
+    assert texts(store) == [("user", "one"), ("assistant", "hello")]
+
+
 def test_what_another_process_added_is_taken_in(store: Store) -> None:
     with served() as server, client(server) as c:
         mine, other = Session.open(store, "s", client=c), Session.open(store, "s", client=c)

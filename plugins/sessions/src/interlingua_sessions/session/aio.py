@@ -51,6 +51,11 @@ class AsyncTurn(TurnCore):
             else:
                 return self.add(answer)
 
+    async def to_wire(self, tools: Sequence[ToolDefinition] = ()) -> WireRequest:
+        """Return the request of the next step, with its ledger; nothing is sent, the question is stored."""
+        await self.start()
+        return await self._client.to_wire(**self.plan(tools).preview)
+
     def stream(self, tools: Sequence[ToolDefinition] = ()) -> AsyncSessionStream:
         """Make one step as a stream, to be used in an `async with` statement."""
         return AsyncSessionStream(self._core, self, self._client, tools, self.start)
@@ -159,9 +164,13 @@ class AsyncSession(SessionBase):
         tools: Sequence[ToolDefinition] = (),
         **options: Any,
     ) -> WireRequest:
-        """Return the request that `send` would make, with its ledger; nothing is sent and nothing stored."""
+        """Return the request that `send` would make, with its ledger; nothing is sent and nothing stored.
+
+        With content the request ends in a message that is not kept, so the next one is joined anew: seen only in
+        sessions of thousands of messages, and not in `turn(…).to_wire()`.
+        """
         plan = self.turn(content, model=model, tools=tools, **options).preview()
-        return await self._client.to_wire(plan.messages, model=plan.decision.model, tools=plan.tools, **plan.options)
+        return await self._client.to_wire(**plan.preview)
 
     async def close(self) -> None:
         """Close what the session opened itself: the client, the store."""

@@ -35,6 +35,11 @@ class Plan:
         decision = self.decision
         return {"model": decision.model, "tools": self.tools, "routing": decision.record, **self.options}
 
+    @property
+    def preview(self) -> dict[str, Any]:
+        """The arguments of `client.to_wire`."""
+        return {"messages": self.messages, "model": self.decision.model, "tools": self.tools, **self.options}
+
 
 class TurnCore:
     """What the blocking and the asynchronous turn share; satisfies `Facts`."""
