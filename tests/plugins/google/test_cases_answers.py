@@ -10,6 +10,7 @@ import pytest
 from interlingua import Registry, cost_of
 from interlingua.blocks import AudioBlock, ImageBlock, MediaSource, OpaqueBlock, TextBlock, ThinkingBlock, ToolUseBlock
 from interlingua.messages import StopReason, user
+from interlingua_google.continuation import continuation_token
 from tests.plugins.google.wire import NEW, body, chunk, parts_of, read, streamed
 
 CALL = {"functionCall": {"name": "read_file", "args": {"path": "a"}}}
@@ -226,3 +227,16 @@ def test_other_candidates_are_kept_beside_the_first() -> None:
     assert message.content[1].data["content"]["parts"] == [{"text": "cd"}]
     assert message == read(two("ab", "cd", "STOP"))
     assert parts_of(body([user("q"), message, user("n")])) == [{"text": "q"}, {"text": "ab"}, {"text": "n"}]
+
+
+def test_an_answer_cut_at_the_cap_of_one_request_says_how_it_goes_on() -> None:
+    """Sheet §6: CONTINUATION, the same request again with the token, which stands at the top level (§2)."""
+    cut = chunk({"text": "and so"}, finish="CONTINUATION")
+    cut["candidates"][0]["continuationToken"] = "tok"
+
+    for found in (read(cut), streamed(cut)):
+        assert found.metadata.stop_reason is StopReason.PAUSE_TURN
+        assert continuation_token(found) == "tok"
+    again = body([user("q")], provider_options={"continuationToken": "tok"})
+    assert again["continuationToken"] == "tok"
+    assert continuation_token(read(chunk({"text": "x"}, finish="STOP"))) is None

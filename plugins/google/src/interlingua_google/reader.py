@@ -26,7 +26,10 @@ _MODIFIERS = frozenset(
     ("thought", "thoughtSignature", "mediaResolution", "mediaProcessing", "partMetadata", "videoMetadata")
 )
 _TRACED = ("responseId", "modelVersion", "createTime", "promptFeedback", "modelStatus")
-_TRACED_OF_ANSWER = ("finishMessage", "safetyRatings", "avgLogprobs", "logprobsResult", "tokenCount", *GROUNDING)
+_TRACED_OF_ANSWER = (
+    *("finishMessage", "safetyRatings", "avgLogprobs", "logprobsResult", "tokenCount", "continuationToken"),
+    *GROUNDING,
+)
 
 
 class _Said(NamedTuple):
