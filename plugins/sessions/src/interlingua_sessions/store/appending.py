@@ -32,6 +32,8 @@ _REPLACE = """
     UPDATE messages SET role = ?, content_json = ?, metadata_json = ?, created_at = ?, schema_version = ?
     WHERE id = ? AND session_id = ?"""
 
+_PENDING, _SUCCEEDED, _FAILED, _CANCELLED = (status.value for status in ToolCallStatus)
+
 
 class Appending(Writing):
     """See `Store`."""
@@ -109,15 +111,17 @@ class Appending(Writing):
             raise CallerError(f"one of these tool-call ids is in this store already: {ids}; import replaces such ids")
 
     def _answer(self, message: Message, block: ToolResultBlock) -> None:
-        status = ToolCallStatus.FAILED if block.is_error else ToolCallStatus.SUCCEEDED
+        status = _FAILED if block.is_error else _SUCCEEDED
         call = column_text(block.tool_use_id)
-        self._db.run(_ANSWER, (message.id, status.value, stamp_of(message.created_at), call, message.session_id))
+        self._db.run(_ANSWER, (message.id, status, stamp_of(message.created_at), call, message.session_id))
 
 
 def _call_row(message: Message, block: ToolUseBlock, made: int) -> tuple[Any, ...]:
     metadata = message.metadata
-    complete = metadata.status is MessageStatus.COMPLETE  # else nobody is going to run it
-    status, ended = (ToolCallStatus.PENDING, None) if complete else (ToolCallStatus.CANCELLED, made)
+    if metadata.status is MessageStatus.COMPLETE:
+        status, ended = _PENDING, None
+    else:  # nobody is going to run it
+        status, ended = _CANCELLED, made
     issued = None if block.provider_id is None else column_text(block.provider_id)
     call, name = column_text(block.id), column_text(block.name)
-    return (call, message.session_id, message.id, name, status.value, issued, metadata.provider, made, ended)
+    return (call, message.session_id, message.id, name, status, issued, metadata.provider, made, ended)

@@ -41,6 +41,8 @@ def now_stamp() -> int:
 
 def column_text(text: str) -> str:
     """Return text that both databases can hold in a column; broken text as core's codec writes it."""
+    if text.isascii() and "\0" not in text:
+        return text
     if not text.isascii():
         text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}")

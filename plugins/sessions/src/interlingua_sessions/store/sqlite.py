@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from threading import RLock
 from typing import Any, TypeVar
@@ -43,32 +43,37 @@ class SqliteDatabase:
         self.run("PRAGMA journal_mode = WAL")
         self.run("PRAGMA foreign_keys = ON")
 
-    @contextmanager
-    def transaction(self) -> Iterator[None]:
+    def transaction(self) -> AbstractContextManager[None]:
         """Begin as a writer at once: a reader that turns writer could fail half-way."""
-        with self._lock:
-            self.run("BEGIN IMMEDIATE")
-            try:
-                yield
-                self.run("COMMIT")
-            except BaseException:
-                if self._connection.in_transaction:
-                    self._connection.execute("ROLLBACK")
-                raise
+        return _Transaction(self._lock, self._connection, self.run)
 
     migrating = transaction
 
+    # these three are called several times for each message
+
     def run(self, sql: str, row: Sequence[Any] = ()) -> int:
         """Run a statement and return how many rows it touched."""
-        return self._patiently(lambda: self._connection.execute(sql, row).rowcount)
+        try:
+            with self._lock:
+                return self._connection.execute(sql, row).rowcount
+        except sqlite3.Error as error:
+            return self._again(error, lambda: self._connection.execute(sql, row).rowcount)
 
     def run_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> int:
         """Run a statement for each row and return how many rows all of them touched."""
-        return self._patiently(lambda: self._connection.executemany(sql, rows).rowcount)
+        try:
+            with self._lock:
+                return self._connection.executemany(sql, rows).rowcount
+        except sqlite3.Error as error:
+            return self._again(error, lambda: self._connection.executemany(sql, rows).rowcount)
 
     def rows(self, sql: str, row: Sequence[Any] = ()) -> list[Row]:
         """Run a query and return all its rows."""
-        return self._patiently(lambda: self._connection.execute(sql, row).fetchall())
+        try:
+            with self._lock:
+                return self._connection.execute(sql, row).fetchall()
+        except sqlite3.Error as error:
+            return self._again(error, lambda: self._connection.execute(sql, row).fetchall())
 
     def has_table(self, name: str) -> bool:
         """Tell whether there is such a table."""
@@ -85,21 +90,45 @@ class SqliteDatabase:
         with self._lock:
             self._connection.close()
 
-    def _patiently(self, act: Callable[[], T]) -> T:
-        began = 0.0
+    def _again(self, error: sqlite3.Error, act: Callable[[], T]) -> T:
+        """Try again what found the file busy: outside a transaction nothing happened yet."""
+        until = time.monotonic() + BUSY_SECONDS
         while True:
+            busy = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
+            if not busy or self._connection.in_transaction or time.monotonic() > until:
+                raise self._told(error) from error
             try:
                 with self._lock:
                     return act()
-            except sqlite3.Error as error:
-                # outside a transaction nothing happened yet, so it may be tried again
-                busy = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
-                began = began or time.monotonic()
-                if not busy or self._connection.in_transaction or time.monotonic() - began > BUSY_SECONDS:
-                    raise self._told(error) from error
+            except sqlite3.Error as another:
+                error = another
 
     def _told(self, error: sqlite3.Error) -> StoreError:
         return StoreError(f"{self._where}: {error}{_advice(error)}")
+
+
+class _Transaction:
+    """One transaction; a class, because a generator would cost more than the statements of a small message."""
+
+    def __init__(self, lock: RLock, connection: sqlite3.Connection, run: Callable[[str], int]) -> None:
+        self._lock, self._connection, self._run = lock, connection, run
+
+    def __enter__(self) -> None:
+        self._lock.acquire()
+        try:
+            self._run("BEGIN IMMEDIATE")
+        except BaseException:
+            self._lock.release()
+            raise
+
+    def __exit__(self, kind: type[BaseException] | None, *_rest: object) -> None:
+        try:
+            if kind is None:
+                self._run("COMMIT")
+        finally:
+            if self._connection.in_transaction:
+                self._connection.execute("ROLLBACK")
+            self._lock.release()
 
 
 def _advice(error: sqlite3.Error) -> str:
