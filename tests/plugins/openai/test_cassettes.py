@@ -54,7 +54,8 @@ def _read(name: str) -> Message:
 
 def _asked(messages: list[Message], api: str, **options: object) -> bytes:
     tools = [READ] if options.pop("tools", False) else []
-    return PROVIDER.to_wire(messages, tools, AdapterOptions(model=MODELS[api], api=api, **options)).body  # type: ignore[arg-type]
+    asked = AdapterOptions(**{"model": MODELS[api], "api": api} | options)  # type: ignore[arg-type]
+    return PROVIDER.to_wire(messages, tools, asked).body
 
 
 @pytest.mark.parametrize("name", ANSWERS)
@@ -123,7 +124,7 @@ def test_a_request_with_media_is_the_one_we_write(name: str) -> None:
         data = url.partition(",")[2]
     asked = [TextBlock(text=said["text"]), _shown(name.partition("_")[2], data)]
 
-    assert _asked([user(asked)], _api(name)) == sdk.compact(found.request)
+    assert _asked([user(asked)], _api(name), model=found.request["model"]) == sdk.compact(found.request)
 
 
 def test_reasoning_is_the_same_on_both_roads_and_keeps_its_encrypted_form() -> None:

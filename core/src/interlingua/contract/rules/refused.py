@@ -5,8 +5,8 @@ Never knows what a service refuses; those facts are the plugin's data. The rules
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterator, Mapping
+from typing import Any, get_args
 
 import attrs
 
@@ -16,12 +16,33 @@ from interlingua.contract.scenes import FOREIGN, READ, media_scenes, result_imag
 from interlingua.contract.strategies import conversations
 from interlingua.contract.subject import Aim, Subject
 from interlingua.errors import CapabilityError
-from interlingua.messages import Message, Role
-from interlingua.options import AdapterOptions
+from interlingua.messages import Message, Role, user
+from interlingua.options import AdapterOptions, Effort, ToolNamed
 from interlingua.projection import Projector
 from interlingua.wire import WireRequest
 
 _ASKING = (Role.USER, Role.TOOL)
+_SCHEMA = {
+    "type": "object",
+    "properties": {"answer": {"type": "string"}},
+    "required": ["answer"],
+    "additionalProperties": False,
+}
+_WISHES: tuple[Mapping[str, Any], ...] = (
+    {"temperature": 0.0},
+    {"temperature": 0.7, "top_p": 0.5, "top_k": 7},
+    {"stop": ("a", "b", "c", "d", "e")},
+    {"seed": 0, "user_id": "u", "stream": True},
+    {"parallel_tool_calls": False},
+    *({"tool_choice": choice} for choice in ("auto", "none", "required", ToolNamed("read_file"))),
+    {"response_schema": _SCHEMA},
+    *({"effort": effort} for effort in get_args(Effort)),
+    {"thinking_budget": 2048, "max_tokens": 1024},
+    {"effort": "high", "temperature": 0.0, "top_p": 0.5},
+    {"effort": "high", "tool_choice": "required"},
+    {"effort": "high", "stop": ("a",), "max_tokens": 4321},
+    {"thinking_budget": 2048, "temperature": 0.0, "tool_choice": ToolNamed("read_file")},
+)
 
 
 @rule(
@@ -33,7 +54,7 @@ _ASKING = (Role.USER, Role.TOOL)
     change the rule file: it must accept what the real service accepts.""",
 )
 def nothing_refused_is_written(subject: Subject) -> Iterator[Finding]:
-    """Generated histories of own and foreign origin with a tool, and one request per declared medium."""
+    """Generated histories of own and foreign origin with a tool, a request per declared medium, and one per wish."""
     if not subject.provider.wire_rules:
         raise NotApplicable("the plugin ships no wire rules (hook wire_rules)")
 
@@ -49,6 +70,7 @@ def nothing_refused_is_written(subject: Subject) -> Iterator[Finding]:
 
     yield from holds(subject, law, strategy)
     yield from _media(subject)
+    yield from _wishes(subject)
 
 
 def _media(subject: Subject) -> Iterator[Finding]:
@@ -62,6 +84,21 @@ def _media(subject: Subject) -> Iterator[Finding]:
                 continue
             except Broken as error:
                 yield Finding(why=f"{scene.name}: {error}", where=aim.name)
+
+
+def _wishes(subject: Subject) -> Iterator[Finding]:
+    """Ask for options, alone and together with what they may exclude."""
+    for aim in subject.aims:
+        offered = [READ] if aim.capabilities.supports_tools else []
+        for asked in _WISHES:
+            if not offered and asked.keys() & {"tool_choice", "parallel_tool_calls"}:
+                continue
+            try:
+                _refuse(subject, subject.written(aim, [user("q")], offered, **asked))
+            except CapabilityError:
+                continue
+            except Broken as error:
+                yield Finding(why=f"asked for {', '.join(asked)}: {error}", where=aim.name)
 
 
 def _ending_with_a_question(history: list[Message]) -> list[Message]:
