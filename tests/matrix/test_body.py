@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from interlingua.matrix.body import Body, elements
+from interlingua.matrix.body import Body
+from interlingua.matrix.elements import elements
 
 
 @pytest.mark.parametrize(

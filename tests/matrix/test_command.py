@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -72,3 +74,11 @@ def test_what_is_not_there_is_said(state: State, only: str, why: str) -> None:
 
     assert result.exit_code != 0
     assert why in result.stderr
+
+
+def test_it_runs_without_what_only_the_contract_needs() -> None:
+    unwanted = "{'hypothesis', 'pytest', 'interlingua.contract'}"
+    code = f"import sys, interlingua.matrix; print(sorted({unwanted} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.strip() == "[]"

@@ -10,8 +10,10 @@ from interlingua.matrix.cell import Cell, Run
 from interlingua.matrix.grid import Grid, Matrix
 from interlingua.matrix.histories import HISTORIES, History
 from interlingua.matrix.page import html_page
-from interlingua.matrix.report import as_json, markdown_page
-from interlingua.matrix.side import Side, sides
+from interlingua.matrix.report import markdown_page
+from interlingua.matrix.side import Side
+from interlingua.matrix.sides import sides
+from interlingua.matrix.told import as_json
 
 __all__ = [
     "HISTORIES",

@@ -13,11 +13,13 @@ from pathlib import Path
 
 import attrs
 
-from interlingua.matrix.cell import Cell, Crossing, Run
+from interlingua.matrix.cell import Cell, Run
+from interlingua.matrix.crossing import Crossing
 from interlingua.matrix.histories import HISTORIES, History
 from interlingua.matrix.recorded import recorded
-from interlingua.matrix.script import Script, Speaker
+from interlingua.matrix.script import Script
 from interlingua.matrix.side import Side
+from interlingua.matrix.speaker import Speaker
 
 Progress = Callable[[Cell], None]
 

@@ -16,8 +16,9 @@ from interlingua.context import RequestContext
 from interlingua.errors import InterlinguaError
 from interlingua.matrix.histories import TOOLS
 from interlingua.matrix.leaves import leaves_of
-from interlingua.matrix.script import SESSION, THEN, Script, Speaker
+from interlingua.matrix.script import SESSION, THEN, Script
 from interlingua.matrix.side import Side
+from interlingua.matrix.speaker import Speaker
 from interlingua.messages import Message, MessageStatus, StopReason
 from interlingua.replay import Entry
 from interlingua.replay.cassettes import Exchange, read_cassettes

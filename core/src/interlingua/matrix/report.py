@@ -1,4 +1,4 @@
-"""What came of a matrix, for programs and as a page of the documentation; the same bytes for the same matrix.
+"""What came of a matrix as a page of the documentation; the same bytes for the same matrix.
 
 Never reads a clock and never runs anything.
 The command `matrix` comes in, and the test that holds the page.
@@ -7,11 +7,7 @@ The command `matrix` comes in, and the test that holds the page.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
-import attrs
-
-from interlingua.matrix.cell import Cell, Run
 from interlingua.matrix.grid import Matrix
 
 PAGE = "swap-matrix.md"
@@ -38,35 +34,6 @@ Histories are written by hand, each leaf marked; the ones called *recorded* are 
 cassettes, with all the replay state its adapter keeps. Models are the first of a catalogue that declare most of what a
 history needs; `any-model` stands for an empty catalogue.
 """
-
-
-def as_json(matrix: Matrix) -> dict[str, Any]:
-    """Return everything."""
-    return {
-        "green": matrix.green,
-        "sides": list(matrix.sides),
-        "histories": list(matrix.histories),
-        "cells": [_cell_json(cell) for cell in matrix.cells],
-    }
-
-
-def _cell_json(cell: Cell) -> dict[str, Any]:
-    return {
-        "begun": cell.begun,
-        "swapped": cell.swapped,
-        "green": cell.green,
-        "histories": [_run_json(run) for run in cell.runs],
-    }
-
-
-def _run_json(run: Run) -> dict[str, Any]:
-    return {
-        "name": run.history,
-        "models": list(run.models),
-        "losses": [attrs.asdict(loss) for loss in run.losses],
-        "back": [attrs.asdict(loss) for loss in run.back],
-        "findings": list(run.findings),
-    }
 
 
 def totals(matrix: Matrix) -> str:

@@ -11,10 +11,9 @@ from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-import attrs
-
 from interlingua.blocks import ContentBlock, TextBlock, ToolResultBlock, ToolUseBlock
-from interlingua.matrix.side import Side
+from interlingua.matrix.issued import issued_id
+from interlingua.matrix.speaker import Speaker
 from interlingua.messages import (
     Message,
     MessageMetadata,
@@ -28,25 +27,6 @@ from interlingua.messages import (
 THEN = datetime(2026, 1, 1, tzinfo=UTC)
 SESSION = "matrix"
 _TIME = "01KDVBKF00"  # the first ten letters of a ULID of that day
-
-
-@attrs.frozen(kw_only=True)
-class Speaker:
-    """Who answers: a side and the model chosen on it."""
-
-    side: Side
-    model: str
-
-    @property
-    def signs(self) -> bool:
-        """True when this model's thinking can be sent back to it."""
-        can = self.side.capabilities(self.model)
-        return can.supports_thinking and can.thinking_scope != "never"
-
-    @property
-    def calls(self) -> bool:
-        """True when this model can call tools."""
-        return self.side.capabilities(self.model).supports_tools
 
 
 class Script:
@@ -113,7 +93,7 @@ class Script:
         """Return a call as the speaker would make it."""
         made = self.mint()
         given = {"input": {"path": self.mark()}, **facts}
-        issued = speaker.side.issued_id(speaker.model, self._calls)
+        issued = issued_id(speaker, self._calls)
         return ToolUseBlock(id=made, name="read_file", provider_id=issued, **given)
 
     def answer(

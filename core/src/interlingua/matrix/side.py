@@ -6,27 +6,21 @@ The other modules of this room come in, and the command `matrix`.
 
 from __future__ import annotations
 
-import hashlib
 import json
-import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from functools import cached_property
-from typing import Any
 
 from interlingua import trees
-from interlingua.blocks import ToolUseBlock
 from interlingua.capabilities import AdapterCapabilities
-from interlingua.errors import CallerError, CapabilityError
-from interlingua.messages import Message, MessageMetadata, Origin, Provenance, Role, assistant, tool_result, user
+from interlingua.errors import CapabilityError
+from interlingua.messages import Message, Origin, assistant, user
 from interlingua.options import AdapterOptions
 from interlingua.provider import Provider
-from interlingua.registry import Registry
 from interlingua.tools import ToolDefinition
 from interlingua.wire import Connection, ConnectionSettings, WireRequest
 
 UNKNOWN_MODEL = "any-model"
 """Asked for where a provider's catalogue is empty: its default capabilities apply."""
-_ID_FORMS = ("call_{}", "{}")
 
 
 class Side:
@@ -40,6 +34,7 @@ class Side:
 
     def __init__(self, provider: Provider, api: str, name: str) -> None:
         self.provider, self.api, self.name = provider, api, name
+        self.issuing: dict[str, bool] = {}
 
     def __repr__(self) -> str:
         return f"<Side {self.name}>"
@@ -93,69 +88,3 @@ class Side:
         short = self.write(model, [user("one")], ())
         long = self.write(model, [user("one"), assistant("two"), user("three")], ())
         return trees.grown_path(json.loads(short.body), json.loads(long.body))
-
-    def issued_id(self, model: str, number: int) -> str | None:
-        """Return a call id as this side would issue it, or None where its wire carries none."""
-        if not self._issues(model):
-            return None
-        return self._id(self.capabilities(model), number)
-
-    def _id(self, capabilities: AdapterCapabilities, number: int) -> str | None:
-        fits = re.compile(capabilities.tool_id_pattern).fullmatch
-        digits = hashlib.sha256(f"{self.name} {number}".encode()).hexdigest()
-        for length in (24, 9):
-            for form in _ID_FORMS:
-                made = form.format(digits[:length])
-                if len(made) <= capabilities.tool_id_max_length and fits(made):
-                    return made
-        return None
-
-    def _issues(self, model: str) -> bool:
-        known: dict[str, bool] = self.__dict__.setdefault("_issuing", {})
-        if model not in known:
-            issued = self._id(self.capabilities(model), 0)
-            call = ToolUseBlock(id=issued or "tu_0", name="ask", provider_id=issued)
-            history = [user("q"), _credited(call, self.origin(model)), tool_result(call, "r")]
-            body = json.loads(self.write(model, history, ()).body)
-            known[model] = issued in trees.texts(body)
-        return known[model]
-
-
-def _credited(call: ToolUseBlock, origin: Origin) -> Message:
-    metadata = MessageMetadata(
-        model=f"{origin.provider}:{origin.model}",
-        provider=origin.provider,
-        api=origin.api,
-        provenance=Provenance.IMPORTED,
-    )
-    return Message(role=Role.ASSISTANT, content=(call,), metadata=metadata)
-
-
-def sides(registry: Registry, only: Iterable[str] = ()) -> list[Side]:
-    """Return one side for each wire of each provider, in order of their names.
-
-    Args:
-        registry: what is installed.
-        only: keys of providers, or names of sides; empty takes all.
-
-    Raises:
-        CallerError: nothing is installed under one of these names.
-    """
-    wanted = dict.fromkeys(only)
-    keys = {name.partition("/")[0] for name in wanted}
-    providers = [registry.provider(key) for key in sorted(keys)] if keys else registry.providers()
-    found = [side for provider in providers for side in _of(provider)]
-    if not wanted:
-        return found
-    chosen = [side for side in found if side.name in wanted or side.provider.key in wanted]
-    missing = [name for name in wanted if not any(name in (side.name, side.provider.key) for side in chosen)]
-    if missing:
-        raise CallerError(f"no such wire: {', '.join(missing)}; there are {', '.join(side.name for side in found)}")
-    return chosen
-
-
-def _of(provider: Provider) -> list[Side]:
-    endpoints: Any = provider.connection(ConnectionSettings()).endpoints
-    apis = tuple(endpoints) or (provider.capabilities(UNKNOWN_MODEL).api,)
-    key = provider.key
-    return [Side(provider, api, f"{key}/{api}" if len(apis) > 1 else key) for api in sorted(apis)]
