@@ -118,7 +118,7 @@ def test_the_command_checks_the_example(author: Clean) -> None:
     cassettes = author.folder / "cassettes"
     shutil.copytree(EXAMPLE / "tests" / "cassettes", cassettes)
 
-    done = author.run("interlingua", "check", "parrot", "--cassettes", cassettes, "--examples", "5")
+    done = author.run("interlingua", "check", "parrot", "--cassettes", cassettes, "--examples", "2")
 
     assert done.returncode == 0, done.stdout
     assert "supports_parallel_tool_calls" in done.stdout

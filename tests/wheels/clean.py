@@ -6,6 +6,7 @@ index: each is constrained to the wheel that was built. `check_wheels.py` comes 
 
 from __future__ import annotations
 
+import functools
 import json
 import os
 import subprocess
@@ -28,11 +29,17 @@ def project(folder: Path) -> dict[str, Any]:
     return found
 
 
+@functools.cache
+def _environment() -> dict[str, str]:
+    """Ask pip for its settings once; a dozen environments link their files, and uv copies where it cannot."""
+    return uv_environment() | {"UV_LINK_MODE": "hardlink"}
+
+
 def uv(*command: str | Path) -> None:
     """Run uv in the workspace root; what it said is in the failure."""
     done = subprocess.run(
         [str(part) for part in (UV, *command)],
-        cwd=tree.ROOT, env=uv_environment(), capture_output=True, text=True, check=False,
+        cwd=tree.ROOT, env=_environment(), capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, f"uv {' '.join(map(str, command))}\n{done.stderr}"
 
