@@ -15,7 +15,7 @@ from typing import Any, NamedTuple
 
 from interlingua.catalogue import ModelInfo
 from interlingua.errors import InterlinguaError
-from interlingua.messages import Message
+from interlingua.messages import Message, Role
 from interlingua.options import AdapterOptions
 from interlingua.provider import Provider
 from interlingua.registry import Registry
@@ -79,8 +79,9 @@ def _common(early: Sequence[Message], late: Sequence[Message]) -> int:
 
 
 def _same_talk(before: Sent, sent: Sent) -> bool:
-    """True when some message is in both: many short talks may share a session's name."""
-    return not {message.id for message in before.messages}.isdisjoint([message.id for message in sent.messages])
+    """True when something said is in both: many short talks may share a session's name, and one system prompt."""
+    said = {message.id for message in before.messages if message.role is not Role.SYSTEM}
+    return any(message.id in said for message in sent.messages)
 
 
 def tell(
