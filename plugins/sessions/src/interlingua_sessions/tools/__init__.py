@@ -6,14 +6,16 @@ door only.
 
 from __future__ import annotations
 
-from interlingua_sessions.tools.batch import Limits
+from interlingua_sessions.tools.context import ToolContext
 from interlingua_sessions.tools.cutting import RESULT_LIMIT
-from interlingua_sessions.tools.function import Tool, tool, tool_of
+from interlingua_sessions.tools.decorator import tool
+from interlingua_sessions.tools.function import Tool, tool_of
 from interlingua_sessions.tools.loop import AgentLoop
 from interlingua_sessions.tools.policy import DEFAULT_PERMISSIONS, Policy, by_side_effects
-from interlingua_sessions.tools.run import StopCause, Stopped
+from interlingua_sessions.tools.reports import Limits
 from interlingua_sessions.tools.toolbox import Toolbox
-from interlingua_sessions.tools.values import Confirmation, Permission, Phase, ToolContext, ToolFailure, ToolOutput
+from interlingua_sessions.tools.values import Confirmation, Permission, Phase, ToolFailure, ToolOutput
+from interlingua_sessions.tools.wants import StopCause, Stopped
 
 __all__ = [
     "DEFAULT_PERMISSIONS",

@@ -7,80 +7,21 @@ Written once, in asyncio: blocking code runs it in a loop of its own (`driving`)
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
-from typing import Any, TypeAlias
-
-import attrs
+from typing import Any
 
 from interlingua import ToolUseBlock, validate_input
 from interlingua_sessions.tools.answers import Answer, answered, failed, given_up
-from interlingua_sessions.tools.cutting import RESULT_LIMIT
+from interlingua_sessions.tools.context import ToolContext
 from interlingua_sessions.tools.function import Tool
 from interlingua_sessions.tools.invoking import OutOfTime, invoke
 from interlingua_sessions.tools.policy import Policy, by_side_effects
+from interlingua_sessions.tools.reports import Answered, Ask, Limits, Misread, Progress, Report, Running, Taken
 from interlingua_sessions.tools.toolbox import Toolbox
-from interlingua_sessions.tools.values import Confirmation, Permission, ToolContext
+from interlingua_sessions.tools.values import Confirmation, Permission
 
 _GRACE = 1.0  # seconds that cancelled tools have to put things in order
-
-
-@attrs.frozen(kw_only=True)
-class Limits:
-    """What calls may take.
-
-    Attributes:
-        side_by_side: how many run at once.
-        timeout: seconds of one call, unless its tool says otherwise; None for no limit.
-        result: characters of a result that the model is sent, unless its tool says otherwise.
-    """
-
-    side_by_side: int = 8
-    timeout: float | None = 120.0
-    result: int = RESULT_LIMIT
-
-
-@attrs.frozen
-class Taken:
-    """A call is taken up."""
-
-    call: ToolUseBlock
-
-
-@attrs.frozen
-class Running:
-    """Its tool runs from now on."""
-
-    call: ToolUseBlock
-    at: datetime
-
-
-@attrs.frozen
-class Progress:
-    """Its tool reported something."""
-
-    call: ToolUseBlock
-    partial: Any
-
-
-@attrs.frozen
-class Misread:
-    """Its input fits the schema, and not the function's types: only here is that seen."""
-
-    call: ToolUseBlock
-    message: str
-
-
-@attrs.frozen
-class Answered:
-    """The call at this place of the batch has its answer; each has exactly one."""
-
-    place: int
-    answer: Answer
-
-
-Report: TypeAlias = Taken | Running | Progress | Misread | Answered
-Ask: TypeAlias = Callable[[Confirmation], Awaitable[bool]]
 
 
 class Batch:

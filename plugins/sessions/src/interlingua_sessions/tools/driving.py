@@ -16,7 +16,8 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from interlingua_sessions.tools.batch import Ask, Batch, Report
+from interlingua_sessions.tools.batch import Batch
+from interlingua_sessions.tools.reports import Ask, Report
 from interlingua_sessions.tools.values import Confirmation
 
 MakeBatch: TypeAlias = Callable[[Ask | None, Callable[[Report], None]], Batch]

@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any
 
+from interlingua_sessions.tools.context import ToolContext
 from interlingua_sessions.tools.function import Tool
-from interlingua_sessions.tools.values import ToolContext
 
 
 class OutOfTime(Exception):

@@ -15,14 +15,16 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from interlingua import CallerError, CapabilityError, InterlinguaError, Message, ToolDefinition
 from interlingua_sessions import events as ev
-from interlingua_sessions.tools.batch import Ask as AskPerson
-from interlingua_sessions.tools.batch import Batch, Limits, Report
+from interlingua_sessions.tools.batch import Batch
 from interlingua_sessions.tools.driving import Blocking
 from interlingua_sessions.tools.function import Tool
 from interlingua_sessions.tools.policy import Policy
-from interlingua_sessions.tools.run import Ask, Calls, Listener, Run, Stopped, Want
+from interlingua_sessions.tools.reports import Ask as AskPerson
+from interlingua_sessions.tools.reports import Limits, Report
+from interlingua_sessions.tools.run import Listener, Run
 from interlingua_sessions.tools.toolbox import Toolbox
 from interlingua_sessions.tools.values import Confirmation
+from interlingua_sessions.tools.wants import Ask, Calls, Stopped, Want
 
 if TYPE_CHECKING:
     from interlingua_sessions.session.api import AsyncSteps, AsyncStepStream, Compactor, Facts, Steps, StepStream

@@ -10,10 +10,7 @@ import logging
 from collections.abc import Callable, Generator, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
-from enum import StrEnum
 from typing import TYPE_CHECKING, TypeAlias
-
-import attrs
 
 from interlingua import (
     InterlinguaError,
@@ -25,8 +22,9 @@ from interlingua import (
 )
 from interlingua_sessions import events as ev
 from interlingua_sessions.tools.answers import Answer, given_up
-from interlingua_sessions.tools.batch import Answered, Misread, Progress, Report, Running, Taken
+from interlingua_sessions.tools.reports import Answered, Misread, Progress, Report, Running, Taken
 from interlingua_sessions.tools.toolbox import Toolbox
+from interlingua_sessions.tools.wants import Ask, Calls, Compact, StopCause, Stopped, Want
 
 if TYPE_CHECKING:
     from interlingua_sessions.session.api import Facts
@@ -35,56 +33,6 @@ _log = logging.getLogger("interlingua")
 Listener: TypeAlias = Callable[[ev.AgentEvent], None]
 
 _UNKNOWN_EFFECT = "interrupted while it ran; whether it took effect is unknown"
-
-
-class StopCause(StrEnum):
-    """Why a run ended."""
-
-    DONE = "done"
-    """The model has answered."""
-    TERMINATED = "terminated"
-    """A tool's result said so."""
-    TURN_LIMIT = "turn_limit"
-    BUDGET = "budget"
-    """The money is spent, or what an answer cost is not known."""
-    CANCELLED = "cancelled"
-
-
-@attrs.frozen(kw_only=True)
-class Stopped:
-    """How a run ended.
-
-    Attributes:
-        cause: why.
-        message: the last answer.
-        turns: how many answers there were.
-        spent_usd: what they cost together, those of known cost.
-    """
-
-    cause: StopCause
-    message: Message
-    turns: int
-    spent_usd: Decimal
-
-
-@attrs.frozen
-class Ask:
-    """Wants the model's next answer."""
-
-
-@attrs.frozen
-class Compact:
-    """Wants the context looked at, before the model is asked again."""
-
-
-@attrs.frozen
-class Calls:
-    """Wants these calls run, and their reports handed to `take`."""
-
-    calls: tuple[ToolUseBlock, ...]
-
-
-Want: TypeAlias = Ask | Compact | Calls
 
 
 class Run:

@@ -15,7 +15,7 @@ import msgspec
 from docstring_parser import parse
 
 from interlingua import CallerError, normalise_schema
-from interlingua_sessions.tools.values import ToolContext
+from interlingua_sessions.tools.context import ToolContext
 
 
 @attrs.frozen(kw_only=True)

@@ -1,4 +1,4 @@
-"""What passes between a tool, the loop and whoever is asked: context, output, failure, confirmation, life cycle.
+"""What passes between a tool, the loop and whoever is asked: output, failure, confirmation, life cycle.
 
 Never runs anything. Tools and applications come in, through the room's front door.
 The words of the life cycle are seed 004's; the store keeps seed 003's.
@@ -6,8 +6,6 @@ The words of the life cycle are seed 004's; the store keeps seed 003's.
 
 from __future__ import annotations
 
-import threading
-from collections.abc import Callable
 from enum import StrEnum
 from typing import Any
 
@@ -62,37 +60,6 @@ class ToolOutput:
     metadata: Any = attrs.field(factory=dict)
     is_error: bool = False
     terminate: bool = False
-
-
-class ToolContext:
-    """What a running tool may know and say, given to a parameter annotated with this class.
-
-    Attributes:
-        call: the call that is being answered.
-    """
-
-    def __init__(self, call: ToolUseBlock, update: Callable[[Any], None]) -> None:
-        self.call = call
-        self._update = update
-        self._stopped = threading.Event()
-
-    @property
-    def cancelled(self) -> bool:
-        """True once nobody waits for the result any more: return soon."""
-        return self._stopped.is_set()
-
-    def wait(self, seconds: float) -> bool:
-        """Sleep in a blocking tool, but not past a cancellation; return True when cancelled."""
-        return self._stopped.wait(seconds)
-
-    def update(self, partial: Any) -> None:
-        """Show listeners what there is so far; may be called from the tool's thread."""
-        if not self.cancelled:
-            self._update(partial)
-
-    def stop(self) -> None:
-        """Tell the tool that nobody waits."""
-        self._stopped.set()
 
 
 class Permission(StrEnum):
