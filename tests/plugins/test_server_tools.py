@@ -13,7 +13,21 @@ from typing import Any
 import attrs
 import pytest
 
-from interlingua import AdapterOptions, Message, OpaqueBlock, Registry, TextBlock, WireRequest, WireResponse, user
+from interlingua import (
+    AdapterOptions,
+    Message,
+    OpaqueBlock,
+    Registry,
+    SideEffects,
+    TextBlock,
+    ToolDefinition,
+    ToolUseBlock,
+    WireRequest,
+    WireResponse,
+    assistant,
+    tool_result,
+    user,
+)
 from tests.support.driving import context
 
 REGISTRY = Registry()
@@ -140,6 +154,40 @@ def read(answer: Answer) -> Message:
 def next_turn(answer: Answer, key: str, model: str, api: str | None = None) -> WireRequest:
     messages = [user("What is it?"), read(answer), user("Sure?")]
     return REGISTRY.provider(key).to_wire(messages, [], AdapterOptions(model=model, api=api))
+
+
+SERVICE_TOOLS = {
+    "anthropic:claude-opus-5-5": {"type": "web_search_20260318", "name": "web_search"},
+    "openai:gpt-5.5": {"type": "web_search"},
+    "google:gemini-3.8-flash": {"googleSearch": {}},
+    "zai:glm-5.3": {"type": "web_search", "web_search": {"enable": True}},
+    "openrouter:anthropic/claude-opus-5.5": {"type": "openrouter:web_search"},
+}
+
+
+@pytest.mark.parametrize("model", SERVICE_TOOLS)
+def test_the_services_own_tools_stand_behind_the_declared_ones(model: str) -> None:
+    name, own = REGISTRY.resolve(model), SERVICE_TOOLS[model]
+    provider = REGISTRY.provider(name.provider)
+    options = AdapterOptions(model=name.name, provider_options={"tools": [own]})
+    declared = ToolDefinition(
+        name="look", description="", input_schema={"type": "object", "properties": {}}, side_effects=SideEffects.READ
+    )
+    both = json.loads(provider.to_wire([user("q")], [declared], options).body)["tools"]
+    alone = json.loads(provider.to_wire([user("q")], [], options).body)["tools"]
+
+    assert (len(both), both[1], "look" in json.dumps(both[0]), alone) == (2, own, True, [own])
+
+
+def test_a_history_with_calls_and_only_the_services_tools_may_use_them() -> None:
+    call = ToolUseBlock(id="tu_1", name="look", input={})
+    messages = [user("q"), assistant([call]), tool_result(call, "x"), user("now search")]
+    own = SERVICE_TOOLS["anthropic:claude-opus-5-5"]
+    options = AdapterOptions(model="claude-opus-5-5", provider_options={"tools": [own]})
+    sent = json.loads(REGISTRY.provider("anthropic").to_wire(messages, [], options).body)
+
+    assert sent["tools"] == [own]
+    assert "tool_choice" not in sent
 
 
 def values(value: Any) -> Iterator[Any]:

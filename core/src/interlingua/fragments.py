@@ -96,6 +96,13 @@ def json_array(values: Iterable[bytes]) -> bytes:
     return b"".join((b"[", b",".join(values), b"]"))
 
 
+def joined(array: bytes, more: bytes) -> bytes:
+    """Join two ready JSON arrays, the second behind the first."""
+    if array == b"[]" or more == b"[]":
+        return more if array == b"[]" else array
+    return array[:-1] + b"," + more[1:]
+
+
 def spliced(element: bytes, name: str, value: bytes) -> bytes:
     """Add one member at the end of a ready JSON object, for markers that must not be part of the fragment."""
     if element == b"{}":

@@ -75,7 +75,7 @@ def connection(settings: ConnectionSettings) -> Connection:
         base_url=base.rstrip("/").removesuffix("/v1"),
         auth=auth if key else no_auth,
         headers=headers,
-        joined=("anthropic-beta",),  # a list (sheet §1): what a request needs does not take away what the connection set
+        joined=("anthropic-beta",),  # a list (sheet §1): a request adds to what the connection set
         env=("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
         has_key=bool(key) or settings.base_url is not None,
         hosts=("api.anthropic.com", "aiplatform.googleapis.com"),

@@ -21,7 +21,13 @@ from interlingua_anthropic.catalogue import API, capabilities_of, facts_of
 from interlingua_anthropic.schema import to_wire_schema
 from interlingua_anthropic.service import SAMPLING_VERSION
 from interlingua_anthropic.thinking import option_loss, to_wire_thinking
-from interlingua_anthropic.tools import is_forced, to_wire_tool_choice, to_wire_tools, tools_of_history
+from interlingua_anthropic.tools import (
+    is_forced,
+    to_wire_tool_choice,
+    to_wire_tools,
+    tools_of_history,
+    with_service_tools,
+)
 from interlingua_anthropic.turns import Spent, to_wire_turns
 
 # Above 21,333 tokens the service wants a stream (sheet §9); an answer that is not streamed stays well below.
@@ -40,8 +46,9 @@ _HEADERS = {
 def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions) -> WireRequest:
     """Write the request.
 
-    `options.provider_options` are laid over the body; four names in it are headers: `betas` (a list),
-    `anthropic_version`, `workspace_id` and `user_profile_id` (sheet §1).
+    `options.provider_options` are laid over the body, with exceptions: `tools` (the service's own, sheet §8) stand
+    behind the declared ones, and `betas` (a list), `anthropic_version`, `workspace_id` and `user_profile_id` are headers
+    (sheet §1).
 
     Raises:
         CapabilityError: something was asked that this model refuses, or the request is too large.
@@ -52,7 +59,7 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     headers = _headers(extra)
     max_tokens = _max_tokens(options)
     fields: dict[str, Json] = {"model": dumps(options.model), "max_tokens": dumps(max_tokens)}
-    prefix = _conversation(messages, tools, options, fields, losses)
+    prefix = _conversation(messages, tools, extra.pop("tools", None) or (), options, fields, losses)
     thinking = _thinking(options, facts, max_tokens, fields, losses)
     _sampling(options, facts, fields, headers, losses, thinks=thinking)
     _others(options, fields, losses)
@@ -74,13 +81,18 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
 def _conversation(
     messages: Sequence[Message],
     tools: Sequence[ToolDefinition],
+    own: Sequence[Any],
     options: AdapterOptions,
     fields: dict[str, Json],
     losses: list[Loss],
 ) -> str:
     """Write tools, system, messages and the choice; return the digest of the prefix where thinking is bound to it."""
     facts = facts_of(options.model)
-    written = to_wire_tools(tools, losses) if tools else tools_of_history(messages)
+    if tools or own:
+        written = to_wire_tools(tools, losses) if tools else None
+        written = with_service_tools(written, own) if own else written
+    else:
+        written = tools_of_history(messages)
     if written is not None:
         fields["tools"] = written.sent
     head = written.plain if written is not None else b""
@@ -91,10 +103,10 @@ def _conversation(
         fields["system"] = turns.system
     fields["messages"] = turns.messages
     _prefill(messages, turns.ends_with, facts, losses)
-    if not tools and is_forced(options):
+    if not (tools or own) and is_forced(options):
         raise CapabilityError("a call is demanded and there are no tools", path="options.tool_choice")
     if written is not None:
-        choice = to_wire_tool_choice(options, facts, losses) if tools else {"type": "none"}
+        choice = to_wire_tool_choice(options, facts, losses) if tools or own else {"type": "none"}
         if choice is not None:
             fields["tool_choice"] = dumps(choice)
     return prefix

@@ -5,12 +5,12 @@ Never checks a schema (that happened when the tool was registered). `to_wire` co
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from interlingua.blocks import ToolUseBlock
 from interlingua.errors import CapabilityError
-from interlingua.fragments import json_array, spliced
+from interlingua.fragments import joined, json_array, spliced
 from interlingua.jsontext import FrozenDict, dumps
 from interlingua.messages import Message
 from interlingua.options import AdapterOptions, ToolNamed
@@ -52,6 +52,16 @@ def to_wire_tools(tools: Sequence[ToolDefinition], losses: list[Loss]) -> Writte
         sent[at] = spliced(plain[at], "cache_control", cache_control(ttl))
         used, short = used + 1, short or ttl != "1h"
     return Written(json_array(sent), json_array(plain), Spent(used, short))
+
+
+def with_service_tools(written: Written | None, own: Sequence[Any]) -> Written:
+    """Stand the service's own tools, as the caller wrote them, behind the definitions; their cache markers count."""
+    known = written or Written(b"[]", b"[]", Spent())
+    more = dumps(own)
+    marks = [tool["cache_control"] for tool in own if isinstance(tool, Mapping) and tool.get("cache_control")]
+    short = known.spent.short or any(mark.get("ttl") != "1h" for mark in marks)
+    spent = Spent(known.spent.markers + len(marks), short)
+    return Written(joined(known.sent, more), joined(known.plain, more), spent)
 
 
 def tools_of_history(messages: Sequence[Message]) -> Written | None:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from functools import partial
 from operator import is_
 
-from interlingua.fragments import Json, gather, json_array, json_object, keep_grown, remembered, take_grown
+from interlingua.fragments import Json, gather, joined, json_array, json_object, keep_grown, remembered, take_grown
 from interlingua.jsontext import dumps
 from interlingua.messages import DEFAULT_SESSION, Message, Role
 from interlingua.options import AdapterOptions
@@ -39,7 +39,7 @@ class RequestWriter:
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions, dialect: Dialect,
         api: str,
     ) -> WireRequest:  # fmt: skip
-        """Write the request.
+        """Write the request; `provider_options` are laid over the body, but `tools` stand behind the declared ones.
 
         Raises:
             CapabilityError: a schema or a forced tool cannot be said to this service.
@@ -64,7 +64,10 @@ class RequestWriter:
         fields |= to_wire_options(options, dialect, losses)
         if dialect.cache_key_field is not None and marks.spent and messages[0].session_id != DEFAULT_SESSION:
             fields[dialect.cache_key_field] = dumps(cache_key(messages[0].session_id))
-        fields |= {name: dumps(value) for name, value in options.provider_options.items()}
+        extra = {name: dumps(value) for name, value in options.provider_options.items()}
+        if "tools" in extra and listed is not None:  # the service's own
+            extra["tools"] = joined(listed.wire, extra["tools"])
+        fields |= extra
         body = json_object(fields)
         return WireRequest(path=PATH, body=body, losses=tuple(losses), api=api, stream=options.stream)
 

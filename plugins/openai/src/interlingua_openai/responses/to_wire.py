@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from interlingua.fragments import json_object
+from interlingua.fragments import joined, json_object
 from interlingua.jsontext import FrozenDict, dumps
 from interlingua.messages import DEFAULT_SESSION, Message
 from interlingua.options import AdapterOptions
@@ -28,7 +28,8 @@ _USER_ID_LENGTH = 128
 def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions) -> WireRequest:
     """Write the request: stateless by default (`store` false, reasoning comes back encrypted, REGRESSIONS case 05).
 
-    `options.provider_options` are laid over the body; the objects `reasoning` and `text` are merged one level deep.
+    `options.provider_options` are laid over the body; the objects `reasoning` and `text` are merged one level deep, and
+    `tools` (the service's own, sheet §2) stand behind the declared ones.
     """
     facts = facts_of(options.model)
     losses: list[Loss] = []
@@ -49,8 +50,9 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
         fields["prompt_cache_key"] = cache_key(messages[0].session_id)
     _lay_over(fields, options.provider_options)
     body = {"model": dumps(options.model)}
-    if tools:
-        body["tools"] = to_wire_tools(tools, losses)
+    own = dumps(fields.pop("tools", None) or [])
+    if tools or own != b"[]":
+        body["tools"] = joined(to_wire_tools(tools, losses), own)
     if conversation.instructions is not None:
         body["instructions"] = dumps(conversation.instructions)
     body["input"] = conversation.items
