@@ -20,6 +20,8 @@ COLUMNS = "id, session_id, role, content_json, metadata_json, created_at, schema
 _FIELDS = frozenset({"id", "session_id", "role", "content", "metadata", "created_at", "schema_version"})
 UNKNOWN = "_unknown_fields"
 """Where core keeps fields of a newer version (docs/explanation/decisions/110)."""
+EXACT = " "
+"""Begins a JSON column that a fast parser would round: it holds integers of more than 64 bits."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -59,9 +61,27 @@ def row_of(message: Message) -> list[Any]:
         content, metadata = orjson.dumps(data["content"]).decode(), orjson.dumps(_metadata(data)).decode()
     except TypeError:  # huge integers or broken text, which core's writer knows how to put
         data = json.loads(dumps_message(message))
-        content, metadata = exact(data["content"]), exact(_metadata(data))
+        content, metadata = EXACT + exact(data["content"]), EXACT + exact(_metadata(data))
     made = stamp_of(message.created_at)
     return [message.id, message.session_id, data["role"], content, metadata, made, message.schema_version]
+
+
+def data_of(row: Row) -> dict[str, Any]:
+    """Return the stored form of the message in a row (columns as in COLUMNS), for core's codec.
+
+    Raises:
+        ValueError: a column is not JSON.
+    """
+    message_id, session_id, role, content, metadata, made, version = row
+    return {
+        "id": message_id,
+        "session_id": session_id,
+        "role": role,
+        "content": _parsed(content),
+        "metadata": _parsed(metadata),
+        "created_at": time_of(made).isoformat(),
+        "schema_version": version,
+    }
 
 
 def line_of(row: Row) -> str:
@@ -70,7 +90,7 @@ def line_of(row: Row) -> str:
     head = orjson.dumps({"id": message_id, "session_id": session_id, "role": role}).decode()[:-1]
     time = time_of(made).isoformat(timespec="microseconds")[:-6]
     tail = f'"created_at":"{time}Z","schema_version":{version}}}'
-    return f'{head},"content":{content},"metadata":{metadata},{tail}'
+    return f'{head},"content":{content.lstrip()},"metadata":{metadata.lstrip()},{tail}'
 
 
 def _metadata(data: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -80,6 +100,10 @@ def _metadata(data: Mapping[str, Any]) -> Mapping[str, Any]:
         return metadata
     newer = {name: value for name, value in data.items() if name not in _FIELDS}
     return {**metadata, UNKNOWN: {**metadata.get(UNKNOWN, {}), "": newer}}
+
+
+def _parsed(text: str) -> Any:
+    return json.loads(text) if text.startswith(EXACT) else orjson.loads(text)
 
 
 def exact(value: Any) -> str:

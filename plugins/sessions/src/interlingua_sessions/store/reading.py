@@ -1,17 +1,17 @@
-"""Reading messages: some hundreds of rows at a time, decoded by core as one load.
+"""Reading messages: some hundreds of rows at a time, each page decoded by core as one load.
 
 Never holds a transaction or a cursor open between two pages, and never writes. The store comes in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from itertools import chain
 
-from interlingua import CallerError, DecodeError, Message, loads_message, read_jsonl
+from interlingua import CallerError, DecodeError, Message, decode_message, decode_messages
 from interlingua_sessions.store.database import Row
 from interlingua_sessions.store.errors import StoreError
-from interlingua_sessions.store.lines import COLUMNS, line_of
+from interlingua_sessions.store.lines import COLUMNS, data_of
 from interlingua_sessions.store.sessions import Sessions
 
 PAGE = 500
@@ -80,19 +80,13 @@ class Reading(Sessions):
         return int(rows[0][0])
 
 
-def _loaded(pages: Iterator[list[Row]]) -> Iterator[Message]:
-    reading = ""
-
-    def lines() -> Iterator[str]:
-        nonlocal reading
-        for row in chain.from_iterable(pages):
-            reading = row[0]
-            yield line_of(row)
-
-    try:
-        yield from read_jsonl(lines())
-    except DecodeError as error:
-        raise _unreadable(reading, error) from error
+def _loaded(pages: Iterable[list[Row]]) -> Iterator[Message]:
+    for rows in pages:
+        try:
+            messages = decode_messages([data_of(row) for row in rows])
+        except (DecodeError, ValueError):
+            messages = [decoded(row) for row in rows]  # says which
+        yield from messages
 
 
 def decoded(row: Row) -> Message:
@@ -102,10 +96,6 @@ def decoded(row: Row) -> Message:
         StoreError: it cannot be read.
     """
     try:
-        return loads_message(line_of(row))
-    except DecodeError as error:
-        raise _unreadable(row[0], error) from error
-
-
-def _unreadable(message_id: str, error: DecodeError) -> StoreError:
-    return StoreError(f"message {message_id} of the store cannot be read: {error}")
+        return decode_message(data_of(row))
+    except (DecodeError, ValueError) as error:
+        raise StoreError(f"message {row[0]} of the store cannot be read: {error}") from error
