@@ -7,7 +7,8 @@ What it decides is stored as session-only entries (seed 001), so every machine b
 from __future__ import annotations
 
 from interlingua_sessions.compaction.compaction import Compaction, CompactionPolicy
-from interlingua_sessions.compaction.context import PRUNING, build_context
+from interlingua_sessions.compaction.context import build_context
+from interlingua_sessions.compaction.layout import PRUNING
 from interlingua_sessions.compaction.pruning import ToolPruning
 from interlingua_sessions.compaction.summary import INSTRUCTION, Summary
 

@@ -12,52 +12,13 @@ from typing import Any
 import attrs
 
 from interlingua import Message, MessageMetadata, Role, TextBlock, ToolResultBlock
-from interlingua_sessions.store import EntryKind, SessionEntry
-
-PRUNING = "interlingua.tool_pruning"
-"""`custom_type` of the entry that says which tool results are left out from then on."""
-COVERS = "covers"
-"""Field of a compaction entry: how many messages, from the first, its summary stands for."""
-PRUNED = "pruned"
-"""Field of a pruning entry: the places of the tool messages whose content is left out."""
+from interlingua_sessions.compaction.layout import Layout, layout_of
+from interlingua_sessions.store import SessionEntry
 
 _SUMMARY = "The conversation so far was summarised to save space. The summary:\n\n<summary>\n{}\n</summary>"
 _BRANCH = (
     "The conversation branched off here: another branch was tried and left. Its summary:\n\n<summary>\n{}\n</summary>"
 )
-
-
-@attrs.frozen
-class Layout:
-    """What the entries say of a history, by places in it: places do not change when ids do (an imported copy).
-
-    Attributes:
-        covers: so many messages are stood for by `summary`.
-        summary: the newest compaction entry, or None.
-        pruned: places of tool messages whose content is left out.
-        branches: branch entries.
-    """
-
-    covers: int
-    summary: SessionEntry | None
-    pruned: frozenset[int]
-    branches: tuple[SessionEntry, ...]
-
-
-def layout_of(entries: Sequence[SessionEntry]) -> Layout:
-    """Read the entries; custom entries of applications say nothing here."""
-    summary: SessionEntry | None = None
-    pruned: set[int] = set()
-    branches = []
-    for entry in entries:
-        if entry.kind is EntryKind.COMPACTION_SUMMARY and isinstance(entry.data.get(COVERS), int):
-            summary = entry
-        elif entry.kind is EntryKind.BRANCH_SUMMARY:
-            branches.append(entry)
-        elif entry.custom_type == PRUNING:
-            pruned.update(entry.data.get(PRUNED, ()))
-    covers = 0 if summary is None else summary.data[COVERS]
-    return Layout(covers, summary, frozenset(pruned), tuple(branches))
 
 
 def build_context(messages: Sequence[Message], entries: Sequence[SessionEntry]) -> Sequence[Message]:

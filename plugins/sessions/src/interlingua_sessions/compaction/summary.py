@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 import attrs
 
 from interlingua import Message, MessageStatus, Role, system, user
-from interlingua_sessions.compaction.context import COVERS, build_context, layout_of
+from interlingua_sessions.compaction.context import build_context
+from interlingua_sessions.compaction.layout import COVERS, layout_of
 from interlingua_sessions.compaction.transcript import pieces
 from interlingua_sessions.compaction.weight import LETTERS_PER_TOKEN, weight
 from interlingua_sessions.store import EntryKind

@@ -6,63 +6,33 @@ The events room comes in; others take these through its front door.
 
 from __future__ import annotations
 
-from typing import ClassVar, Literal, Protocol, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 import attrs
 
 from interlingua import InterlinguaError, Message, TextBlock, ThinkingBlock, ToolUseBlock
+from interlingua_sessions.events.moment import BlockMoment, Moment
 
 SeedStopReason: TypeAlias = Literal["stop", "length", "toolUse", "error", "aborted"]
 """Why an answer ended, in seed 000's words (§3.2)."""
 
 
-class Growing(Protocol):
-    """An answer that remembers how it grew."""
-
-    def at(self, seen: int) -> Message:
-        """Return what it was after its first `seen` stream events."""
-
-
 @attrs.frozen(kw_only=True)
-class _Moment:
-    """A moment of an answer: cheap to keep, and the message of that moment is made when it is read."""
-
-    growing: Growing = attrs.field(repr=False, eq=False)
-    seen: int = attrs.field(repr=False, eq=False)
-
-    @property
-    def partial(self) -> Message:
-        """The answer as it stood at this event, status PARTIAL; made anew each time it is read."""
-        return self.growing.at(self.seen)
-
-
-@attrs.frozen(kw_only=True)
-class Start(_Moment):
+class Start(Moment):
     """The answer begins."""
 
     type: ClassVar[Literal["start"]] = "start"
 
 
 @attrs.frozen(kw_only=True)
-class _Indexed(_Moment):
-    """A moment of one block.
-
-    Attributes:
-        content_index: which block of `partial.content`: blocks count in the order they began, and keep their place.
-    """
-
-    content_index: int
-
-
-@attrs.frozen(kw_only=True)
-class TextStart(_Indexed):
+class TextStart(BlockMoment):
     """A text block begins."""
 
     type: ClassVar[Literal["text_start"]] = "text_start"
 
 
 @attrs.frozen(kw_only=True)
-class TextDelta(_Indexed):
+class TextDelta(BlockMoment):
     """More text."""
 
     type: ClassVar[Literal["text_delta"]] = "text_delta"
@@ -70,7 +40,7 @@ class TextDelta(_Indexed):
 
 
 @attrs.frozen(kw_only=True)
-class TextEnd(_Indexed):
+class TextEnd(BlockMoment):
     """A text block is whole."""
 
     type: ClassVar[Literal["text_end"]] = "text_end"
@@ -83,14 +53,14 @@ class TextEnd(_Indexed):
 
 
 @attrs.frozen(kw_only=True)
-class ThinkingStart(_Indexed):
+class ThinkingStart(BlockMoment):
     """A thinking block begins."""
 
     type: ClassVar[Literal["thinking_start"]] = "thinking_start"
 
 
 @attrs.frozen(kw_only=True)
-class ThinkingDelta(_Indexed):
+class ThinkingDelta(BlockMoment):
     """More thinking."""
 
     type: ClassVar[Literal["thinking_delta"]] = "thinking_delta"
@@ -98,7 +68,7 @@ class ThinkingDelta(_Indexed):
 
 
 @attrs.frozen(kw_only=True)
-class ThinkingEnd(_Indexed):
+class ThinkingEnd(BlockMoment):
     """A thinking block is whole."""
 
     type: ClassVar[Literal["thinking_end"]] = "thinking_end"
@@ -111,14 +81,14 @@ class ThinkingEnd(_Indexed):
 
 
 @attrs.frozen(kw_only=True)
-class ToolCallStart(_Indexed):
+class ToolCallStart(BlockMoment):
     """A call begins."""
 
     type: ClassVar[Literal["toolcall_start"]] = "toolcall_start"
 
 
 @attrs.frozen(kw_only=True)
-class ToolCallDelta(_Indexed):
+class ToolCallDelta(BlockMoment):
     """More of the call's argument text."""
 
     type: ClassVar[Literal["toolcall_delta"]] = "toolcall_delta"
@@ -126,7 +96,7 @@ class ToolCallDelta(_Indexed):
 
 
 @attrs.frozen(kw_only=True)
-class ToolCallEnd(_Indexed):
+class ToolCallEnd(BlockMoment):
     """A call is whole."""
 
     type: ClassVar[Literal["toolcall_end"]] = "toolcall_end"
