@@ -47,8 +47,8 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     """Write the request.
 
     `options.provider_options` are laid over the body, with exceptions: `tools` (the service's own, sheet §8) stand
-    behind the declared ones, and `betas` (a list), `anthropic_version`, `workspace_id` and `user_profile_id` are headers
-    (sheet §1).
+    behind the declared ones, and `betas` (a list), `anthropic_version`, `workspace_id` and `user_profile_id` are
+    headers (sheet §1).
 
     Raises:
         CapabilityError: something was asked that this model refuses, or the request is too large.
