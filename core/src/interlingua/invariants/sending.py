@@ -27,11 +27,7 @@ def extraordinary(messages: Sequence[Message], start: int = 0) -> list[int]:
     found: list[int] = []
     for at in range(start, len(messages)):
         message = messages[at]
-        if message.metadata is NO_METADATA and len(message.content) == 1 and type(message.content[0]) is TextBlock:
-            if message.created_at.tzinfo is UTC and message.schema_version == SCHEMA_VERSION:
-                if message.role is not Role.TOOL:
-                    continue
-        if not is_ordinary(message):
+        if not (_is_bare_text(message) or is_ordinary(message)):
             found.append(at)
     return found
 
@@ -55,6 +51,17 @@ def check_sendable(
         found += [attrs.evolve(one, path=f"messages[{index}].{one.path}") for one in known]
     found += i24_tool_names_are_unique(tools)
     return tuple(found)
+
+
+def _is_bare_text(message: Message) -> bool:
+    return (
+        message.metadata is NO_METADATA
+        and len(message.content) == 1
+        and type(message.content[0]) is TextBlock
+        and message.role is not Role.TOOL
+        and message.created_at.tzinfo is UTC
+        and message.schema_version == SCHEMA_VERSION
+    )
 
 
 def is_ordinary(message: Message) -> bool:
