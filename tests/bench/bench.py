@@ -19,7 +19,7 @@ from collections import defaultdict
 from pathlib import Path
 
 from common import WORKLOADS
-from processes import adapter_rows, cold_rows, import_rows, server
+from processes import adapter_rows, cold_rows, import_rows, server, store_rows
 from report import Figure, Ratio, ratios_of, table
 
 HERE = Path(__file__).parent
@@ -27,6 +27,7 @@ OURS, FLOOR = "run_interlingua.py", "floor.py"
 WIRES = ("anthropic", "openai")
 IMPORT_PAIRS = 11
 COLD = ("cold", "cold_first_answer")
+STORE = ("store_append", "session_cold", "session_open")
 
 
 def measure(rounds: int, workloads: list[str], wires: list[str], *, quick: bool) -> list[Figure]:
@@ -44,6 +45,9 @@ def measure(rounds: int, workloads: list[str], wires: list[str], *, quick: bool)
             for script, wire in order:
                 wanted = [name for name in COLD if name in workloads]
                 figures += cold_rows(HERE / script, wire, port, wanted, number=number)
+            stored = [name for name in workloads if name in STORE]
+            for side in random.sample(("floor", "ours"), 2) if stored else ():
+                figures += store_rows(HERE / "run_store.py", side, stored, quick=quick, number=number)
         if "import" in workloads:
             say("imports")
             for number in range(2 if quick else IMPORT_PAIRS):
@@ -73,7 +77,7 @@ def calibration(figures: list[Figure]) -> str:
 
 def main() -> int:
     """Run, print, and return 1 when a result was wrong; a target missed is reported, not an error."""
-    names = [*WORKLOADS, *COLD, "import"]
+    names = [*WORKLOADS, *COLD, *STORE, "import"]
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("--rounds", type=int, default=7)
     arguments.add_argument("--only", help=f"prefixes of: {', '.join(names)}")

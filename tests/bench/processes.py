@@ -45,10 +45,20 @@ def adapter_rows(
     script: Path, wire: str, port: int, workloads: Sequence[str], *, quick: bool, number: int = 0
 ) -> list[Figure]:
     """Run an adapter's workloads on one wire in a fresh process."""
-    command = [sys.executable, str(script), "--port", str(port), "--wire", wire, "--workloads", ",".join(workloads)]
-    done = subprocess.run(command + ["--quick"] * quick, capture_output=True, text=True, check=False, timeout=600)
+    command = [str(script), "--port", str(port), "--wire", wire, "--workloads", ",".join(workloads)]
+    return _printed(command + ["--quick"] * quick, script.stem, wire, workloads[0], number)
+
+
+def store_rows(script: Path, side: str, workloads: Sequence[str], *, quick: bool, number: int = 0) -> list[Figure]:
+    """Run one side of the store's workloads in a fresh process."""
+    command = [str(script), "--side", side, "--workloads", ",".join(workloads)]
+    return _printed(command + ["--quick"] * quick, script.stem, "sqlite", workloads[0], number)
+
+
+def _printed(command: list[str], name: str, wire: str, workload: str, number: int) -> list[Figure]:
+    done = subprocess.run([sys.executable, *command], capture_output=True, text=True, check=False, timeout=600)
     if done.returncode:
-        return [Figure(script.stem, wire, workloads[0], number, None, done.stderr.strip()[-300:])]
+        return [Figure(name, wire, workload, number, None, done.stderr.strip()[-300:])]
     rows = [json.loads(line) for line in done.stdout.splitlines()]
     return [
         Figure(row["name"], row["wire"], row["workload"], number, row.get("us"), row.get("error", "")) for row in rows

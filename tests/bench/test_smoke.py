@@ -16,7 +16,8 @@ HERE = Path(__file__).parent
 WORKLOADS = {"text_16k", "text", "tool_2000", "tool_8000", "think", "history_first", "history_next", "small"}
 TARGETS = {  # as the issue words them
     "text_16k": 3.0, "text": 1.4, "tool_2000": 1.6, "history_first": 3.0, "history_next": 1.0, "small": 1.3,
-    "cold": 1.5, "tool growth, interlingua": 4.4, "import interlingua": 0.5, "message and codec": 1.0,
+    "cold": 1.5, "store_append": 2.0, "session_cold": 4.0, "session_open": 1.5,
+    "tool growth, interlingua": 4.4, "import interlingua": 0.5, "message and codec": 1.0,
 }  # fmt: skip
 
 
@@ -38,6 +39,13 @@ def test_each_side_runs_each_workload(run: dict[str, list[dict[str, object]]], n
     rows = [row for row in run["figures"] if row["name"] == name and row["wire"] == wire]
 
     assert {row["workload"] for row in rows} == WORKLOADS | {"cold", "cold_first_answer"}
+
+
+@pytest.mark.parametrize("name", ["interlingua", "floor httpx+orjson"])
+def test_each_side_runs_the_workloads_of_the_store(run: dict[str, list[dict[str, object]]], name: str) -> None:
+    rows = [row for row in run["figures"] if row["name"] == name and row["wire"] == "sqlite"]
+
+    assert {row["workload"] for row in rows} == {"store_append", "session_cold", "session_open"}
 
 
 def test_every_target_of_the_issue_is_judged(run: dict[str, list[dict[str, object]]]) -> None:
