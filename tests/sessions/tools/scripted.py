@@ -9,7 +9,7 @@ streamed, the same as server-sent events: a part in pieces, `{"at": index, …}`
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import contextmanager
 from decimal import Decimal
 from pathlib import Path
@@ -43,7 +43,6 @@ class Say:
         tokens: in and out.
         fail: instead of an answer, this failure (status, message).
         cut: a stream breaks off before its end.
-        hold: called before the answer is given.
     """
 
     parts: Sequence[Any] = ()
@@ -51,7 +50,6 @@ class Say:
     tokens: tuple[int, int] = (1_000, 100)
     fail: tuple[int, str] | None = None
     cut: bool = False
-    hold: Callable[[], None] | None = None
 
     @property
     def reason(self) -> str:
@@ -164,8 +162,6 @@ class Theatre:
         asked = json.loads(body)
         self.asked.append(asked)
         line = self.lines.pop(0)
-        if line.hold is not None:
-            line.hold()
         if line.fail is not None:
             return replay.Recorded(line.fail[0], {}, line.fail[1].encode())
         parts = [_written(part, at) for at, part in enumerate(line.parts)]

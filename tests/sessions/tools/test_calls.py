@@ -61,39 +61,42 @@ def test_case_09_results_are_stored_in_call_order_however_they_end(tmp_path: Pat
 
 @pytest.mark.parametrize("blocking", [True, False])
 def test_calls_that_only_look_run_side_by_side_up_to_the_limit(tmp_path: Path, blocking: bool) -> None:
-    running, most = 0, 0
+    """Each call waits for two others: with fewer at once none would end, with more the fourth would be seen."""
+    running = 0
+    most: list[int] = []
     lock = threading.Lock()
+    threads, tasks = threading.Barrier(3, timeout=30), asyncio.Barrier(3)
 
-    def enter(step: int) -> None:
-        nonlocal running, most
+    def count(step: int) -> None:
+        nonlocal running
         with lock:
             running += step
-            most = max(most, running)
+            most.append(running)
 
     if blocking:
 
         @tool(side_effects="read")
         def look() -> str:
             """Look."""
-            enter(1)
-            time.sleep(0.05)
-            enter(-1)
+            count(1)
+            threads.wait()
+            count(-1)
             return "seen"
     else:
 
         @tool(side_effects="read")
         async def look() -> str:
             """Look."""
-            enter(1)
-            await asyncio.sleep(0.05)
-            enter(-1)
+            count(1)
+            await asyncio.wait_for(tasks.wait(), 30)
+            count(-1)
             return "seen"
 
     theatre = Theatre(Say(parts=[call("look")] * 6), "Done.")
     with playing(theatre, tmp_path / "s.db") as session:
         session.send("go", tools=AgentLoop([look], limits=Limits(side_by_side=3)))
 
-    assert most == 3
+    assert max(most) == 3
     assert theatre.results == [("seen", False)] * 6
 
 
@@ -198,11 +201,11 @@ def test_a_call_that_takes_too_long_is_given_up(tmp_path: Path, blocking: bool) 
     theatre = Theatre(Say(parts=[call("hang"), call("add", {"a": 1, "b": 1})]), "Done.")
     began = time.monotonic()
     with playing(theatre, tmp_path / "s.db") as session:
-        session.send("go", tools=AgentLoop([hang, add], limits=Limits(timeout=0.1)))
+        session.send("go", tools=AgentLoop([hang, add], limits=Limits(timeout=0.5)))
         rows = session.store.tool_calls("s")
 
     assert time.monotonic() - began < 15
-    assert theatre.results == [("hang took longer than 0.1 s and was given up", True), ("2", False)]
+    assert theatre.results == [("hang took longer than 0.5 s and was given up", True), ("2", False)]
     assert [row.status for row in rows] == ["failed", "succeeded"]
     assert told.wait(5)  # the tool was told that nobody waits
 

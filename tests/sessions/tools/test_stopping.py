@@ -9,7 +9,6 @@ import asyncio
 import json
 import signal
 import threading
-import time
 from collections.abc import Callable, Iterator
 from decimal import Decimal
 from pathlib import Path
@@ -20,7 +19,7 @@ import pytest
 
 import interlingua as il
 from interlingua_sessions import open_store
-from interlingua_sessions.events import AgentEvent, MessageUpdate
+from interlingua_sessions.events import AgentEvent, MessageUpdate, ToolExecutionEnd
 from interlingua_sessions.session import Session
 from interlingua_sessions.tools import (
     AgentLoop,
@@ -65,8 +64,14 @@ def test_the_loop_stops_on_a_budget_and_on_a_price_nobody_knows(tmp_path: Path, 
     assert (stops[0].cause, stops[0].turns, stops[0].spent_usd) == (StopCause.BUDGET, turns, spent)
 
 
-def cancelling(loop: AgentLoop) -> Callable[[], None]:
-    return lambda: threading.Timer(0.1, loop.cancel).start()
+def once_added(then: Callable[[], object]) -> Callable[[AgentEvent], None]:
+    """A listener that acts when the adding is done, however busy the machine is."""
+
+    def listen(event: AgentEvent) -> None:
+        if isinstance(event, ToolExecutionEnd) and event.tool_name == "add":
+            then()
+
+    return listen
 
 
 @pytest.mark.parametrize("blocking", [True, False])
@@ -92,9 +97,10 @@ def test_case_07_a_cancelled_run_answers_every_call(tmp_path: Path, blocking: bo
         raise AssertionError
 
     stops: list[Stopped] = []
-    loop = AgentLoop([add, hang, change], confirm=lambda _: True, on_stop=stops.append)
+    listen = once_added(lambda: loop.cancel())  # noqa: PLW0108  it is made below
+    loop = AgentLoop([add, hang, change], confirm=lambda _: True, on_stop=stops.append, listen=listen)
     parts = [call("add", {"a": 1, "b": 1}), call("hang"), call("change")]
-    theatre = Theatre(Say(parts=parts, hold=cancelling(loop)), "Never said.")
+    theatre = Theatre(Say(parts=parts), "Never said.")
     with playing(theatre, tmp_path / "s.db") as session:
         session.send("go", tools=loop)
         rows = {row.name: row.status for row in session.store.tool_calls("s")}
@@ -112,15 +118,17 @@ def test_ctrl_c_while_tools_run_keeps_what_they_did(tmp_path: Path) -> None:
     @tool(side_effects="none")
     def interrupt(context: ToolContext) -> str:
         """As a person would."""
-        time.sleep(0.1)
+        added.wait(30)
         signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
         context.wait(30)
         return "late"
 
+    added = threading.Event()
+    loop = AgentLoop([add, interrupt], listen=once_added(added.set))
     theatre = Theatre(Say(parts=[call("add", {"a": 1, "b": 1}), call("interrupt")]), "Never said.")
     with playing(theatre, tmp_path / "s.db") as session:
         with pytest.raises(KeyboardInterrupt):
-            session.send("go", tools=AgentLoop([add, interrupt]))
+            session.send("go", tools=loop)
 
         assert [row.status for row in session.store.tool_calls("s")] == ["succeeded", "cancelled"]
         assert roles(session) == ["user", "assistant", "tool", "tool"]
@@ -162,9 +170,8 @@ def test_a_cancelled_task_answers_every_call_before_it_ends(tmp_path: Path) -> N
 
     async def play() -> list[str]:
         session = playing_async(theatre, tmp_path / "s.db")
-        task = asyncio.create_task(session.send("go", tools=AgentLoop([add, hang])))
-        await asyncio.sleep(0.2)
-        task.cancel()
+        loop = AgentLoop([add, hang], listen=once_added(lambda: task.cancel()))  # noqa: PLW0108  it is made below
+        task = asyncio.create_task(session.send("go", tools=loop))
         with pytest.raises(asyncio.CancelledError):
             await task
         return [row.status.value for row in session.store.tool_calls("s")]
