@@ -6,7 +6,7 @@ The grid comes in.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from interlingua.blocks import ContentBlock, ThinkingBlock
 from interlingua.errors import InterlinguaError
@@ -15,6 +15,8 @@ from interlingua.matrix.cell import Run
 from interlingua.matrix.script import Script
 from interlingua.matrix.speaker import Speaker
 from interlingua.wire import Loss
+
+_LONG = 100
 
 
 class Crossing:
@@ -43,12 +45,15 @@ class Crossing:
         script.user()
         back = Asked(self.a, script.messages)
         losses: tuple[tuple[Loss, ...], ...] = ((), ())
-        findings = list(_distinct(self.unswapped.findings, swapped.findings, again.findings, back.findings))
+        looked_at = [self.unswapped, swapped, back]
+        if len(again.messages) < _LONG:  # its two messages more are the same in every history
+            looked_at.append(again)
+        findings = list(dict.fromkeys(finding for asked in looked_at for finding in asked.findings))
         try:
             losses = swapped.request.losses, back.request.losses
             findings += [*self._prefixes(swapped, again, back), *self._own_ids(back)]
-        except InterlinguaError:
-            pass  # already among the findings
+        except InterlinguaError as error:
+            findings = findings or [f"refused: {type(error).__name__}: {error}"]
         models = (self.a.model, b.model)
         return Run(history=self.history, models=models, losses=losses[0], back=losses[1], findings=tuple(findings))
 
@@ -84,7 +89,3 @@ def _begins(late: list[str], early: list[str]) -> bool:
     end = len(early[at].rstrip("]}"))
     lists = [place for place in range(end, len(early[at])) if early[at][place] == "]"]
     return any(late[at].startswith(early[at][:place] + ",") for place in lists)
-
-
-def _distinct(*findings: Sequence[str]) -> Iterator[str]:
-    yield from dict.fromkeys(text for some in findings for text in some)
