@@ -211,7 +211,7 @@ class Store(Protocol):
         """
 
     def export_lines(self, session_id: str) -> Iterator[str]:
-        """Yield a session as lines of JSON, header first, then messages; docs/plugins/sessions-store.md."""
+        """Yield a session as lines of JSON, header first, then messages; docs/sessions/store.md."""
 
     def export_jsonl(self, session_id: str, path: Path) -> int:
         """Write those lines to a file, and return how many they are; the file is whole or not there."""

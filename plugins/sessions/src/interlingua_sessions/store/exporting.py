@@ -1,6 +1,6 @@
 """A session as lines of JSON: a header, its messages, then what is known beside them.
 
-Never writes a file that is only half there. The store comes in; docs/plugins/sessions-store.md describes the lines.
+Never writes a file that is only half there. The store comes in; docs/sessions/store.md describes the lines.
 """
 
 from __future__ import annotations
