@@ -35,6 +35,9 @@ def to_wire_thinking(
     if effort == "minimal":
         losses.append(option_loss("effort", "rewritten", "this wire's lowest effort is low"))
         effort = "low"
+    if effort == "xhigh" and facts.get("effort_xhigh") is False:
+        losses.append(option_loss("effort", "rewritten", "this model has no effort xhigh; high is sent"))
+        effort = "high"
     if options.thinking is False or effort == "none":
         return _off(None if effort == "none" else effort, accepted, facts, losses)
     wants = options.thinking or options.thinking_budget is not None

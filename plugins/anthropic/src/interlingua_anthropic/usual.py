@@ -35,7 +35,7 @@ def usual_elements(message: Message) -> bytes | None:
 
 def _element(block: ContentBlock) -> bytes | None:
     if type(block) is TextBlock:
-        if block.cache is not None or block.citations:
+        if block.cache is not None or block.citations or block.signature is not None:
             return None
         return dumps({"type": "text", "text": block.text})
     if type(block) is ToolUseBlock:
