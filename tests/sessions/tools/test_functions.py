@@ -6,6 +6,7 @@ Expected schemas are written by hand from the JSON Schema specification and seed
 from __future__ import annotations
 
 import enum
+import functools
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, TypedDict
 
@@ -126,6 +127,7 @@ def _either(value: int | str) -> str:
         (_many, il.CallerError, r"a model cannot fill in \*values"),
         (_opaque, il.CallerError, "cannot be a tool"),
         (_either, il.SchemaNotSupported, "anyOf|type"),
+        (functools.partial(_opaque), il.CallerError, "a tool is a function or method"),
     ],
 )
 def test_what_cannot_be_a_tool_is_refused_with_the_reason(
@@ -151,6 +153,19 @@ def test_a_tool_is_still_its_function() -> None:
     assert double(21) == 42
     assert double.is_async is False
     assert searchFiles.is_async
+
+
+def test_a_bound_method_is_a_tool_without_its_self() -> None:
+    class Shelf:
+        def take(self, book: str) -> str:
+            """Take a book."""
+            return f"{book} of {type(self).__name__}"
+
+    made = tool(side_effects="write")(Shelf().take)
+
+    assert made.name == "take"
+    assert list(made.definition.input_schema["properties"]) == ["book"]
+    assert made("a") == "a of Shelf"
 
 
 def test_the_registry_keeps_order_and_names_once() -> None:

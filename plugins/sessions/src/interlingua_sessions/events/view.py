@@ -90,8 +90,9 @@ class AssistantView:
         """Take one stream event and yield what it is to a user interface."""
         kind = type(event)
         if kind is CanonicalText or kind is CanonicalThinking:
-            block = TextBlock if kind is CanonicalText else ThinkingBlock
-            yield from self._begin(event.index, block)  # type: ignore[union-attr]
+            if event.index not in self._growth.places:  # type: ignore[union-attr]
+                block = TextBlock if kind is CanonicalText else ThinkingBlock
+                yield from self._begin(event.index, block)  # type: ignore[union-attr]
             yield self._delta(event, event.index, event.text)  # type: ignore[union-attr]
         elif isinstance(event, ToolUseInputDelta):
             yield self._delta(event, event.index, event.partial_json)

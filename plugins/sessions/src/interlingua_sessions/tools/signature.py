@@ -69,8 +69,9 @@ def _parameters(function: Callable[..., Any], name: str) -> tuple[list[inspect.P
     """Return the parameters a model fills in, with their types resolved, and the one for the context."""
     try:
         hints = get_type_hints(function, include_extras=True)
-    except NameError as error:
-        raise CallerError(f"the types of {name}() cannot be read: {error}; define them in its module") from error
+    except (NameError, TypeError) as error:
+        why = f"the types of {name}() cannot be read: {error}; a tool is a function or method, its types in its module"
+        raise CallerError(why) from error
     filled: list[inspect.Parameter] = []
     context = None
     for one in inspect.signature(function).parameters.values():
