@@ -15,11 +15,11 @@ _COMMANDS = {
     "export": ("moving", "Write a session to a JSON Lines file."),
     "import": ("moving", "Make a session of a JSON Lines file."),
     "list": ("looking", "List sessions, the latest used first."),
-    "reprice": ("caring", "Price stored answers anew from today's catalogues."),
+    "reprice": ("repricing", "Price stored answers anew from today's catalogues."),
     "send": ("talking", "Say something in a session and print the answer."),
     "show": ("looking", "Show a session's messages, and why each model answered."),
     "switch": ("looking", "Let another model answer in a session from now on."),
-    "verify": ("caring", "Check that stored sessions are whole."),
+    "verify": ("verifying", "Check that stored sessions are whole."),
 }
 
 

@@ -7,9 +7,11 @@ from __future__ import annotations
 
 from interlingua_sessions.routing.chain import Chain
 from interlingua_sessions.routing.constraints import Failure
-from interlingua_sessions.routing.decision import Candidate, Decision, NoRoute, Refused, SwapRefused
-from interlingua_sessions.routing.policy import ChainPolicy, RoutingPolicy, Rule, When, decode_policy, encode_policy
+from interlingua_sessions.routing.decision import Decision
+from interlingua_sessions.routing.policy import ChainPolicy, RoutingPolicy, Rule, When
+from interlingua_sessions.routing.refusal import Candidate, NoRoute, Refused, SwapRefused
 from interlingua_sessions.routing.router import Router
+from interlingua_sessions.routing.stored import decode_policy, encode_policy
 from interlingua_sessions.routing.turn import Delegation, PatternStore, Recommendation, Turn
 
 __all__ = [

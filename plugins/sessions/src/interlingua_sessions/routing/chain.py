@@ -10,8 +10,8 @@ from collections.abc import Callable, Iterator
 
 import attrs
 
-from interlingua_sessions.routing.decision import Candidate
 from interlingua_sessions.routing.policy import ChainPolicy, RoutingPolicy, Rule
+from interlingua_sessions.routing.refusal import Candidate
 from interlingua_sessions.routing.turn import PatternStore, Turn
 
 Estimate = Callable[[str], int]

@@ -26,15 +26,9 @@ from interlingua import (
 )
 from interlingua_sessions.routing.chain import Chain
 from interlingua_sessions.routing.constraints import Failure, failures
-from interlingua_sessions.routing.decision import (
-    Candidate,
-    Decision,
-    NoRoute,
-    Refused,
-    SwapRefused,
-    constraint_failure,
-)
+from interlingua_sessions.routing.decision import Decision
 from interlingua_sessions.routing.policy import ChainPolicy
+from interlingua_sessions.routing.refusal import Candidate, NoRoute, Refused, SwapRefused, constraint_failure
 from interlingua_sessions.routing.turn import Turn
 
 _OPTIONS = ("api", "capabilities", "demote_thinking")  # what an adapter's declaration may depend on

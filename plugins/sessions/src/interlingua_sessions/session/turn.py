@@ -8,37 +8,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, TypeAlias
 
-import attrs
-
 from interlingua import ContentBlock, InterlinguaError, Message, ToolDefinition, user
 from interlingua_sessions.routing import Decision, Delegation
 from interlingua_sessions.routing import Turn as RoutedTurn
 from interlingua_sessions.session.core import Core
+from interlingua_sessions.session.plan import Plan
 from interlingua_sessions.store import EntryKind, SessionEntry, Store
 
 Content: TypeAlias = str | Message | Iterable[ContentBlock] | None
 """What a turn may be begun with; None answers the conversation as it stands."""
-
-
-@attrs.frozen(kw_only=True)
-class Plan:
-    """One step, ready to be sent: `client.send(plan.messages, **plan.arguments)`."""
-
-    messages: Sequence[Message]
-    decision: Decision
-    tools: Sequence[ToolDefinition]
-    options: Mapping[str, Any]
-
-    @property
-    def arguments(self) -> dict[str, Any]:
-        """Everything besides the messages."""
-        decision = self.decision
-        return {"model": decision.model, "tools": self.tools, "routing": decision.record, **self.options}
-
-    @property
-    def preview(self) -> dict[str, Any]:
-        """The arguments of `client.to_wire`."""
-        return {"messages": self.messages, "model": self.decision.model, "tools": self.tools, **self.options}
 
 
 class TurnCore:

@@ -1,6 +1,7 @@
-"""`session verify` and `session reprice`: is everything whole, and what would it cost today.
+"""`session reprice`: what stored answers would cost at today's prices.
 
-Never repairs and never asks a service: prices come from the installed catalogues. The group comes in.
+Never asks a service: prices come from the installed catalogues and the user's rows. The group comes in.
+What an answer cost before is kept by the store.
 """
 
 from __future__ import annotations
@@ -19,33 +20,6 @@ from interlingua_sessions.cli.place import store_at, store_option
 from interlingua_sessions.store import Repriced
 
 _EVERY = 1000
-
-
-@click.command("verify")
-@click.argument("session", required=False)
-@store_option
-@json_option
-@plugin_option
-@click.pass_context
-def verify_command(ctx: click.Context, session: str | None, place: str | None, as_json: bool) -> None:
-    """Check that stored sessions are whole.
-
-    Exit code 1 when something is wrong that sending would not repair.
-    """
-    with store_at(place) as store:
-        if session is not None:
-            store.session(session)
-        findings = list(store.verify(session))
-    if as_json:
-        print_json([attrs.asdict(finding) for finding in findings])
-    elif findings:
-        rows = [(one.session_id, one.message_id, one.check, one.message, "repairable" if one.repairable else "broken")
-                for one in findings]  # fmt: skip
-        print_table(("session", "message", "check", "what is wrong", ""), rows)
-    else:
-        click.echo("nothing is wrong")
-    if any(not finding.repairable for finding in findings):
-        ctx.exit(1)
 
 
 @click.command("reprice")
