@@ -134,6 +134,16 @@ CASES: list[tuple[str, list[Any], list[tuple[Any, list[str]]]]] = [
         [({"s": CYCLE}, ["s"]), ({"s": {"items": {"$ref": "#"}}}, ["s"])],
     ),
     (
+        "at = 's'\nschema = {formats = ['date']}",
+        [{"s": {"format": "date"}}],
+        [({"s": {"format": "phone"}}, ["s.format"])],
+    ),
+    (
+        "at = 's'\nschema = {resolved = true}",
+        [{"s": TREE}, {"s": {"items": {"$ref": "#"}}}],
+        [({"s": {"$ref": "#/$defs/N"}}, ["s"]), ({"s": {"$ref": "https://example.com/x.json"}}, ["s"])],
+    ),
+    (
         "at = 's'\nschema = {booleans = false}",
         [{"s": CLOSED}],
         [({"s": {"properties": {"a": True}}}, ["s.properties.a"])],

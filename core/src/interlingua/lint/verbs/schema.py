@@ -29,18 +29,22 @@ class Subset:
         root: type that the root must have.
         keywords: the only ones allowed, where named.
         never: keywords that are refused.
+        formats: the only values of `format` allowed, where named.
         closed: every object has `additionalProperties: false`.
         all_required: every property is in `required`.
         acyclic: no definition leads back to itself.
+        resolved: every reference leads to a part of the schema itself.
         booleans: `true` and `false` may stand for a schema.
     """
 
     root: str | None = None
     keywords: frozenset[str] | None = attrs.field(default=None, converter=attrs.converters.optional(frozenset))
     never: frozenset[str] = attrs.field(default=frozenset(), converter=frozenset)
+    formats: frozenset[str] | None = attrs.field(default=None, converter=attrs.converters.optional(frozenset))
     closed: bool = False
     all_required: bool = False
     acyclic: bool = False
+    resolved: bool = False
     booleans: bool = True
 
 
@@ -50,7 +54,7 @@ def schema(given: Any) -> Check:
     names = {field.name for field in attrs.fields(Subset)}
     if not isinstance(given, dict) or not given or given.keys() - names:
         raise ValueError(f"expected a table with some of {', '.join(sorted(names))}")
-    for name in given.keys() & {"keywords", "never"}:
+    for name in given.keys() & {"keywords", "never", "formats"}:
         texts(given[name])
     subset = Subset(**given)
 
@@ -72,6 +76,10 @@ def _root(hit: Hit, subset: Subset) -> Iterator[Fault]:
         yield Fault(below(hit.path, "type"), f"the root's type is {shown(hit.value.get('type'))}")
     if subset.acyclic and (cycle := _cycle(hit.value)):
         yield Fault(hit.path, f"{cycle} leads back to itself")
+    if subset.resolved:
+        for reference in sorted(_references(hit.value)):
+            if not _leads_somewhere(reference, hit.value):
+                yield Fault(hit.path, f"{reference} leads nowhere in it")
 
 
 def _nodes(path: str, node: Any) -> Iterator[tuple[str, Any]]:
@@ -99,6 +107,8 @@ def _node(path: str, node: Any, subset: Subset) -> Iterator[Fault]:
     for keyword in node:
         if keyword in subset.never or (subset.keywords is not None and keyword not in subset.keywords):
             yield Fault(below(path, keyword), f"there is {keyword}")
+    if subset.formats is not None and node.get("format") not in {None, *subset.formats}:
+        yield Fault(below(path, "format"), f"it is {shown(node['format'])}")
     if not _is_object(node):
         return
     if subset.closed and node.get("additionalProperties") is not False:
@@ -144,3 +154,11 @@ def _reached(start: str, leads: Mapping[str, set[str]]) -> set[str]:
             reached.add(name)
             todo.extend(leads.get(name, ()))
     return reached
+
+
+def _leads_somewhere(reference: str, root: Any) -> bool:
+    """Follow a JSON pointer from the root; `#` is the root itself."""
+    start, *names = reference.split("/")
+    for name in names:
+        root = root.get(name.replace("~1", "/").replace("~0", "~")) if isinstance(root, dict) else None
+    return start == "#" and root is not None
