@@ -30,6 +30,21 @@ def prepare_request(messages, tools, options):
     return messages, tools, attrs.evolve(options, max_tokens=77)
 '''
 
+EXTENSION = '''
+import copy
+import click
+from interlingua import hookimpl
+
+@hookimpl
+def register_commands(cli):
+    def louder(command):
+        changed = copy.copy(command)
+        changed.params = [*command.params, click.Option(("--louder",), is_flag=True)]
+        return changed
+    cli.extend("chat", louder)
+    cli.extend("send", louder)
+'''
+
 
 @pytest.fixture
 def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
@@ -66,6 +81,15 @@ def test_a_plugin_adds_a_command_and_changes_requests(home: Path, server: LocalS
     for arguments in (["-p", plugin, "send", "here:echo", "hi"], ["send", "here:echo", "hi", "-p", plugin]):
         assert start(*arguments).returncode == 0
         assert 77 in server.requests[-1].values()
+
+
+def test_a_plugin_extends_chat_alone(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "wider.py").write_text(EXTENSION, encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+
+    assert "--louder" in start("-p", "wider", "chat", "--help").stdout
+    assert "--louder" not in start("chat", "--help").stdout
+    assert "'send' cannot be extended; there is chat" in start("-p", "wider", "chat", "--help").stderr
 
 
 def test_a_plugin_that_cannot_be_loaded_is_one_line(home: Path) -> None:
