@@ -6,7 +6,7 @@ BIN := $(VENV)/bin
 INPUTS := pyproject.toml core/pyproject.toml $(wildcard plugins/*/pyproject.toml) constraints.txt tests/tools/venv.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test lint wheels bench matrix record venv constraints clean
+.PHONY: help demo test mutants lint wheels bench matrix record venv constraints clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
@@ -16,6 +16,9 @@ demo: $(VENV)/.demo ## Replay a recorded conversation across two providers (ARGS
 
 test: $(VENV)/.dev ## Run the tests (ARGS="tests/core -k name" to choose; INTERLINGUA_CORPUS=folder adds recorded traffic)
 	$(BIN)/python -m pytest $(ARGS)
+
+mutants: $(VENV)/.dev ## Print the kill matrix: broken adapters, the rules that catch them (ARGS="--only chat")
+	$(BIN)/python -m tests.contract.broken $(ARGS)
 
 lint: $(VENV)/.dev ## ruff, mypy --strict and the import contracts
 	$(BIN)/ruff check .

@@ -1,33 +1,76 @@
-"""Print the kill matrix: each broken adapter, the rule that must catch it, and which rules do.
+"""Print the kill matrix: each broken adapter, the rule that must catch it in every run, and which others do.
 
-`python -m tests.contract.broken [--seeds 3] [--named]`; exit code 1 when a mutant gets past its rule.
+`python -m tests.contract.broken [--seeds 3] [--named] [--only WORD]`; exit code 1 when a mutant gets past its rule, or
+when an unbroken provider is caught. The named rule sees everything; the others see a sample of cassettes and models.
 """
 
 from __future__ import annotations
 
 import argparse
+import multiprocessing
 import sys
+import time
+from typing import Any
 
-from interlingua.contract import run
+from interlingua.contract import check
 from interlingua.contract.rules import ALL
+from interlingua.contract.subject import Subject
 from tests.contract.broken import SHELF
+from tests.contract.broken.machine import Handed, real, subject_of
+
+RULES = {rule.number: rule for rule in ALL}
+UNBROKEN = (("anthropic", ""), ("openai", "chat"), ("openai", "responses"), ("google", ""), ("ollama", ""))
+
+
+def _sampled(subject: Subject) -> Subject:
+    """Leave two models, and two cassettes of each form."""
+    forms: dict[tuple[bool, bool], list[Any]] = {}
+    for exchange in subject.exchanges:
+        forms.setdefault((exchange.good, exchange.streamed), []).append(exchange)
+    vars(subject)["exchanges"] = tuple(one for some in forms.values() for one in some[:2])
+    vars(subject)["aims"] = subject.aims[:2]
+    return subject
+
+
+def _row(work: tuple[int, int, bool]) -> tuple[int, list[bool], list[str]]:
+    """Run one mutant: its rule with every seed, the others once."""
+    at, seeds, named = work
+    mutant = SHELF[at]
+    killed = [check(mutant.subject(seed), RULES[mutant.rule], 1).outcome == "fail" for seed in range(seeds)]
+    if named:
+        return at, killed, []
+    sample = _sampled(mutant.subject(0, 4))
+    others = [rule for rule in ALL if rule.number not in (mutant.rule, "C48", "C49", "C50", "C51")]
+    return at, killed, [rule.number for rule in others if check(sample, rule, 1).outcome == "fail"]
+
+
+def _unbroken(which: tuple[str, str]) -> tuple[str, list[str]]:
+    """Run every rule on a provider with no defect in the same machine."""
+    key, api = which
+    subject = subject_of(key, Handed(real(key)), api, examples=12)
+    return f"{key} {api}".strip(), [rule.number for rule in ALL if check(subject, rule).outcome == "fail"]
 
 
 def main() -> int:
     """Run the shelf."""
     parser = argparse.ArgumentParser(description="Print the kill matrix.")
-    parser.add_argument("--seeds", type=int, default=1)
+    parser.add_argument("--seeds", type=int, default=3)
     parser.add_argument("--named", action="store_true", help="run only the rule that each row names")
+    parser.add_argument("--only", default="", help="mutants with this in their name")
+    parser.add_argument("--jobs", type=int, default=multiprocessing.cpu_count())
     asked = parser.parse_args()
-    missed = 0
-    for seed in range(asked.seeds):
-        for mutant in SHELF:
-            rules = [rule for rule in ALL if rule.number == mutant.rule or not asked.named]
-            failed = [result.rule.number for result in run(mutant.subject(seed), rules).failed]
-            caught = mutant.rule in failed
-            missed += not caught
-            others = " ".join(number for number in failed if number != mutant.rule)
-            print(f"seed {seed}  {mutant.rule} {'killed' if caught else 'MISSED'}  {mutant.name:<50} {others}")
+    started, missed = time.monotonic(), 0
+    chosen = [at for at, mutant in enumerate(SHELF) if asked.only in mutant.name]
+    with multiprocessing.Pool(asked.jobs) as pool:
+        for name, failed in pool.imap(_unbroken, UNBROKEN if not asked.only else ()):
+            missed += bool(failed)
+            print(f"unbroken  {name:<60} {'fails ' + ' '.join(failed) if failed else 'fails nothing'}", flush=True)
+        for at, killed, others in pool.imap(_row, [(at, asked.seeds, asked.named) for at in chosen]):
+            missed += not all(killed)
+            marks = "".join("x" if one else "-" for one in killed)
+            said = "killed" if all(killed) else "MISSED"
+            print(f"{SHELF[at].rule} {marks} {said}  {SHELF[at].name:<60} {' '.join(others)}", flush=True)
+    print(f"{len(chosen)} mutants, {asked.seeds} seeds, {missed} missed, {time.monotonic() - started:.0f} s")
     return 1 if missed else 0
 
 

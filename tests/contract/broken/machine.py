@@ -9,7 +9,7 @@ import importlib.metadata
 import inspect
 import json
 from collections.abc import AsyncIterator, Callable, Iterable
-from functools import cache
+from functools import cache, cached_property
 from typing import Any
 
 import attrs
@@ -18,6 +18,7 @@ from interlingua.contract import Subject
 from interlingua.events import StreamEvent
 from interlingua.hookspecs import hookimpl
 from interlingua.registry import Registry
+from interlingua.replay.cassettes import Exchange
 from tests.support import tree
 
 
@@ -90,17 +91,45 @@ class Mutant:
         rule: number of the rule that must catch it.
         replaced: hook -> function(inner, **arguments) in its place.
         key: the provider that is broken.
+        api: of a provider with several wires, the only one that is looked at.
     """
 
     name: str
     rule: str
     replaced: dict[str, Callable[..., Any]]
     key: str = "anthropic"
+    api: str = ""
 
-    def subject(self, seed: int = 0) -> Subject:
+    def subject(self, seed: int = 0, examples: int = 40) -> Subject:
         """Return the broken provider under test."""
-        registry = Registry(providers={self.key: Handed(real(self.key), **self.replaced)}, entry_points=[])
-        return Subject(self.key, tree.ROOT / "cassettes" / self.key, registry=registry, seed=seed)
+        return subject_of(self.key, Handed(real(self.key), **self.replaced), self.api, seed, examples)
+
+
+class OneWire(Subject):
+    """A subject of which only one wire is looked at."""
+
+    only: str
+
+    @cached_property
+    def apis(self) -> tuple[str, ...]:
+        """That wire."""
+        return (self.only,)
+
+    @cached_property
+    def exchanges(self) -> tuple[Exchange, ...]:
+        """What was recorded on that wire."""
+        return tuple(each for each in Subject.exchanges.func(self) if self.api_of(each) == self.only)
+
+
+def subject_of(key: str, plugin: Any, api: str = "", seed: int = 0, examples: int = 40) -> Subject:
+    """Return a provider object under test, with the cassettes of the shipped one; with `api`, of that wire only."""
+    registry = Registry(providers={key: plugin}, entry_points=[])
+    made = (OneWire if api else Subject)(
+        key, tree.ROOT / "cassettes" / key, registry=registry, seed=seed, examples=examples, shrink_s=0
+    )
+    if isinstance(made, OneWire):
+        made.only = api
+    return made
 
 
 def in_body(change: Callable[[dict[str, Any]], object]) -> dict[str, Callable[..., Any]]:
@@ -137,6 +166,31 @@ def in_events(change: Callable[[StreamEvent], Iterable[StreamEvent]]) -> dict[st
         return broken()
 
     return {"stream_response": stream_response}
+
+
+def in_stream(change: Callable[[AsyncIterator[StreamEvent]], AsyncIterator[StreamEvent]]) -> dict[str, Any]:
+    """Break every stream: `change(events)` yields others."""
+    return {"stream_response": lambda inner, **_: change(inner())}
+
+
+def in_data(change: Callable[[Any], object]) -> dict[str, Callable[..., Any]]:
+    """Let the adapter misread: the JSON of every whole body and of every event is changed before it sees it."""
+
+    def reread(data: bytes) -> bytes:
+        try:
+            value = json.loads(data)
+        except ValueError:
+            return data
+        change(value)
+        return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()
+
+    def from_wire_response(inner: Callable[..., Any], response: Any, **_: Any) -> Any:
+        return inner(response=attrs.evolve(response, body=reread(response.body)))
+
+    def chunks(chunk: Any) -> Iterable[Any]:
+        yield chunk._replace(data=reread(chunk.data))
+
+    return {"from_wire_response": from_wire_response, **in_chunks(chunks)}
 
 
 def in_chunks(change: Callable[[Any], Iterable[Any]]) -> dict[str, Callable[..., Any]]:

@@ -1,18 +1,18 @@
 """The framed events of a recorded stream as separate byte strings, so that a rule can break one of them.
 
-Never decodes an event's meaning; a framing that is neither SSE nor NDJSON is left alone.
+Never decodes an event's meaning; of a framing of the provider's own it knows only where an event is complete.
 The rules on streams come in.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from interlingua.contract.reading import framing_of
-from interlingua.contract.rule import NotApplicable
 from interlingua.contract.subject import Subject
+from interlingua.framing import framer
 from interlingua.replay.cassettes import Exchange
 
 _GAPS = {"sse": b"\n\n", "ndjson": b"\n"}
@@ -23,12 +23,14 @@ class Frames:
 
     def __init__(self, subject: Subject, exchange: Exchange) -> None:
         framing = framing_of(subject, exchange)
-        if not isinstance(framing, str) or framing not in _GAPS:
-            raise NotApplicable("faults are injected into sse and ndjson streams only")
-        self.framing = framing
-        self._gap = _GAPS[framing]
-        body = exchange.body.replace(b"\r\n", b"\n")
-        self.events: list[bytes] = [event for event in body.split(self._gap) if event.strip()]
+        self._make = framing
+        self.framing = framing if isinstance(framing, str) else "own"
+        self._gap = _GAPS.get(self.framing, b"")
+        if self._gap:
+            body = exchange.body.replace(b"\r\n", b"\n")
+            self.events: list[bytes] = [event for event in body.split(self._gap) if event.strip()]
+        else:
+            self.events = list(_complete(framer(framing), exchange.body))
 
     def join(self, events: Sequence[bytes]) -> bytes:
         """Put events together again."""
@@ -36,7 +38,7 @@ class Frames:
 
     def event(self, data: bytes, name: str = "") -> bytes:
         """Write an event of this framing."""
-        if self.framing == "ndjson":
+        if self.framing != "sse":
             return data
         lines = b"\n".join(b"data: " + line for line in data.split(b"\n"))
         return b"event: " + name.encode() + b"\n" + lines if name else lines
@@ -44,7 +46,10 @@ class Frames:
     def data(self, event: bytes) -> Any:
         """Return an event's JSON, or None where it has none."""
         raw = event
-        if self.framing == "sse":
+        if self.framing == "own":
+            made = framer(self._make)
+            raw = next((chunk.data for chunk in [*made.feed(event), *made.close()]), b"")
+        elif self.framing == "sse":
             raw = b"\n".join(line[5:].strip() for line in event.split(b"\n") if line.startswith(b"data:"))
         try:
             return json.loads(raw)
@@ -56,6 +61,10 @@ class Frames:
         raw = json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode()
         if self.framing == "ndjson":
             return raw
+        if self.framing == "own":
+            made = framer(self._make)
+            old = next((chunk.data for chunk in [*made.feed(event), *made.close()]), b"")
+            return event.replace(old, raw)  # a framing that counts its bytes cannot be changed so
         kept = [line for line in event.split(b"\n") if not line.startswith(b"data:")]
         return b"\n".join([*kept, b"data: " + raw])
 
@@ -67,3 +76,14 @@ class Frames:
             new = data if data is None else change(data)
             events.append(event if new is data else self.with_data(event, new))
         return self.join(events)
+
+
+def _complete(made: Any, body: bytes) -> Iterator[bytes]:
+    """Yield the bytes that each event takes: up to the one that completes it."""
+    start = 0
+    for at in range(len(body)):
+        if made.feed(body[at : at + 1]):
+            yield body[start : at + 1]
+            start = at + 1
+    if body[start:].strip():
+        yield body[start:]

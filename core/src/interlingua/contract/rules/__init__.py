@@ -25,6 +25,7 @@ from interlingua.contract.rules import (
     options,
     ordering,
     prefix,
+    processes,
     purity,
     refused,
     returning,
@@ -38,8 +39,8 @@ from interlingua.contract.rules import (
 __all__ = ["ALL"]
 
 _MODULES = (
-    purity, prefix, steadiness, calls, ordering, arrival, losses, foreign, returning, options, refused, roads,
-    decoding, keeping, isolation, faults, stopping, usage, errors, evidence, estimates, connection, installed,
+    purity, processes, prefix, steadiness, calls, ordering, arrival, losses, foreign, returning, options, refused,
+    roads, decoding, keeping, isolation, faults, stopping, usage, errors, evidence, estimates, connection, installed,
     cassettes, secrets,
 )  # fmt: skip
 

@@ -13,7 +13,7 @@ from typing import Any
 from interlingua.client.decoder import StreamDecoder
 from interlingua.contract.eventlaw import broken_laws
 from interlingua.contract.frames import Frames
-from interlingua.contract.reading import framing_of, read_stream, read_whole
+from interlingua.contract.reading import Read, framing_of, read_stream, read_whole
 from interlingua.contract.rule import Finding, NotApplicable, rule
 from interlingua.contract.rules.roads import streams
 from interlingua.contract.subject import Subject
@@ -67,6 +67,23 @@ def events_come_in_time(subject: Subject) -> Iterator[Finding]:
         decoder.close()
         if not any(event.type.endswith("_delta") for event in early):
             yield Finding(why="no delta came in the first three quarters of the stream", where=exchange.cassette)
+    for exchange in streams(subject):
+        found = read_stream(subject, exchange)
+        brought, given = _pieces(subject, exchange, found), sum(event.type == "text_delta" for event in found.events)
+        if brought > 2 and given < 2:
+            yield Finding(why=f"the text of {brought} events comes as one", where=exchange.cassette)
+
+
+def _pieces(subject: Subject, exchange: Exchange, found: Read) -> int:
+    """Return how many events brought a piece of the text, each where the one before ended."""
+    text = found.message.text_content() if found.message else ""
+    frames = Frames(subject, exchange)
+    at, count = 0, 0
+    for event in frames.events:
+        words = [leaf for _, leaf in leaves(frames.data(event)) if isinstance(leaf, str) and leaf]
+        piece = next((word for word in words if word != text and text.startswith(word, at)), "")
+        at, count = at + len(piece), count + bool(piece)
+    return count if at == len(text) else 0
 
 
 @rule(

@@ -16,7 +16,7 @@ from interlingua.contract.rule import Finding, rule
 from interlingua.contract.rules.decoding import places
 from interlingua.contract.rules.roads import streams
 from interlingua.contract.subject import Subject
-from interlingua.errors import InterlinguaError, PluginError
+from interlingua.errors import InterlinguaError, MalformedResponse, PluginError
 from interlingua.events import StreamEvent
 from interlingua.framing import framer
 from interlingua.replay.cassettes import Exchange
@@ -73,8 +73,8 @@ def hook_awaits_only_its_stream(subject: Subject) -> Iterator[Finding]:
     """Drive by hand; close after every event; cancel while it waits for the next chunk."""
     for exchange in streams(subject):
         found = read_stream(subject, exchange)
-        if isinstance(found.error, PluginError):
-            yield Finding(why=str(found.error), where=exchange.cassette)
+        if found.escaped is not None or isinstance(found.error, (PluginError, MalformedResponse)):
+            yield Finding(why=f"driven by hand: {found.error or found.escaped}", where=exchange.cassette)
             continue
         for place in places(len(found.events), 12):
             why = asyncio.run(_closed_after(subject, exchange, place))

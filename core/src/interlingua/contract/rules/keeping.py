@@ -12,16 +12,17 @@ from typing import Any
 
 from interlingua.codec import encode_message
 from interlingua.contract.frames import Frames
-from interlingua.contract.reading import read
+from interlingua.contract.reading import read, read_whole
 from interlingua.contract.rule import Finding, rule
 from interlingua.contract.rules.returning import answers
 from interlingua.contract.subject import Subject
 from interlingua.messages import Message, MessageStatus
 from interlingua.replay.cassettes import Exchange
-from interlingua.trees import leaves, nodes, shown
+from interlingua.trees import leaves, nodes, replaced, shown
 
-_STATE = 16
-"""So long is a signature or encrypted reasoning at least, in the cassettes that show one; ids may be shorter."""
+_STATE = 8
+"""So long is a signature or encrypted reasoning at least, in the cassettes that show one."""
+AWKWARD: dict[str, Any] = {"z": 0, "path": "a b", "m": False, "e": "", "l": [None], "w": 1.0, "i": 9007199254740993}
 
 
 @rule(
@@ -39,15 +40,20 @@ def nothing_said_is_lost(subject: Subject) -> Iterator[Finding]:
         if message is None:
             continue
         kept = _strings(message)
+        whole = {leaf for _, leaf in leaves(encode_message(message)) if isinstance(leaf, str)}
         asked = json.dumps(exchange.request, ensure_ascii=False)
         bodies = bodies_of(subject, exchange)
         for path, leaf in [found for body in bodies for found in leaves(body)]:
-            if not isinstance(leaf, str) or not _says(path, leaf) or json.dumps(leaf, ensure_ascii=False) in asked:
+            if not isinstance(leaf, str) or not leaf:
+                continue
+            if _is_source(path) and leaf not in whole:
+                yield Finding(why=f"the source {leaf[:60]!r} is not in the message", where=exchange.cassette)
+            if not _says(path, leaf) or json.dumps(leaf, ensure_ascii=False) in asked:
                 continue
             if json.dumps(leaf, ensure_ascii=False)[1:-1] not in kept and leaf not in kept:
                 yield Finding(why=f"{shown(path)} ({leaf[:60]!r}) is not in the message", where=exchange.cassette)
         if not exchange.streamed:
-            yield from _arguments(message, bodies, exchange)
+            yield from _arguments(subject, exchange, message)
 
 
 def bodies_of(subject: Subject, exchange: Exchange) -> list[Any]:
@@ -66,16 +72,24 @@ def _says(path: tuple[str | int, ...], leaf: str) -> bool:
     )
 
 
-def _arguments(message: Message, bodies: list[Any], exchange: Exchange) -> Iterator[Finding]:
-    objects = {json.dumps(node) for body in bodies for _, node in nodes(body) if isinstance(node, dict)}
-    for text in [leaf for body in bodies for _, leaf in leaves(body) if isinstance(leaf, str) and leaf[:1] == "{"]:
-        try:
-            objects.add(json.dumps(json.loads(text)))
-        except ValueError:
-            continue
-    for call in message.tool_calls():
-        if call.input and json.dumps(json.loads(call.input_json)) not in objects:
-            yield Finding(why=f"no object of the answer is {call.input_json}", where=exchange.cassette)
+def _is_source(path: tuple[str | int, ...]) -> bool:
+    return any("citation" in str(key).lower() or key == "annotations" for key in path)
+
+
+def _arguments(subject: Subject, exchange: Exchange, message: Message) -> Iterator[Finding]:
+    """The arguments of each recorded call replaced by awkward ones, which must come out as they are."""
+    body = json.loads(exchange.body)
+    wanted = json.dumps(AWKWARD)
+    for number, call in enumerate(message.tool_calls()):
+        found = [path for path, node in nodes(body) if call.input and node == json.loads(call.input_json)]
+        changed = [replaced(body, path, AWKWARD) for path in found]
+        changed += [replaced(body, path, wanted) for path, leaf in leaves(body) if leaf == call.raw_input and leaf]
+        for one in changed[:1]:
+            again = read_whole(subject, exchange, json.dumps(one).encode()).message
+            calls = again.tool_calls() if again is not None else []
+            if len(calls) <= number or json.dumps(json.loads(calls[number].input_json)) != wanted:
+                came = calls[number].input_json if len(calls) > number else "nothing"
+                yield Finding(why=f"the arguments {wanted} are read as {came}", where=exchange.cassette)
 
 
 def _strings(message: Message) -> str:

@@ -10,14 +10,13 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-import attrs
-
+from interlingua.blocks import TextBlock
 from interlingua.contract.forms import forms_of, shape
 from interlingua.contract.generated import Broken, holds, own
 from interlingua.contract.rule import Finding, rule
 from interlingua.contract.rules.prefix import grown_path
 from interlingua.contract.scenes import FOREIGN, READ, answered, call
-from interlingua.contract.strategies import MARK, conversations
+from interlingua.contract.strategies import EXTREMES, MARK, conversations
 from interlingua.contract.subject import Aim, Subject
 from interlingua.messages import Message, Role, system, tool_result, user
 from interlingua.options import AdapterOptions
@@ -82,16 +81,33 @@ def _words_arrive(projected: Sequence[Message], body: Any) -> None:
 
 
 def _at_length(subject: Subject, aim: Aim) -> Iterator[Finding]:
-    """Forty turns of plain words, of which nothing can be lost and nothing has to be told."""
+    """Forty turns of awkward words, of which nothing can be lost and nothing has to be told."""
+    words = ["lorem ipsum " * 2000, *(text for text in EXTREMES if text.isprintable())]
     history = [system("mks0q Be brief."), user("mkt0q")]
     for number in range(1, 40):
-        history += [answered_text(f"mka{number}q"), user(f"mkt{number}q")]
+        word = words[number % len(words)]
+        history += [answered_text(f"mka{number}q {word}."), user(f"mkt{number}q {word}.")]
     request = subject.written(aim, history)
-    marks = [mark for mark in _in_order(json.loads(request.body)) if mark != "mks0q"]
+    body = json.loads(request.body)
+    marks = [mark for mark in _in_order(body) if mark != "mks0q"]
     if marks != [mark for message in history[1:] for mark in MARK.findall(message.text_content())]:
         yield Finding(why="of a conversation of forty turns not every message is there, in order", where=aim.name)
+    try:
+        _words_arrive(history[1:], body)
+    except Broken as broken:
+        yield Finding(why=str(broken), where=aim.name)
     if request.losses and aim.capabilities.supports_system_prompt:
         yield Finding(why=f"the ledger tells of a loss where there is none: {request.losses[0]}", where=aim.name)
+    if aim.capabilities.supports_tools:
+        yield from _results_whole(subject, aim)
+
+
+def _results_whole(subject: Subject, aim: Aim) -> Iterator[Finding]:
+    asked = call(1)
+    result = tool_result(asked, [TextBlock(text="mku1q"), TextBlock(text="mku2q")])
+    marks = _in_order(subject.body(aim, [user("q"), answered([asked], None), result], [READ]))
+    if marks != ["mku1q", "mku2q"]:
+        yield Finding(why=f"of a result of two texts {marks} is there", where=aim.name)
 
 
 def _texts_of(message: Message) -> Iterator[str]:
@@ -233,6 +249,7 @@ def roles_are_told_apart(subject: Subject) -> Iterator[Finding]:
             continue
         if forms_of(body, "mku1q") & said and _around(body, "mku1q") == _around(body, "mkt1q"):
             yield Finding(why="a result stands as the user's words do", where=aim.name)
-        request = subject.written(aim, [*history[:4], tool_result(asked[0], "mku1q", is_error=True), history[5]], [READ])
+        failed = tool_result(asked[0], "mku1q", is_error=True)
+        request = subject.written(aim, [*history[:4], failed, history[5]], [READ])
         if json.loads(request.body) == body and not request.losses:
             yield Finding(why="a failed result is sent as a good one, and no loss says so", where=aim.name)

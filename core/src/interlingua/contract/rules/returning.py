@@ -76,8 +76,22 @@ def own_state_comes_back(subject: Subject) -> Iterator[Finding]:
                 if any(overtakes(before, place) for before in places):
                     yield Finding(why=f"{what} {leaf[:60]!r} comes back in another place", where=exchange.cassette)
                 places.append(place)
+        for block in message.content:
+            if why := _torn_off(block, body, found):
+                yield Finding(why=why, where=exchange.cassette)
         if _as_text(message, body):
             yield Finding(why="reasoning comes back as text", where=exchange.cassette)
+
+
+def _torn_off(block: Any, body: Any, found: list[str]) -> str:
+    """Say when a signature stands in another object than what it signs."""
+    signature = getattr(block, "signature", None)
+    signed = block.input.get("path") if block.type == "tool_use" else getattr(block, "text", None)
+    if not signature or not isinstance(signed, str) or found.count(signature) != 1 or found.count(signed) != 1:
+        return ""
+    one, other = place_of(body, signature), place_of(body, signed)
+    beside = one is None or other is None or other[: len(one) - 1] == one[:-1]
+    return "" if beside else f"the signature {signature[:40]!r} comes back with something that it does not sign"
 
 
 def _as_text(message: Message, body: Any) -> bool:

@@ -20,8 +20,10 @@ from interlingua.contract.subject import Subject
 from interlingua.errors import ProviderError
 from interlingua.messages import Message
 from interlingua.replay.cassettes import Exchange
+from interlingua.trees import leaves, replaced
 
 SIZES = (1, 7, 64)
+LETTERS = "é√🙂"
 COUNTS = (
     "input_tokens", "output_tokens", "cached_input_tokens", "cache_creation_input_tokens", "reasoning_tokens",
 )  # fmt: skip
@@ -123,8 +125,10 @@ def _without_ids(body: bytes, message: Message) -> bytes:
     own must hold back unfinished lines and unfinished UTF-8.""",
 )
 def chunking_does_not_matter(subject: Subject) -> Iterator[Finding]:
-    """Each recorded stream at four sizes."""
+    """Each recorded stream at four sizes; one more with words whose letters take several bytes."""
     for exchange in streams(subject):
+        if why := _letters_torn(subject, exchange):
+            yield Finding(why=why, where=exchange.cassette)
         whole = read_stream(subject, exchange)
         if whole.escaped is not None:
             yield Finding(why=f"{type(whole.escaped).__name__}: {whole.escaped}", where=exchange.cassette)
@@ -136,6 +140,23 @@ def chunking_does_not_matter(subject: Subject) -> Iterator[Finding]:
                 repr(event) for event in whole.events if event.type != "error"
             ]:
                 yield Finding(why=f"other events in pieces of {size} bytes", where=exchange.cassette)
+
+
+def _letters_torn(subject: Subject, exchange: Exchange) -> str:
+    """Put letters of two, three and four bytes into what was said; they must come out at every size."""
+    plain = read_stream(subject, exchange).text
+
+    def change(data: Any) -> Any:
+        for path, leaf in list(leaves(data)):
+            if isinstance(leaf, str) and len(leaf.strip()) > 2 and leaf in plain:
+                data = replaced(data, path, leaf + LETTERS)
+        return data
+
+    body = Frames(subject, exchange).changed(change)
+    if LETTERS not in read_stream(subject, exchange, body).text:
+        return ""  # nothing was said in this one
+    torn = [size for size in SIZES if LETTERS not in read_stream(subject, exchange, body, size=size).text]
+    return f"letters of several bytes are torn in pieces of {torn[0]} bytes" if torn else ""
 
 
 @rule(
@@ -150,7 +171,9 @@ def line_ends_do_not_matter(subject: Subject) -> Iterator[Finding]:
         frames = Frames(subject, exchange)
         plain = read_stream(subject, exchange)
         body = frames.join(frames.events)
-        disguises = {"CRLF": body.replace(b"\n", b"\r\n"), "no last newline": body.rstrip(b"\n")}
+        disguises = {"no last newline": body.rstrip(b"\n")}
+        if frames.framing != "own":
+            disguises["CRLF"] = body.replace(b"\n", b"\r\n")
         if frames.framing == "sse":
             disguises["comments"] = b": hello\n\n" + body.replace(b"\n\n", b"\n\n: keep-alive\n\n")
             disguises["a byte-order mark"] = b"\xef\xbb\xbf" + body

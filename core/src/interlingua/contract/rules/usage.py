@@ -72,6 +72,7 @@ def _untold(usage: Usage, told: list[dict[str, int]]) -> str:
         "cache": (usage.cached_input_tokens, usage.cache_creation_input_tokens),
         "reasoning": (usage.reasoning_tokens,),
         "thought": (usage.reasoning_tokens,),
+        "thinking": (usage.reasoning_tokens,),
     }
     for word, kept in parts.items():
         for name, count in [item for counts in told for item in counts.items()]:

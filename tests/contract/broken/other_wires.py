@@ -1,0 +1,179 @@
+"""Defects around the other wires: the rules know none of them, so they must see these as well.
+
+Nothing here is shipped. The shelf comes in.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from itertools import pairwise
+from typing import Any
+
+import attrs
+
+from interlingua.events import StreamEvent
+from tests.contract.broken.field_answers import both_blocks, both_stops, both_usages, meta, without
+from tests.contract.broken.machine import Mutant, in_body, in_chunks, in_data, in_events, in_message
+
+Change = Callable[[dict[str, Any]], object]
+
+
+def chat(name: str, rule: str, replaced: dict[str, Any]) -> Mutant:
+    return Mutant(name, rule, replaced, "openai", "chat")
+
+
+def responses(name: str, rule: str, replaced: dict[str, Any]) -> Mutant:
+    return Mutant(name, rule, replaced, "openai", "responses")
+
+
+def google(name: str, rule: str, replaced: dict[str, Any]) -> Mutant:
+    return Mutant(name, rule, replaced, "google")
+
+
+def ollama(name: str, rule: str, replaced: dict[str, Any]) -> Mutant:
+    return Mutant(name, rule, replaced, "ollama")
+
+
+def _each(field: str, change: Change) -> dict[str, Callable[..., Any]]:
+    def changed(body: dict[str, Any]) -> None:
+        for element in body[field]:
+            change(element)
+
+    return in_body(changed)
+
+
+def _resorted(element: dict[str, Any]) -> None:
+    for call in element.get("tool_calls", ()):
+        arguments = call["function"]["arguments"]
+        try:
+            call["function"]["arguments"] = json.dumps(json.loads(arguments), sort_keys=True)
+        except ValueError:
+            call["function"]["arguments"] = "{}"
+
+
+def _short_ids(element: dict[str, Any]) -> None:
+    for call in element.get("tool_calls", ()):
+        call["id"] = call["id"][:12]
+
+
+def _results_last(body: dict[str, Any]) -> None:
+    body["messages"].sort(key=lambda element: element["role"] == "tool")
+
+
+def _merged_system(body: dict[str, Any]) -> None:
+    late = [element for element in body["messages"] if element["role"] in ("system", "developer")]
+    rest = [element for element in body["messages"] if element not in late]
+    body["messages"] = [*late, *rest]
+
+
+def _index_zero(value: Any) -> None:
+    for choice in value.get("choices", ()) if isinstance(value, dict) else ():
+        for call in (choice.get("delta") or {}).get("tool_calls") or ():
+            call["index"] = 0
+            call.pop("id", None)
+
+
+def _no_choices_no_chunk(chunk: Any) -> Iterator[Any]:
+    if b'"choices":[]' not in chunk.data.replace(b" ", b""):
+        yield chunk
+
+
+def _no_raw(event: StreamEvent) -> Iterator[StreamEvent]:
+    if event.type != "raw_update":
+        yield event
+
+
+def _only_calls(body: dict[str, Any]) -> None:
+    body["input"] = [item for item in body["input"] if item.get("type") != "reasoning"]
+
+
+def _calls_after_results(body: dict[str, Any]) -> None:
+    body["input"].sort(key=lambda item: item.get("type") == "function_call")
+
+
+def _unsigned(element: dict[str, Any]) -> None:
+    for part in element["parts"]:
+        part.pop("thoughtSignature", None)
+
+
+def _moved_signature(element: dict[str, Any]) -> None:
+    parts = element["parts"]
+    for one, other in pairwise(parts):
+        if "thoughtSignature" in one:
+            other["thoughtSignature"] = one.pop("thoughtSignature")
+            return
+
+
+def _model_is_user(element: dict[str, Any]) -> None:
+    element["role"] = "user"
+
+
+def _no_images(element: dict[str, Any]) -> None:
+    element.pop("images", None)
+
+
+def _last_dropped(inner: Callable[..., Any], **_: Any) -> Any:
+    """Frame by lines and forget the one that no newline ends."""
+
+    class Lines:
+        def __init__(self) -> None:
+            self.rest = b""
+
+        def feed(self, data: bytes) -> list[Any]:
+            from interlingua.wire import WireChunk
+
+            *whole, self.rest = (self.rest + data).split(b"\n")
+            return [WireChunk("", line) for line in whole if line.strip()]
+
+        def close(self) -> list[Any]:
+            return []
+
+    return attrs.evolve(inner(), framing=Lines)
+
+
+def _no_error_events(chunk: Any) -> Iterator[Any]:
+    if b'"error"' not in chunk.data:
+        yield chunk
+
+
+def _no_reasoning(block: Any) -> Any:
+    return attrs.evolve(block, text="") if block.type == "thinking" else block
+
+
+OTHER_WIRES = (
+    chat("chat: arguments written anew", "C06", _each("messages", _resorted)),
+    chat("chat: call ids cut, results not", "C05", _each("messages", _short_ids)),
+    chat("chat: results behind everything", "C08", in_body(_results_last)),
+    chat("chat: later system messages moved to the front", "C10", in_body(_merged_system)),
+    chat("chat: all pieces of calls to index 0", "C16", in_data(_index_zero)),
+    chat("chat: counts without choices passed over", "C21", in_chunks(_no_choices_no_chunk)),
+    chat("chat: refusals not read", "C28", without("refusal")),
+    chat("chat: cached tokens counted on top", "C38", both_usages(lambda usage: attrs.evolve(
+        usage, input_tokens=usage.input_tokens and usage.input_tokens + (usage.cached_input_tokens or 0) + 1))),
+    chat("chat: cut at the length, and called finished", "C37", both_stops({"max_tokens": "end_turn"})),  # type: ignore[dict-item]
+    chat("chat: arguments parsed and not kept", "C16", both_blocks(
+        lambda block: attrs.evolve(block, provider_id=None) if block.type == "tool_use" else block)),
+    chat("chat: system prompt as the user's words", "C10", _each("messages", lambda element: element.update(
+        role="user" if element["role"] in ("system", "developer") else element["role"]))),
+    responses("responses: reasoning not sent back", "C16", in_body(_only_calls)),
+    responses("responses: calls behind their results", "C09", in_body(_calls_after_results)),
+    responses("responses: encrypted reasoning not read", "C28", without("encrypted_content")),
+    responses("responses: replay state of streams lost", "C16", in_events(_no_raw)),
+    responses("responses: errors passed over", "C34", in_chunks(_no_error_events)),
+    google("google: signatures not sent back", "C16", _each("contents", _unsigned)),
+    google("google: a signature on the next part", "C16", _each("contents", _moved_signature)),
+    google("google: the model's words as the user's", "C53", _each("contents", _model_is_user)),
+    google("google: signatures not read", "C28", without("thoughtSignature")),
+    google("google: thoughts not counted", "C38", both_usages(lambda usage: attrs.evolve(
+        usage, reasoning_tokens=None))),
+    google("google: the catalogue's word for length unknown", "C37", both_stops({"max_tokens": "other"})),  # type: ignore[dict-item]
+    google("google: a blocked prompt passed over", "C46", without("promptFeedback")),
+    ollama("ollama: pictures left out", "C11", _each("messages", _no_images)),
+    ollama("ollama: the last line without its newline lost", "C23", {"connection": _last_dropped}),
+    ollama("ollama: error lines passed over", "C34", in_chunks(_no_error_events)),
+    ollama("ollama: thinking not read", "C28", without("thinking")),
+    ollama("ollama: the length told as the end", "C37", both_stops({"max_tokens": "end_turn"})),  # type: ignore[dict-item]
+    ollama("ollama: the word of the wire not kept", "C36", in_message(lambda message: meta(
+        message, stop_reason_raw=None))),
+)  # fmt: skip
