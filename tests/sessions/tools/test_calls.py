@@ -20,6 +20,7 @@ from interlingua_sessions.tools import (
     Confirmation,
     Limits,
     Permission,
+    Phase,
     Tool,
     ToolContext,
     by_side_effects,
@@ -256,3 +257,14 @@ def test_a_large_result_is_cut_with_a_note_and_kept_whole(tmp_path: Path) -> Non
     assert kept is not None
     assert kept.content == (il.TextBlock(text=whole),)
     assert kept.tool_use_id == stored.tool_use_id
+
+
+def test_the_words_of_both_life_cycles() -> None:
+    """Seed 004 §6's states in seed 003 §9's words; what was given up is neither a success nor a failure."""
+    assert {phase.value: phase.stored.value for phase in Phase} == {
+        "pending": "pending",
+        "running": "pending",
+        "completed": "succeeded",
+        "failed": "failed",
+        "cancelled": "cancelled",
+    }
