@@ -42,13 +42,16 @@ CAPABLE = AdapterCapabilities(
 class Acme:
     """The provider; `change` makes its requests wrong."""
 
-    def __init__(self, change: Change | None = None, rules: Sequence[str] = ()) -> None:
+    def __init__(
+        self, change: Change | None = None, rules: Sequence[str] = (), declared: AdapterCapabilities = CAPABLE
+    ) -> None:
         self._change = change
+        self._declared = declared
         self._rules = rules
 
     @hookimpl
     def capabilities(self, model: str) -> AdapterCapabilities:
-        return CAPABLE
+        return self._declared
 
     @hookimpl
     def models(self) -> Sequence[ModelInfo]:

@@ -15,6 +15,7 @@ from interlingua.blocks import (
     ToolResultBlock,
     UnknownBlock,
 )
+from interlingua.cache import CacheHint
 from interlingua.errors import CapabilityError
 from interlingua.messages import Message, MessageMetadata, MessageStatus, Role, system, tool_result, user
 from interlingua.options import AdapterOptions
@@ -219,6 +220,15 @@ def test_leading_system_messages_stay_and_later_ones_are_tagged_where_they_stand
     assert [each.role for each in projected] == ["system", "system", "user", "user"]
     assert "c" in projected[3].text_content()
     assert losses[0].verdict == "rewritten"
+
+
+def test_a_tagged_system_message_keeps_its_last_cache_hint() -> None:
+    able = attrs.evolve(scene.ABLE, supports_prompt_caching=True)
+    hinted = [TextBlock(text="c", cache=CacheHint(ttl="1h")), TextBlock(text="d", cache=CacheHint())]
+    later = Message(role=Role.SYSTEM, content=hinted)
+    projected, _ = project(user("hi"), later, target=scene.target(able))
+
+    assert [block.cache for block in projected[1].content if isinstance(block, TextBlock)] == [CacheHint()]
 
 
 class _Hook:

@@ -313,8 +313,10 @@ def _filled(assistant: Message, call: _Open) -> Message:
 
 def _tagged(message: Message, target: Target) -> Message:
     def make() -> Message:
-        text = TextBlock(text=f"<system>\n{message.text_content()}\n</system>")
-        return attrs.evolve(message, role=Role.USER, content=(text,))
+        hints = [block.cache for block in message.content if type(block) is TextBlock and block.cache is not None]
+        text = f"<system>\n{message.text_content()}\n</system>"
+        block = TextBlock(text=text, cache=hints[-1] if hints else None)
+        return attrs.evolve(message, role=Role.USER, content=(block,))
 
     return _remembered(message, ("tagged", target), make)
 

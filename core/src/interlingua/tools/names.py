@@ -1,7 +1,7 @@
 """Tool names fitted to a narrower pattern, injectively and the same every time (DESIGN 3, 6).
 
-Never knows which wire has which pattern: the adapter passes it.
-Adapters and importers of foreign tool lists come in, through the room's front door.
+Never fits a request's names: those must not depend on their neighbours, and core's projection does it by itself.
+Importers of foreign tool lists come in, through the room's front door, for names that stay readable.
 """
 
 from __future__ import annotations

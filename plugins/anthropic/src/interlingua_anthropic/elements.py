@@ -22,7 +22,6 @@ from interlingua.blocks import (
 )
 from interlingua.jsontext import dumps
 from interlingua.messages import Message, Role
-from interlingua.tools import project_names
 from interlingua.wire import Verdict
 from interlingua_anthropic.media import to_wire_media
 from interlingua_anthropic.opaque import refusal_in, unanswered_server_calls, without_citations
@@ -145,14 +144,10 @@ class _Writer:
 
     def _call(self, block: ToolUseBlock, index: int) -> dict[str, Any]:
         value: Any = block.input
-        name = block.name
         if block.parse_error is not None:
             self.lose(index, block, "rewritten", "arguments are not JSON and this wire wants an object")
             value = {"invalid_json": block.raw_input}
-        if not fits_name(name):
-            self.lose(index, block, "rewritten", f"the tool name {name!r} does not fit this wire's pattern")
-            name = project_names([name], NAME_PATTERN, 128)[name]
-        element = {"type": "tool_use", "id": block.id, "name": name, "input": value}
+        element = {"type": "tool_use", "id": block.id, "name": block.name, "input": value}
         return element | self._calls.get(block.id, {}) if self._calls else element
 
     def _result(self, block: ToolResultBlock, index: int) -> dict[str, Any]:

@@ -14,9 +14,8 @@ from interlingua.fragments import joined, json_array, spliced
 from interlingua.jsontext import FrozenDict, dumps
 from interlingua.messages import Message
 from interlingua.options import AdapterOptions, ToolNamed
-from interlingua.tools import ToolDefinition, project_names, to_wire_input_schema_tool
+from interlingua.tools import ToolDefinition, to_wire_input_schema_tool
 from interlingua.wire import Loss
-from interlingua_anthropic.elements import NAME_PATTERN
 from interlingua_anthropic.thinking import option_loss
 from interlingua_anthropic.turns import MAX_MARKS, Spent, cache_control
 
@@ -69,8 +68,7 @@ def tools_of_history(messages: Sequence[Message]) -> Written | None:
     names = {block.name: None for message in messages for block in message.content if isinstance(block, ToolUseBlock)}
     if not names:
         return None
-    fitted = project_names(names, NAME_PATTERN, 128).values()
-    bare = json_array(dumps({"name": name, "input_schema": {"type": "object"}}) for name in fitted)
+    bare = json_array(dumps({"name": name, "input_schema": {"type": "object"}}) for name in names)
     return Written(bare, bare, Spent())
 
 
