@@ -29,3 +29,9 @@ def store(place: str) -> Iterator[Store]:
     """Return an empty store."""
     with open_store(place) as opened:
         yield opened
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Say that half of these tests did not run, where it did not."""
+    if postgresql.address() is None:
+        terminalreporter.write_line(f"The store's tests ran on SQLite only; {postgresql.SKIP_REASON}.")
