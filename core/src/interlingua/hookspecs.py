@@ -163,7 +163,9 @@ class PluginHooks:
 
     @hookspec
     def observe(self, event: Mapping[str, Any]) -> None:
-        """Called with `route.decided`, `routing_constraint_failure` and `tool_input_invalid` events, for tracing.
+        """Called with events, for tracing.
+
+        They are `route.decided`, `routing_constraint_failure`, `tool_input_invalid` and `prefix.changed`.
 
         Args:
             event: `{"type": …, …}`; plain values only.

@@ -105,7 +105,7 @@ def test_an_edit_is_told_of_with_its_place_and_its_price(
 
     # 200 were cached, and the 100 of the first message still are: 100 tokens at 10 instead of 1 USD a million
     event = {"type": "prefix.changed", "session_id": "default", "provider": "fake", "model": "known", "message": 1,
-             "tokens": 100, "cost_usd": Decimal("0.0009"), "cost_note": None}  # fmt: skip
+             "tokens": 100, "cost_usd": "0.000900", "cost_note": None}  # fmt: skip
     assert watch.events == [event]
     (record,) = [record for record in caplog.records if hasattr(record, "changed_prefix")]
     assert record.levelno == logging.WARNING

@@ -127,4 +127,8 @@ def _cost(before: Sent, kept: int, sent: Sent, options: AdapterOptions, info: Mo
 
     still = tokens(sent.messages[:kept])
     lost = lost_cache(before.messages, tokens(sent.messages), info, datetime.now(UTC), tokens, still=still)
-    return {"tokens": lost.tokens, "cost_usd": lost.cost_usd, "cost_note": lost.cost_note}
+    return {
+        "tokens": lost.tokens,
+        "cost_usd": None if lost.cost_usd is None else f"{lost.cost_usd:f}",
+        "cost_note": lost.cost_note,
+    }
