@@ -17,6 +17,7 @@ from interlingua.contract.rule import Rule
 from interlingua.contract.rules import ALL
 from interlingua.contract.runner import check
 from interlingua.contract.subject import Subject
+from interlingua.messages import user
 from interlingua.registry import Registry
 
 
@@ -29,6 +30,9 @@ class ProviderContract:
             provider = "acme"
             cassettes = Path(__file__).parent / "cassettes"
 
+    Further tests of the subclass that are marked `vcr` replay a cassette of the same folder through a client, with
+    the network blocked; `--record-mode=once` records it in the readable form, with only the headers that are allowed.
+
     Attributes:
         provider: provider key.
         cassettes: folder of recorded traffic.
@@ -37,6 +41,8 @@ class ProviderContract:
         seed: of their generation.
         registry: where the provider is found; by default what is installed.
     """
+
+    pytestmark = pytest.mark.block_network
 
     provider: ClassVar[str]
     cassettes: ClassVar[Path | None] = None
@@ -69,6 +75,28 @@ class ProviderContract:
             test = _test(rule)
             test.pytestmark = marks  # type: ignore[attr-defined]
             setattr(cls, name, test)
+
+    @pytest.fixture
+    def vcr_config(self, request: pytest.FixtureRequest) -> dict[str, Any]:
+        """Options of pytest-recording for tests of the subclass that are marked `vcr`."""
+        from interlingua.contract import recording  # noqa: PLC0415  only who replays needs it
+
+        if not request.config.pluginmanager.is_registered(recording):
+            request.config.pluginmanager.register(recording)
+        subject = self.subject()
+        written = subject.written(subject.aims[0], [user("q")]).headers
+        return recording.vcr_config({*subject.connection.headers, *written, *subject.quirks.headers})
+
+    @pytest.fixture
+    def vcr_cassette_dir(self) -> str:
+        """The folder of cassettes."""
+        return str(self.cassettes or "cassettes")
+
+    @pytest.fixture
+    def default_cassette_name(self, request: pytest.FixtureRequest) -> str:
+        """The file of a test: as `default_cassette` says, else the test's name without `test_`."""
+        marker = request.node.get_closest_marker("default_cassette")
+        return str(marker.args[0]) if marker else request.node.name.removeprefix("test_")
 
     @classmethod
     def subject(cls) -> Subject:

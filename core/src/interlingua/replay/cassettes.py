@@ -1,7 +1,7 @@
 """A plain reader of cassettes: vcr's YAML files, with bodies as vcr writes them or parsed and readable.
 
 Never records and never replays to a client (pytest-recording does); nothing is sent from here.
-The contract suite and the swap matrix come in, and tests that read a cassette.
+The contract suite, the swap matrix and the demo come in, and tests that read a cassette.
 
 Beside vcr's `string`, a JSON body may stand under `parsed_body` as YAML and an event stream under `lines`.
 """
@@ -27,6 +27,7 @@ class Exchange:
         method: HTTP method.
         uri: the whole address.
         request: the request's body, parsed where it is JSON, else None.
+        request_body: the same as bytes.
         request_headers: names in lower case.
         status: HTTP status.
         headers: of the answer, names in lower case.
@@ -37,6 +38,7 @@ class Exchange:
     method: str
     uri: str
     request: Any
+    request_body: bytes
     request_headers: Mapping[str, str]
     status: int
     headers: Mapping[str, str]
@@ -63,7 +65,8 @@ def read_cassette(path: Path) -> list[Exchange]:
     import yaml  # noqa: PLC0415  needed by whoever has cassettes
 
     try:
-        content = yaml.safe_load(path.read_text(encoding="utf-8"))
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        content = yaml.load(path.read_text(encoding="utf-8"), loader)  # noqa: S506  safe, and ten times as fast in C
         return [_exchange(path.stem, item) for item in content["interactions"]]
     except (yaml.YAMLError, KeyError, TypeError, ValueError, UnicodeDecodeError) as error:
         raise CallerError(f"{path.name} is not a cassette: {type(error).__name__}: {error}") from error
@@ -95,6 +98,7 @@ def _exchange(name: str, item: Mapping[str, Any]) -> Exchange:
         method=request["method"],
         uri=request["uri"],
         request=_json(body_of(request)),
+        request_body=body_of(request),
         request_headers=_single(request.get("headers")),
         status=response["status"]["code"],
         headers=_single(response.get("headers")),

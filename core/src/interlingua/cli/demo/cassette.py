@@ -7,12 +7,12 @@ The command comes in.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from interlingua.errors import CallerError
-from interlingua.jsontext import dumps, loads
+from interlingua.jsontext import loads
+from interlingua.replay.cassettes import read_cassette
 from interlingua.transport.replay import Recorded
 
 _MINTED = re.compile(r"tu_[0-9A-HJKMNP-TV-Z]{26}")
@@ -40,11 +40,8 @@ class Cassette:
     """The exchanges of one file, in order; call it as the replaying client's answer."""
 
     def __init__(self, path: Path) -> None:
-        import yaml  # noqa: PLC0415  only replaying needs it
-
-        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         self._path = path
-        self._interactions = yaml.load(path.read_text(encoding="utf-8"), loader)["interactions"]  # noqa: S506 safe
+        self._exchanges = read_cassette(path)
         self._at = 0
 
     def __call__(self, method: str, path: str, body: bytes) -> Recorded:
@@ -53,25 +50,10 @@ class Cassette:
         Raises:
             CallerError: the request is not the one that was recorded here.
         """
-        if self._at == len(self._interactions):
+        if self._at == len(self._exchanges):
             raise CallerError(f"{self._path.name} holds {self._at} exchanges and one more was asked for")
-        item = self._interactions[self._at]
+        found = self._exchanges[self._at]
         self._at += 1
-        wanted = _body(item["request"])
-        if not (item["request"]["uri"].endswith(path) and same_request(wanted, body)):
+        if not (found.uri.endswith(path) and same_request(found.request_body, body)):
             raise CallerError(f"exchange {self._at} of {self._path.name} was recorded for another request")
-        response = item["response"]
-        headers = {name: _first(value) for name, value in response.get("headers", {}).items()}
-        return Recorded(response["status"]["code"], headers, _body(response["body"]))
-
-
-def _first(value: Any) -> str:
-    return str(value[0] if isinstance(value, list) else value)
-
-
-def _body(holder: Mapping[str, Any]) -> bytes:
-    if "parsed_body" in holder:
-        return dumps(holder["parsed_body"])
-    if "lines" in holder:
-        return "\n".join(holder["lines"]).encode()
-    return str(holder.get("string") or holder.get("body") or "").encode()
+        return Recorded(found.status, found.headers, found.body)
