@@ -17,10 +17,12 @@ from interlingua.blocks import (
 )
 from interlingua.cache import CacheHint
 from interlingua.errors import CapabilityError
+from interlingua.hookspecs import hookimpl
 from interlingua.messages import Message, MessageMetadata, MessageStatus, Role, system, tool_result, user
 from interlingua.options import AdapterOptions
 from interlingua.projection import MISSING_RESULT, Projector, Target
 from interlingua.provider import Provider
+from interlingua.registry.managers import new_manager
 from interlingua.wire import WireRequest
 from tests.core.projection import scene
 from tests.core.projection.scene import IMAGE, call, made
@@ -232,18 +234,24 @@ def test_a_tagged_system_message_keeps_its_last_cache_hint() -> None:
 
 
 class _Hook:
-    """The hooks the façade needs to write a request, answered without a plugin manager."""
+    """The hooks the façade needs to write a request."""
 
+    @hookimpl
     def capabilities(self, model: str, options: Any) -> Any:
         return attrs.evolve(scene.ABLE, supports_images=False)
 
+    @hookimpl
     def to_wire(self, messages: Any, tools: Any, options: Any) -> WireRequest:
         return WireRequest(path="/", body=b"{}", api="chat")
 
 
+def _acme() -> Provider:
+    return Provider("acme", new_manager([_Hook()]).hook)
+
+
 def test_a_critical_block_fails_the_request_and_is_named(caplog: pytest.LogCaptureFixture) -> None:
     message = Message(role=Role.USER, content=[TEXT, IMAGE], metadata=MessageMetadata(critical=(1,)))
-    provider = Provider("acme", _Hook())
+    provider = _acme()
 
     with pytest.raises(CapabilityError) as caught:
         provider.to_wire([user("hi"), message], [], AdapterOptions(model="m"))
@@ -257,14 +265,14 @@ def test_a_critical_block_inside_a_message_nobody_can_place_fails_too() -> None:
     orphan = attrs.evolve(tool_result("tu_gone", "x"), metadata=MessageMetadata(critical=(0,)))
 
     with pytest.raises(CapabilityError):
-        Provider("acme", _Hook()).to_wire([user("hi"), orphan], [], AdapterOptions(model="m"))
+        _acme().to_wire([user("hi"), orphan], [], AdapterOptions(model="m"))
 
 
 def test_each_loss_is_one_warning_with_the_five_fields(caplog: pytest.LogCaptureFixture) -> None:
     """Seed 003 §4.2: session_id, message_id, block type, adapter name, reason; at WARN, as a log entry."""
     message = Message(role=Role.USER, session_id="s1", content=[TEXT, IMAGE, UnknownBlock(raw={"type": "hologram"})])
     with caplog.at_level(logging.WARNING, "interlingua"):
-        Provider("acme", _Hook()).to_wire([message], [], AdapterOptions(model="m"))
+        _acme().to_wire([message], [], AdapterOptions(model="m"))
 
     assert [(record.levelname, record.session_id, record.message_id, record.block_type, record.adapter) for record  # type: ignore[attr-defined]
             in caplog.records] == [
