@@ -44,6 +44,7 @@ SESSION = "01K00000000000000000000000"
 ROUTING = RoutingDecisionRecord(mode=RoutingMode.DEFAULT, chosen_model=A.model, reason="the default")
 REASONS = (StopReason.END_TURN, StopReason.TOOL_USE)
 ROOMY = {"max_context_tokens": 10**9}  # a session of this length is past every window; who asks asserts it is not
+ASKED: dict[str, Any] = {"max_tokens": 1024, "capabilities": ROOMY}
 USAGE = Usage(input_tokens=1830, output_tokens=212, cost_usd=Decimal("0.00289"), pricing_version="v1", latency_ms=820)
 
 
@@ -137,7 +138,7 @@ def fill(store: Store, count: int) -> None:
 
 def wire_of(session: Session) -> bytes:
     """Return the bytes of the next turn."""
-    return session.to_wire("And on a Sunday?", max_tokens=1024, capabilities=ROOMY).body
+    return session.to_wire("And on a Sunday?", **ASKED).body
 
 
 def session_ours(count: int, *, open_already: bool) -> float:
@@ -155,8 +156,7 @@ def session_ours(count: int, *, open_already: bool) -> float:
             common.expect(body == wanted, True)
             return cpu
         session = Session.open(store, SESSION, client=client)
-        wire_of(session)
-        session.add(user("And on a Sunday?", session_id=SESSION))
+        session.turn("And on a Sunday?", **ASKED).to_wire()  # an exchange as a turn makes it: its question is stored
         session.add(generated([TextBlock(text="No.")], StopReason.END_TURN))
         cpu, body = common.timed(lambda: wire_of(session))
         common.expect(len(body) > len(wanted), True)
