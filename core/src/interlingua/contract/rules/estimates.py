@@ -15,7 +15,7 @@ from interlingua.contract.generated import Broken, holds, own
 from interlingua.contract.rule import Finding, rule
 from interlingua.contract.rules.losses import warnings
 from interlingua.contract.rules.returning import aim_of, answers
-from interlingua.contract.scenes import FOREIGN, READ, answered, call
+from interlingua.contract.scenes import FOREIGN, READ, answered, call, media_scenes
 from interlingua.contract.strategies import conversations
 from interlingua.contract.subject import Aim, Subject
 from interlingua.errors import PluginError
@@ -106,6 +106,12 @@ def _any_history(subject: Subject) -> Iterator[Finding]:
         if type(found) is not int or found < 0:
             raise Broken(f"the estimate is {found!r}")
 
+    for aim in subject.aims:
+        for scene in media_scenes():
+            try:
+                law(aim, list(scene.history))
+            except Exception as error:  # a hook may fail in any way
+                yield Finding(why=f"{scene.name}: {type(error).__name__}: {error}", where=aim.name)
     yield from holds(subject, law, lambda aim: conversations((own(subject, aim), FOREIGN), turns=2), share=3)
 
 

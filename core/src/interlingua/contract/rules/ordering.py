@@ -87,6 +87,7 @@ def _at_length(subject: Subject, aim: Aim) -> Iterator[Finding]:
     for number in range(1, 40):
         word = words[number % len(words)]
         history += [answered_text(f"mka{number}q {word}."), user(f"mkt{number}q {word}.")]
+    history += [answered_text("mka99q"), user([TextBlock(text="mkt98q"), TextBlock(text="mkt99q")])]
     request = subject.written(aim, history)
     body = json.loads(request.body)
     marks = [mark for mark in _in_order(body) if mark != "mks0q"]
