@@ -62,9 +62,7 @@ def to_wire_message(message: Message, tool_name: str | None = None) -> Element:
             if block.citations:
                 rows.append(Row(at, block.type, "rewritten", "citations have no place on this wire"))
         elif isinstance(block, ThinkingBlock):
-            thoughts.append(block.text)
-            if block.signature:
-                rows.append(Row(at, block.type, "rewritten", "thinking has no signature on this wire; its text is kept"))
+            thoughts.append(_thought(block, at, rows))
         elif isinstance(block, ToolUseBlock):
             calls.append(_call(block, at, len(calls), rows))
         elif isinstance(block, ImageBlock) and block.source.kind == "base64":
@@ -81,6 +79,12 @@ def to_wire_message(message: Message, tool_name: str | None = None) -> Element:
     if calls:
         body["tool_calls"] = calls
     return Element(dumps(body) if texts or len(body) > 2 else None, tuple(rows))
+
+
+def _thought(block: ThinkingBlock, at: int, rows: list[Row]) -> str:
+    if block.signature:
+        rows.append(Row(at, block.type, "rewritten", "thinking has no signature on this wire; its text is kept"))
+    return block.text
 
 
 def _no_form(block: ContentBlock) -> str:
