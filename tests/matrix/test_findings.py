@@ -73,6 +73,18 @@ def _lose_the_flag(body: Body, losses: list[Loss], messages: Sequence[Message]) 
         part.pop("failed", None)
 
 
+def _flag_by_a_word(body: Body, losses: list[Loss], messages: Sequence[Message]) -> None:
+    for part in _parts(body):
+        if "failed" in part:
+            part["went"] = "badly" if part.pop("failed") else "well"
+
+
+def _flag_by_a_sentence(body: Body, losses: list[Loss], messages: Sequence[Message]) -> None:
+    for part in _parts(body):
+        if part.pop("failed", None):
+            part["parts"][0]["text"] = f"Error: {part['parts'][0]['text']}"
+
+
 def _lose_an_image(body: Body, losses: list[Loss], messages: Sequence[Message]) -> None:
     for part in _parts(body):
         if "picture" in part:
@@ -123,6 +135,7 @@ def _tag_the_system(body: Body, losses: list[Loss], messages: Sequence[Message])
         (_lose_a_seal, "(thinking): signature neither in the wire nor in the ledger"),
         (_lose_an_argument, "(tool_use): call neither in the wire nor in the ledger"),
         (_lose_the_flag, "(tool_result): error neither in the wire nor in the ledger"),
+        (_flag_by_a_sentence, "(tool_result): error neither in the wire nor in the ledger"),
         (_lose_an_image, "(image): data neither in the wire nor in the ledger"),
         (_move_an_image, "(image): place neither in the wire nor in the ledger"),
         (_tag_the_system, "(text): role neither in the wire nor in the ledger"),
@@ -140,6 +153,12 @@ def test_each_way_of_being_wrong_is_found(change: Change, why: str) -> None:
     assert any(finding.endswith(why) for finding in findings), findings
     assert not any("acme" in finding for finding in findings), "the one that is right is blamed"
     assert not any(cell.green for cell in matrix.cells)
+
+
+def test_a_flag_may_be_a_word_of_the_wire() -> None:
+    matrix = _matrix(_flag_by_a_word)
+
+    assert all(cell.green for cell in matrix.cells), _findings(matrix)
 
 
 def test_a_request_its_linter_refuses_is_red() -> None:

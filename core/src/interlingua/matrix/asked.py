@@ -25,6 +25,9 @@ from interlingua.messages import Message
 from interlingua.projection.ids import WireIds
 from interlingua.wire import WireRequest
 
+_CONSTANT = re.compile(r"[\w.-]+")
+"""A word that stands for a flag, such as a status; what says it in words is a sentence, or has one around it."""
+
 
 class Asked:
     """One request: a history as one speaker is sent it, with what is wrong with it by itself."""
@@ -101,13 +104,14 @@ class Asked:
         return links
 
     def _flag_said(self, index: int, at: int) -> bool:
-        """Write the request once more without the flag: other words are no flag, another form is."""
+        """Write the request once more without the flag: other sentences are no flag, another form or word is one."""
         message = self.messages[index]
         content = list(message.content)
         content[at] = attrs.evolve(content[at], is_error=False)  # type: ignore[arg-type]
         changed = [*self.messages[:index], attrs.evolve(message, content=content), *self.messages[index + 1 :]]
         other = Body(Asked(self.speaker, changed).request.body)
-        return other.raw != self._body.raw and other.texts == self._body.texts
+        differing = (other.texts - self._body.texts) + (self._body.texts - other.texts)
+        return other.raw != self._body.raw and all(map(_CONSTANT.fullmatch, differing))
 
     def _id_faults(self) -> Iterator[str]:
         capabilities = self.speaker.side.capabilities(self.speaker.model)
