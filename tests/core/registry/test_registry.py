@@ -282,6 +282,17 @@ def test_extra_plugins_load_by_name(module: Callable[..., types.ModuleType], mon
         Registry(entry_points=[]).load_plugin("nowhere")
 
 
+def test_a_provider_that_is_not_installed_is_given_with_its_key(module: Callable[..., types.ModuleType]) -> None:
+    module("extra_provider", plugin=Fake())
+    registry = Registry(entry_points=[])
+    registry.load_plugin("acme=extra_provider:plugin")
+
+    assert registry.provider("acme").key == "acme"
+    assert registry.plugins == []
+    with pytest.raises(PluginError, match="name it with its key: KEY=MODULE:OBJECT"):
+        registry.load_plugin("extra_provider:plugin")
+
+
 def test_commands_of_plugins_reach_the_command_line() -> None:
     class Adds:
         @hookimpl

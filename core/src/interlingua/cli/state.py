@@ -77,6 +77,6 @@ plugin_option = click.option(
     expose_value=False,
     is_eager=True,
     callback=_remember,
-    help="Load this plugin module (or module:object) for the run; may be repeated.",
+    help="Load this plugin module (or module:object; a provider as KEY=module:object) for the run; may be repeated.",
 )
 """The option `-p`, for the whole line and for commands that are often run with one."""

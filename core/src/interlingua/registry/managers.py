@@ -35,7 +35,7 @@ def register(manager: pluggy.PluginManager, plugin: Any, name: str) -> None:
     """
     for hook in PROVIDER_HOOKS | PLUGIN_HOOKS:
         if hasattr(plugin, hook) and not callable(getattr(plugin, hook)):
-            raise PluginError(f"plugin {name!r}: {hook} is not callable")
+            raise PluginError(f"plugin {name!r}: {hook} is not callable; a plugin is an object: MODULE:OBJECT")
     try:
         manager.register(plugin, name=name)
         manager.check_pending()
@@ -81,7 +81,8 @@ def check_general(plugin: Any, name: str) -> None:
         for implementation in getattr(manager.hook, hook).get_hookimpls():
             if not (implementation.wrapper or implementation.hookwrapper):
                 raise PluginError(
-                    f"plugin {name!r} answers {hook}; only a provider may, a plugin wraps it (wrapper=True)"
+                    f"plugin {name!r} answers {hook}; only a provider may, a plugin wraps it (wrapper=True). "
+                    "Install a provider's distribution, or name it with its key: KEY=MODULE:OBJECT"
                 )
 
 

@@ -134,17 +134,23 @@ class Registry:
     def load_plugin(self, name: str) -> None:
         """Load an extra plugin module (or `module:object`), before any provider is loaded.
 
+        `key=module:object` gives a provider that is not installed under that key.
+
         Raises:
             PluginError: it cannot be imported or breaks the rules for plugins.
         """
-        module, _, attribute = name.partition(":")
+        key, _, place = name.rpartition("=")
+        module, _, attribute = place.partition(":")
         try:
             plugin = importlib.import_module(module)
             if attribute:
                 plugin = getattr(plugin, attribute)
         except Exception as error:
             raise PluginError(f"plugin {name!r} cannot be loaded: {type(error).__name__}: {error}") from error
-        self.add_plugin(plugin, name)
+        if key:
+            self._given[key], self._found = plugin, None
+        else:
+            self.add_plugin(plugin, name)
 
     def add_plugin(self, plugin: Any, name: str) -> None:
         """Add a general plugin; providers loaded from now on are wrapped by it.
