@@ -184,6 +184,17 @@ def test_a_failed_stream_ends_with_an_error_and_raises_nothing() -> None:
     check_grammar([*events[:-1], last])
 
 
+def test_a_partial_in_json_is_not_aborted_while_it_grows() -> None:
+    """The runtime of seed 000 begins a partial with `stop`; a user interface takes `aborted` for the end."""
+    whole, _ = streamed(Theatre(Say(parts=["text", call("read", {"path": "a"})])))
+    cut, _ = streamed(Theatre(Say(parts=["half of it"], cut=True)))
+
+    partials = [ev.to_wire_event(event)["partial"] for event in (*whole[:-1], *cut[:-1])]
+    assert {partial["stopReason"] for partial in partials} == {"stop"}
+    assert ev.to_wire_event(whole[-1])["message"]["stopReason"] == "toolUse"
+    assert ev.to_wire_event(cut[-1])["error"]["stopReason"] == "error"
+
+
 def test_a_cancelled_stream_ends_with_aborted() -> None:
     def handle(_request: httpx.Request) -> httpx.Response:
         chunks = (b'data: {"at": 0, "text": "more "}\n\n' for _ in range(100))

@@ -10,9 +10,19 @@ from typing import Any
 
 import attrs
 
-from interlingua import ImageBlock, Message, Role, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock, Usage
+from interlingua import (
+    ImageBlock,
+    Message,
+    MessageStatus,
+    Role,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    Usage,
+)
 from interlingua_sessions.events.agent import AgentEvent
-from interlingua_sessions.events.assistant import AssistantMessageEvent
+from interlingua_sessions.events.assistant import AssistantMessageEvent, Error
 from interlingua_sessions.events.view import seed_stop_reason
 
 _SPELLING = {
@@ -35,6 +45,8 @@ def to_wire_event(event: AssistantMessageEvent | AgentEvent) -> dict[str, Any]:
     names = [field.name for field in attrs.fields(type(event)) if field.name not in _INTERNAL]
     names += [name for name in _READ if isinstance(getattr(type(event), name, None), property)]
     written = {_SPELLING.get(name, name): _value(getattr(event, name)) for name in names}
+    if isinstance(event, Error):
+        written["error"]["stopReason"] = event.reason
     return {"type": event.type, **written}
 
 
@@ -103,7 +115,8 @@ def _usage(usage: Usage) -> dict[str, Any]:
 
 def _value(value: Any) -> Any:
     if isinstance(value, Message):
-        return to_wire_message(value)
+        growing = value.metadata.status is MessageStatus.PARTIAL  # nobody aborted it: that runtime says `stop` meanwhile
+        return to_wire_message(value) | ({"stopReason": "stop"} if growing else {})
     if isinstance(value, ToolResultBlock):
         content = [written for block in value.content if (written := to_wire_block(block)) is not None]
         return _present({"content": content, "details": None if value.details is None else dict(value.details)})
