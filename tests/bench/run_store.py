@@ -141,18 +141,21 @@ def wire_of(session: Session) -> bytes:
     return session.to_wire("And on a Sunday?", **ASKED).body
 
 
+def cold_wire(path: Path, client: Client | None = None) -> bytes:
+    """Open the store and the session, and return the bytes of the next turn."""
+    with open_store(path) as store, client or Client(A.model, api_key="x") as used:
+        return wire_of(Session.open(store, SESSION, client=used))
+
+
 def session_ours(count: int, *, open_already: bool) -> float:
     """Open the session and build the next turn's wire, or, open already, build it after one more exchange -> µs."""
     with new_store() as (path, store), Client(A.model, api_key="x") as client:
         fill(store, count)
-        wanted = wire_of(Session.open(store, SESSION, client=client))
-
-        def cold() -> bytes:
-            with open_store(path) as other:
-                return wire_of(Session.open(other, SESSION, client=client))
+        wanted = cold_wire(path)  # by a client of its own: as in a new process, the other has not seen the session
+        client.to_wire("warm", **ASKED)
 
         if not open_already:
-            cpu, body = common.timed(cold)
+            cpu, body = common.timed(lambda: cold_wire(path, client))
             common.expect(body == wanted, True)
             return cpu
         session = Session.open(store, SESSION, client=client)

@@ -15,6 +15,8 @@ import attrs
 
 from interlingua.blocks import ToolResultBlock, UnknownBlock
 from interlingua.codec.misfit import Misfit, misfit
+from interlingua.codec.quick_reading import ODDITIES, read_message
+from interlingua.codec.quick_writing import write_message
 from interlingua.codec.shapes import names_of
 from interlingua.codec.unknown import UNKNOWN_FIELDS, put_back, take_unknown, unknown_metadata
 from interlingua.errors import CallerError, DecodeError
@@ -42,7 +44,7 @@ def encode_message(message: Message) -> dict[str, Any]:
     Raises:
         CallerError: it holds what cannot be stored (a time without zone, a hand-made block that would not come back).
     """
-    data: dict[str, Any] = _encoded(message)
+    data: dict[str, Any] = _encoded(message, write_message)
     if UNKNOWN_FIELDS in message.metadata.extra:
         put_back(data)
     return data
@@ -54,8 +56,9 @@ def decode_message(data: Any) -> Message:
     Raises:
         DecodeError: with the exact `path`, such as `content[0].text`.
     """
-    message = _decoded(lambda: _message(data))
-    _report([message])
+    newer = _Newer()
+    message = _message(data, newer)
+    newer.warn()
     return message
 
 
@@ -72,8 +75,9 @@ def decode_messages(data: Any) -> list[Message]:
     """
     if not isinstance(data, (list, tuple)):
         _decoded(lambda: misfit("array", data), "messages")
-    messages = [_decoded(lambda each=each: _message(each), f"messages[{index}]") for index, each in enumerate(data)]  # type: ignore[misc]
-    _report(messages)
+    newer = _Newer()
+    messages = [_message(each, newer, f"messages[{index}]") for index, each in enumerate(data)]
+    newer.warn()
     return messages
 
 
@@ -95,8 +99,9 @@ def loads_message(text: str | bytes) -> Message:
     Raises:
         DecodeError: not JSON, or as `decode_message`.
     """
-    message = _read(text)
-    _report([message])
+    newer = _Newer()
+    message = _read(text, newer)
+    newer.warn()
     return message
 
 
@@ -110,9 +115,7 @@ def read_jsonl(lines: Iterable[str | bytes]) -> Iterator[Message]:
     try:
         for number, line in enumerate(lines, 1):
             if line.strip():
-                message = _read(line, number)
-                newer.look(message)
-                yield message
+                yield _read(line, newer, number)
     finally:
         newer.warn()
 
@@ -136,8 +139,13 @@ def decode_tool(data: Any) -> ToolDefinition:
     return tool
 
 
-def _encoded(value: Any) -> Any:
+def _encoded(value: Any, quickly: Callable[[Any], Any] | None = None) -> Any:
     try:
+        if quickly is not None:
+            try:
+                return quickly(value)
+            except LookupError:  # an odd one
+                pass
         return _converter().unstructure(value)
     except RecursionError as error:
         raise CallerError("the value is nested too deeply to be stored") from error
@@ -152,7 +160,16 @@ def _decoded(make: Callable[[], T], prefix: str = "", line: int | None = None) -
         raise Misfit("nested too deeply").decode_error(prefix, line) from error
 
 
-def _message(data: Any) -> Message:
+def _message(data: Any, newer: _Newer, prefix: str = "", line: int | None = None) -> Message:
+    try:
+        return read_message(data)
+    except ODDITIES:  # the exact road says what is wrong, or what is new
+        message = _decoded(lambda: _exactly(data), prefix, line)
+    newer.look(message)
+    return message
+
+
+def _exactly(data: Any) -> Message:
     message: Message = _converter().structure(data, Message)
     extra = unknown_metadata(data)
     taken = take_unknown(data, lambda: _converter().unstructure(message))
@@ -166,13 +183,13 @@ def _message(data: Any) -> Message:
     return attrs.evolve(message, metadata=attrs.evolve(message.metadata, extra=freeze_object(extra)))
 
 
-def _read(text: str | bytes, line: int | None = None) -> Message:
+def _read(text: str | bytes, newer: _Newer, line: int | None = None) -> Message:
     try:
         data = loads(text)
     except ValueError as error:
         where = "" if line is None else f"line {line}: "
         raise DecodeError(f"{where}not JSON: {error}") from error
-    return _decoded(lambda: _message(data), "", line)
+    return _message(data, newer, "", line)
 
 
 class _Newer:
@@ -199,10 +216,3 @@ class _Newer:
         found += [f"schema_version {number}" for number in sorted(self.versions)]
         if found:
             _log.warning("written by a newer version, kept as it is: %s", ", ".join(found))
-
-
-def _report(messages: Iterable[Message]) -> None:
-    newer = _Newer()
-    for message in messages:
-        newer.look(message)
-    newer.warn()

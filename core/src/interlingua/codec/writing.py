@@ -28,7 +28,8 @@ def time_text(time: datetime) -> str:
     """
     if time.tzinfo is None:
         raise CallerError("created_at has no time zone; messages carry UTC times")
-    return time.astimezone(UTC).isoformat(timespec="microseconds")[:-6] + "Z"
+    utc = time if time.tzinfo is UTC else time.astimezone(UTC)
+    return utc.isoformat(timespec="microseconds")[:-6] + "Z"
 
 
 def unknown_block(block: UnknownBlock) -> dict[str, Any]:

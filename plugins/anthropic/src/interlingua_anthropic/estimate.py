@@ -14,6 +14,7 @@ from interlingua.messages import Message
 from interlingua.tools import ToolDefinition
 from interlingua_anthropic.tools import to_wire_tools
 from interlingua_anthropic.turns import elements_of
+from interlingua_anthropic.usual import usual_elements
 
 _KEY = ("anthropic", "estimate")
 _BYTES_PER_TOKEN = 3.6
@@ -29,6 +30,9 @@ def estimate_input_tokens(messages: Sequence[Message], tools: Sequence[ToolDefin
 
 
 def _estimate(message: Message) -> int:
+    usual = usual_elements(message)  # what the request is going to be made of
+    if usual is not None:
+        return int(len(usual) / _BYTES_PER_TOKEN) + _PER_MESSAGE
     size = len(elements_of(message).joined)
     media = 0
     for block in message.content:

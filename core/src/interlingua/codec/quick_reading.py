@@ -1,0 +1,160 @@
+"""The quick road in: a written-out function for each value class, which takes data of the usual shape or nothing.
+
+Never says what is wrong and never keeps an unknown field: at the first oddity it raises, and the exact road (`reading`)
+decides. Whatever it does take, it takes as the exact road would; a test holds them together. `stored` comes in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import UTC, datetime
+from decimal import Decimal
+from enum import StrEnum
+from types import NoneType
+from typing import Any, Literal, get_args, get_origin
+
+import attrs
+
+from interlingua.blocks import ContentBlock
+from interlingua.codec.misfit import Misfit, as_decimal, as_float, as_object
+from interlingua.codec.shapes import BLOCKS, VALUES, fields_of, is_always_written, names_of
+from interlingua.jsontext import FrozenDict
+from interlingua.messages import NO_METADATA, SCHEMA_VERSION, Message, MessageMetadata
+
+Read = Callable[[Any], Any]
+
+
+class Odd(LookupError):
+    """Not what is usually stored; so is a KeyError."""
+
+
+ODDITIES = (LookupError, TypeError, ValueError, Misfit, RecursionError)
+"""What reading quickly may raise; none of it is told to anybody."""
+
+
+class _Readers(dict[Any, Read]):
+    """The function of each class, or each `type` of a block, made when it is first asked for."""
+
+    def __missing__(self, kind: Any) -> Read:
+        if kind in BLOCKS:
+            made = self[BLOCKS[kind]]
+        elif kind in VALUES:
+            made = _reader(kind)
+        else:
+            raise Odd
+        self[kind] = made
+        return made
+
+
+_readers = _Readers()
+
+
+def read_message(data: Any) -> Message:
+    """Read a message of the usual shape.
+
+    Raises:
+        ODDITIES: the exact road must look at it.
+    """
+    message: Message = _readers[Message](data)
+    if message.schema_version > SCHEMA_VERSION:
+        raise Odd
+    return message
+
+
+def _reader(cls: type) -> Read:
+    """Write and compile the function of one class."""
+    names: dict[str, Any] = {"_cls": cls, "_names": names_of(cls), "Odd": Odd}
+    lines = ["if type(data) is not dict or not data.keys() <= _names: raise Odd"]
+    for field in fields_of(cls):
+        lines += _field(field, names, required=is_always_written(cls, field))
+    given = ", ".join(f"{field.name}=its_{field.name}" for field in fields_of(cls))
+    source = "\n    ".join(("def read(data):", *lines, f"return _cls({given})"))
+    exec(compile(source, f"<quick reader of {cls.__name__}>", "exec"), names)  # noqa: S102  as attrs makes classes
+    made: Read = names["read"]
+    return _metadata(made) if cls is MessageMetadata else made
+
+
+def _field(field: attrs.Attribute[Any], names: dict[str, Any], *, required: bool) -> list[str]:
+    """Write the lines that leave a field's value in a variable named after it."""
+    name, kinds = f"its_{field.name}", get_args(field.type)  # a field may be called `type` or `data`
+    optional = len(kinds) == 2 and NoneType in kinds
+    checks = _checks(name, next(kind for kind in kinds if kind is not NoneType) if optional else field.type, names)
+    if optional:
+        checks = [f"if {name} is not None:", *[f"    {line}" for line in checks]]
+    if required:
+        return [f"{name} = data[{field.name!r}]", *checks]
+    default: Any = field.default
+    names[f"_default_{name}"] = default.factory() if isinstance(default, attrs.Factory) else default  # type: ignore[arg-type]
+    indented = [f"    {line}" for line in checks]
+    return [f"{name} = data.get({field.name!r}, _default_{name})", f"if {name} is not _default_{name}:", *indented]
+
+
+def _checks(name: str, kind: Any, names: dict[str, Any]) -> list[str]:
+    """Write the lines that check, and where need be convert, a variable."""
+    if kind in (str, int, bool):
+        return [f"if type({name}) is not {kind.__name__}: raise Odd"]
+    if kind is Any:
+        return ["pass"]
+    names[f"_read_{name}"] = _converter(kind)
+    return [f"{name} = _read_{name}({name})"]
+
+
+def _time(data: Any) -> datetime:
+    time = datetime.fromisoformat(data)
+    if time.tzinfo is not UTC:
+        raise Odd
+    return time
+
+
+_SCALARS: dict[Any, Read] = {float: as_float, Decimal: as_decimal, datetime: _time, FrozenDict: as_object}
+
+
+def _converter(kind: Any) -> Read:
+    if kind in _SCALARS:
+        return _SCALARS[kind]
+    if kind == ContentBlock:
+        return _block
+    if get_origin(kind) is tuple:
+        return _items(get_args(kind)[0])
+    if get_origin(kind) is Literal:
+        return {word: word for word in get_args(kind)}.__getitem__
+    if issubclass(kind, StrEnum):
+        return {member.value: member for member in kind}.__getitem__
+    return _readers[kind]
+
+
+def _block(data: Any) -> Any:
+    return _readers[data["type"]](data)
+
+
+def _items(kind: Any) -> Read:
+    def read(data: Any) -> tuple[Any, ...]:
+        if type(data) is not list:
+            raise Odd
+        return tuple([each(item) for item in data])
+
+    each = _plain(kind) if kind in (str, int) else _converter(kind)
+    return read
+
+
+def _plain(kind: type) -> Read:
+    def read(data: Any) -> Any:
+        if type(data) is not kind:
+            raise Odd
+        return data
+
+    return read
+
+
+def _metadata(read: Read) -> Read:
+    """Most messages nobody generated know nothing about themselves: they share one value."""
+    nothing = {
+        field.name: getattr(NO_METADATA, field.name)
+        for field in fields_of(MessageMetadata)
+        if is_always_written(MessageMetadata, field)
+    }
+
+    def read_metadata(data: Any) -> Any:
+        return NO_METADATA if data == nothing else read(data)
+
+    return read_metadata

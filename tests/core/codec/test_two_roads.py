@@ -1,0 +1,115 @@
+"""The quick road and the exact one: what the quick one takes, the exact one takes to the same value, and likewise out.
+
+The exact road, which the other tests hold to the seed, is the expectation here.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from interlingua.blocks import TextBlock, ToolResultBlock, ToolUseBlock, UnknownBlock
+from interlingua.codec import decode_message, encode_message, make_converter
+from interlingua.codec.quick_reading import ODDITIES, Odd, read_message
+from interlingua.codec.quick_writing import write_message
+from interlingua.errors import DecodeError
+from interlingua.jsontext import FrozenDict, thaw
+from interlingua.messages import NO_METADATA, Message, MessageMetadata, assistant, user
+from tests.core.codec import values
+from tests.core.codec.test_errors import WRONG
+
+EXACT = make_converter()
+
+
+def _types(value: Any) -> Any:
+    """Equality says that an enum is its string and True is 1: the types must agree as well, all the way down."""
+    if isinstance(value, (list, tuple)):
+        return type(value), [_types(item) for item in value]
+    if isinstance(value, dict):
+        return type(value), [(name, _types(item)) for name, item in value.items()]
+    if hasattr(value, "__attrs_attrs__"):
+        fields = [field.name for field in value.__attrs_attrs__ if field.name != "memo"]
+        return type(value), [(name, _types(getattr(value, name))) for name in fields]
+    return type(value), repr(value)
+
+
+@settings(max_examples=300, deadline=None)
+@given(values.messages)
+def test_written_alike(message: Message) -> None:
+    exact = EXACT.unstructure(message)
+    try:
+        quick = write_message(message)
+    except LookupError:
+        held = [part for block in message.content for part in (block, *getattr(block, "content", ()))]
+        assert message.metadata.extra or any(isinstance(part, UnknownBlock) for part in held)
+        return
+
+    assert json.dumps(quick) == json.dumps(exact)  # the order of keys, too
+    assert _types(quick) == _types(exact)
+
+
+@settings(max_examples=300, deadline=None)
+@given(values.messages)
+def test_read_alike(message: Message) -> None:
+    stored = json.loads(json.dumps(thaw(EXACT.unstructure(message))))
+    exact = EXACT.structure(stored, Message)
+    try:
+        quick = read_message(stored)
+    except ODDITIES:
+        return
+
+    assert quick == exact
+    assert _types(quick) == _types(exact)
+
+
+@settings(max_examples=400, deadline=None)
+@given(values.messages, st.data())
+def test_nothing_broken_is_read_quickly(message: Message, data: st.DataObject) -> None:
+    stored = values.at_random(data, json.loads(json.dumps(thaw(encode_message(message)))))
+    try:
+        quick = read_message(stored)
+    except ODDITIES:
+        return
+
+    assert _types(quick) == _types(EXACT.structure(stored, Message))
+    assert quick == decode_message(stored)
+
+
+@pytest.mark.parametrize(("changes", "path", "reason"), WRONG)
+def test_what_is_wrong_is_left_to_the_exact_road(changes: dict[str, Any], path: str, reason: str) -> None:
+    stored = {**encode_message(user("hi")), **changes}
+    with pytest.raises(ODDITIES):
+        read_message(stored)
+    with pytest.raises(DecodeError) as caught:
+        decode_message(stored)
+    assert caught.value.path == path
+
+
+def test_the_usual_shapes_go_quickly() -> None:
+    """Or all of this is for nothing."""
+    call = ToolUseBlock(id="tu_1", name="n", input={"a": [1, {"b": None}]})
+    result = ToolResultBlock(tool_use_id="tu_1", content=(TextBlock(text="x"),))
+    for message in (user("hi"), assistant([TextBlock(text="x"), call]), Message(role="tool", content=(result,))):  # type: ignore[arg-type]
+        read_message(write_message(message))
+    assert read_message(write_message(user("hi"))).metadata is NO_METADATA
+    assert type(read_message(write_message(assistant([call]))).tool_calls()[0].input) is FrozenDict
+
+
+def test_a_newer_version_goes_the_exact_road() -> None:
+    with pytest.raises(Odd):
+        read_message({**encode_message(user("hi")), "schema_version": 2})
+    with pytest.raises(Odd):
+        read_message({**encode_message(user("hi")), "new": 1})
+    with pytest.raises(Odd):
+        write_message(Message(role="user", content="x", metadata=MessageMetadata(extra={"new": 1})))  # type: ignore[arg-type]
+
+
+def test_one_written_form_never_changes_another() -> None:
+    first = encode_message(user("a"))
+    first["metadata"]["model"] = "changed"
+
+    assert encode_message(user("b"))["metadata"]["model"] is None
