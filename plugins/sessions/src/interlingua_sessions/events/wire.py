@@ -115,7 +115,7 @@ def _usage(usage: Usage) -> dict[str, Any]:
 
 def _value(value: Any) -> Any:
     if isinstance(value, Message):
-        growing = value.metadata.status is MessageStatus.PARTIAL  # nobody aborted it: that runtime says `stop` meanwhile
+        growing = value.metadata.status is MessageStatus.PARTIAL  # not aborted: that runtime says `stop` meanwhile
         return to_wire_message(value) | ({"stopReason": "stop"} if growing else {})
     if isinstance(value, ToolResultBlock):
         content = [written for block in value.content if (written := to_wire_block(block)) is not None]
