@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
 
 import attrs
 import pytest
@@ -10,7 +12,19 @@ import pytest
 from interlingua.blocks import ImageBlock, ImageSource, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 from interlingua.invariants import check_conversation, check_message, check_sendable
 from interlingua.invariants.sending import is_ordinary
-from interlingua.messages import Message, MessageMetadata, Role, assistant, system, tool_result, user
+from interlingua.messages import (
+    Message,
+    MessageMetadata,
+    Provenance,
+    Role,
+    RoutingDecisionRecord,
+    RoutingMode,
+    Usage,
+    assistant,
+    system,
+    tool_result,
+    user,
+)
 from interlingua.tools import SideEffects, ToolDefinition
 
 CALL = ToolUseBlock(id="tu_1", name="read_file", input={"path": 7})
@@ -21,6 +35,25 @@ TOOL = ToolDefinition(
     side_effects=SideEffects.READ,
 )
 IMAGE = ImageBlock(source=ImageSource(kind="url", data="https://example.org/a.png"))
+ROUTING = RoutingDecisionRecord(mode=RoutingMode.DEFAULT, chosen_model="acme:m", reason="the default")
+WHOLE = MessageMetadata(
+    model="acme:m",
+    provider="acme",
+    routing=ROUTING,
+    usage=Usage(input_tokens=3),
+)
+ANSWER = Message(role=Role.ASSISTANT, content=(TextBlock(text="let me see"), CALL), metadata=WHOLE)
+WANTING: list[dict[str, Any]] = [
+    {"model": "other:m"},
+    {"model": None, "provenance": Provenance.GENERATED},
+    {"provider": None},
+    {"provider": ""},
+    {"routing": None},
+    {"routing": attrs.evolve(ROUTING, chosen_model="acme:n")},
+    {"usage": None},
+    {"usage": Usage(cost_usd=Decimal(1))},
+    {"critical": (2,)},
+]
 MESSAGES = [
     user("hello"),
     system("be brief"),
@@ -45,6 +78,10 @@ MESSAGES = [
     attrs.evolve(user("zero"), schema_version=0, created_at=datetime(2026, 1, 1, tzinfo=UTC)),
     attrs.evolve(assistant("x"), metadata=MessageMetadata(model="acme:m")),
     attrs.evolve(user("x"), metadata=MessageMetadata(critical=(3,))),
+    ANSWER,
+    attrs.evolve(ANSWER, id="not minted"),
+    attrs.evolve(ANSWER, content=(IMAGE, CALL)),
+    *(attrs.evolve(ANSWER, metadata=attrs.evolve(WHOLE, **changes)) for changes in WANTING),
 ]
 
 
@@ -55,7 +92,7 @@ def test_an_ordinary_message_breaks_no_rule(message: Message) -> None:
 
 
 def test_the_usual_messages_are_ordinary() -> None:
-    assert all(map(is_ordinary, MESSAGES[:5]))
+    assert all(map(is_ordinary, [*MESSAGES[:5], ANSWER]))
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=range(len(MESSAGES)))

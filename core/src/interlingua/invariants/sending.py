@@ -13,7 +13,7 @@ import attrs
 
 from interlingua.blocks import TextBlock, ToolResultBlock, ToolUseBlock
 from interlingua.invariants.check import check_message
-from interlingua.invariants.facts import is_generated
+from interlingua.invariants.facts import ULID, is_generated
 from interlingua.invariants.inputs import i24_tool_names_are_unique
 from interlingua.invariants.violation import Violation
 from interlingua.messages import NO_METADATA, SCHEMA_VERSION, Message, Role
@@ -74,8 +74,7 @@ def is_ordinary(message: Message) -> bool:
         message.created_at.tzinfo is not UTC
         or message.schema_version != SCHEMA_VERSION
         or metadata.critical
-        or metadata.usage is not None
-        or is_generated(message)
+        or not (_is_whole_answer(message) if is_generated(message) else metadata.usage is None)
         or not content
     ):
         return False
@@ -91,6 +90,21 @@ def is_ordinary(message: Message) -> bool:
         and type(block) is ToolResultBlock
         and block.tool_use_id == metadata.parent_tool_use_id
         and all(type(part) is TextBlock for part in block.content)
+    )
+
+
+def _is_whole_answer(message: Message) -> bool:
+    """Return True when nothing is wanting that a generated message has (rules 9 to 12 and 14)."""
+    metadata = message.metadata
+    model, routing, usage = metadata.model, metadata.routing, metadata.usage
+    return (
+        bool(model and metadata.provider)
+        and model.startswith(f"{metadata.provider}:")  # type: ignore[union-attr]
+        and routing is not None
+        and routing.chosen_model == model
+        and usage is not None
+        and (usage.cost_usd is None or usage.pricing_version is not None)
+        and ULID.fullmatch(message.id) is not None
     )
 
 

@@ -68,6 +68,7 @@ def _indexes(value: Iterable[int]) -> tuple[int, ...]:
     return tuple(value)
 
 
+@quick
 @attrs.frozen(kw_only=True)
 class RoutingDecisionRecord:
     """Compact summary of a routing decision (seed 003 §4.3).

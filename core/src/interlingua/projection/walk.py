@@ -18,6 +18,7 @@ from interlingua.projection.content import is_usual_text, movable_media, passes_
 from interlingua.projection.ids import WireIds
 from interlingua.projection.names import wire_name
 from interlingua.projection.target import Target
+from interlingua.values import evolve
 from interlingua.wire import Loss, Verdict
 
 MISSING_RESULT = "No result: the tool call was interrupted before it was answered."
@@ -218,7 +219,7 @@ class Walk:
         if type(block) is not ToolUseBlock:
             return block
         wire_id, name = next(ids), self._named(block.name)
-        return block if block.id == wire_id and block.name == name else attrs.evolve(block, id=wire_id, name=name)
+        return block if block.id == wire_id and block.name == name else evolve(block, id=wire_id, name=name)
 
     def _result_on_wire(self, block: ContentBlock, ids: Iterator[str]) -> ContentBlock:
         if type(block) is not ToolResultBlock:
@@ -226,7 +227,7 @@ class Walk:
         wire_id, named = next(ids), None if block.tool_name is None else self._named(block.tool_name)
         if block.tool_use_id == wire_id and block.tool_name == named:
             return block
-        return attrs.evolve(block, tool_use_id=wire_id, tool_name=named)
+        return evolve(block, tool_use_id=wire_id, tool_name=named)
 
     def _named(self, name: str) -> str:
         found = self._names.get(name)
@@ -240,11 +241,11 @@ class Walk:
         metadata = message.metadata
         hide = metadata.provider_raw is not None and not self.target.shares_provider(metadata.origin)
         if hide:
-            metadata = attrs.evolve(metadata, provider_raw=None)
+            metadata = evolve(metadata, provider_raw=None)
         content = message.content
         if not hide and (blocks is content or (len(blocks) == len(content) and all(map(is_, blocks, content)))):
             return message
-        return attrs.evolve(message, content=tuple(blocks), metadata=metadata)
+        return evolve(message, content=tuple(blocks), metadata=metadata)
 
     def _close(self) -> None:
         if self._batch is not None:
