@@ -10,7 +10,7 @@ import attrs
 import pytest
 
 import interlingua as il
-from interlingua_sessions import EntryKind, NoRoute, Store, open_store
+from interlingua_sessions import EntryKind, NoRoute, RoutingPolicy, SessionNotFound, SessionRecord, Store, open_store
 from interlingua_sessions.compaction import Compaction, Summary
 from interlingua_sessions.session import AsyncSession, Session, SystemPrompt
 from interlingua_sessions.tools import Toolbox, tool
@@ -41,6 +41,25 @@ def test_a_session_without_an_id_gets_one(store: Store) -> None:
 
     assert len(made) == 26  # a ULID
     assert [record.id for record in store.sessions()] == [made]
+
+
+def test_two_processes_may_begin_one_session(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both see that it is not there yet; the slower one goes on with what the other made, and says its question."""
+    real = store.session
+    answers = [SessionNotFound("not yet"), *[None] * 9]
+
+    def session(session_id: str) -> SessionRecord:
+        if (first := answers.pop(0)) is not None:
+            store.create_session(session_id, active_model="fake:known")
+            raise first
+        return real(session_id)
+
+    monkeypatch.setattr(store, "session", session)
+    with served() as server, client(server) as c:
+        Session.open(store, "s", client=c, policy=RoutingPolicy(fallbacks=["fake:other"])).send("hi")
+
+    assert texts(store) == [("user", "hi"), ("assistant", "hello")]
+    assert real("s").routing_policy == {"fallbacks": ["fake:other"]}
 
 
 def test_a_place_is_opened_and_closed_with_the_session(tmp_path: Path) -> None:

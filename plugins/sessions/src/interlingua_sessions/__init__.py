@@ -51,6 +51,7 @@ if TYPE_CHECKING:
         Finding,
         Repriced,
         SessionEntry,
+        SessionExists,
         SessionNotFound,
         SessionRecord,
         Store,
@@ -87,8 +88,8 @@ _ROOMS = {
     ),
     "session": "AsyncSession AsyncSessionStream Session SessionStream SystemPrompt",
     "store": (
-        "EntryKind Finding Repriced SessionEntry SessionNotFound SessionRecord Store StoreError ToolCallRecord "
-        "ToolCallStatus open_store"
+        "EntryKind Finding Repriced SessionEntry SessionExists SessionNotFound SessionRecord Store StoreError "
+        "ToolCallRecord ToolCallStatus open_store"
     ),
     "tools": (
         "AgentLoop Confirmation Limits Permission StopCause Stopped Tool ToolContext ToolFailure ToolOutput Toolbox "
@@ -120,6 +121,7 @@ __all__ = [
     "Rule",
     "Session",
     "SessionEntry",
+    "SessionExists",
     "SessionNotFound",
     "SessionRecord",
     "SessionStream",

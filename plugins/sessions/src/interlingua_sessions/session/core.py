@@ -16,7 +16,7 @@ from interlingua_sessions.routing import Chain, PatternStore, Router, RoutingPol
 from interlingua_sessions.routing import Turn as RoutedTurn
 from interlingua_sessions.session.api import ContextBuilder
 from interlingua_sessions.session.prompt import SystemPrompt
-from interlingua_sessions.store import SessionEntry, SessionNotFound, SessionRecord, Store
+from interlingua_sessions.store import SessionEntry, SessionExists, SessionNotFound, SessionRecord, Store
 
 
 @attrs.frozen(kw_only=True)
@@ -62,13 +62,13 @@ class Core:
     ) -> Core:
         """Read a session, or make it; a policy that is given replaces the stored one."""
         written = None if policy is None else encode_policy(policy)
-        try:
-            record = store.session(session_id) if session_id is not None else None
-        except SessionNotFound:
-            record = None
+        record = _found(store, session_id)
         if record is None:
-            record = store.create_session(session_id, workspace_path=workspace, routing_policy=written)
-        elif written is not None and written != record.routing_policy:
+            try:
+                record = store.create_session(session_id, workspace_path=workspace, routing_policy=written)
+            except SessionExists:  # another process made it meanwhile
+                record = store.session(str(session_id))
+        if written is not None and written != record.routing_policy:
             record = store.update_session(record.id, routing_policy=written)
         return cls(store, record, setup)
 
@@ -167,6 +167,13 @@ class Core:
             self.id, active_model=name, routing_policy=encode_policy(policy) or None
         )
         return name
+
+
+def _found(store: Store, session_id: str | None) -> SessionRecord | None:
+    try:
+        return store.session(session_id) if session_id is not None else None
+    except SessionNotFound:
+        return None
 
 
 def _unfinished(messages: Iterable[Message]) -> list[str]:

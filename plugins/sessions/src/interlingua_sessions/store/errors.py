@@ -13,5 +13,9 @@ class SessionNotFound(CallerError):
     """The store holds no session of this id."""
 
 
+class SessionExists(CallerError):
+    """The store holds a session of this id already."""
+
+
 class StoreError(InterlinguaError):
     """The database failed, or holds what this version cannot read; the message says what to do."""

@@ -12,7 +12,7 @@ import orjson
 
 from interlingua import CallerError, new_ulid
 from interlingua_sessions.store.database import Part, Row
-from interlingua_sessions.store.errors import SessionNotFound
+from interlingua_sessions.store.errors import SessionExists, SessionNotFound
 from interlingua_sessions.store.lines import column_text, now_stamp, time_of
 from interlingua_sessions.store.records import SessionRecord
 
@@ -45,7 +45,7 @@ class Sessions(Part):
         """Store the row of a new session."""
         sql = f"INSERT INTO sessions ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING"
         if not self._db.run(sql, row):
-            raise CallerError(f"there is a session {row[0]!r} already")
+            raise SessionExists(f"there is a session {row[0]!r} already; give another id")
 
     def session_ids(self) -> list[str]:
         """Return the ids of all sessions, in order."""
@@ -92,7 +92,7 @@ class Sessions(Part):
 
 def not_found(session_id: str) -> SessionNotFound:
     """Return the error that says a session is not there."""
-    return SessionNotFound(f"there is no session {session_id!r} in this store")
+    return SessionNotFound(f"there is no session {session_id!r} in this store (`interlingua session list` shows them)")
 
 
 def record_of(row: Row) -> SessionRecord:
