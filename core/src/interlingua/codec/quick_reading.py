@@ -20,6 +20,7 @@ from interlingua.codec.misfit import Misfit, as_decimal, as_float, as_object
 from interlingua.codec.shapes import BLOCKS, VALUES, fields_of, is_always_written, names_of
 from interlingua.jsontext import FrozenDict
 from interlingua.messages import NO_METADATA, SCHEMA_VERSION, Message, MessageMetadata
+from interlingua.values import maker
 
 Read = Callable[[Any], Any]
 
@@ -63,15 +64,28 @@ def read_message(data: Any) -> Message:
 
 def _reader(cls: type) -> Read:
     """Write and compile the function of one class."""
-    names: dict[str, Any] = {"_cls": cls, "_names": names_of(cls), "Odd": Odd}
+    names: dict[str, Any] = {"_names": names_of(cls), "Odd": Odd}
     lines = ["if type(data) is not dict or not data.keys() <= _names: raise Odd"]
     for field in fields_of(cls):
         lines += _field(field, names, required=is_always_written(cls, field))
-    given = ", ".join(f"{field.name}=its_{field.name}" for field in fields_of(cls))
-    source = "\n    ".join(("def read(data):", *lines, f"return _cls({given})"))
+    source = "\n    ".join(("def read(data):", *lines, f"return {_call(cls, names)}"))
     exec(compile(source, f"<quick reader of {cls.__name__}>", "exec"), names)  # noqa: S102  as attrs makes classes
     made: Read = names["read"]
     return _metadata(made) if cls is MessageMetadata else made
+
+
+def _call(cls: type, names: dict[str, Any]) -> str:
+    """Write the call that makes the value."""
+    read = [field.name for field in fields_of(cls)]
+    try:
+        names["_make"] = maker(cls)
+    except KeyError:
+        names["_make"] = cls
+        return f"_make({', '.join(f'{name}=its_{name}' for name in read)})"
+    fields: tuple[attrs.Attribute[Any], ...] = attrs.fields(cls)
+    initial = [field for field in fields if field.init]
+    names |= {f"its_{field.name}": field.default for field in initial if field.name not in read}
+    return f"_make({', '.join(f'its_{field.name}' for field in initial)})"
 
 
 def _field(field: attrs.Attribute[Any], names: dict[str, Any], *, required: bool) -> list[str]:
@@ -112,10 +126,9 @@ _SCALARS: dict[Any, Read] = {float: as_float, Decimal: as_decimal, datetime: _ti
 def _converter(kind: Any) -> Read:
     if kind in _SCALARS:
         return _SCALARS[kind]
-    if kind == ContentBlock:
-        return _block
     if get_origin(kind) is tuple:
-        return _items(get_args(kind)[0])
+        item = get_args(kind)[0]
+        return _blocks if item == ContentBlock else _items(item)
     if get_origin(kind) is Literal:
         return {word: word for word in get_args(kind)}.__getitem__
     if issubclass(kind, StrEnum):
@@ -123,8 +136,10 @@ def _converter(kind: Any) -> Read:
     return _readers[kind]
 
 
-def _block(data: Any) -> Any:
-    return _readers[data["type"]](data)
+def _blocks(data: Any) -> tuple[Any, ...]:
+    if type(data) is not list:
+        raise Odd
+    return tuple([_readers[block["type"]](block) for block in data])
 
 
 def _items(kind: Any) -> Read:

@@ -15,6 +15,7 @@ from interlingua import (
     ImageBlock,
     Message,
     Role,
+    TextBlock,
     ToolDefinition,
     ToolResultBlock,
     ToolUseBlock,
@@ -53,6 +54,9 @@ def needs_of(messages: Sequence[Message], tools: Sequence[ToolDefinition] = (), 
     """Return what these messages and this request need."""
     found: set[tuple[str, str | None]] = set()
     for message in messages:
+        content = message.content
+        if len(content) == 1 and type(content[0]) is TextBlock and message.role is not Role.SYSTEM:
+            continue  # half of most histories needs nothing
         found |= _of(message)
     return Needs(
         media=frozenset((kind, media_type) for kind, media_type in found if media_type is not None),
