@@ -169,3 +169,14 @@ def test_where_nothing_is_swapped_no_cache_is_lost(run: Run, server: LocalServer
 
     assert (nobody["cost_usd"], nobody["cost_note"]) == (None, "no model answered yet, so nothing is cached")
     assert (same["tokens"], same["cost_note"]) == (0, "the same model: what it cached stays")
+
+
+def test_what_cannot_be_read_is_said_in_one_line(run: Run, tmp_path: Path) -> None:
+    missing = run("explain", "nothing.jsonl", "--to", "any:model")
+    assert (missing.exit_code, missing.stderr) == (1, "error: nothing.jsonl: No such file or directory\n")
+
+    (tmp_path / "broken.jsonl").write_text('{"role": "user"\n', encoding="utf-8")
+    broken = run("explain", "broken.jsonl", "--to", "any:model")
+    assert broken.exit_code == 1
+    assert broken.stderr.startswith("error: broken.jsonl: line 1: not JSON")
+    assert "interlingua doctor" in broken.stderr

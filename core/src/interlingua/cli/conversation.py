@@ -32,7 +32,7 @@ def read_conversation(path: str) -> list[Message]:
         try:
             messages = list(read_jsonl(lines))
         except DecodeError as error:
-            raise DecodeError(f"{path}: {error}") from error
+            raise DecodeError(f"{path}: {error} (`interlingua doctor` finds and mends such lines)") from error
     if not messages:
         raise DecodeError(f"{path} holds no message")
     return messages

@@ -116,7 +116,9 @@ def _fail(ctx: click.Context, state: State, error: Exception) -> NoReturn:
     if state.debug:
         click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
     else:
-        click.echo(f"error: {' '.join(str(error).split())}", err=True)
+        where = isinstance(error, OSError) and error.filename and error.strerror
+        text = f"{error.filename}: {error.strerror}" if where else str(error)  # type: ignore[attr-defined]
+        click.echo(f"error: {' '.join(text.split())}", err=True)
     ctx.exit(1)
 
 

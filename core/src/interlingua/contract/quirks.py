@@ -54,8 +54,7 @@ class Quirks:
     def __attrs_post_init__(self) -> None:
         """Refuse a deviation without a reason."""
         for kind in ("deviations", "unevidenced", "unpaired", "dropped_kinds"):
-            bare = [name for name, reason in getattr(self, kind).items() if not reason.strip()]
-            if bare:
+            if bare := [name for name, reason in getattr(self, kind).items() if not reason.strip()]:
                 raise ValueError(f"quirks.{kind} needs a reason for {', '.join(bare)}")
 
 

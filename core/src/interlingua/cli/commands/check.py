@@ -90,4 +90,5 @@ def _show(report: Report, *, whole: bool) -> None:
         print_table(("api", "capability", "declared", "evidence"), rows)
     counts = {mark: sum(result.outcome == name for result in report.results) for name, mark in _MARKS.items()}
     told = ", ".join(f"{count} {mark}" for mark, count in counts.items() if count)
-    click.echo(f"{report.provider} ({report.distribution} {report.version}): {told}")
+    shipped = f"{report.distribution} {report.version}".strip()
+    click.echo(f"{report.provider} ({shipped}): {told}")

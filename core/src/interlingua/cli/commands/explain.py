@@ -51,7 +51,7 @@ def _sentence(facts: dict[str, Any]) -> str:
     price = facts["input_cost_usd"]
     cost = f"cost unknown: {facts['cost_note']}" if price is None else f"about ${price:f}"
     cost += _of_it(facts["lost_cache"])
-    assumed = "; the catalogue does not know this model" if facts["assumed"] else ""
+    assumed = "; what it can carry is assumed" if facts["assumed"] else ""
     return f"{facts['model']}: about {facts['input_tokens']:,} input tokens{fits}; {cost}{assumed}"
 
 
