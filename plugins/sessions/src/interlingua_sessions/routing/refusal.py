@@ -80,6 +80,6 @@ class NoRoute(CallerError):
 
     def __init__(self, refused: tuple[Refused, ...]) -> None:
         tried = "; ".join(f"{one.model}: {one.why}" for one in refused)
-        hint = "switch the session to a model, set a default in its policy, or give one to the client"
+        hint = "switch the session to a model, name one for this message, set a default in its policy or the client"
         super().__init__(f"no model can answer: {tried}" if tried else f"no model: {hint}")
         self.refused = refused
