@@ -39,17 +39,6 @@ class Shipped:
     version: str = "?"
 
 
-_OFTEN = ("capabilities", "to_wire", "from_wire_response", "stream_response")
-
-
-def _direct(caller: Any) -> Callable[..., Any]:
-    """Return the one function behind a hook that nobody wraps and that takes every argument, else the hook itself."""
-    found = caller.get_hookimpls()
-    alone = len(found) == 1 and not (found[0].wrapper or found[0].hookwrapper)
-    takes_all = alone and set(found[0].argnames) == set(caller.spec.argnames)
-    return found[0].function if takes_all else caller  # type: ignore[no-any-return]
-
-
 class Provider:
     """One provider key and everything that can be asked of it."""
 
@@ -59,7 +48,6 @@ class Provider:
         self.key = key
         self.shipped = shipped or Shipped()
         self._hook = hook
-        self._answers = {name: _direct(getattr(hook, name)) for name in _OFTEN}
         self._prepare = prepare
         self._projector = Projector()
         self._targets: dict[tuple[str, AdapterCapabilities, bool], Target] = {}
@@ -274,7 +262,7 @@ class Provider:
     # -- inside -------------------------------------------------------------------------------------------------
 
     def _required(self, name: str, **arguments: Any) -> Any:
-        answer = (self._answers.get(name) or getattr(self._hook, name))(**arguments)
+        answer = getattr(self._hook, name)(**arguments)
         if answer is None:
             raise PluginError(f"provider {self.key!r} does not answer {name}", provider=self.key)
         return answer
