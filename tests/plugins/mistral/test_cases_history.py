@@ -112,12 +112,14 @@ def test_case_36_a_reference_goes_back_where_it_came_from() -> None:
     assert body([user("q"), own, user("n")])["messages"][1]["content"] == [{"type": "text", "text": "so"}, reference]
 
 
-def test_case_40_an_assistant_that_stands_last_is_a_prefix() -> None:
+def test_case_40_behind_an_assistant_that_stands_last_the_user_speaks_and_the_ledger_tells() -> None:
     own = answer(TextBlock(text="Once"))
-    sent = body([user("q"), own])["messages"]
+    request = asked([user("q"), own])
 
-    assert sent[1] == {"role": "assistant", "content": "Once", "prefix": True}
-    assert "prefix" not in body([user("q"), own, user("n")])["messages"][1]
+    assert broken_rules(request.body) == []
+    assert [(loss.path, loss.block_type, loss.verdict) for loss in request.losses] == [
+        ("messages[1]", "message", "rewritten")
+    ]
 
 
 def test_an_assistant_that_only_calls_has_empty_content() -> None:

@@ -32,7 +32,7 @@ from tests.support.cassettes import Exchange, load_exchanges
 
 STREAMED = ("thinking", "parallel_calls")
 WHOLE = (
-    *("thinking_whole", "parallel_calls_whole", "thinking_sent_back", "user_after_results", "system_in_list"),
+    *("thinking_whole", "parallel_calls_whole", "thinking_sent_back", "user_after_results", "later_system"),
     *("image_and_document", "addresses", "image_in_result", "structured", "prefix", "context_full"),
 )
 REASONS = "magistral-medium-latest"
@@ -126,7 +126,7 @@ ASKS: list[tuple[str, list[Message], dict[str, Any]]] = [
         [user("How old is the moon?")],
         {"response_schema": SCHEMA, "max_tokens": 64, "temperature": 0, "seed": 7},
     ),
-    ("prefix", _prefix(), {}),
+    ("prefix", _prefix(), {"provider_options": {"prefix": True}}),
     ("thinking_whole", [QUESTION], {"model": REASONS}),
     (
         "parallel_calls_whole",
@@ -134,7 +134,7 @@ ASKS: list[tuple[str, list[Message], dict[str, Any]]] = [
         {"tools": [READ], "tool_choice": "required", "parallel_tool_calls": True},
     ),
     (
-        "system_in_list",
+        "later_system",
         [system("Be kind."), user("Hello."), assistant("Hello!"), system("Now answer in French."), user("And you?")],
         {},
     ),

@@ -48,7 +48,10 @@ class Dialect:
         empty_content: content of a turn that only calls tools.
         after_results: what the assistant says between results and a user message, where the service refuses one right
             behind the other (sheet mistral §2); None puts nothing in.
-        prefill_field: set to true on an assistant message that stands last, to be gone on with.
+        after_answer: what the user says behind an assistant message where a model is asked and the service wants the
+            user's or a tool's last (sheet mistral §2); None puts nothing in.
+        prefill_field: set to true on an assistant message that stands last, to be gone on with, when the provider
+            option of this name asks for it: services refuse it on any other message, so it cannot stay there.
         tool_choices: the forms of `tool_choice` the service takes; `none` is emulated by leaving the tools out.
         required_choice: the word for "some tool, whichever".
         parallel_tool_calls: that field is accepted.
@@ -97,6 +100,7 @@ class Dialect:
     refusal_parts: bool = False
     empty_content: str | None = None
     after_results: str | None = None
+    after_answer: str | None = None
     prefill_field: str | None = None
     tool_choices: frozenset[ToolChoiceKind] = ALL_CHOICES
     required_choice: str = "required"

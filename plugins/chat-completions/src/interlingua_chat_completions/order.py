@@ -1,6 +1,6 @@
-"""Rules some services have about which message may follow which, and what they want on the last one (sheet mistral §2).
+"""Rules some services have about who may speak behind whom, and about who may speak last (sheet mistral §2).
 
-Never drops or moves a message: a short assistant turn is put in between, and told.
+Never drops or moves a message: a short turn is put in between, and told.
 The request writer comes in.
 """
 
@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from interlingua.fragments import spliced
+from interlingua.fragments import answered, spliced
 from interlingua.jsontext import dumps
 from interlingua.messages import Message, Role
 from interlingua.wire import Loss
@@ -20,7 +20,7 @@ _NOT_BEHIND_RESULTS = (Role.USER, Role.SYSTEM)
 def breaks_order(
     messages: Sequence[Message], at: int, dialect: Dialect, wire_of: Callable[[Message], Sequence[bytes]]
 ) -> bool:
-    """True when this message needs one put before it, or a field for standing last.
+    """True when this message needs a turn put before or behind it.
 
     Args:
         messages: the conversation.
@@ -30,7 +30,7 @@ def breaks_order(
     """
     role = messages[at].role
     if role is Role.ASSISTANT:
-        return dialect.prefill_field is not None and at == len(messages) - 1
+        return dialect.after_answer is not None and _asked_behind(messages, at, wire_of)
     if dialect.after_results is None or role not in _NOT_BEHIND_RESULTS:
         return False
     for place in range(at - 1, -1, -1):
@@ -41,11 +41,21 @@ def breaks_order(
 
 
 def ordered(
-    messages: Sequence[Message], wire: Sequence[Sequence[bytes]], dialect: Dialect, losses: list[Loss]
-) -> list[bytes]:
-    """Return the elements of a conversation in an order the service takes."""
+    messages: Sequence[Message], wire: Sequence[Sequence[bytes]], dialect: Dialect, losses: list[Loss],
+    *, prefilled: bool = False,
+) -> list[bytes]:  # fmt: skip
+    """Return the elements of a conversation in an order the service takes.
+
+    Args:
+        messages: the conversation.
+        wire: the elements of each.
+        dialect: which rules there are.
+        losses: gets a row for each turn put in.
+        prefilled: the last message is the beginning of the answer, which the service is to go on with.
+    """
     out: list[bytes] = []
     last: Role | None = None
+    parts_of = dict(zip(map(id, messages), wire, strict=True))
     for at, (message, parts) in enumerate(zip(messages, wire, strict=True)):
         if not parts:
             continue
@@ -54,11 +64,39 @@ def ordered(
             reason = (
                 f"nothing but the assistant may speak after tool results; {dialect.after_results!r} was put before it"
             )
-            path = f"messages[{at}]"
-            loss = Loss(path=path, block_type="message", verdict="rewritten", reason=reason, message_id=message.id)
-            losses.append(loss)
+            losses.append(_loss(message, at, reason))
         out += parts
         last = message.role
-    if dialect.prefill_field is not None and last is Role.ASSISTANT:
-        out[-1] = spliced(out[-1], dialect.prefill_field, b"true")
+        if dialect.after_answer is None or last is not Role.ASSISTANT:
+            continue
+        if prefilled and not any(wire[at + 1 :]):
+            continue
+        if _asked_behind(messages, at, lambda later: parts_of[id(later)]):
+            out.append(dumps({"role": "user", "content": dialect.after_answer}))
+            reason = f"the service answers nothing but the user or a tool; {dialect.after_answer!r} was put behind it"
+            losses.append(_loss(message, at, reason))
+            last = Role.USER
+    if prefilled and dialect.prefill_field is not None:
+        if last is Role.ASSISTANT:
+            out[-1] = spliced(out[-1], dialect.prefill_field, b"true")
+        else:
+            reason = "the conversation does not end with the assistant's words, so there is nothing to go on with"
+            path = f"options.provider_options.{dialect.prefill_field}"
+            losses.append(Loss(path=path, block_type="option", verdict="dropped", reason=reason))
     return out
+
+
+def _asked_behind(messages: Sequence[Message], at: int, wire_of: Callable[[Message], Sequence[bytes]]) -> bool:
+    """Tell whether a model was, or is, asked behind this message: what was put there then must stay (DESIGN 8)."""
+    if answered(messages, at):
+        return True
+    for later in messages[at + 1 :]:
+        if later.role is Role.ASSISTANT:
+            return True
+        if wire_of(later):
+            return False
+    return True
+
+
+def _loss(message: Message, at: int, reason: str) -> Loss:
+    return Loss(path=f"messages[{at}]", block_type="message", verdict="rewritten", reason=reason, message_id=message.id)

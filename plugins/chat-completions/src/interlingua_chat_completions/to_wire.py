@@ -41,6 +41,8 @@ class RequestWriter:
     ) -> WireRequest:  # fmt: skip
         """Write the request; `provider_options` are laid over the body, but `tools` stand behind the declared ones.
 
+        The option that the dialect's `prefill_field` names is not a field of the body: it marks the last message.
+
         Raises:
             CapabilityError: a schema or a forced tool cannot be said to this service.
         """
@@ -64,7 +66,9 @@ class RequestWriter:
         fields |= to_wire_options(options, dialect, losses)
         if dialect.cache_key_field is not None and marks.spent and messages[0].session_id != DEFAULT_SESSION:
             fields[dialect.cache_key_field] = dumps(cache_key(messages[0].session_id))
-        extra = {name: dumps(value) for name, value in options.provider_options.items()}
+        extra = {
+            name: dumps(value) for name, value in options.provider_options.items() if name != dialect.prefill_field
+        }
         if "tools" in extra and listed is not None:  # the service's own
             extra["tools"] = joined(listed.wire, extra["tools"])
         fields |= extra
@@ -77,11 +81,13 @@ class RequestWriter:
     ) -> list[bytes]:  # fmt: skip
         """Return the pieces of the message list, ready to be joined."""
         profile = Profile(self._provider, dialect, _thinks(options))
+        if _is_prefilled(options, dialect):
+            return [json_array(_every(messages, profile, losses, marks or Markers(), prefilled=True))]
         grown = (_GROWN, profile)
         known, made = take_grown(messages, grown)
         pieces: list[bytes] = [b"["] if made is None else made
         make = partial(to_wire_message, profile=profile)
-        ruled = dialect.after_results is not None or dialect.prefill_field is not None
+        ruled = dialect.after_results is not None or dialect.after_answer is not None
         for at, message in enumerate(messages[known:], known):
             wire, rows, hints = message.memo.get(profile) or remembered(message, profile, make)
             special = rows or (hints and dialect.cache_breakpoints) or dialect.single_system
@@ -119,7 +125,13 @@ def _option_loss(name: str) -> Loss:
     return Loss(path=f"options.{name}", block_type="option", verdict="dropped", reason=reason)
 
 
-def _every(messages: Sequence[Message], profile: Profile, losses: list[Loss], marks: Markers) -> list[bytes]:
+def _is_prefilled(options: AdapterOptions, dialect: Dialect) -> bool:
+    return dialect.prefill_field is not None and bool(options.provider_options.get(dialect.prefill_field))
+
+
+def _every(
+    messages: Sequence[Message], profile: Profile, losses: list[Loss], marks: Markers, *, prefilled: bool = False
+) -> list[bytes]:
     """Write a conversation in which something is lost, marked or put together."""
     dialect = profile.dialect
     make = partial(to_wire_message, profile=profile)
@@ -129,7 +141,7 @@ def _every(messages: Sequence[Message], profile: Profile, losses: list[Loss], ma
             losses += [_loss(row, messages[index], index) for row in element.rows]
     if dialect.cache_breakpoints:
         found = _marked(messages, found, profile, losses, marks)
-    wire = ordered(messages, [element.wire for element in found], dialect, losses)
+    wire = ordered(messages, [element.wire for element in found], dialect, losses, prefilled=prefilled)
     if dialect.single_system:
         wire = _one_system(messages, found, dialect) or wire
     return wire

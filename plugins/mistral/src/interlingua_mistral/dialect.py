@@ -23,6 +23,7 @@ _DOCUMENTS = (
     *("text/plain", "text/markdown", "text/csv"),  # written as text
 )
 _STATED: dict[str, Any] = {
+    "supports_system_messages_in_list": False,  # refused behind an answer and behind results (decision 150)
     "supports_images": True,
     "supports_image_urls": True,
     "supports_tool_result_images": True,
@@ -53,6 +54,7 @@ def _dialect(reasoning: str, *, lax: bool) -> Dialect:
         reasoning_scope="model",
         empty_content="",
         after_results=None if lax else "OK.",
+        after_answer="Continue.",
         prefill_field="prefix",
         tool_choices=frozenset(("auto", "required", "named")),  # with `none` some models answer garbled calls (§2)
         required_choice="any",
