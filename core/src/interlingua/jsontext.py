@@ -45,6 +45,7 @@ def loads_fast(data: bytes | str) -> Any:
 
 def _loads_slow(data: bytes | str) -> Any:
     text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
+    text = text.removeprefix("\ufeff")  # a byte order mark may be ignored (RFC 8259 §8.1)
     try:
         return json.loads(text, parse_constant=_no_constant)
     except RecursionError as error:

@@ -183,6 +183,23 @@ def test_bare_json_in_the_stream_is_kept(size: int) -> None:
 
 
 @pytest.mark.parametrize("size", [1, 7, 1000])
+def test_a_field_named_error_is_the_event_of_that_name(size: int) -> None:
+    # Older llama.cpp servers write `error: {json}`; recorded of a gateway built on them (corpus PROBES, framing).
+    body = b'data: {"a": 1}\n\nerror: {"code": 500}\n\nerror: no object\n\ndata: 2\nerror:{"code": 5}\n\n'
+
+    expected = [("", b'{"a": 1}'), ("error", b'{"code": 500}'), ("", b"2"), ("error", b'{"code": 5}')]
+    assert expected == read(cut(body, size))
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
+def test_objects_without_a_blank_line_between_them_are_an_event_each(size: int) -> None:
+    body = b'event: a\ndata: {"a": 1}\nevent: b\ndata: {"b": 2}\ndata: [DONE]\n\ndata: {\ndata: }\nevent: late\n\n'
+
+    expected = [("a", b'{"a": 1}'), ("b", b'{"b": 2}'), ("b", b"[DONE]"), ("late", b"{\n}")]
+    assert expected == read(cut(body, size))
+
+
+@pytest.mark.parametrize("size", [1, 7, 1000])
 @pytest.mark.parametrize("tail", [b"", b"\n", b"\n\n\ndata: 2\n\n"])
 def test_an_event_over_the_limit_is_refused_after_the_events_before_it(size: int, tail: bytes) -> None:
     fits = b"data: 0123456789\n\n\n"

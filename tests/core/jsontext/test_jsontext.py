@@ -49,6 +49,11 @@ def test_a_surrogate_escape_is_read() -> None:
     assert loads(b'"\\ud83d\\ude00"') == "\U0001f600"
 
 
+def test_a_byte_order_mark_is_ignored() -> None:
+    """RFC 8259 §8.1: a parser may ignore one; recorders and proxies put it there."""
+    assert loads(b'\xef\xbb\xbf{"a": 1}') == loads('\ufeff{"a": 1}') == {"a": 1}
+
+
 @pytest.mark.parametrize("text", ["", "{", "[1,]", "nan", "'x'", "[" * 100_000])
 def test_what_is_not_json_is_a_value_error(text: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - the class is the promise
