@@ -6,6 +6,7 @@ The reader of answers comes in.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any, Literal
 
 import attrs
@@ -13,7 +14,8 @@ import attrs
 from interlingua.blocks import ToolUseBlock, read_tool_input
 from interlingua.context import RequestContext
 from interlingua.events import StreamEvent, ToolUseEnd, ToolUseInputDelta, ToolUseStart
-from interlingua.jsontext import dumps, loads
+from interlingua.jsontext import EMPTY, dumps, freeze_object, loads
+from interlingua_chat_completions.strict_tools import ECHO, from_wire_strict_input
 
 CALLS = 2
 """Block index of the first call; thinking is 0 and text is 1."""
@@ -38,6 +40,7 @@ class CallTable:
         self.calls: list[Call] = []
         self.by_index: dict[int | str, Call] = {}
         self._by_id: dict[str, Call] = {}
+        self._strict: Mapping[str, Any] = context.echo.get(ECHO) or EMPTY
 
     def read(self, fragment: dict[str, Any], position: int, of: int, out: list[StreamEvent]) -> None:
         """Take one entry of `tool_calls`, the `position`-th `of` so many."""
@@ -113,7 +116,8 @@ class CallTable:
 
     def _more(self, call: Call, own: str | None, name: str, given: Any, out: list[StreamEvent]) -> None:
         call.provider_id = call.provider_id or own
-        call.name = call.name or name
+        if not call.name or (name != call.name and not call.pieces):  # said again it stays; in pieces it grows
+            call.name = name if name.startswith(call.name) else call.name + name
         if own:
             self._by_id.setdefault(own, call)
         text = given if isinstance(given, str) else "" if given is None else dumps(given).decode()
@@ -127,10 +131,13 @@ class CallTable:
         if call.form == "custom":
             value = {"input": "".join(call.pieces)}
             return ToolUseBlock(id=start.id, name=name, input=value, provider_id=call.provider_id)
-        if call.provider_id == start.provider_id and name == start.name:
+        schema = self._strict.get(call.name)
+        if call.provider_id == start.provider_id and name == start.name and schema is None:
             return None
         raw = "".join(call.pieces)
         value, error = read_tool_input(raw)
+        if schema is not None:
+            value = freeze_object(from_wire_strict_input(value, schema))
         return ToolUseBlock(
             id=start.id,
             name=name,

@@ -29,7 +29,7 @@ from interlingua_chat_completions.error_words import (
     WORDS_ONLY_STATUSES,
 )
 
-_ENVELOPE_KEYS = ("error", "detail", "errors", "message")
+_ENVELOPE_KEYS = ("error", "detail", "errors", "message", "msg")
 _NO_HEADERS: Mapping[str, str] = {}
 
 
@@ -43,9 +43,9 @@ class _Envelope:
 
 def is_error(body: Mapping[str, Any]) -> bool:
     """True when a body with a good status is an error all the same (REGRESSIONS case 15)."""
-    if body.get("error"):
-        return True
-    return "choices" not in body and (body.get("object") == "error" or bool(body.get("detail") or body.get("message")))
+    if body.get("error") or body.get("choices"):
+        return bool(body.get("error"))
+    return body.get("object") == "error" or any(body.get(key) for key in _ENVELOPE_KEYS)
 
 
 def from_wire_failure(response: WireResponse, dialect: Dialect) -> ProviderError:

@@ -12,14 +12,15 @@ from interlingua.blocks import AudioBlock, ImageSource, OpaqueBlock
 from interlingua.events import BlockEnd, StreamEvent
 from interlingua_chat_completions import slots
 from interlingua_chat_completions.merge import merge_list, merge_object, plain
+from interlingua_chat_completions.reasoning import FIELDS
 
 # read elsewhere, or padding without meaning (sheet openai_chat §6)
 BODY_FIELDS = frozenset(("choices", "usage", "object", "obfuscation", "p", "error", "service_tier"))
 CHOICE_FIELDS = frozenset(("index", "finish_reason", "message", "delta", "logprobs", "usage", "text"))
 MESSAGE_FIELDS = frozenset(
     (
-        "role", "content", "refusal", "tool_calls", "function_call", "reasoning_content", "reasoning", "images",
-        "audio", "reasoning_details", "annotations", "executed_tools", "name", "padding", "token_id",
+        "role", "content", "refusal", "tool_calls", "function_call", "images", "audio", "reasoning_details",
+        "annotations", "executed_tools", "name", "padding", "token_id", *FIELDS,
     )
 )  # fmt: skip
 

@@ -52,9 +52,10 @@ class AnswerReader:
         self.extras.read_body(body)
         self._usage(body, out)
         choices = body.get("choices")
-        for choice in choices if isinstance(choices, list) else ():
-            if isinstance(choice, dict):
-                self._choice(choice, out)
+        if isinstance(choices, list):
+            listed = [choice for choice in choices if isinstance(choice, dict)]
+            for number, choice in zip(_numbers(listed, whole=self._whole), listed, strict=True):
+                self._choice(number, choice, out)
         return out
 
     def end(self, *, complete: bool) -> list[StreamEvent]:
@@ -94,12 +95,11 @@ class AnswerReader:
             out.append(UsageUpdate(usage=from_wire_usage(usage, self._tier)))
             self.extras.trace["usage"] = usage
 
-    def _choice(self, choice: dict[str, Any], out: list[StreamEvent]) -> None:
+    def _choice(self, number: int, choice: dict[str, Any], out: list[StreamEvent]) -> None:
         names = ("message", "delta") if self._whole else ("delta", "message")
         delta: Any = next((found for name in names if isinstance(found := choice.get(name), dict)), None)
-        index = choice.get("index")
-        if isinstance(index, int) and index > 0:
-            self.extras.read_choice(index, choice, delta)
+        if number > 0:
+            self.extras.read_choice(number, choice, delta)
             return
         self._usage(choice, out)
         finish = choice.get("finish_reason")
@@ -108,6 +108,8 @@ class AnswerReader:
         self.extras.read_first_choice(choice)
         if delta is not None:
             self._delta(delta, out)
+        elif isinstance(choice.get("text"), str):  # as the older completions have it
+            self._text(choice["text"], out)
 
     def _delta(self, delta: dict[str, Any], out: list[StreamEvent]) -> None:
         thought = self.reasoning.read(delta, whole=self._whole)
@@ -122,8 +124,8 @@ class AnswerReader:
         if isinstance(refusal, str):
             self._refusal(refusal, out)
         fragments = delta.get("tool_calls")
-        if isinstance(fragments, list):
-            self._calls(fragments, out)
+        if fragments:
+            self._calls(fragments if isinstance(fragments, list) else [fragments], out)
         legacy = delta.get("function_call")
         if isinstance(legacy, dict):
             self.calls.read_function_call(legacy, out)
@@ -172,3 +174,12 @@ class AnswerReader:
                 continue
             out.append(BlockEnd(index=slots.IMAGES + self._images, block=image))
             self._images += 1
+
+
+def _numbers(choices: list[dict[str, Any]], *, whole: bool) -> list[int]:
+    """Number choices by their index; by place where there is none, or where a whole body's leave no first one."""
+    told = [choice.get("index") for choice in choices]
+    numbers = [index if type(index) is int else place for place, index in enumerate(told)]
+    if whole and (0 not in numbers or len(set(numbers)) < len(numbers)):
+        return list(range(len(choices)))
+    return numbers

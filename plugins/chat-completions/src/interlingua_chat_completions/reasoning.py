@@ -14,13 +14,15 @@ from interlingua_chat_completions.merge import merge_list
 from interlingua_chat_completions.slots import REASONED, REDACTED, THINKING
 
 _SAID = ("text", "summary", "data", "signature")
+# whichever of them a service uses: the dialect's come first, for a service may send two with the same text
+FIELDS = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
 
 
 class Reasoning:
     """Reads the reasoning fields of messages and deltas."""
 
     def __init__(self, fields: tuple[str, ...], provider: str) -> None:
-        self._fields = fields
+        self._fields = (*fields, *(name for name in FIELDS if name not in fields))
         self._provider = provider
         self.details: list[Any] = []
         self.signature: str | None = None
@@ -31,8 +33,7 @@ class Reasoning:
         text = ""
         for field in self._fields:
             value = delta.get(field)
-            if isinstance(value, str) and value:
-                text = value
+            if value and (text := _spoken(value)):
                 break
         details = delta.get("reasoning_details")
         if isinstance(details, list) and details:
@@ -58,6 +59,15 @@ class Reasoning:
             block = OpaqueBlock(provider=self._provider, kind=str(detail["type"]), data=detail)
             out.append(BlockEnd(index=REASONED + place, block=block))
         return out
+
+
+def _spoken(value: Any) -> str:
+    """Return the text of a reasoning field: text, or a part or parts that hold it."""
+    if isinstance(value, list):
+        return "".join(map(_spoken, value))
+    if isinstance(value, dict):
+        return next((said for name in ("text", "content", "summary") if (said := _spoken(value.get(name)))), "")
+    return value if isinstance(value, str) else ""
 
 
 def _is_said(detail: Any) -> bool:

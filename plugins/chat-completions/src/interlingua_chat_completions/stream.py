@@ -15,7 +15,7 @@ from interlingua.events import ErrorEvent, StreamEvent, TextDelta, ToolUseInputD
 from interlingua.jsontext import loads_fast
 from interlingua.wire import WireChunk
 from interlingua_chat_completions.dialect import Dialect
-from interlingua_chat_completions.errors import from_wire_envelope
+from interlingua_chat_completions.errors import from_wire_envelope, is_error
 from interlingua_chat_completions.reader import AnswerReader
 from interlingua_chat_completions.slots import TEXT
 
@@ -68,7 +68,7 @@ async def from_wire_stream(  # noqa: C901, PLR0912  the hot path: a call per chu
             continue
         for event in reader.read(body):
             yield event
-        if body.get("error") or (chunk.event == "error" and "choices" not in body):
+        if is_error(body) or (chunk.event == "error" and "choices" not in body):
             for event in reader.end(complete=False):
                 yield event
             yield ErrorEvent(error=from_wire_envelope(body, dialect))

@@ -64,6 +64,7 @@ def _first(usage: Mapping[str, Any], paths: tuple[tuple[str, ...], ...]) -> int 
 
 
 def _count(value: Any) -> int | None:
-    if isinstance(value, bool) or not isinstance(value, int | float):
+    """Read a count; what is none, or is below zero, is not reported."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
         return None
     return int(value)
