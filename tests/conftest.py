@@ -6,7 +6,7 @@ pytest comes in by itself; no test imports this file.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
@@ -14,6 +14,7 @@ import pytest
 from tests.support import corpus as corpus_files
 from tests.support import run_record
 from tests.support.corpus import Corpus
+from tests.support.quiet import quiet_ledger
 
 run_record.start()
 
@@ -30,6 +31,13 @@ def corpus() -> Corpus:
     if found is None:
         pytest.skip(corpus_files.SKIP_REASON)
     return found
+
+
+@pytest.fixture(scope="module")
+def quiet() -> Iterator[None]:
+    """Silence the ledger's log lines for one file of tests: generated histories lose thousands of blocks on purpose."""
+    with quiet_ledger():
+        yield
 
 
 @pytest.hookimpl(trylast=True)

@@ -6,7 +6,6 @@ tests and the tests of authored cassettes come in.
 
 from __future__ import annotations
 
-import json
 from typing import Any
 
 import anthropic
@@ -76,8 +75,3 @@ def reading(message: dict[str, Any]) -> Reading:
         stop=STOPS.get(message["stop_reason"], StopReason.OTHER),
         usage=((usage.get("input_tokens") or 0) + read + written, usage.get("output_tokens") or 0, read, written),
     )
-
-
-def compact(value: Any) -> bytes:
-    """Write JSON as both sides send it."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()

@@ -205,8 +205,3 @@ def read_response(response: dict[str, Any]) -> Reading:
             wrote.get("reasoning_tokens"),
         ),
     )
-
-
-def compact(value: Any) -> bytes:
-    """Write JSON as both sides send it."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -18,16 +17,7 @@ from tests.support.corpus import Corpus
 
 ANTHROPIC = driving.provider("anthropic")
 EXPLAINED = disagreements("anthropic")
-
-
-@pytest.fixture(autouse=True)
-def _quiet_ledger() -> Iterator[None]:
-    """Recorded answers are full of unanswered calls; a thousand ledger lines say nothing here."""
-    logger = logging.getLogger("interlingua")
-    before = logger.level
-    logger.setLevel(logging.ERROR)
-    yield
-    logger.setLevel(before)
+pytestmark = pytest.mark.usefixtures("quiet")  # recorded answers are full of unanswered calls
 
 
 def _context() -> Any:

@@ -6,32 +6,18 @@ Nothing here decides what is right. The tests of this folder come in.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from interlingua.blocks import ContentBlock
-from interlingua.context import RequestContext
-from interlingua.messages import Message, MessageMetadata, Provenance, Role, Usage
-from interlingua.options import AdapterOptions
-from interlingua.tools import SideEffects, ToolDefinition
+from interlingua.messages import Message
 from interlingua.wire import WireRequest
-from tests.support import driving
+from tests.support.adapter import Adapter
 
 OLD = "claude-sonnet-4-5"  # manual thinking, sampling, prefill (sheet §5)
 NEW = "claude-opus-5-5"  # always thinks, bound to its prefix, no forced choice (sheet §3, §5)
-ANTHROPIC = driving.provider("anthropic")
-READ = ToolDefinition(
-    name="read_file",
-    description="Read a file.",
-    input_schema={"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
-    side_effects=SideEffects.READ,
-)
-
-
-def asked(messages: Sequence[Message], tools: Sequence[ToolDefinition] = (), **options: Any) -> WireRequest:
-    """Return the request."""
-    options.setdefault("model", OLD)
-    return ANTHROPIC.to_wire(list(messages), list(tools), AdapterOptions(**options))
+ADAPTER = Adapter("anthropic", "messages", OLD)
+ANTHROPIC = ADAPTER.provider
+asked, body, answer, context, read = ADAPTER.asked, ADAPTER.body, ADAPTER.answer, ADAPTER.context, ADAPTER.read
 
 
 def body_of(request: WireRequest) -> dict[str, Any]:
@@ -40,30 +26,9 @@ def body_of(request: WireRequest) -> dict[str, Any]:
     return parsed
 
 
-def body(messages: Sequence[Message], tools: Sequence[ToolDefinition] = (), **options: Any) -> dict[str, Any]:
-    """Return the body of the request, parsed."""
-    return body_of(asked(messages, tools, **options))
-
-
 def elements(parsed: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return all content elements in order, whatever turn they stand in."""
     return [element for turn in parsed["messages"] for element in turn["content"]]
-
-
-def answer(
-    *content: ContentBlock, provider: str = "anthropic", api: str = "messages", model: str = OLD, **facts: Any
-) -> Message:
-    """Return a generated assistant message."""
-    facts.setdefault("usage", Usage())
-    metadata = MessageMetadata(
-        model=f"{provider}:{model}", provider=provider, api=api, provenance=Provenance.GENERATED, **facts
-    )
-    return Message(role=Role.ASSISTANT, content=content, metadata=metadata)
-
-
-def context(model: str = OLD, echo: Mapping[str, object] | None = None) -> RequestContext:
-    """Return a context for an answer of this provider."""
-    return driving.context("anthropic", "messages", model, echo)
 
 
 def sse(*events: Mapping[str, Any]) -> bytes:
@@ -109,11 +74,6 @@ def whole(content: list[dict[str, Any]], **fields: Any) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def read(answer_body: Mapping[str, Any], model: str = OLD) -> Message:
-    """Return the message of a whole answer."""
-    return driving.whole(ANTHROPIC, json.dumps(answer_body).encode(), context(model))
-
-
 def streamed(*events: Mapping[str, Any], model: str = OLD) -> Message:
     """Return the message of a stream."""
-    return driving.streamed(ANTHROPIC, sse(*events), context(model))
+    return ADAPTER.streamed(sse(*events), model)

@@ -19,7 +19,8 @@ from interlingua.cache import CacheHint
 from interlingua.errors import CapabilityError
 from interlingua.messages import Message, MessageMetadata, MessageStatus, Role, system, tool_result, user
 from interlingua.tools import SideEffects, ToolDefinition
-from tests.plugins.anthropic.asking import NEW, OLD, READ, answer, asked, body, body_of, elements
+from tests.plugins.anthropic.asking import NEW, OLD, answer, asked, body, body_of, elements
+from tests.support.adapter import READ
 
 CALL = ToolUseBlock(id="tu_1", name="read_file", input={"path": "a"}, provider_id="toolu_01")
 ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")

@@ -16,6 +16,7 @@ from tests.plugins.anthropic.asking import ANTHROPIC, context
 from tests.plugins.anthropic.checker import broken_rules
 from tests.support import driving
 from tests.support.cassettes import Exchange, load_exchanges
+from tests.support.compact import compact
 
 STREAMED = ("signed_thinking", "parallel_calls", "pause_turn", "citations")
 WHOLE = ("redacted_thinking", "refusal", "cached_tokens", "image")
@@ -94,7 +95,7 @@ def test_an_image_request_is_the_one_we_write() -> None:
     message = user([TextBlock(text="What is this?"), image])
     request = ANTHROPIC.to_wire([message], [], AdapterOptions(model=MODEL, max_tokens=1024))
 
-    assert request.body == sdk.compact(asked)
+    assert request.body == compact(asked)
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,8 @@ from interlingua.messages import Message, Role, tool_result, user
 from interlingua.options import ToolNamed
 from interlingua.transport import outgoing
 from interlingua.wire import ConnectionSettings, WireRequest
-from tests.plugins.anthropic.asking import ANTHROPIC, NEW, OLD, READ, answer, asked, body, body_of, elements
+from tests.plugins.anthropic.asking import ANTHROPIC, NEW, OLD, answer, asked, body, body_of, elements
+from tests.support.adapter import READ
 
 Q = [user("q")]
 

@@ -15,6 +15,7 @@ from tests.plugins.anthropic.asking import ANTHROPIC, context
 from tests.record.recorded import ROADS, Recorded, Road, essence, next_turn, recorded, replay, replay_cut
 from tests.support import driving
 from tests.support.cassettes import Exchange
+from tests.support.compact import compact
 
 pytestmark = [pytest.mark.vcr, pytest.mark.block_network]
 FAILURES = {400: anthropic.BadRequestError, 401: anthropic.AuthenticationError, 404: anthropic.NotFoundError}
@@ -67,7 +68,7 @@ def test_a_stream_cut_anywhere_gives_the_same_message(one: Recorded) -> None:
 @pytest.mark.parametrize("one", recorded("messages", stream=True))
 def test_both_roads_give_the_same_message(one: Recorded) -> None:
     for exchange in one.exchanges:
-        accumulated = sdk.compact(sdk.streamed(exchange.body))
+        accumulated = compact(sdk.streamed(exchange.body))
         whole = driving.whole(ANTHROPIC, accumulated, context(one.cast.model))
         streamed = driving.streamed(ANTHROPIC, exchange.body, context(one.cast.model))
         assert whole == streamed

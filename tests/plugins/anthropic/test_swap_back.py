@@ -6,8 +6,9 @@ import json
 
 from interlingua.blocks import TextBlock, ToolUseBlock
 from interlingua.messages import tool_result, user
-from tests.plugins.anthropic.asking import OLD, READ, START, STOP, answer, asked, block, body_of, ended, streamed
+from tests.plugins.anthropic.asking import OLD, START, STOP, answer, asked, block, body_of, ended, streamed
 from tests.plugins.anthropic.checker import plain_elements
+from tests.support.adapter import READ
 
 THINKING = {"type": "thinking", "thinking": "Let me see.", "signature": "EqQBCgIYAh/+=="}
 REDACTED = {"type": "redacted_thinking", "data": "EmwKAhgB+/=="}

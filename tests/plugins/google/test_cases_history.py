@@ -20,7 +20,8 @@ from interlingua.blocks import (
 )
 from interlingua.messages import MessageStatus, assistant, system, tool_result, user
 from tests.plugins.google.checker import broken_rules
-from tests.plugins.google.wire import NEW, OLD, READ, answer, asked, body, body_of, chunk, parts_of, read, streamed
+from tests.plugins.google.wire import NEW, OLD, answer, asked, body, body_of, chunk, parts_of, read, streamed
+from tests.support.adapter import READ
 
 PIXEL = "iVBORw0KGgo="
 STAND_IN = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="  # base64 of skip_thought_signature_validator (sheet §3)

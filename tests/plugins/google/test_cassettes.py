@@ -34,8 +34,9 @@ from interlingua.options import ToolNamed
 from interlingua.wire import WireRequest, WireResponse
 from tests.oracle.readings import calls_of, usage_of
 from tests.plugins.google.checker import broken_rules
-from tests.plugins.google.wire import GOOGLE, NEW, OLD, READ, asked, chunk, context, read, sdk, sdk_streamed, sdk_whole
+from tests.plugins.google.wire import GOOGLE, NEW, OLD, asked, chunk, context, read, sdk, sdk_streamed, sdk_whole
 from tests.support import driving
+from tests.support.adapter import READ
 from tests.support.cassettes import Exchange, load_exchanges
 
 STREAMED = ("thinking", "signed_calls")

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -21,15 +20,7 @@ from tests.support import driving, leaves
 from tests.support.corpus import Corpus
 
 EXPLAINED = disagreements("google")
-
-
-@pytest.fixture(autouse=True)
-def _quiet_ledger() -> Iterator[None]:
-    logger = logging.getLogger("interlingua")
-    before = logger.level
-    logger.setLevel(logging.ERROR)
-    yield
-    logger.setLevel(before)
+pytestmark = pytest.mark.usefixtures("quiet")
 
 
 def _answers(corpus: Corpus, kind: str) -> list[tuple[str, bytes]]:

@@ -11,7 +11,8 @@ from interlingua.errors import CapabilityError
 from interlingua.messages import system, user
 from interlingua.options import ToolNamed
 from interlingua.tools import SideEffects, ToolDefinition
-from tests.plugins.google.wire import NEW, OLD, READ, asked, body, body_of
+from tests.plugins.google.wire import NEW, OLD, asked, body, body_of
+from tests.support.adapter import READ
 
 Q = [user("q")]
 

@@ -3,27 +3,19 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 
 import attrs
 import pytest
-from hypothesis import HealthCheck, given, settings
 
 from interlingua.blocks import OpaqueBlock
-from interlingua.messages import Message, Origin
+from interlingua.messages import Message
 from tests.plugins.google.checker import broken_rules
-from tests.plugins.google.wire import NEW, OLD, READ, asked, body_of, parts_of
-from tests.support.conversations import histories, request_points
-from tests.support.quiet import quiet_ledger
+from tests.plugins.google.wire import ADAPTER, NEW, OLD, asked, body_of, parts_of
+from tests.support.adapter import READ
+from tests.support.request_laws import check_prefix, check_pure, over
 
-OTHER = Origin("elsewhere", "chat", "m-1")
-relaxed = settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
-
-
-@pytest.fixture(autouse=True, scope="module")
-def _quiet() -> Iterator[None]:
-    with quiet_ledger():
-        yield
+OLD_ORIGIN, NEW_ORIGIN = ADAPTER.origin(OLD), ADAPTER.origin(NEW)
+pytestmark = pytest.mark.usefixtures("quiet")
 
 
 def _own_parts(message: Message) -> Message:
@@ -38,29 +30,25 @@ def _own_parts(message: Message) -> Message:
     return attrs.evolve(message, content=content)
 
 
-@relaxed
-@given(histories(Origin("google", "generate", NEW), OTHER))
+def _grows(history: list[Message], model: str) -> None:
+    check_prefix(
+        history,
+        lambda point: [json.dumps(part) for part in parts_of(body_of(asked(point, [READ], model=model)))],
+    )
+
+
+@over(NEW_ORIGIN)
 def test_each_turns_parts_begin_with_the_turn_befores(history: list[Message]) -> None:
     for model in (OLD, NEW):
-        earlier: list[str] = []
-        for point in request_points(history):
-            now = [json.dumps(part) for part in parts_of(body_of(asked(point, [READ], model=model)))]
-            assert now[: len(earlier)] == earlier
-            earlier = now
+        _grows(history, model)
 
 
-@relaxed
-@given(histories(Origin("google", "generate", NEW), Origin("google", "generate", OLD)))
+@over(NEW_ORIGIN, OLD_ORIGIN)
 def test_also_between_two_models_of_the_service(history: list[Message]) -> None:
-    earlier: list[str] = []
-    for point in request_points(history):
-        now = [json.dumps(part) for part in parts_of(body_of(asked(point, [READ], model=NEW)))]
-        assert now[: len(earlier)] == earlier
-        earlier = now
+    _grows(history, NEW)
 
 
-@relaxed
-@given(histories(Origin("google", "generate", NEW), OTHER))
+@over(NEW_ORIGIN)
 def test_every_request_keeps_the_wires_rules(history: list[Message]) -> None:
     owned = [_own_parts(message) for message in history]
     for model in (OLD, NEW):
@@ -68,11 +56,10 @@ def test_every_request_keeps_the_wires_rules(history: list[Message]) -> None:
             assert broken_rules(asked(owned, tools, model=model).body, signed=model == NEW) == []
 
 
-@relaxed
-@given(histories(Origin("google", "generate", NEW), OTHER))
+@over(NEW_ORIGIN)
 def test_a_request_is_a_pure_function_of_its_arguments(history: list[Message]) -> None:
-    fresh = [attrs.evolve(message) for message in history]  # no memo comes along
-    first = asked(history, [READ], model=NEW)
+    def request(messages: list[Message]) -> object:
+        made = asked(messages, [READ], model=NEW)
+        return made.body, made.losses
 
-    assert first.body == asked(history, [READ], model=NEW).body == asked(fresh, [READ], model=NEW).body
-    assert first.losses == asked(fresh, [READ], model=NEW).losses
+    check_pure(history, request)

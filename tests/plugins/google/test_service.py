@@ -8,7 +8,8 @@ import pytest
 
 from interlingua.messages import user
 from interlingua.wire import ConnectionSettings, WireRequest, WireResponse
-from tests.plugins.google.wire import GOOGLE, NEW, OLD, READ, asked
+from tests.plugins.google.wire import GOOGLE, NEW, OLD, asked
+from tests.support.adapter import READ
 
 ANY = WireRequest(path="/x", body=b"", api="generate")
 

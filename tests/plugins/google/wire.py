@@ -6,64 +6,30 @@ Nothing here decides what is right. The tests of this folder come in.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import httpx
 from google import genai
 from google.genai import types
 
-from interlingua.blocks import ContentBlock
-from interlingua.context import RequestContext
-from interlingua.messages import Message, MessageMetadata, Provenance, Role, StopReason, Usage
-from interlingua.options import AdapterOptions
-from interlingua.tools import SideEffects, ToolDefinition
+from interlingua.messages import Message, StopReason
 from interlingua.wire import WireRequest
 from tests.support import driving
+from tests.support.adapter import Adapter
 
 OLD = "gemini-2.5-flash"  # budgets, unsigned calls (sheet §3)
 NEW = "gemini-3-flash-preview"  # levels, signed calls
-GOOGLE = driving.provider("google")
-READ = ToolDefinition(
-    name="read_file",
-    description="Read a file.",
-    input_schema={"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
-    side_effects=SideEffects.READ,
-)
+ADAPTER = Adapter("google", "generate", OLD)
+GOOGLE = ADAPTER.provider
+asked, body, answer, context, read = ADAPTER.asked, ADAPTER.body, ADAPTER.answer, ADAPTER.context, ADAPTER.read
 STOPS = {"STOP": StopReason.END_TURN, "MAX_TOKENS": StopReason.MAX_TOKENS}  # sheet MAPPING, stop reason
-
-
-def asked(messages: Sequence[Message], tools: Sequence[ToolDefinition] = (), **options: Any) -> WireRequest:
-    """Return the request."""
-    options.setdefault("model", OLD)
-    return GOOGLE.to_wire(list(messages), list(tools), AdapterOptions(**options))
 
 
 def body_of(request: WireRequest) -> dict[str, Any]:
     """Return its body, parsed."""
     parsed: dict[str, Any] = json.loads(request.body)
     return parsed
-
-
-def body(messages: Sequence[Message], tools: Sequence[ToolDefinition] = (), **options: Any) -> dict[str, Any]:
-    """Return the body of the request, parsed."""
-    return body_of(asked(messages, tools, **options))
-
-
-def answer(
-    *content: ContentBlock, provider: str = "google", api: str = "generate", model: str = OLD, **facts: Any
-) -> Message:
-    """Return a generated assistant message."""
-    facts.setdefault("usage", Usage())
-    metadata = MessageMetadata(
-        model=f"{provider}:{model}", provider=provider, api=api, provenance=Provenance.GENERATED, **facts
-    )
-    return Message(role=Role.ASSISTANT, content=content, metadata=metadata)
-
-
-def context(model: str = OLD) -> RequestContext:
-    """Return a context for an answer of this provider."""
-    return driving.context("google", "generate", model)
 
 
 def chunk(*parts: Mapping[str, Any], finish: Any = None, usage: Any = None, **fields: Any) -> dict[str, Any]:
@@ -78,11 +44,6 @@ def chunk(*parts: Mapping[str, Any], finish: Any = None, usage: Any = None, **fi
 def sse(*chunks: Mapping[str, Any]) -> bytes:
     """Write chunks as the sheet frames them (§7)."""
     return b"".join(f"data: {json.dumps(item)}\r\n\r\n".encode() for item in chunks)
-
-
-def read(answer_body: Any, model: str = OLD) -> Message:
-    """Return the message of a whole answer."""
-    return driving.whole(GOOGLE, json.dumps(answer_body).encode(), context(model))
 
 
 def streamed(*chunks: Mapping[str, Any], model: str = OLD, size: int | None = None) -> Message:

@@ -17,7 +17,8 @@ from interlingua.blocks import (
 )
 from interlingua.messages import Message, MessageMetadata, Role, tool_result, user
 from tests.plugins.mistral.checker import ID, broken_rules
-from tests.plugins.mistral.wire import MODEL, READ, answer, asked, body, completion, whole
+from tests.plugins.mistral.wire import MODEL, answer, asked, body, completion, whole
+from tests.support.adapter import READ
 
 PIXEL = ImageBlock(source=ImageSource(kind="base64", data="iVBORw0KGgo="), media_type="image/png")
 CALL = ToolUseBlock(id="tu_1", name="read_file", input={"path": "a"}, provider_id="gSIMJiOkT")

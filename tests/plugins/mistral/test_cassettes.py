@@ -14,21 +14,11 @@ from interlingua.messages import Message, StopReason, assistant, system, tool_re
 from interlingua.wire import WireResponse
 from tests.oracle.readings import calls_of
 from tests.plugins.mistral.checker import broken_rules
-from tests.plugins.mistral.wire import (
-    ASKED,
-    MISTRAL,
-    MODEL,
-    READ,
-    answer,
-    asked,
-    compact,
-    context,
-    sdk,
-    sdk_streamed,
-    sdk_whole,
-)
+from tests.plugins.mistral.wire import ASKED, MISTRAL, MODEL, answer, asked, context, sdk, sdk_streamed, sdk_whole
 from tests.support import driving
+from tests.support.adapter import READ
 from tests.support.cassettes import Exchange, load_exchanges
+from tests.support.compact import compact
 
 STREAMED = ("thinking", "parallel_calls")
 WHOLE = (

@@ -8,7 +8,8 @@ from interlingua.errors import CapabilityError
 from interlingua.messages import user
 from interlingua.options import AdapterOptions, ToolNamed
 from interlingua.wire import ConnectionSettings, WireRequest, WireResponse
-from tests.plugins.mistral.wire import MISTRAL, READ, asked, body
+from tests.plugins.mistral.wire import MISTRAL, asked, body
+from tests.support.adapter import READ
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
 

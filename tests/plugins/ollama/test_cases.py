@@ -10,8 +10,9 @@ from interlingua.blocks import ImageBlock, ImageSource, TextBlock, ThinkingBlock
 from interlingua.errors import ModelNotFound, Overloaded, ServerFault, StreamInterrupted
 from interlingua.messages import Message, MessageMetadata, Role, StopReason, tool_result, user
 from interlingua.tools import SideEffects, ToolDefinition
-from tests.plugins.ollama.wire import OLLAMA, READ, answer, asked, body, call, context, done, line, streamed, whole
+from tests.plugins.ollama.wire import OLLAMA, answer, asked, body, call, context, done, line, streamed, whole
 from tests.support import driving
+from tests.support.adapter import READ
 
 PIXEL = "iVBORw0KGgo="
 

@@ -13,9 +13,11 @@ from interlingua.jsontext import thaw
 from interlingua.messages import Message, StopReason, assistant, system, tool_result, user
 from interlingua.wire import WireResponse
 from tests.oracle.readings import calls_of
-from tests.plugins.ollama.wire import OLLAMA, READ, asked, compact, context, sdk
+from tests.plugins.ollama.wire import OLLAMA, asked, context, sdk
 from tests.support import driving
+from tests.support.adapter import READ
 from tests.support.cassettes import Exchange, load_exchanges
+from tests.support.compact import compact
 
 STREAMED = ("thinking", "parallel_calls")
 WHOLE = (

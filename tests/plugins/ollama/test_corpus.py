@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import logging
-from collections.abc import Iterator
 from typing import Any
 
 import ollama
@@ -18,14 +16,7 @@ from tests.plugins.ollama.wire import OLLAMA, asked, context, sdk
 from tests.support import driving, leaves
 from tests.support.corpus import Corpus
 
-
-@pytest.fixture(autouse=True)
-def _quiet_ledger() -> Iterator[None]:
-    logger = logging.getLogger("interlingua")
-    before = logger.level
-    logger.setLevel(logging.ERROR)
-    yield
-    logger.setLevel(before)
+pytestmark = pytest.mark.usefixtures("quiet")
 
 
 def _answers(corpus: Corpus, kind: str) -> list[tuple[str, bytes, bool]]:

@@ -10,7 +10,8 @@ from interlingua.blocks import ImageBlock, ImageSource, TextBlock, ToolResultBlo
 from interlingua.errors import CapabilityError
 from interlingua.messages import Message, MessageMetadata, Role, user
 from interlingua.options import AdapterOptions, ToolNamed
-from tests.plugins.ollama.wire import MODEL, OLLAMA, READ, answer, asked, body
+from tests.plugins.ollama.wire import MODEL, OLLAMA, answer, asked, body
+from tests.support.adapter import READ
 
 
 def test_stream_is_always_said() -> None:

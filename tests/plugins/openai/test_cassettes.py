@@ -12,12 +12,13 @@ from interlingua.options import AdapterOptions
 from interlingua.wire import WireResponse
 from tests.oracle import openai_sdk as sdk
 from tests.oracle.openai_recorded import reading
-from tests.plugins.anthropic.asking import READ
 from tests.plugins.chat_completions import checker as chat_checker
 from tests.plugins.openai import checker as responses_checker
 from tests.plugins.openai.wire import PROVIDER, context
 from tests.support import driving
+from tests.support.adapter import READ
 from tests.support.cassettes import Exchange, load_exchanges
+from tests.support.compact import compact
 
 MODELS = {"chat": "gpt-4.1", "responses": "gpt-5.5"}
 READERS = {
@@ -124,7 +125,7 @@ def test_a_request_with_media_is_the_one_we_write(name: str) -> None:
         data = url.partition(",")[2]
     asked = [TextBlock(text=said["text"]), _shown(name.partition("_")[2], data)]
 
-    assert _asked([user(asked)], _api(name), model=found.request["model"]) == sdk.compact(found.request)
+    assert _asked([user(asked)], _api(name), model=found.request["model"]) == compact(found.request)
 
 
 def test_reasoning_is_the_same_on_both_roads_and_keeps_its_encrypted_form() -> None:
@@ -140,7 +141,7 @@ def test_reasoning_goes_back_with_its_call_byte_for_byte(number: int) -> None:
     result = tool_result(message.tool_calls()[0], "It says hi.")
 
     made = _asked([user("Read a.txt."), message, result], "responses", tools=True)
-    assert made == sdk.compact(_exchange("responses_reasoning#2").request)
+    assert made == compact(_exchange("responses_reasoning#2").request)
 
 
 @pytest.mark.parametrize(

@@ -7,10 +7,10 @@ import pytest
 from interlingua.blocks import TextBlock, ToolUseBlock
 from interlingua.messages import Message, MessageMetadata, Provenance, Role, Usage, tool_result, user
 from interlingua.options import AdapterOptions
-from tests.plugins.anthropic.asking import READ
 from tests.plugins.chat_completions.checker import elements
 from tests.plugins.openai.wire import PROVIDER, context
 from tests.support import driving
+from tests.support.adapter import READ
 from tests.support.cassettes import load_exchanges
 
 CASES = {

@@ -6,52 +6,22 @@ Nothing here decides what is right. The tests of this folder come in.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
-from interlingua.context import RequestContext
 from interlingua.messages import Message
-from interlingua.options import AdapterOptions
-from interlingua.tools import SideEffects, ToolDefinition
-from interlingua.wire import WireRequest
-from tests.support import driving
+from tests.support.adapter import Adapter
 
-OPENROUTER = driving.provider("openrouter")
 MODEL = "anthropic/claude-opus-5.5"
-READ = ToolDefinition(
-    name="read_file",
-    description="Read a file.",
-    input_schema={"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]},
-    side_effects=SideEffects.READ,
-)
-
-
-def context(model: str = MODEL) -> RequestContext:
-    """Return a context for an answer of this provider."""
-    return driving.context("openrouter", "chat", model)
-
-
-def asked(messages: Sequence[Message], tools: Sequence[ToolDefinition] = (), **options: Any) -> WireRequest:
-    """Return the request."""
-    options.setdefault("model", MODEL)
-    return OPENROUTER.to_wire(list(messages), list(tools), AdapterOptions(**options))
-
-
-def body(messages: Sequence[Message], tools: Sequence[ToolDefinition] = (), **options: Any) -> dict[str, Any]:
-    """Return the body of the request, parsed."""
-    parsed: dict[str, Any] = json.loads(asked(messages, tools, **options).body)
-    return parsed
+ADAPTER = Adapter("openrouter", "chat", MODEL)
+OPENROUTER = ADAPTER.provider
+asked, body, context, read = ADAPTER.asked, ADAPTER.body, ADAPTER.context, ADAPTER.read
 
 
 def answer(message: Mapping[str, Any], finish: str = "stop", **more: Any) -> dict[str, Any]:
     """Return a whole answer (sheet §3)."""
     choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish}
     return {"id": "gen-1", "object": "chat.completion", "created": 1, "model": MODEL, "choices": [choice], **more}
-
-
-def read(whole: Mapping[str, Any], model: str = MODEL) -> Message:
-    """Return the message of a whole answer."""
-    return driving.whole(OPENROUTER, json.dumps(whole).encode(), context(model))
 
 
 def chunk(delta: Mapping[str, Any], finish: str | None = None, **more: Any) -> dict[str, Any]:
@@ -68,8 +38,4 @@ def sse(chunks: Iterable[Mapping[str, Any]], *, done: bool = True) -> bytes:
 
 def streamed(*chunks: Mapping[str, Any], model: str = MODEL) -> Message:
     """Return the message of a stream, read at three chunkings that must agree."""
-    raw = sse(chunks)
-    found = [driving.streamed(OPENROUTER, raw, context(model), size) for size in (None, 7, 1)]
-    assert found[0] == found[1] == found[2]
-    assert found[0].metadata.provider_raw == found[2].metadata.provider_raw
-    return found[0]
+    return ADAPTER.streamed(sse(chunks), model)

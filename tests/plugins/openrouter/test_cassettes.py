@@ -32,8 +32,9 @@ from interlingua.wire import WireResponse
 from interlingua_openrouter.costs import reported_cost
 from tests.oracle import openrouter_sdk as sdk
 from tests.oracle.openai_sdk import read_chat
-from tests.plugins.openrouter.asking import MODEL, OPENROUTER, READ, asked, body, context
+from tests.plugins.openrouter.asking import MODEL, OPENROUTER, asked, body, context
 from tests.support import driving
+from tests.support.adapter import READ
 from tests.support.cassettes import Exchange, load_exchanges
 from tests.support.chat_merge import merged
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -18,13 +17,8 @@ from tests.plugins.openrouter.asking import OPENROUTER, asked, context
 from tests.support import driving, leaves
 from tests.support.chat_merge import chunks_of, merged
 from tests.support.corpus import Corpus
-from tests.support.quiet import quiet_ledger
 
-
-@pytest.fixture(autouse=True, scope="module")
-def _quiet() -> Iterator[None]:
-    with quiet_ledger():
-        yield
+pytestmark = pytest.mark.usefixtures("quiet")
 
 
 def _answers(corpus: Corpus, kind: str) -> list[tuple[str, bytes]]:

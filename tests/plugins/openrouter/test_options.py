@@ -12,7 +12,8 @@ from interlingua.cache import CacheHint
 from interlingua.messages import Message, Role, user
 from interlingua.options import ToolNamed
 from interlingua.wire import ConnectionSettings
-from tests.plugins.openrouter.asking import MODEL, OPENROUTER, READ, asked, body
+from tests.plugins.openrouter.asking import MODEL, OPENROUTER, asked, body
+from tests.support.adapter import READ
 
 SHORT, LONG = CacheHint(ttl="5m"), CacheHint(ttl="1h")
 

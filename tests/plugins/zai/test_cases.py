@@ -12,8 +12,9 @@ from interlingua.errors import CapabilityError, RateLimited
 from interlingua.messages import Message, StopReason, tool_result, user
 from interlingua.options import ToolNamed
 from interlingua.wire import WireResponse
-from tests.plugins.zai.asking import READ, ZAI, answer, asked, body, chunk, context, read, sse, streamed
+from tests.plugins.zai.asking import ZAI, answer, asked, body, chunk, context, read, sse, streamed
 from tests.support import driving
+from tests.support.adapter import READ
 
 CALL = {"id": "call_-825", "type": "function", "function": {"name": "read_file", "arguments": '{ "path":"a" }'}}
 THOUGHT = {"content": "I look.", "reasoning_content": "Real thought.", "tool_calls": [CALL]}

@@ -14,8 +14,9 @@ from interlingua.messages import Message, Role, StopReason, assistant, tool_resu
 from interlingua.wire import WireResponse
 from tests.oracle import zai_sdk as sdk
 from tests.oracle.openai_sdk import read_chat
-from tests.plugins.zai.asking import READ, ZAI, asked, context
+from tests.plugins.zai.asking import ZAI, asked, context
 from tests.support import driving
+from tests.support.adapter import READ
 from tests.support.cassettes import Exchange, load_exchanges
 from tests.support.chat_merge import merged
 
