@@ -6,32 +6,18 @@ import ast
 import importlib
 import re
 import statistics
-import subprocess
-import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
+from tests.repo import importing
 from tests.support import tree
 
 MEDIAN_FILE = 80
 LONGEST_FILE = 400
 P95_FUNCTION = 40
 SENTENCES = 3
-
-IMPORT_EACH_ALONE = """
-import importlib, os, sys, traceback
-for name in sys.argv[1:]:
-    child = os.fork()  # each module is imported in an interpreter that has seen none of the others
-    if not child:
-        try:
-            importlib.import_module(name)
-        except BaseException:
-            print("==", name)
-            print(traceback.format_exc(limit=-3), flush=True)
-        os._exit(0)
-    os.waitpid(child, 0)
-"""
 
 
 def _functions() -> Iterator[tuple[int, str]]:
@@ -117,10 +103,31 @@ def test_functions_fit_a_screen() -> None:
 
 
 def test_every_module_imports_alone_without_warnings() -> None:
-    names = [module.name for module in tree.shipped()]
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", IMPORT_EACH_ALONE, *names],
-        cwd=tree.ROOT, capture_output=True, text=True, check=True, timeout=300,
-    )
+    failed = importing.failures(tree.shipped())
 
-    assert not done.stdout, f"these do not import alone with warnings as errors:\n{done.stdout}"
+    assert not failed, "these do not import alone with warnings as errors:\n" + "\n".join(map(" ".join, failed.items()))
+
+
+def test_a_module_that_needs_another_first_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The way in matters in a circle, a borrowed submodule only works after its importer, and a warning is an error."""
+    sources = {
+        "room.__init__": "",
+        "room.base": "VALUE = 1",
+        "room.first": "import room.second",
+        "room.second": "import room.first",
+        "room.third": "C = 1\nfrom room.fourth import D",
+        "room.fourth": "from room.third import C\nD = 1",
+        "room.borrowing": "import room\nE = room.base.VALUE",
+        "room.warning": "import warnings\nimport room.base\nwarnings.warn('old')",
+        "room.eager.__init__": "from room.eager.part import F",
+        "room.eager.part": "import room.base\nF = room.base.VALUE",
+    }
+    modules = []
+    for name, source in sources.items():
+        path = tmp_path.joinpath(*name.split(".")).with_suffix(".py")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(source, encoding="utf-8")
+        modules.append(tree.Module(path, name.removesuffix(".__init__")))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+
+    assert importing.failures(modules).keys() == {"room.fourth", "room.borrowing", "room.warning"}

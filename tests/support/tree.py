@@ -38,7 +38,7 @@ class Module:
     @property
     def tree(self) -> ast.Module:
         """Return its syntax tree."""
-        return ast.parse(self.path.read_text(encoding="utf-8"), self.where)
+        return ast.parse(self.path.read_text(encoding="utf-8"), str(self.path))
 
 
 @functools.cache
