@@ -1,4 +1,4 @@
-"""The Chat Completions format: `ChatFormat` and `Dialect` for plugins of services that speak it.
+"""The Chat Completions format: `ChatProvider` and `Dialect` for plugins of services that speak it.
 
 Never imports its parts before they are asked for (PEP 562), so that finding the package costs nothing.
 Plugins of services on this format come in; the registry goes to `rows`.
@@ -13,13 +13,15 @@ if TYPE_CHECKING:
     from interlingua_chat_completions.capabilities import capabilities_of
     from interlingua_chat_completions.dialect import Dialect
     from interlingua_chat_completions.format import API, ENDPOINT, ChatFormat
+    from interlingua_chat_completions.provider import ChatProvider
 
-__all__ = ["API", "ENDPOINT", "ChatFormat", "Dialect", "capabilities_of"]
+__all__ = ["API", "ENDPOINT", "ChatFormat", "ChatProvider", "Dialect", "capabilities_of"]
 
 _HOMES = {
     "API": "format",
     "ENDPOINT": "format",
     "ChatFormat": "format",
+    "ChatProvider": "provider",
     "Dialect": "dialect",
     "capabilities_of": "capabilities",
 }
