@@ -6,6 +6,7 @@ The exact road, which the other tests hold to the seed, is the expectation here.
 from __future__ import annotations
 
 import json
+from datetime import UTC, datetime, timedelta, timezone
 from typing import Any
 
 import pytest
@@ -13,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from interlingua.blocks import TextBlock, ToolResultBlock, ToolUseBlock, UnknownBlock
-from interlingua.codec import decode_message, encode_message, make_converter
+from interlingua.codec import decode_message, decode_messages, encode_message, make_converter
 from interlingua.codec.quick_reading import ODDITIES, Odd, read_message
 from interlingua.codec.quick_writing import write_message
 from interlingua.errors import DecodeError
@@ -106,6 +107,50 @@ def test_a_newer_version_goes_the_exact_road() -> None:
         read_message({**encode_message(user("hi")), "new": 1})
     with pytest.raises(Odd):
         write_message(Message(role="user", content="x", metadata=MessageMetadata(extra={"new": 1})))  # type: ignore[arg-type]
+
+
+def test_other_orders_of_keys_go_the_exact_road_to_the_same_value() -> None:
+    stored = encode_message(user("hi", session_id="s"))
+    turned = dict(reversed(stored.items()))
+    with pytest.raises(Odd):
+        read_message(turned)
+
+    assert decode_message(turned) == decode_message(stored)
+
+
+def test_a_time_may_be_a_datetime_on_both_roads() -> None:
+    stored = encode_message(user("hi"))
+    made = datetime(2026, 11, 22, 4, 5, 6, 789, tzinfo=UTC)
+    elsewhere = made.astimezone(timezone(timedelta(hours=2)))  # the exact road alone turns it to UTC
+
+    for time in (made, elsewhere):
+        read = decode_message({**stored, "created_at": time}).created_at
+        assert (read, read.tzinfo) == (made, UTC)
+        assert EXACT.structure({**stored, "created_at": time}, Message).created_at == read
+    with pytest.raises(DecodeError, match="offset"):
+        decode_message({**stored, "created_at": made.replace(tzinfo=None)})
+
+
+def test_equal_routing_records_share_one_value_and_only_equal_ones() -> None:
+    def read(confidence: Any) -> Any:
+        routing = {"mode": "pattern", "chosen_model": "a:b", "reason": "r", "rule_name": None, "confidence": confidence}
+        data = encode_message(Message(role="assistant", content="x"))  # type: ignore[arg-type]
+        metadata = {**data["metadata"], "routing": {**routing, "alternatives_considered": []}}
+        return decode_message({**data, "metadata": metadata}).metadata.routing
+
+    assert read(None) is read(None)
+    assert [repr(read(number).confidence) for number in (1, 1.0, 1)] == ["1", "1.0", "1"]
+    with pytest.raises(DecodeError):
+        read(True)
+
+
+def test_a_conversation_may_come_from_an_iterator() -> None:
+    talk = [user("a", session_id="s"), user("b", session_id="s")]
+
+    assert decode_messages(map(encode_message, talk)) == talk
+    with pytest.raises(DecodeError) as caught:
+        decode_messages(iter([encode_message(talk[0]), {"role": "user"}]))
+    assert caught.value.path == "messages[1].content"
 
 
 def test_one_written_form_never_changes_another() -> None:

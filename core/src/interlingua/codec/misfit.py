@@ -84,11 +84,11 @@ def as_decimal(value: Any, _type: Any = None) -> Decimal:
 
 
 def as_time(value: Any, _type: Any = None) -> datetime:
-    """Take an ISO-8601 time with an offset; it becomes UTC."""
+    """Take an ISO-8601 time with an offset, or a datetime with one; it becomes UTC."""
     try:
-        time = datetime.fromisoformat(as_str(value))
+        time = value if type(value) is datetime else datetime.fromisoformat(as_str(value))
         if time.tzinfo is not None:
             return time.astimezone(UTC)
     except (ValueError, OverflowError):
         pass
-    raise Misfit(f"expected an ISO-8601 time with an offset, got {value[:40]!r}")
+    raise Misfit(f"expected an ISO-8601 time with an offset, got {str(value)[:40]!r}")

@@ -17,9 +17,9 @@ import attrs
 
 from interlingua.blocks import ContentBlock
 from interlingua.codec.misfit import Misfit, as_decimal, as_float, as_object
-from interlingua.codec.shapes import BLOCKS, VALUES, fields_of, is_always_written, names_of
+from interlingua.codec.shapes import BLOCKS, VALUES, fields_of, is_always_written
 from interlingua.jsontext import FrozenDict
-from interlingua.messages import NO_METADATA, SCHEMA_VERSION, Message, MessageMetadata
+from interlingua.messages import NO_METADATA, SCHEMA_VERSION, Message, MessageMetadata, RoutingDecisionRecord
 from interlingua.values import maker
 
 Read = Callable[[Any], Any]
@@ -40,7 +40,7 @@ class _Readers(dict[Any, Read]):
         if kind in BLOCKS:
             made = self[BLOCKS[kind]]
         elif kind in VALUES:
-            made = _reader(kind)
+            made = _REMEMBERING.get(kind, _same)(_Shapes(kind).read)
         else:
             raise Odd
         self[kind] = made
@@ -62,16 +62,43 @@ def read_message(data: Any) -> Message:
     return message
 
 
-def _reader(cls: type) -> Read:
-    """Write and compile the function of one class."""
-    names: dict[str, Any] = {"_names": names_of(cls), "Odd": Odd}
-    lines = ["if type(data) is not dict or not data.keys() <= _names: raise Odd"]
+class _Shapes(dict[tuple[str, ...], Read]):
+    """The functions of one class: one for each set of keys, in the order in which they are written.
+
+    Other orders are odd. So there are few, however data is made, and each takes all its values at once.
+    """
+
+    def __init__(self, cls: type) -> None:
+        super().__init__()
+        self._cls = cls
+
+    def read(self, data: Any) -> Any:
+        if type(data) is not dict:
+            raise Odd
+        return self[tuple(data)](data)
+
+    def __missing__(self, keys: tuple[str, ...]) -> Read:
+        cls, fields = self._cls, fields_of(self._cls)
+        tag = ("type",) if cls in BLOCKS.values() else ()
+        if keys != (*tag, *(field.name for field in fields if field.name in keys or is_always_written(cls, field))):
+            raise Odd
+        made = self[keys] = _reader(cls, keys)
+        return made
+
+
+def _reader(cls: type, keys: tuple[str, ...]) -> Read:
+    """Write and compile the function of one class for data of these keys."""
+    names: dict[str, Any] = {"Odd": Odd}
+    lines = [f"{''.join(f'its_{key}, ' for key in keys)} = data.values()"]  # a field may be called `type` or `data`
     for field in fields_of(cls):
-        lines += _field(field, names, required=is_always_written(cls, field))
+        if field.name in keys:
+            lines += _field(field, names)
+        else:
+            names[f"its_{field.name}"] = _default(field)
     source = "\n    ".join(("def read(data):", *lines, f"return {_call(cls, names)}"))
     exec(compile(source, f"<quick reader of {cls.__name__}>", "exec"), names)  # noqa: S102  as attrs makes classes
     made: Read = names["read"]
-    return _metadata(made) if cls is MessageMetadata else made
+    return made
 
 
 def _call(cls: type, names: dict[str, Any]) -> str:
@@ -88,19 +115,17 @@ def _call(cls: type, names: dict[str, Any]) -> str:
     return f"_make({', '.join(f'its_{field.name}' for field in initial)})"
 
 
-def _field(field: attrs.Attribute[Any], names: dict[str, Any], *, required: bool) -> list[str]:
-    """Write the lines that leave a field's value in a variable named after it."""
-    name, kinds = f"its_{field.name}", get_args(field.type)  # a field may be called `type` or `data`
+def _default(field: attrs.Attribute[Any]) -> Any:
+    default: Any = field.default
+    return default.factory() if isinstance(default, attrs.Factory) else default  # type: ignore[arg-type]
+
+
+def _field(field: attrs.Attribute[Any], names: dict[str, Any]) -> list[str]:
+    """Write the lines that check a field's value, in a variable named after it, and convert it where need be."""
+    name, kinds = f"its_{field.name}", get_args(field.type)
     optional = len(kinds) == 2 and NoneType in kinds
     checks = _checks(name, next(kind for kind in kinds if kind is not NoneType) if optional else field.type, names)
-    if optional:
-        checks = [f"if {name} is not None:", *[f"    {line}" for line in checks]]
-    if required:
-        return [f"{name} = data[{field.name!r}]", *checks]
-    default: Any = field.default
-    names[f"_default_{name}"] = default.factory() if isinstance(default, attrs.Factory) else default  # type: ignore[arg-type]
-    indented = [f"    {line}" for line in checks]
-    return [f"{name} = data.get({field.name!r}, _default_{name})", f"if {name} is not _default_{name}:", *indented]
+    return [f"if {name} is not None:", *[f"    {line}" for line in checks]] if optional else checks
 
 
 def _checks(name: str, kind: Any, names: dict[str, Any]) -> list[str]:
@@ -114,7 +139,7 @@ def _checks(name: str, kind: Any, names: dict[str, Any]) -> list[str]:
 
 
 def _time(data: Any) -> datetime:
-    time = datetime.fromisoformat(data)
+    time = data if type(data) is datetime else datetime.fromisoformat(data)
     if time.tzinfo is not UTC:
         raise Odd
     return time
@@ -161,6 +186,10 @@ def _plain(kind: type) -> Read:
     return read
 
 
+def _same(read: Read) -> Read:
+    return read
+
+
 def _metadata(read: Read) -> Read:
     """Most messages nobody generated know nothing about themselves: they share one value."""
     nothing = {
@@ -173,3 +202,22 @@ def _metadata(read: Read) -> Read:
         return NO_METADATA if data == nothing else read(data)
 
     return read_metadata
+
+
+def _routing(read: Read) -> Read:
+    """Most answers of a session were chosen for one reason: equal records one after the other share one value."""
+    last: tuple[Any, Any] = (None, None)
+
+    def read_routing(data: Any) -> Any:
+        nonlocal last
+        known, record = last
+        if data != known:
+            record = read(data)
+            if record.confidence is None:  # as a number it might be equal and another: 1, 1.0, True
+                last = data, record
+        return record
+
+    return read_routing
+
+
+_REMEMBERING: dict[type, Callable[[Read], Read]] = {MessageMetadata: _metadata, RoutingDecisionRecord: _routing}

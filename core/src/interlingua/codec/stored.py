@@ -51,7 +51,7 @@ def encode_message(message: Message) -> dict[str, Any]:
 
 
 def decode_message(data: Any) -> Message:
-    """Return the message of a stored form; a field that has a default may be absent.
+    """Return the message of a stored form; a field that has a default may be absent, a time may be a datetime.
 
     Raises:
         DecodeError: with the exact `path`, such as `content[0].text`.
@@ -68,15 +68,20 @@ def encode_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
 
 
 def decode_messages(data: Any) -> list[Message]:
-    """Return the conversation of a stored array.
+    """Return the conversation of a stored array, or of an iterator over what would stand in one.
 
     Raises:
         DecodeError: with the exact `path`, such as `messages[3].content[0].text`.
     """
-    if not isinstance(data, (list, tuple)):
+    if not isinstance(data, (list, tuple, Iterator)):
         _decoded(lambda: misfit("array", data), "messages")
     newer = _Newer()
-    messages = [_message(each, newer, f"messages[{index}]") for index, each in enumerate(data)]
+    messages: list[Message] = []
+    for each in data:
+        try:
+            messages.append(read_message(each))
+        except ODDITIES:  # the exact road says what is wrong, or what is new
+            messages.append(_odd_message(each, newer, f"messages[{len(messages)}]"))
     newer.warn()
     return messages
 
@@ -164,7 +169,11 @@ def _message(data: Any, newer: _Newer, prefix: str = "", line: int | None = None
     try:
         return read_message(data)
     except ODDITIES:  # the exact road says what is wrong, or what is new
-        message = _decoded(lambda: _exactly(data), prefix, line)
+        return _odd_message(data, newer, prefix, line)
+
+
+def _odd_message(data: Any, newer: _Newer, prefix: str = "", line: int | None = None) -> Message:
+    message = _decoded(lambda: _exactly(data), prefix, line)
     newer.look(message)
     return message
 

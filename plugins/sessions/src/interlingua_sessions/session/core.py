@@ -15,6 +15,7 @@ from interlingua import Message, MessageStatus, Registry, Role
 from interlingua_sessions.routing import Chain, PatternStore, Router, RoutingPolicy, decode_policy, encode_policy
 from interlingua_sessions.routing import Turn as RoutedTurn
 from interlingua_sessions.session.api import ContextBuilder
+from interlingua_sessions.session.bulk import collector_at_rest
 from interlingua_sessions.session.prompt import SystemPrompt
 from interlingua_sessions.store import SessionEntry, SessionExists, SessionNotFound, SessionRecord, Store
 
@@ -52,7 +53,8 @@ class Core:
         self.record = record
         self.setup = setup
         self.router = Router(setup.registry)
-        self.messages: list[Message] = list(store.messages(record.id))
+        with collector_at_rest():
+            self.messages: list[Message] = list(store.messages(record.id))
         self.entries: list[SessionEntry] = store.entries(record.id)
         self._unfinished = _unfinished(self.messages)
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import orjson
 
-from interlingua import Message, dumps_message, encode_message
+from interlingua import Message, dumps_message, encode_message, user
 from interlingua_sessions.store.database import Row
 
 COLUMNS = "id, session_id, role, content_json, metadata_json, created_at, schema_version"
@@ -25,6 +25,8 @@ EXACT = " "
 """Begins a JSON column that a fast parser would round: it holds integers of more than 64 bits."""
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
+_NOTHING = encode_message(user(""))["metadata"]
+_NOTHING_TEXT = orjson.dumps(_NOTHING).decode()  # what most messages that nobody generated know of themselves
 
 
 def stamp_of(time: datetime) -> int:
@@ -34,7 +36,7 @@ def stamp_of(time: datetime) -> int:
 
 def time_of(stamp: int) -> datetime:
     """Return the time of so many microseconds since 1970, UTC."""
-    return _EPOCH + timedelta(microseconds=stamp)
+    return _EPOCH + timedelta(0, 0, stamp)  # by place: half the cost of by name
 
 
 def now_stamp() -> int:
@@ -68,7 +70,7 @@ def row_of(message: Message) -> list[Any]:
 
 
 def data_of(row: Row) -> dict[str, Any]:
-    """Return the stored form of the message in a row (columns as in COLUMNS), for core's codec.
+    """Return the stored form of the message in a row (columns as in COLUMNS), for core's codec; its time not as text.
 
     Raises:
         ValueError: a column is not JSON.
@@ -79,8 +81,8 @@ def data_of(row: Row) -> dict[str, Any]:
         "session_id": session_id,
         "role": role,
         "content": _parsed(content),
-        "metadata": _parsed(metadata),
-        "created_at": time_of(made).isoformat(),
+        "metadata": _NOTHING if metadata == _NOTHING_TEXT else _parsed(metadata),
+        "created_at": time_of(made),
         "schema_version": version,
     }
 

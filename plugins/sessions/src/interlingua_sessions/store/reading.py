@@ -83,7 +83,7 @@ class Reading(Sessions):
 def _loaded(pages: Iterable[list[Row]]) -> Iterator[Message]:
     for rows in pages:
         try:
-            messages = decode_messages([data_of(row) for row in rows])
+            messages = decode_messages(map(data_of, rows))  # one by one: what is parsed dies young
         except (DecodeError, ValueError):
             messages = [decoded(row) for row in rows]  # says which
         yield from messages
