@@ -107,6 +107,14 @@ def no_auth(_request: WireRequest) -> Mapping[str, str]:
     return {}
 
 
+def bearer_auth(key: str | None) -> Auth:
+    """Return a signer that sends the key as a bearer token, as most services want it; without a key `no_auth`."""
+    if not key:
+        return no_auth
+    headers = {"authorization": f"Bearer {key}"}
+    return lambda _request: headers
+
+
 @attrs.frozen(kw_only=True)
 class Connection:
     """How to reach a provider (the answer of the `connection` hook).

@@ -6,10 +6,8 @@ The plugin object comes in.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from interlingua.errors import CapabilityError
-from interlingua.wire import Connection, ConnectionSettings, WireRequest, no_auth
+from interlingua.wire import Connection, ConnectionSettings, bearer_auth
 from interlingua_chat_completions.format import API, ENDPOINT
 
 _HOSTS = {"": "api.mistral.ai", "eu": "api.eu.mistral.ai", "us": "api.us.mistral.ai"}
@@ -29,12 +27,9 @@ def connection(settings: ConnectionSettings) -> Connection:
     own = f"https://{_HOSTS[region]}/v1"
     base = settings.base_url or environ.get("MISTRAL_BASE_URL") or own
 
-    def auth(_request: WireRequest) -> Mapping[str, str]:
-        return {"authorization": f"Bearer {key}"}
-
     return Connection(
         base_url=base.rstrip("/"),
-        auth=auth if key else no_auth,
+        auth=bearer_auth(key),
         env=("MISTRAL_API_KEY", "MISTRAL_BASE_URL"),
         has_key=bool(key) or base != own,
         hosts=tuple(_HOSTS.values()),

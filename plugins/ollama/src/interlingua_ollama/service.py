@@ -12,7 +12,7 @@ from typing import Any
 from interlingua.errors import Authentication, ContextOverflow, ModelNotFound, Overloaded, ProviderError, ServerFault
 from interlingua.jsontext import dumps, loads
 from interlingua.status import class_of_status, error_of_status, retry_after
-from interlingua.wire import Connection, ConnectionSettings, WireRequest, WireResponse, no_auth
+from interlingua.wire import Connection, ConnectionSettings, WireResponse, bearer_auth
 from interlingua_ollama.catalogue import API
 from interlingua_ollama.host import base_url_of
 
@@ -35,12 +35,9 @@ def connection(settings: ConnectionSettings) -> Connection:
     base = base_url_of(said).removesuffix("/api")
     key = settings.api_key or (environ.get("OLLAMA_API_KEY") if base.startswith("https://") else None)
 
-    def auth(_request: WireRequest) -> Mapping[str, str]:
-        return {"authorization": f"Bearer {key}"}
-
     return Connection(
         base_url=base,
-        auth=auth if key else no_auth,
+        auth=bearer_auth(key),
         framing="ndjson",
         env=("OLLAMA_HOST", "OLLAMA_API_KEY"),
         has_key=bool(key) or base != HOSTED,

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from interlingua.errors import ProviderError
-from interlingua.wire import Connection, ConnectionSettings, WireRequest, WireResponse, no_auth
+from interlingua.wire import Connection, ConnectionSettings, WireResponse, bearer_auth
 from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.errors import from_wire_envelope, from_wire_failure
 from interlingua_openai.catalogue import CHAT, RESPONSES
@@ -37,16 +37,13 @@ def connection(settings: ConnectionSettings) -> Connection:
     key = settings.api_key or environ.get("OPENAI_API_KEY")
     base = settings.base_url or environ.get("OPENAI_BASE_URL") or _BASE_URL
 
-    def auth(_request: WireRequest) -> Mapping[str, str]:
-        return {"authorization": f"Bearer {key}"}
-
     headers = {
         "openai-organization": settings.options.get("organization") or environ.get("OPENAI_ORG_ID"),
         "openai-project": settings.options.get("project") or environ.get("OPENAI_PROJECT_ID"),
     }
     return Connection(
         base_url=base.rstrip("/"),
-        auth=auth if key else no_auth,
+        auth=bearer_auth(key),
         headers={name: str(value) for name, value in headers.items() if value},
         env=("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"),
         has_key=bool(key) or base != _BASE_URL,

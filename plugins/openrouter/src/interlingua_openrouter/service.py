@@ -6,10 +6,8 @@ The plugin object comes in.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from interlingua.errors import ProviderError
-from interlingua.wire import Connection, ConnectionSettings, WireRequest, WireResponse, no_auth
+from interlingua.wire import Connection, ConnectionSettings, WireResponse, bearer_auth
 from interlingua_chat_completions.format import API, ENDPOINT
 from interlingua_openrouter.dialect import DIALECT, FORMAT
 
@@ -32,13 +30,10 @@ def connection(settings: ConnectionSettings) -> Connection:
     key = settings.api_key or environ.get("OPENROUTER_API_KEY")
     base = settings.base_url or environ.get("OPENROUTER_BASE_URL") or _BASE_URL
 
-    def auth(_request: WireRequest) -> Mapping[str, str]:
-        return {"authorization": f"Bearer {key}"}
-
     options = settings.options
     return Connection(
         base_url=base.rstrip("/"),
-        auth=auth if key else no_auth,
+        auth=bearer_auth(key),
         headers={header: str(options[name]) for name, header in _HEADERS.items() if options.get(name)},
         env=("OPENROUTER_API_KEY", "OPENROUTER_BASE_URL"),
         has_key=bool(key) or base != _BASE_URL,

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from interlingua.errors import CapabilityError
-from interlingua.wire import Connection, ConnectionSettings, WireRequest, no_auth
+from interlingua.wire import Connection, ConnectionSettings, bearer_auth
 from interlingua_chat_completions.format import API, ENDPOINT
 
 _HOSTS = {"international": "https://api.z.ai", "china": "https://open.bigmodel.cn"}
@@ -34,13 +34,10 @@ def connection(settings: ConnectionSettings) -> Connection:
     own = _HOSTS[region] + _PATHS[plan]
     base = settings.base_url or environ.get("ZAI_BASE_URL") or own
 
-    def auth(_request: WireRequest) -> Mapping[str, str]:
-        return {"authorization": f"Bearer {key}"}
-
     language = {"accept-language": "en-US,en"} if region == "international" else {}
     return Connection(
         base_url=base.rstrip("/"),
-        auth=auth if key else no_auth,
+        auth=bearer_auth(key),
         headers={**language, **attribution_headers(settings.options.get("attribution") or {})},
         env=(*_KEYS[region], "ZAI_BASE_URL"),
         has_key=bool(key) or base != own,
