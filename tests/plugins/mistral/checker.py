@@ -37,8 +37,10 @@ def broken_rules(raw: bytes) -> list[str]:
             waiting = [call["id"] for call in message.get("tool_calls", ())]
             found += ["an id used twice"] if used & set(waiting) or len(set(waiting)) < len(waiting) else []
             used |= set(waiting)
-        if before == "tool" and role in ("user", "system"):
-            found.append(f"a {role} message right behind results (3230)")
+        if before == "tool" and role == "user":
+            found.append("a user message right behind results (3230)")
+        if role == "system" and before in ("assistant", "tool"):
+            found.append(f"a system message right behind the {before} (mistral-common, _validate_message_order)")
         before = role
     if messages and messages[-1]["role"] == "assistant" and not messages[-1].get("prefix"):
         found.append("the assistant stands last without prefix")
@@ -67,9 +69,5 @@ def _message(message: dict[str, Any]) -> list[str]:
 
 
 def plain_elements(raw: bytes) -> list[str]:
-    """Return the messages in order as JSON text, without the mark on the last."""
-    found = []
-    for message in json.loads(raw)["messages"]:
-        message.pop("prefix", None)
-        found.append(json.dumps(message, ensure_ascii=False))
-    return found
+    """Return the messages in order as JSON text."""
+    return [json.dumps(message, ensure_ascii=False) for message in json.loads(raw)["messages"]]

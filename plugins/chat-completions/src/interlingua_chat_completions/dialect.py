@@ -56,6 +56,7 @@ class Dialect:
         required_choice: the word for "some tool, whichever".
         parallel_tool_calls: that field is accepted.
         strict_tools: tools whose schema allows it are sent with `strict`.
+        strict_option: the provider option `strict_tools` (true, or names of tools) makes tools strict.
         structured: how an answer's schema is enforced; only `json_schema` really does.
         image_data_urls: base64 images are data URLs, else bare base64.
         file_urls: file parts may hold a URL.
@@ -106,6 +107,7 @@ class Dialect:
     required_choice: str = "required"
     parallel_tool_calls: bool = False
     strict_tools: bool = False
+    strict_option: bool = False
     structured: Literal["json_schema", "json_object", "none"] = "none"
     image_data_urls: bool = True
     file_urls: bool = False

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 from operator import is_
+from typing import Any
 
 from interlingua.fragments import Json, gather, joined, json_array, json_object, keep_grown, remembered, take_grown
-from interlingua.jsontext import dumps
+from interlingua.jsontext import EMPTY, dumps
 from interlingua.messages import DEFAULT_SESSION, Message, Role
 from interlingua.options import AdapterOptions
 from interlingua.tools import ToolDefinition
@@ -19,10 +20,17 @@ from interlingua.wire import Loss, Verdict, WireRequest
 from interlingua_chat_completions.cache_marks import TOO_MANY, Hint, Markers, cache_key
 from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.order import breaks_order, ordered
+from interlingua_chat_completions.strict_tools import OPTION
 from interlingua_chat_completions.to_wire_messages import Element, Profile, to_wire_message
 from interlingua_chat_completions.to_wire_options import to_wire_options
 from interlingua_chat_completions.to_wire_parts import Row
-from interlingua_chat_completions.to_wire_tools import ToolList, leaves_tools_out, to_wire_tool_choice, to_wire_tools
+from interlingua_chat_completions.to_wire_tools import (
+    ToolList,
+    leaves_tools_out,
+    strict_asked,
+    to_wire_tool_choice,
+    to_wire_tools,
+)
 
 PATH = "/chat/completions"
 _GROWN = "chat-completions.grown"
@@ -33,7 +41,7 @@ class RequestWriter:
 
     def __init__(self, provider: str) -> None:
         self._provider = provider
-        self._tools: tuple[tuple[ToolDefinition, ...], Dialect, ToolList] | None = None
+        self._tools: tuple[tuple[ToolDefinition, ...], Dialect, Any, ToolList] | None = None
 
     def to_wire(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions, dialect: Dialect,
@@ -41,13 +49,15 @@ class RequestWriter:
     ) -> WireRequest:  # fmt: skip
         """Write the request; `provider_options` are laid over the body, but `tools` stand behind the declared ones.
 
-        The option that the dialect's `prefill_field` names is not a field of the body: it marks the last message.
+        Two options are no fields of the body: the one that the dialect's `prefill_field` names marks the last message,
+        and `strict_tools` makes tools strict.
 
         Raises:
             CapabilityError: a schema or a forced tool cannot be said to this service.
         """
         losses: list[Loss] = []
-        listed = self._tool_list(tools, dialect) if tools and not leaves_tools_out(options, dialect) else None
+        asked = strict_asked(options, dialect)
+        listed = self._tool_list(tools, dialect, asked) if tools and not leaves_tools_out(options, dialect) else None
         lifetimes = dialect.cache_style == "cache_control"
         marks = Markers(listed.marks if listed is not None else (), lifetimes=lifetimes)
         elements = self.elements(messages, dialect, options, losses, marks)
@@ -66,14 +76,18 @@ class RequestWriter:
         fields |= to_wire_options(options, dialect, losses)
         if dialect.cache_key_field is not None and marks.spent and messages[0].session_id != DEFAULT_SESSION:
             fields[dialect.cache_key_field] = dumps(cache_key(messages[0].session_id))
-        extra = {
-            name: dumps(value) for name, value in options.provider_options.items() if name != dialect.prefill_field
-        }
+        extra = {name: dumps(value) for name, value in options.provider_options.items() if not _is_ours(name, dialect)}
         if "tools" in extra and listed is not None:  # the service's own
             extra["tools"] = joined(listed.wire, extra["tools"])
         fields |= extra
-        body = json_object(fields)
-        return WireRequest(path=PATH, body=body, losses=tuple(losses), api=api, stream=options.stream)
+        return WireRequest(
+            path=PATH,
+            body=json_object(fields),
+            losses=tuple(losses),
+            api=api,
+            stream=options.stream,
+            echo=listed.echo if listed is not None else EMPTY,
+        )
 
     def elements(
         self, messages: Sequence[Message], dialect: Dialect, options: AdapterOptions, losses: list[Loss],
@@ -101,12 +115,12 @@ class RequestWriter:
         keep_grown(messages, grown, pieces)
         return [*pieces[:-1], b"]"] if len(pieces) > 1 else [b"[]"]
 
-    def _tool_list(self, tools: Sequence[ToolDefinition], dialect: Dialect) -> ToolList:
+    def _tool_list(self, tools: Sequence[ToolDefinition], dialect: Dialect, asked: Any) -> ToolList:
         last = self._tools
-        if last is not None and last[1] is dialect and len(last[0]) == len(tools) and all(map(is_, last[0], tools)):
-            return last[2]
-        listed = to_wire_tools(tools, dialect)
-        self._tools = (tuple(tools), dialect, listed)
+        if last is not None and last[1:3] == (dialect, asked) and _same(last[0], tools):
+            return last[3]
+        listed = to_wire_tools(tools, dialect, asked)
+        self._tools = (tuple(tools), dialect, asked, listed)
         return listed
 
 
@@ -123,6 +137,14 @@ def _loss(row: Row, message: Message, index: int) -> Loss:
 def _option_loss(name: str) -> Loss:
     reason = "this service has no such option"
     return Loss(path=f"options.{name}", block_type="option", verdict="dropped", reason=reason)
+
+
+def _same(before: Sequence[ToolDefinition], now: Sequence[ToolDefinition]) -> bool:
+    return len(before) == len(now) and all(map(is_, before, now))
+
+
+def _is_ours(name: str, dialect: Dialect) -> bool:
+    return name == dialect.prefill_field or (dialect.strict_option and name == OPTION)
 
 
 def _is_prefilled(options: AdapterOptions, dialect: Dialect) -> bool:

@@ -6,35 +6,47 @@ The request writer comes in.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from interlingua.errors import CapabilityError
 from interlingua.fragments import json_array
-from interlingua.jsontext import dumps
+from interlingua.jsontext import EMPTY, dumps
 from interlingua.options import AdapterOptions, ToolNamed
 from interlingua.tools import ToolDefinition, to_wire_function_tool
 from interlingua.wire import Loss
 from interlingua_chat_completions.cache_marks import TOO_MANY, Markers, cache_control
 from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.strict import strict_schema
+from interlingua_chat_completions.strict_tools import NONE, OPTION, StrictTools, to_wire_strict_tools
 
 
 class ToolList(NamedTuple):
-    """The tools on the wire, what they lost, and the lifetimes of their cache markers in order."""
+    """The tools on the wire, what they lost, the lifetimes of their cache markers in order, what answers need."""
 
     wire: bytes
     losses: tuple[Loss, ...]
     marks: tuple[str | None, ...] = ()
+    echo: Mapping[str, Any] = EMPTY
 
 
-def to_wire_tools(tools: Sequence[ToolDefinition], dialect: Dialect) -> ToolList:
-    """Write the tool list; a tool's cache hint has a form on few of these services."""
+def strict_asked(options: AdapterOptions, dialect: Dialect) -> Any:
+    """Return what the caller wants strict, where the service enforces schemas of tools."""
+    return options.provider_options.get(OPTION) if dialect.strict_option else None
+
+
+def to_wire_tools(tools: Sequence[ToolDefinition], dialect: Dialect, asked: Any = None) -> ToolList:
+    """Write the tool list; a tool's cache hint has a form on few of these services.
+
+    Raises:
+        CapabilityError: `asked` (see `strict_asked`) is no choice of tools.
+    """
     marks = Markers() if dialect.cache_breakpoints and dialect.cache_style == "cache_control" else None
-    losses: list[Loss] = []
+    strict = to_wire_strict_tools(tools, asked) if asked else NONE
+    losses: list[Loss] = [*strict.losses]
     wire = []
     for at, tool in enumerate(tools):
-        made = _tool(tool, dialect)
+        made = _tool(tool, dialect, strict)
         if tool.cache is not None:
             reason = "tools take no cache marker on this wire" if marks is None else marks.spend(tool.cache.ttl)
             if reason:
@@ -42,11 +54,14 @@ def to_wire_tools(tools: Sequence[ToolDefinition], dialect: Dialect) -> ToolList
             if marks is not None and reason != TOO_MANY:
                 made["cache_control"] = cache_control(marks.spent[-1])
         wire.append(dumps(made))
-    return ToolList(json_array(wire), tuple(losses), tuple(marks.spent) if marks is not None else ())
+    return ToolList(json_array(wire), tuple(losses), tuple(marks.spent) if marks is not None else (), strict.echo)
 
 
-def _tool(tool: ToolDefinition, dialect: Dialect) -> dict[str, Any]:
+def _tool(tool: ToolDefinition, dialect: Dialect, asked: StrictTools) -> dict[str, Any]:
     wrapped = to_wire_function_tool(tool)
+    if tool.name in asked.schemas:
+        wrapped["function"] = {**wrapped["function"], "parameters": asked.schemas[tool.name], "strict": True}
+        return wrapped
     if not tool.input_schema:
         wrapped["function"]["parameters"] = {"type": "object", "properties": {}}
     if dialect.strict_tools and (strict := strict_schema(tool.input_schema)) is not None:

@@ -46,6 +46,7 @@ def dialect_of(model: str, *, samples: bool = True) -> Dialect:
         thinking_shape="none" if kind in ("none", "always") else "effort",
         refusal_parts=True,
         parallel_tool_calls=True,
+        strict_option=True,
         structured="json_schema",
         cache_breakpoints=capabilities_of(model, CHAT).supports_prompt_caching,
         cache_key_field="prompt_cache_key",

@@ -19,7 +19,8 @@ from interlingua.blocks import (
     read_tool_input,
 )
 from interlingua.context import RequestContext
-from interlingua.jsontext import dumps
+from interlingua.jsontext import EMPTY, dumps, freeze_object
+from interlingua_chat_completions.strict_tools import ECHO, from_wire_strict_input
 
 CALLS = ("function_call", "custom_tool_call")
 BETWEEN = "\n\n"  # between the parts of one reasoning item
@@ -73,9 +74,13 @@ def from_wire_call(item: Mapping[str, Any], context: RequestContext, minted: str
     """Return a call; a custom tool's free text becomes the one argument `input`, for other wires know only objects."""
     raw = arguments_of(item)
     value, error = read_tool_input(raw)
+    name = context.tool_name(item["name"])
+    schema = (context.echo.get(ECHO) or EMPTY).get(item["name"])
+    if schema is not None:
+        value = freeze_object(from_wire_strict_input(value, schema))
     return ToolUseBlock(
         id=minted or context.mint_tool_use_id(),
-        name=context.tool_name(item["name"]),
+        name=name,
         input=value,
         provider_id=call_id_of(item),
         raw_input=None if item.get("type") == "custom_tool_call" else raw,

@@ -16,6 +16,7 @@ from interlingua.options import AdapterOptions
 from interlingua.tools import ToolDefinition
 from interlingua.wire import Loss, WireRequest
 from interlingua_chat_completions.cache_marks import cache_key
+from interlingua_chat_completions.strict_tools import OPTION, to_wire_strict_tools
 from interlingua_openai.catalogue import RESPONSES, facts_of
 from interlingua_openai.responses.input import to_wire_input
 from interlingua_openai.responses.reasoning import option_loss, to_wire_reasoning, to_wire_sampling
@@ -29,7 +30,8 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     """Write the request: stateless by default (`store` false, reasoning comes back encrypted, REGRESSIONS case 05).
 
     `options.provider_options` are laid over the body; the objects `reasoning` and `text` are merged one level deep, and
-    `tools` (the service's own, sheet §2) stand behind the declared ones.
+    `tools` (the service's own, sheet §2) stand behind the declared ones. `strict_tools` is no field: it makes tools
+    strict.
     """
     facts = facts_of(options.model)
     losses: list[Loss] = []
@@ -48,11 +50,13 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     _others(options, facts, fields, losses)
     if (conversation.hinted or any(tool.cache for tool in tools)) and messages[0].session_id != DEFAULT_SESSION:
         fields["prompt_cache_key"] = cache_key(messages[0].session_id)
+    strict = to_wire_strict_tools(tools, options.provider_options.get(OPTION))
     _lay_over(fields, options.provider_options)
+    fields.pop(OPTION, None)
     body = {"model": dumps(options.model)}
     own = dumps(fields.pop("tools", None) or [])
     if tools or own != b"[]":
-        body["tools"] = joined(to_wire_tools(tools, losses), own)
+        body["tools"] = joined(to_wire_tools(tools, strict, losses), own)
     if conversation.instructions is not None:
         body["instructions"] = dumps(conversation.instructions)
     body["input"] = conversation.items
@@ -64,6 +68,7 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
         losses=tuple(losses),
         api=RESPONSES,
         stream=options.stream,
+        echo=strict.echo,
     )
 
 

@@ -15,28 +15,31 @@ from interlingua.options import AdapterOptions, ToolChoice, ToolNamed
 from interlingua.tools import ToolDefinition
 from interlingua.wire import Loss
 from interlingua_chat_completions.strict import strict_schema
+from interlingua_chat_completions.strict_tools import StrictTools
 from interlingua_openai.responses.reasoning import option_loss
 
 
-def to_wire_tools(tools: Sequence[ToolDefinition], losses: list[Loss]) -> bytes:
+def to_wire_tools(tools: Sequence[ToolDefinition], strict: StrictTools, losses: list[Loss]) -> bytes:
     """Write the definitions, flat and with `strict` said: left out, the server would try strict by itself (sheet §2).
 
-    It is false, because strict mode would make every property required and so change what the tool accepts.
+    It is false where strictness was not asked for, because it makes every property required and so changes what the
+    tool accepts.
     """
+    losses.extend(strict.losses)
     for at, tool in enumerate(tools):
         if tool.cache is not None:
             reason = "tools carry no cache marker on this wire; they are part of what the first marker keeps"
             losses.append(Loss(path=f"tools[{at}]", block_type="tool", verdict="dropped", reason=reason))
-    return json_array([dumps(_function(tool)) for tool in tools])
+    return json_array([dumps(_function(tool, strict.schemas.get(tool.name))) for tool in tools])
 
 
-def _function(tool: ToolDefinition) -> dict[str, Any]:
+def _function(tool: ToolDefinition, strict: Mapping[str, Any] | None) -> dict[str, Any]:
     function: dict[str, Any] = {"type": "function", "name": tool.name}
     if tool.description:
         function["description"] = tool.description
-    schema: Mapping[str, Any] = tool.input_schema
+    schema: Mapping[str, Any] = tool.input_schema if strict is None else strict
     function["parameters"] = schema if "type" in schema else {"type": "object", **schema}
-    function["strict"] = False
+    function["strict"] = strict is not None
     return function
 
 
