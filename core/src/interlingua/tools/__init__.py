@@ -1,4 +1,4 @@
-"""The tools room: definitions, the schema subset and its importer, wire wrappers, input checks and name projection.
+"""The tools room: definitions, the schema subset and its importer, wire wrappers, input checks and names.
 
 Never holds a tool call or its result (blocks do), and never runs anything.
 Rooms above it in DESIGN 2 and every plugin come in, by this door only.
@@ -20,7 +20,7 @@ from interlingua.tools.wrappers import (
 )
 
 if TYPE_CHECKING:
-    from interlingua.tools.names import project_names
+    from interlingua.tools.names import canonical_names
     from interlingua.tools.normalise import NormalisedSchema, SchemaChange, normalise_schema
     from interlingua.tools.validate import InputViolation, validate_input
 
@@ -29,8 +29,8 @@ _LATER = {
     "InputViolation": "validate",
     "NormalisedSchema": "normalise",
     "SchemaChange": "normalise",
+    "canonical_names": "names",
     "normalise_schema": "normalise",
-    "project_names": "names",
     "validate_input": "validate",
 }
 
@@ -43,10 +43,10 @@ __all__ = [
     "SideEffects",
     "ToolDefinition",
     "ToolKind",
+    "canonical_names",
     "check_schema",
     "from_wire_tool",
     "normalise_schema",
-    "project_names",
     "to_wire_flat_function_tool",
     "to_wire_function_tool",
     "to_wire_input_schema_tool",

@@ -33,7 +33,7 @@ def _check_name(_definition: object, _field: object, name: Any) -> None:
     if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > TOOL_NAME_MAX_LENGTH:
         raise CallerError(
             f"tool name {name!r} is not canonical: lower snake_case, starting with a letter, at most"
-            f" {TOOL_NAME_MAX_LENGTH} characters; project_names() makes such names"
+            f" {TOOL_NAME_MAX_LENGTH} characters; canonical_names() makes such names"
         )
 
 
