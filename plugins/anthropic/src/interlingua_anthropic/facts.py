@@ -58,6 +58,20 @@ def words(raw: Mapping[str, Any], name: str) -> str:
     return value
 
 
+def said(raw: Mapping[str, Any], name: str) -> str:
+    """Return a member that is text or, as compatible servers have it, nothing.
+
+    Raises:
+        MalformedResponse: it is something else.
+    """
+    return "" if raw.get(name) is None else words(raw, name)
+
+
+def issued_id(raw: Mapping[str, Any]) -> str | None:
+    """Return the id a call was issued under; some compatible servers issue none."""
+    return said(raw, "id") or None
+
+
 def citations_of(raw: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return a text block's citations, each an object in the service's own words."""
     found = raw.get("citations") or []
@@ -90,29 +104,31 @@ def _count(raw: Mapping[str, Any], name: str) -> int | None:
     return value if isinstance(value, int) and value >= 0 else None
 
 
-def from_wire_block(raw: Mapping[str, Any], context: RequestContext) -> ContentBlock:
+def from_wire_block(raw: Any, context: RequestContext) -> ContentBlock:
     """Make the canonical block of a whole wire block; a type without a canonical form stays exact and opaque."""
+    if isinstance(raw, str):
+        return TextBlock(text=raw)
     if not isinstance(raw, Mapping):
         raise MalformedResponse("a content block is not an object", path="content")
     kind = raw.get("type")
     if kind == "text":
-        return TextBlock(text=words(raw, "text"), citations=citations_of(raw))
+        return TextBlock(text=said(raw, "text"), citations=citations_of(raw))
     if kind == "thinking":
-        return ThinkingBlock(text=words(raw, "thinking"), signature=signature_of(raw))
+        return ThinkingBlock(text=said(raw, "thinking"), signature=signature_of(raw))
     if kind == "redacted_thinking":
         return RedactedThinkingBlock(data=words(raw, "data"))
     if kind == "tool_use":
         name = context.tool_name(words(raw, "name"))
-        return call_of(raw.get("input"), context.mint_tool_use_id(), name, words(raw, "id"))
+        return call_of(raw.get("input"), context.mint_tool_use_id(), name, issued_id(raw))
     return OpaqueBlock(provider=context.origin.provider, kind=str(kind), data=raw)
 
 
 def signature_of(raw: Mapping[str, Any]) -> str | None:
     """Return a thinking block's signature; an empty one, as some compatible servers send, is none."""
-    return words(raw, "signature") or None if raw.get("signature") is not None else None
+    return said(raw, "signature") or None
 
 
-def call_of(value: Any, minted: str, name: str, provider_id: str) -> ToolUseBlock:
+def call_of(value: Any, minted: str, name: str, provider_id: str | None) -> ToolUseBlock:
     """Make a call from its whole arguments; what is no object is kept as text with the reason (case 14)."""
     if value is None or isinstance(value, Mapping):
         return ToolUseBlock(id=minted, name=name, input=value, provider_id=provider_id)

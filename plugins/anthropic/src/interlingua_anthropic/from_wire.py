@@ -18,11 +18,12 @@ from interlingua_anthropic.facts import (
     from_wire_block,
     from_wire_stop,
     from_wire_usage,
+    issued_id,
     prefix_replay,
     stop_word,
     trace_of,
 )
-from interlingua_anthropic.service import error_from_body
+from interlingua_anthropic.service import error_from_body, is_error
 
 
 def from_wire_response(response: WireResponse, context: RequestContext) -> Message:
@@ -33,15 +34,18 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
         MalformedResponse: not a message.
     """
     body: Any = loads(response.body)
+    if isinstance(body, list) and body:
+        body = body[0]  # as the cloud host wraps its errors
     if not isinstance(body, dict):
         raise MalformedResponse("the answer is not a JSON object")
-    if body.get("type") == "error":
+    content = _content(body)
+    if content is None and is_error(body):
         raise error_from_body(body, status=response.status, headers=response.headers)
-    content = body.get("content")
-    if not isinstance(content, list):
+    if content is None:
         raise MalformedResponse("the answer has no content list", path="content")
     blocks = [from_wire_block(raw, context) for raw in content]
-    extras = {raw["id"]: more for raw in content if raw.get("type") == "tool_use" and (more := call_extras(raw))}
+    calls = [raw for raw in content if isinstance(raw, dict) and raw.get("type") == "tool_use"]
+    extras = {raw["id"]: more for raw in calls if issued_id(raw) and (more := call_extras(raw))}
     raw_usage = body.get("usage")
     stop = body.get("stop_reason")
     return context.message(
@@ -52,3 +56,13 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
         replay=({"calls": extras} if extras else {}) | prefix_replay(context),
         trace=trace_of(body, raw_usage or {}),
     )
+
+
+def _content(body: dict[str, Any]) -> list[Any] | None:
+    """Return the blocks, None where there is no message; a compatible server's may be one text, or null."""
+    content = body.get("content")
+    if isinstance(content, list) and body.get("type") != "error":
+        return content
+    if isinstance(content, str):
+        return [content]
+    return [] if body.get("type") == "message" and "content" in body and content is None else None

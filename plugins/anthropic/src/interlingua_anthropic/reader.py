@@ -34,13 +34,14 @@ from interlingua_anthropic.facts import (
     from_wire_block,
     from_wire_stop,
     from_wire_usage,
+    issued_id,
     prefix_replay,
     signature_of,
     stop_word,
     trace_of,
     words,
 )
-from interlingua_anthropic.service import error_from_body
+from interlingua_anthropic.service import error_from_body, is_error
 
 _TAKES = {
     "text": ("text_delta", "text"),
@@ -71,6 +72,7 @@ class Reader:
         self._context = context
         self.open: dict[int, Open] = {}
         self.over = False
+        self._stopped = False
         self._message: dict[str, Any] = {}
         self._usage: dict[str, Any] = {}
         self._calls: dict[str, Any] = {}
@@ -84,24 +86,34 @@ class Reader:
         if kind == "content_block_start":
             yield from self._start(event["index"], event["content_block"])
         elif kind == "content_block_delta":
-            self._rare_delta(event)
+            yield from self._rare_delta(event)
         elif kind == "content_block_stop":
             yield from self._stop(event["index"])
         elif kind == "message_start":
-            yield from self._begin(event["message"])
+            yield from self._begin(event.get("message") or {})
         elif kind == "message_delta":
-            self._message.update({name: value for name, value in event["delta"].items() if value is not None})
+            told = event.get("delta") or {}
+            self._message.update({name: value for name, value in told.items() if value is not None})
             self._message.update({name: value for name, value in event.items() if name not in _ENVELOPE})
             yield from self._count(event.get("usage"))
         elif kind == "message_stop":
-            yield from self.flush(whole=True)
-            yield RawUpdate(trace=trace_of(self._message, self._usage))
-            stop = self._message.get("stop_reason")
-            yield MessageComplete(stop_reason=from_wire_stop(stop), stop_reason_raw=stop_word(stop))
-        elif kind == "error":
+            yield from self._complete()
+        elif is_error(event):
             yield from self.flush()
             yield ErrorEvent(error=error_from_body(event))
             self.over = True
+
+    def end_mark(self) -> Iterator[StreamEvent]:
+        """Take another wire's end mark, which some proxies add, for the last event where that was left out."""
+        if not self._stopped and self._message.get("stop_reason") is not None:
+            yield from self._complete()
+
+    def _complete(self) -> Iterator[StreamEvent]:
+        self._stopped = True
+        yield from self.flush(whole=True)
+        yield RawUpdate(trace=trace_of(self._message, self._usage))
+        stop = self._message.get("stop_reason")
+        yield MessageComplete(stop_reason=from_wire_stop(stop), stop_reason_raw=stop_word(stop))
 
     def flush(self, *, whole: bool = False) -> Iterator[StreamEvent]:
         """End what is open, so that an interrupted message keeps its signatures and opaque blocks.
@@ -127,18 +139,20 @@ class Reader:
     def _start(self, wire_index: int, raw: dict[str, Any]) -> Iterator[StreamEvent]:
         if not isinstance(raw, dict) or not isinstance(wire_index, int):
             raise MalformedResponse("a block begins without an object or an index", path="content_block")
+        if wire_index in self.open:
+            raise MalformedResponse(f"block {wire_index} begins twice", path="index")
         index = wire_index + self._offset
         if index in self._begun:
-            raise MalformedResponse(f"block {wire_index} begins twice", path="index")
+            index = max(self._begun) + 1  # a compatible server that gives all its blocks one index
         self._begun.add(index)
         kind = raw.get("type")
         opened = Open(index, raw, *_TAKES.get(str(kind), ("", "")))
         if kind == "tool_use":
-            name, issued = self._context.tool_name(words(raw, "name")), words(raw, "id")
+            name, issued = self._context.tool_name(words(raw, "name")), issued_id(raw)
             minted = self._context.mint_tool_use_id()
             opened.start = ToolUseStart(index=index, id=minted, name=name, provider_id=issued, keep_raw=False)
             yield opened.start
-            if extras := call_extras(raw):
+            if issued and (extras := call_extras(raw)):
                 self._calls[issued] = extras
                 yield RawUpdate(replay={"calls": dict(self._calls)})
         elif kind == "text" and raw.get("text"):
@@ -147,12 +161,18 @@ class Reader:
             yield ThinkingDelta(index=index, text=words(raw, "thinking"))
         self.open[wire_index] = opened
 
-    def _rare_delta(self, event: dict[str, Any]) -> None:
-        delta = event["delta"]
-        opened = self.open.get(event["index"])
+    def _rare_delta(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
+        delta, wire_index = event["delta"], event["index"]
+        opened = self.open.get(wire_index)
+        kind = delta["type"]
         if opened is None:
+            if kind in _TEXTS and wire_index + self._offset not in self._begun:  # a block whose start was left out
+                name = _TEXTS[kind]
+                yield from self._start(wire_index, {"type": name, name: delta.get(name)})
             return
-        kind, raw = delta["type"], opened.raw
+        if kind == opened.takes and delta.get(opened.field) is None:
+            return  # no text, in another word
+        raw = opened.raw
         if kind == "signature_delta":
             raw["signature"] = words(delta, "signature")
         elif kind == "citations_delta":
@@ -205,4 +225,4 @@ def _whole_call(opened: Open, start: ToolUseStart) -> ToolUseBlock | None:
     given = opened.raw.get("input")
     if opened.moved or not given:
         return None
-    return call_of(given, start.id, start.name, str(start.provider_id))
+    return call_of(given, start.id, start.name, start.provider_id)

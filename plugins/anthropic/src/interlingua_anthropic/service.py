@@ -43,6 +43,7 @@ _BY_TYPE: dict[str, type[ProviderError]] = {
     "overloaded_error": Overloaded,
 }
 _SHOULD_RETRY = {"true": True, "false": False}  # the service's own advice (sheet §10)
+_ENVELOPE = ("error", "message", "detail")
 _SPEND_CODES = ("enforced_spend_limit_reached", "contract_spend_limit_reached")
 _TOO_LONG = (
     "prompt is too long",
@@ -89,6 +90,8 @@ def from_wire_error(response: WireResponse) -> ProviderError:
         body = loads(response.body)
     except ValueError:
         body = None
+    if isinstance(body, list) and body:
+        body = body[0]  # as the cloud host wraps its errors
     if isinstance(body, dict):
         return error_from_body(body, status=response.status, headers=response.headers)
     error = error_of_status(response)  # an edge answer, such as 413, may lack the JSON shape (sheet §10)
@@ -96,11 +99,20 @@ def from_wire_error(response: WireResponse) -> ProviderError:
     return error
 
 
+def is_error(body: Mapping[str, Any]) -> bool:
+    """True when a body or an event is an error; proxies leave the type out."""
+    if "type" in body:
+        return bool(body["type"] == "error")
+    return bool(body.get("error")) or any(isinstance(body.get(name), str) for name in _ENVELOPE)
+
+
 def error_from_body(body: Any, *, status: int | None = None, headers: Mapping[str, str] | None = None) -> ProviderError:
     """Turn an error object (of a failed answer or of a stream) into its typed error."""
     envelope = body if isinstance(body, dict) else {}
     detail = envelope.get("error")
-    detail = detail if isinstance(detail, dict) else {"message": detail or envelope.get("message") or str(body or "")}
+    if not isinstance(detail, dict):
+        told = next((envelope[name] for name in _ENVELOPE if envelope.get(name)), None)
+        detail = {"message": told or str(body or "")}
     message = str(detail.get("message") or "no message")
     details = detail.get("details")
     code = details.get("error_code") if isinstance(details, dict) else None

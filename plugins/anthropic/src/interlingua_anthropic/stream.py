@@ -24,10 +24,17 @@ async def stream_response(  # noqa: C901, PLR0912  the hot path stays in one fra
     reader = Reader(context)
     fast = loads_fast
     opened = reader.open
-    async for _, data in response_stream:
-        if data == b"[DONE]":  # some proxies add another wire's end mark
+    async for name, data in response_stream:
+        if data == b"[DONE]":
+            for made in reader.end_mark():
+                yield made
             continue
-        event = fast(data)
+        try:
+            event = fast(data)
+        except ValueError:
+            if name != "error":
+                raise
+            event = {"error": data.decode("utf-8", "replace")}
         if event.__class__ is not dict:
             continue
         if event.get("type") == "content_block_delta":
@@ -47,6 +54,8 @@ async def stream_response(  # noqa: C901, PLR0912  the hot path stays in one fra
                     continue
         elif event.get("type") in _EXACT:
             event = loads(data)
+        elif name == "error":  # whatever its body is (the official SDK's rule)
+            event = {**event, "type": "error"}
         for made in reader.read(event):
             yield made
         if reader.over:
