@@ -65,7 +65,7 @@ class RequestWriter:
         if listed is not None:
             fields["tools"] = listed.wire
             losses += listed.losses
-            choice = to_wire_tool_choice(options, dialect)
+            choice = to_wire_tool_choice(options, dialect, tools, losses)
             if choice is not None:
                 fields["tool_choice"] = choice
             if options.parallel_tool_calls is not None:

@@ -74,8 +74,12 @@ def leaves_tools_out(options: AdapterOptions, dialect: Dialect) -> bool:
     return options.tool_choice == "none" and "none" not in dialect.tool_choices
 
 
-def to_wire_tool_choice(options: AdapterOptions, dialect: Dialect) -> bytes | None:
+def to_wire_tool_choice(
+    options: AdapterOptions, dialect: Dialect, tools: Sequence[ToolDefinition], losses: list[Loss]
+) -> bytes | None:
     """Write `tool_choice`, or None when nothing was asked.
+
+    Where a tool cannot be named, the only one there is can be meant by "some tool": that is told, and forces the same.
 
     Raises:
         CapabilityError: forcing was asked of a service that cannot force: the model might answer without the call.
@@ -87,7 +91,18 @@ def to_wire_tool_choice(options: AdapterOptions, dialect: Dialect) -> bytes | No
     if kind not in dialect.tool_choices:
         if kind == "auto":
             return None
+        if isinstance(choice, ToolNamed) and _is_only(choice, options, dialect, tools):
+            reason = (
+                f"this service takes no tool's name here; {choice.name!r} is the only tool, and some tool is forced"
+            )
+            losses.append(Loss(path="options.tool_choice", block_type="option", verdict="rewritten", reason=reason))
+            return dumps(dialect.required_choice)
         raise CapabilityError(f"this service does not take tool_choice {kind!r}", path="options.tool_choice")
     if isinstance(choice, ToolNamed):
         return dumps({"type": "function", "function": {"name": choice.name}})
     return dumps(dialect.required_choice if choice == "required" else choice)
+
+
+def _is_only(choice: ToolNamed, options: AdapterOptions, dialect: Dialect, tools: Sequence[ToolDefinition]) -> bool:
+    alone = [tool.name for tool in tools] == [choice.name] and "tools" not in options.provider_options
+    return alone and "required" in dialect.tool_choices

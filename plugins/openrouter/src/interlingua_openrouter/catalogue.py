@@ -14,7 +14,7 @@ from typing import Any
 from interlingua.capabilities import AdapterCapabilities
 from interlingua.catalogue import ModelInfo, find_model, load_catalogue
 from interlingua_chat_completions.capabilities import capabilities_of
-from interlingua_openrouter.dialect import DIALECT
+from interlingua_openrouter.dialect import dialect_of
 
 # A model that takes none of it answers 404 "no endpoints found": nobody is deceived. Images, files and forced tools
 # are recorded; audio and video are stated only where the vendor takes them. A text document goes as text.
@@ -54,4 +54,4 @@ def model_of(name: str) -> ModelInfo | None:
 def capabilities_for(name: str) -> AdapterCapabilities:
     """Return what this service can carry with a model; the same object for the same name."""
     vendor = _VENDORS.get(name.partition("/")[0].lstrip("~"), {})
-    return capabilities_of(DIALECT, {**_DEFAULTS, **vendor}, model_of(name))
+    return capabilities_of(dialect_of(name), {**_DEFAULTS, **vendor}, model_of(name))

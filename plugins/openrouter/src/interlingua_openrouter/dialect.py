@@ -1,10 +1,12 @@
 """How this service speaks Chat Completions, as data for the shared format (sheet openrouter §2, §3, §5).
 
-Never translates: the format library does, by this dialect.
-The plugin object and the service come in.
+Never translates: the format library does, by the dialect it is given.
+The plugin object, the catalogue and the service come in.
 """
 
 from __future__ import annotations
+
+import attrs
 
 from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.format import ChatFormat
@@ -66,3 +68,12 @@ DIALECT = Dialect(
     error_phrases=_ERROR_PHRASES,
     request_id_headers=("x-generation-id", "x-request-id"),
 )
+
+# recorded 400s, two of each: the upstream is handed a forced function without its name; its other models take it
+_NAMELESS = frozenset(("x-ai/grok-4", "x-ai/grok-4-fast", "x-ai/grok-code-fast-1"))
+_WITHOUT_NAMES = attrs.evolve(DIALECT, tool_choices=frozenset(("auto", "none", "required")))
+
+
+def dialect_of(model: str) -> Dialect:
+    """Return the dialect of one model, whichever variant (`vendor/model:variant`); the same object for the same one."""
+    return _WITHOUT_NAMES if model.partition(":")[0].lstrip("~") in _NAMELESS else DIALECT

@@ -20,7 +20,7 @@ from interlingua.wire import Connection, ConnectionSettings, WireRequest, WireRe
 from interlingua_chat_completions.provider import ChatProvider
 from interlingua_chat_completions.rules import wire_rules
 from interlingua_openrouter import auxiliary, catalogue, service
-from interlingua_openrouter.dialect import DIALECT, FORMAT
+from interlingua_openrouter.dialect import FORMAT, dialect_of
 
 
 class _OpenRouter(ChatProvider):
@@ -54,4 +54,4 @@ class _OpenRouter(ChatProvider):
         return [*wire_rules("format", "pairing"), own]
 
 
-plugin = _OpenRouter(FORMAT, lambda _model: DIALECT)
+plugin = _OpenRouter(FORMAT, dialect_of)
