@@ -17,6 +17,7 @@ from interlingua.messages import ErrorInfo, Message, MessageStatus, StopReason
 from interlingua.wire import WireResponse
 from interlingua_openai.responses.items import from_wire_item
 from interlingua_openai.responses.outcome import failure_of, from_wire_stop, from_wire_usage, trace_of
+from interlingua_openai.responses.plain import plain_items
 from interlingua_openai.responses.replay import replay_of
 from interlingua_openai.service import error_from_body
 
@@ -29,13 +30,15 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
         MalformedResponse: not a response object.
     """
     body = loads(response.body)
+    if isinstance(body, list) and body:
+        body = body[0]  # as some gateways wrap their errors
     if (failure := failure_of(body)) is not None:
         error = error_from_body(failure, status=response.status, headers=response.headers)
         error.partial = _partial(body, context, error)
         raise error
-    if not isinstance(body, dict) or not isinstance(body.get("output"), list):
+    if not isinstance(body, dict) or not isinstance(body.get("output", ""), list | None):
         raise MalformedResponse("a response has a list of output items", path="/output")
-    items = body["output"]
+    items = plain_items(body["output"])
     reason, raw = from_wire_stop(body, items)
     return context.message(
         _content(items, context),
@@ -52,7 +55,7 @@ def _content(items: Sequence[Mapping[str, Any]], context: RequestContext) -> lis
 
 
 def _partial(body: Any, context: RequestContext, error: ProviderError) -> Message | None:
-    items = body.get("output")
+    items = plain_items(body.get("output"))
     if not items:
         return None
     return context.message(

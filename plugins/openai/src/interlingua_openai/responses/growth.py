@@ -23,6 +23,7 @@ from interlingua.events import (
 from interlingua.jsontext import dumps
 from interlingua_openai.responses.items import (
     BETWEEN,
+    CALLS,
     arguments_of,
     call_id_of,
     from_wire_call,
@@ -117,16 +118,25 @@ class Growth:
     # -- reasoning ----------------------------------------------------------------------------------------------
 
     def _summary_delta(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
-        yield from self._thought(event, ("summary", event.get("summary_index") or 0))
+        yield from self._thought(event, ("summary", event.get("summary_index") or 0), _delta(event))
 
     def _reasoning_delta(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
-        yield from self._thought(event, ("content", event.get("content_index") or 0))
+        yield from self._thought(event, ("content", event.get("content_index") or 0), _delta(event))
 
-    def _thought(self, event: dict[str, Any], part: tuple[str, int]) -> Iterator[StreamEvent]:
+    def _summary_done(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
+        yield from self._thought(event, ("summary", event.get("summary_index") or 0), event.get("text"), whole=True)
+
+    def _reasoning_done(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
+        yield from self._thought(event, ("content", event.get("content_index") or 0), event.get("text"), whole=True)
+
+    def _thought(
+        self, event: dict[str, Any], part: tuple[str, int], text: Any, *, whole: bool = False
+    ) -> Iterator[StreamEvent]:
         slot = self._slots.of(event, "reasoning") or self._slots.open({"type": "reasoning"}, event.get("output_index"))
-        text = _delta(event)
-        if not text or self._taken(slot.base, self._thoughts):
+        if not isinstance(text, str) or not text or self._taken(slot.base, self._thoughts):
             return
+        if whole and slot.thought == part:
+            return  # its deltas came
         if slot.thought is not None and slot.thought != part:
             text = BETWEEN + text
         slot.thought = part
@@ -171,6 +181,18 @@ class Growth:
         self.inputs[slot.base] += len(text)
         yield ToolUseInputDelta(index=slot.base, partial_json=text)
 
+    def _input_done(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
+        """Take arguments said whole, where no delta said them."""
+        slot = self._slots.of(event)
+        if slot is None or slot.kind not in CALLS:
+            return
+        item = {**slot.item, **event, "type": slot.kind}
+        if item.get("name"):
+            yield from self._begin_call(slot, item)
+        if slot.start is not None and not self.inputs[slot.base] and (raw := arguments_of(item)) != "{}":
+            self.inputs[slot.base] = len(raw)
+            yield ToolUseInputDelta(index=slot.base, partial_json=raw)
+
     def _end_call(self, slot: Slot, item: dict[str, Any]) -> Iterator[StreamEvent]:
         yield from self._begin_call(slot, item)
         start = slot.start
@@ -196,6 +218,8 @@ def _part_of(event: dict[str, Any]) -> int:
 def _delta(event: dict[str, Any]) -> str:
     """Return the text of a delta; what is no text ends the stream as malformed."""
     text = event["delta"]
+    if text is None:
+        return ""
     if not isinstance(text, str):
         raise TypeError("a delta is a string")
     return text

@@ -14,6 +14,7 @@ from interlingua_openai.responses.items import CALLS
 
 _INCOMPLETE = {"max_output_tokens": StopReason.MAX_TOKENS, "content_filter": StopReason.REFUSAL}
 _GOES_ON = ("queued", "in_progress")  # in the background (sheet MAPPING, stop reason)
+_TOLD = ("detail", "errors", "message", "msg")  # how gateways say an error
 _TRACED = (
     "id",
     "model",
@@ -34,7 +35,8 @@ def from_wire_stop(response: Mapping[str, Any], items: Sequence[Mapping[str, Any
     """Derive the stop reason: this wire has none of its own (sheet §5). An unknown status is OTHER (case 20)."""
     status = response.get("status")
     if status == "incomplete":
-        reason = (response.get("incomplete_details") or {}).get("reason")
+        details = response.get("incomplete_details")
+        reason = details.get("reason") if isinstance(details, Mapping) else details
         return _INCOMPLETE.get(str(reason), StopReason.OTHER), str(reason or status)
     if status in _GOES_ON:
         return StopReason.PAUSE_TURN, status
@@ -87,4 +89,5 @@ def failure_of(body: Any) -> Any:
         return body if body.get("error") else {"error": body}
     if body.get("error") or body.get("status") == "failed":
         return {**body, "error": body.get("error") or {"message": "the response failed", "code": "server_error"}}
-    return body if "detail" in body and "output" not in body else None
+    bare = "output" not in body and "type" not in body and any(body.get(name) for name in _TOLD)
+    return body if bare else None

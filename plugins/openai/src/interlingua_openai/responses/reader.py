@@ -15,11 +15,19 @@ from interlingua.events import ErrorEvent, MessageComplete, RawUpdate, StreamEve
 from interlingua_openai.responses.growth import Growth
 from interlingua_openai.responses.items import CALLS, from_wire_item
 from interlingua_openai.responses.outcome import failure_of, from_wire_stop, from_wire_usage, trace_of
+from interlingua_openai.responses.plain import plain_item, plain_items
 from interlingua_openai.responses.replay import shell, skeleton
 from interlingua_openai.responses.slots import Slot
 from interlingua_openai.service import error_from_body
 
-_ENDS = ("response.completed", "response.incomplete", "response.failed")
+# the last two are older servers' words
+_ENDS = {
+    "response.completed": "completed",
+    "response.incomplete": "incomplete",
+    "response.failed": "failed",
+    "response.cancelled": "cancelled",
+    "response.done": "completed",
+}
 
 
 class Reader(Growth):
@@ -48,7 +56,7 @@ class Reader(Growth):
         if handler is not None:
             yield from handler(self, event)
         elif kind in _ENDS:
-            yield from self._end(event["response"], str(kind).partition(".")[2])
+            yield from self._end(event.get("response") or {}, _ENDS[str(kind)])
         elif (failure := failure_of(event)) is not None:
             yield from self.flush()
             yield ErrorEvent(error=error_from_body(failure))
@@ -68,13 +76,15 @@ class Reader(Growth):
             yield RawUpdate(trace=trace)
 
     def _added(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
-        item = event["item"]
+        if event.get("item") is None:
+            return
+        item = plain_item(event["item"])
         slot = self._slots.open(item, event.get("output_index"))
         if slot.kind in CALLS and item.get("name"):
             yield from self._begin_call(slot, item)
 
     def _item_done(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
-        item = event["item"]
+        item = plain_item(event["item"])
         yield from self._settle(self._slots.ending(item, event.get("output_index")), item)
         yield RawUpdate(replay=self._replay())
 
@@ -101,7 +111,7 @@ class Reader(Growth):
 
     def _end(self, response: dict[str, Any], named: str) -> Iterator[StreamEvent]:
         """Read a terminal event: its output is the last word on every item, where it has any."""
-        output = response.get("output") or ()
+        output = plain_items(response.get("output"))
         for place, item in enumerate(output):
             slot = self._slots.final(item, place)
             if slot.done != item:
@@ -120,7 +130,8 @@ class Reader(Growth):
             self.over = True
             yield ErrorEvent(error=error_from_body(failure))
             return
-        reason, raw = from_wire_stop({"status": named, **response}, items)
+        said = items or [slot.item for slot in self._slots.present()]
+        reason, raw = from_wire_stop({"status": named, **response}, said)
         yield MessageComplete(stop_reason=reason, stop_reason_raw=raw)
 
     def close(self) -> Iterator[StreamEvent]:
@@ -147,13 +158,18 @@ _HANDLERS: dict[str, Callable[[Reader, dict[str, Any]], Iterator[StreamEvent]]] 
     "response.output_item.added": Reader._added,
     "response.output_item.done": Reader._item_done,
     "response.content_part.added": Reader._part_added,
+    "response.content_part.done": Reader._part_added,
     "response.output_text.delta": Reader._text_delta,
     "response.output_text.done": Reader._text_done,
     "response.output_text.annotation.added": Reader._annotation,
     "response.refusal.delta": Reader._text_delta,
     "response.refusal.done": Reader._text_done,
     "response.reasoning_summary_text.delta": Reader._summary_delta,
+    "response.reasoning_summary_text.done": Reader._summary_done,
     "response.reasoning_text.delta": Reader._reasoning_delta,
+    "response.reasoning_text.done": Reader._reasoning_done,
     "response.function_call_arguments.delta": Reader._input_delta,
+    "response.function_call_arguments.done": Reader._input_done,
     "response.custom_tool_call_input.delta": Reader._input_delta,
+    "response.custom_tool_call_input.done": Reader._input_done,
 }

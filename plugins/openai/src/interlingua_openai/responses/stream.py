@@ -79,8 +79,8 @@ async def stream_response(  # noqa: C901, PLR0912  the hot path stays in one fra
 
 
 def _item_types(event: dict[str, Any]) -> set[str]:
-    items = [event["item"]] if "item" in event else event["response"].get("output") or ()
-    return {str(item.get("type")) for item in items}
+    items = [event["item"]] if "item" in event else (event.get("response") or {}).get("output") or ()
+    return {str(item.get("type")) for item in items if isinstance(item, dict)}
 
 
 def _more_of(event: dict[str, Any], kind: Any, reader: Reader) -> tuple[int, int, int, dict[int, int]]:
