@@ -61,26 +61,59 @@ def keep_grown(messages: Sequence[Message], key: Hashable, made: object) -> None
         messages[-1].memo[key] = (messages[:-1], made)
 
 
+Piece = bytes | memoryview
 _LOOSE = 64  # so many pieces may lie about before they are put together
 
 
-def gather(pieces: list[bytes]) -> None:
-    """Put the pieces kept so far together in place once they are many: the next turn then copies one run of memory.
-
-    The last one stays by itself: it may be a comma that the end of the list takes away.
-    """
+def gather(pieces: list[Piece]) -> None:
+    """Put the pieces kept so far together in place once they are many: the next turn then copies one run of memory."""
     if len(pieces) > _LOOSE:
-        pieces[:-1] = [b"".join(pieces[:-1])]
+        pieces[:] = [b"".join(pieces)]
 
 
-Json = bytes | Sequence[bytes]
+def inside(array: bytes, *, closing: int = 1) -> memoryview:
+    """Return what stands inside a ready JSON array, less the last `closing` characters; nothing is copied."""
+    return memoryview(array)[1:-closing]
+
+
+class GrowingArray:
+    """A JSON array in pieces; elements that are not written yet are written all at once."""
+
+    def __init__(self) -> None:
+        self._pieces: list[Piece] = []
+        self._said: list[Any] = []
+
+    def say(self, element: Any) -> None:
+        """Take an element as a JSON value."""
+        self._said.append(element)
+
+    def put(self, elements: Iterable[bytes]) -> None:
+        """Take elements as bytes."""
+        self._write()
+        for element in elements:
+            self._pieces += (b",", element) if self._pieces else (element,)
+
+    def closed(self) -> list[Piece]:
+        """Return the array as it is now; it can grow further."""
+        self._write()
+        gather(self._pieces)
+        return [b"[", *self._pieces, b"]"]
+
+    def _write(self) -> None:
+        if self._said:
+            written = inside(dumps(self._said))
+            self._pieces += (b",", written) if self._pieces else (written,)
+            self._said = []
+
+
+Json = bytes | Sequence[Piece]
 """A ready JSON value, whole or in pieces: a history is joined once, with the request around it."""
 
 
 def json_object(fields: Mapping[str, Json] | Iterable[tuple[str, Json]]) -> bytes:
     """Join ready JSON values into an object, in the order given."""
     pairs = fields.items() if isinstance(fields, Mapping) else fields
-    pieces: list[bytes] = []
+    pieces: list[Piece] = []
     for name, value in pairs:
         pieces += (b"," if pieces else b"{", dumps(name), b":")
         if isinstance(value, bytes):

@@ -8,11 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from operator import attrgetter
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 import attrs
 
 T = TypeVar("T")
+READY: Final = "ready"
+"""Key of a field's metadata: the type whose values its converter leaves as they are, and need not be asked about."""
 
 _fields_of: dict[type, tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]] = {}
 _maker_of: dict[type, Callable[..., Any]] = {}
@@ -86,12 +88,15 @@ def quick(cls: type[T]) -> type[T]:
 def _stored(field: attrs.Attribute[Any], names: dict[str, Any]) -> tuple[str, str]:
     """Write one field: its parameter, and the statement that stores it."""
     name, default = field.name, field.default
-    if field.validator is not None or not field.kw_only or field.alias not in (name, None):
+    if field.validator is not None or not field.kw_only or (field.init and field.alias not in (name, None)):
         raise TypeError(f"{name}: quick values have no validators, positional fields or aliases")
     value = name
     if field.converter is not None:
         names[f"_convert_{name}"] = field.converter
         value = f"_convert_{name}({name})"
+        if READY in field.metadata:
+            names[f"_ready_{name}"] = field.metadata[READY]
+            value = f"({name} if type({name}) is _ready_{name} else {value})"
     if default is attrs.NOTHING:
         return name, f"self.{name} = {value}"
     if isinstance(default, attrs.Factory):  # type: ignore[arg-type]
@@ -102,6 +107,8 @@ def _stored(field: attrs.Attribute[Any], names: dict[str, Any]) -> tuple[str, st
             return "", f"self.{name} = {made}"
         return f"{name}=_NOTHING", f"self.{name} = {made} if {name} is _NOTHING else {value}"
     names[f"_default_{name}"] = default
+    if not field.init:
+        return "", f"self.{name} = _default_{name}"
     if field.converter is not None:  # a default is what its converter leaves alone
         value = f"{name} if {name} is _default_{name} else {value}"
     return f"{name}=_default_{name}", f"self.{name} = {value}"

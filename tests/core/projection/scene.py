@@ -96,6 +96,19 @@ _answered = st.builds(
                                 for each in reversed(message.tool_calls()))],
     _assistants,
 )  # fmt: skip
-_steps = st.one_of(*[each.map(lambda one: [one]) for each in (_assistants, _users, _systems, _results)], _answered)
+_plain = st.builds(
+    lambda text, ids, missing: [
+        made(*([TextBlock(text=text)] if text else []), *[call(each) for each in ids]),
+        *[Message(role=Role.TOOL, content=(ToolResultBlock(tool_use_id=each, content="ok", tool_name="read"),))
+          for each in ids[: len(ids) - missing]],
+    ],
+    st.sampled_from(["", "let me see"]),
+    st.lists(st.sampled_from(["tu_1", "tu_2", "abcdefghi", "bcdefghij", "cdefghijk"]), min_size=1, max_size=3),
+    st.sampled_from([0, 0, 1]),
+)  # fmt: skip
+"""Calls as most histories hold them, with their results in order right behind; now and then one is missing."""
+_steps = st.one_of(
+    *[each.map(lambda one: [one]) for each in (_assistants, _users, _systems, _results)], _answered, _plain
+)
 histories = st.lists(_steps, max_size=8).map(lambda steps: [message for step in steps for message in step])
 """Conversations with dangling and orphan calls, later system messages, foreign state, empty and unfinished turns."""

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from interlingua.jsontext import thaw
 from interlingua.messages import Message, Role, user
-from interlingua.projection import Projector, Target
+from interlingua.projection import Projector, Target, Walk
 from tests.core.projection import scene
 
 TARGETS = [scene.target(), scene.target(scene.NARROW), scene.target(attrs.evolve(scene.ABLE, supports_tools=False))]
@@ -104,6 +104,20 @@ def test_continuing_equals_walking_afresh(target: Target, history: list[Message]
 
         assert _shown(continued[0]) == _shown(fresh[0])
         assert continued[1] == fresh[1]
+
+
+@pytest.mark.parametrize("target", TARGETS)
+@settings(max_examples=200, deadline=None)
+@given(history=scene.histories)
+def test_the_short_way_is_the_long_way(target: Target, history: list[Message]) -> None:
+    short, long = Walk(target), Walk(target)
+    short.take(history)
+    for message in history:
+        long.feed(attrs.evolve(message))
+
+    (taken, losses), (fed, fed_losses) = short.result(), long.result()
+    assert _shown(taken) == _shown(fed)
+    assert losses == fed_losses
 
 
 @settings(max_examples=100, deadline=None)

@@ -13,8 +13,8 @@ import attrs
 
 from interlingua.blocks.text import TextBlock
 from interlingua.cache import CacheHint
-from interlingua.jsontext import FrozenDict, dumps, freeze_object, freeze_optional, loads
-from interlingua.values import quick
+from interlingua.jsontext import EMPTY, FrozenDict, dumps, freeze_object, freeze_optional, loads
+from interlingua.values import READY, maker, quick
 
 if TYPE_CHECKING:
     from interlingua.blocks import ContentBlock
@@ -40,7 +40,7 @@ class ToolUseBlock:
     type: ClassVar[Literal["tool_use"]] = "tool_use"
     id: str
     name: str
-    input: FrozenDict = attrs.field(factory=FrozenDict, converter=freeze_object)
+    input: FrozenDict = attrs.field(default=EMPTY, converter=freeze_object, metadata={READY: FrozenDict})
     provider_id: str | None = None
     raw_input: str | None = None
     parse_error: str | None = None
@@ -54,10 +54,13 @@ class ToolUseBlock:
         return dumps(self.input).decode() if self.raw_input is None else self.raw_input
 
 
+_text = maker(TextBlock)
+
+
 def result_content(value: Any) -> tuple[ContentBlock, ...]:
     """Make a result's content: text and blocks stay, anything else is written as JSON text (DESIGN 3)."""
     if isinstance(value, str):
-        return (TextBlock(text=value),)
+        return (_text(value, (), None, None),)
     if isinstance(value, Iterable) and not isinstance(value, (dict, bytes)):
         items = tuple(value)
         if all(hasattr(item, "type") and attrs.has(type(item)) for item in items):
@@ -90,7 +93,7 @@ class ToolResultBlock:
     is_error: bool = False
     tool_name: str | None = None
     details: FrozenDict | None = attrs.field(default=None, converter=freeze_optional)
-    metadata: FrozenDict = attrs.field(factory=FrozenDict, converter=freeze_object)
+    metadata: FrozenDict = attrs.field(default=EMPTY, converter=freeze_object, metadata={READY: FrozenDict})
     terminate: bool = False
     cache: CacheHint | None = None
 

@@ -16,7 +16,7 @@ from interlingua.invariants.check import check_message
 from interlingua.invariants.facts import ULID, is_generated
 from interlingua.invariants.inputs import i24_tool_names_are_unique
 from interlingua.invariants.violation import Violation
-from interlingua.messages import NO_METADATA, SCHEMA_VERSION, Message, Role
+from interlingua.messages import NO_METADATA, RESULT, SCHEMA_VERSION, Message, Role, plainness
 from interlingua.tools import ToolDefinition
 
 _KEY = "interlingua.invariants.sending"
@@ -27,7 +27,13 @@ def extraordinary(messages: Sequence[Message], start: int = 0) -> list[int]:
     found: list[int] = []
     for at in range(start, len(messages)):
         message = messages[at]
-        if not (_is_bare_text(message) or is_ordinary(message)):
+        plain = plainness(message)
+        if (
+            not plain
+            or message.created_at.tzinfo is not UTC
+            or message.schema_version != SCHEMA_VERSION
+            or not (message.metadata is NO_METADATA if plain != RESULT else _answers(message))
+        ) and not is_ordinary(message):
             found.append(at)
     return found
 
@@ -53,14 +59,14 @@ def check_sendable(
     return tuple(found)
 
 
-def _is_bare_text(message: Message) -> bool:
+def _answers(message: Message) -> bool:
+    """Tell whether a plain result's metadata name the call that it answers, and nothing that a rule looks at."""
+    metadata, block = message.metadata, message.content[0]
     return (
-        message.metadata is NO_METADATA
-        and len(message.content) == 1
-        and type(message.content[0]) is TextBlock
-        and message.role is not Role.TOOL
-        and message.created_at.tzinfo is UTC
-        and message.schema_version == SCHEMA_VERSION
+        metadata.parent_tool_use_id == block.tool_use_id  # type: ignore[union-attr]
+        and metadata.usage is None
+        and not metadata.critical
+        and not is_generated(message)
     )
 
 

@@ -28,14 +28,18 @@ from interlingua.messages.metadata import (
     RoutingMode,
     StopReason,
 )
+from interlingua.messages.plain import CALLS, RESULT, TEXT, Plain, plainness
 from interlingua.messages.raw import TRACE_LIMIT, capped_trace, trimmed
 from interlingua.messages.usage import Buckets, CostParts, Usage
 
 __all__ = [
+    "CALLS",
     "DEFAULT_SESSION",
     "NO_METADATA",
+    "RESULT",
     "SCHEMA_VERSION",
     "SILENTLY_ANSWERED",
+    "TEXT",
     "TRACE_LIMIT",
     "Buckets",
     "ChatResponse",
@@ -46,6 +50,7 @@ __all__ = [
     "MessageMetadata",
     "MessageStatus",
     "Origin",
+    "Plain",
     "Provenance",
     "Role",
     "RoutingDecisionRecord",
@@ -59,6 +64,7 @@ __all__ = [
     "document_block",
     "image_block",
     "image_of",
+    "plainness",
     "system",
     "tool_result",
     "tool_results",

@@ -7,12 +7,23 @@ Applications, tests and the client may come in, through `interlingua.messages`.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from datetime import UTC, datetime
 from typing import Any
 
 from interlingua.blocks import ContentBlock, TextBlock, ToolResultBlock, ToolUseBlock
+from interlingua.ids import new_ulid
 from interlingua.messages.media import audio_block, document_block, image_block, video_block
-from interlingua.messages.message import DEFAULT_SESSION, Message, Role
-from interlingua.messages.metadata import MessageMetadata
+from interlingua.messages.message import DEFAULT_SESSION, SCHEMA_VERSION, Message, Role
+from interlingua.messages.metadata import NO_METADATA, MessageMetadata
+from interlingua.values import maker
+
+_message = maker(Message)
+_text = maker(TextBlock)
+
+
+def _saying(role: Role, text: str, session_id: str) -> Message:
+    block = _text(text, (), None, None)
+    return _message(new_ulid(), session_id, role, (block,), NO_METADATA, datetime.now(UTC), SCHEMA_VERSION)
 
 
 def user(
@@ -39,7 +50,7 @@ def user(
         OSError: a file cannot be read.
     """
     if text and isinstance(text, str) and not (images or audio or video or documents):
-        return Message(role=Role.USER, content=(TextBlock(text=text),), session_id=session_id)
+        return _saying(Role.USER, text, session_id)
     blocks: list[ContentBlock] = [TextBlock(text=text)] if isinstance(text, str) and text else []
     if not isinstance(text, str):
         blocks.extend(text)
@@ -52,7 +63,7 @@ def user(
 
 def system(text: str, *, session_id: str = DEFAULT_SESSION) -> Message:
     """Make a system message."""
-    return Message(role=Role.SYSTEM, content=(TextBlock(text=text),), session_id=session_id)
+    return _saying(Role.SYSTEM, text, session_id)
 
 
 def assistant(content: str | Iterable[ContentBlock], *, session_id: str = DEFAULT_SESSION) -> Message:
@@ -85,7 +96,7 @@ def tool_result(
         tool_use_id = call
     block = ToolResultBlock(tool_use_id=tool_use_id, content=result, is_error=is_error, tool_name=tool_name, **facts)
     metadata = MessageMetadata(parent_tool_use_id=tool_use_id)
-    return Message(role=Role.TOOL, content=(block,), metadata=metadata, session_id=session_id)
+    return _message(new_ulid(), session_id, Role.TOOL, (block,), metadata, datetime.now(UTC), SCHEMA_VERSION)
 
 
 def tool_results(

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import partial
 from typing import Any
 
 import attrs
@@ -16,7 +17,7 @@ import attrs
 from interlingua.blocks import ContentBlock, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 from interlingua.ids import new_ulid
 from interlingua.messages.metadata import NO_METADATA, MessageMetadata
-from interlingua.values import quick
+from interlingua.values import READY, quick
 
 SCHEMA_VERSION = 1
 SILENTLY_ANSWERED = "silently answered"
@@ -34,16 +35,12 @@ class Role(StrEnum):
 
 
 def _content(value: str | ContentBlock | Iterable[ContentBlock]) -> tuple[ContentBlock, ...]:
-    kind = type(value)
-    if kind is tuple:
-        return value  # type: ignore[return-value]
     if isinstance(value, str):
         return (TextBlock(text=value),)
-    return (value,) if attrs.has(kind) else tuple(value)  # type: ignore[arg-type,return-value]
+    return (value,) if attrs.has(type(value)) else tuple(value)  # type: ignore[arg-type,return-value]
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
+_now = partial(datetime.now, UTC)
 
 
 @quick
@@ -64,12 +61,13 @@ class Message:
     id: str = attrs.field(factory=new_ulid)
     session_id: str = DEFAULT_SESSION
     role: Role
-    content: tuple[ContentBlock, ...] = attrs.field(converter=_content)
+    content: tuple[ContentBlock, ...] = attrs.field(converter=_content, metadata={READY: tuple})
     metadata: MessageMetadata = NO_METADATA
     created_at: datetime = attrs.field(factory=_now)
     schema_version: int = SCHEMA_VERSION
     # what was derived from this very object (wire fragments, checks); dies with it, and no copy inherits it
     memo: dict[Any, Any] = attrs.field(init=False, factory=dict, eq=False, repr=False)
+    _plain: str | None = attrs.field(init=False, default=None, eq=False, repr=False)  # `plainness` keeps it here
 
     def text_content(self) -> str:
         """Join the text of all TextBlocks (seed 001)."""
@@ -94,6 +92,7 @@ class Message:
         for name in _FIELDS:
             object.__setattr__(self, name, state[name])
         object.__setattr__(self, "memo", {})
+        object.__setattr__(self, "_plain", None)
 
 
 _FIELDS = ("id", "session_id", "role", "content", "metadata", "created_at", "schema_version")

@@ -14,8 +14,9 @@ from threading import Lock
 from interlingua.messages import Message
 from interlingua.projection.names import wire_name
 from interlingua.projection.places import in_conversation
+from interlingua.projection.stand_ins import MISSING_RESULT
 from interlingua.projection.target import Target
-from interlingua.projection.walk import MISSING_RESULT, Walk
+from interlingua.projection.walk import Walk
 from interlingua.wire import Loss
 
 __all__ = ["MISSING_RESULT", "Projector", "Target", "Walk", "in_conversation", "wire_name"]
@@ -42,8 +43,7 @@ class Projector:
             walk = self._walks.pop(key, None)
         if walk is None or not _continues(walk, messages, target):
             walk = Walk(target)
-        for message in messages[len(walk.seen) :]:
-            walk.feed(message)
+        walk.take(messages[len(walk.seen) :])
         result = walk.result()
         with self._lock:
             self._walks[key] = walk

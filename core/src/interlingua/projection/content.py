@@ -41,39 +41,6 @@ _MEDIA = {
 }
 
 
-def is_usual_text(block: ContentBlock) -> bool:
-    """Return True for text that any target takes as it is, in any message but a result."""
-    return (
-        type(block) is TextBlock
-        and block.signature is None
-        and block.cache is None
-        and not block.citations
-        and block.text != ""
-        and not block.text.isspace()
-    )
-
-
-def passes_whole(content: Iterable[ContentBlock], target: Target) -> bool:
-    """Return True for the usual content, which any target with tools takes as it is: the quick way past."""
-    tools = target.capabilities.supports_tools
-    for block in content:
-        if type(block) is TextBlock:
-            if not is_usual_text(block):
-                return False
-        elif type(block) is ToolUseBlock:
-            if not tools or block.signature is not None or block.parse_error is not None or block.cache is not None:
-                return False
-        elif type(block) is ToolResultBlock:
-            if not tools or block.cache is not None:
-                return False
-            for part in block.content:
-                if type(part) is not TextBlock or not part.text:
-                    return False
-        else:
-            return False
-    return True
-
-
 def project_content(
     message: Message, content: Iterable[ContentBlock], target: Target, report: Report
 ) -> list[ContentBlock]:

@@ -7,6 +7,7 @@ The projection walk may come in.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 
 from interlingua.blocks import ToolUseBlock
 from interlingua.messages import Origin
@@ -50,6 +51,17 @@ class WireIds:
                 wire = self._projected(wire)
         self._used.add(wire)
         return wire
+
+    def keep(self, calls: Sequence[str]) -> bool:
+        """Take canonical ids of calls that appear now as they are; False, and nothing is taken, if one cannot be."""
+        used = self._used
+        for wire in calls:
+            if wire in used or not self._fits(wire):
+                return False
+        if len(calls) > 1 and len(set(calls)) < len(calls):
+            return False
+        used.update(calls)
+        return True
 
     def _fits(self, wire: str) -> bool:
         return len(wire) <= self._limit and self._fullmatch(wire) is not None

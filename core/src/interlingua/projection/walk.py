@@ -12,16 +12,15 @@ from typing import Any, NamedTuple
 
 import attrs
 
-from interlingua.blocks import ContentBlock, TextBlock, ToolResultBlock, ToolUseBlock
-from interlingua.messages import SILENTLY_ANSWERED, Message, MessageMetadata, Role
-from interlingua.projection.content import is_usual_text, movable_media, passes_whole, project_content
+from interlingua.blocks import ContentBlock, ToolResultBlock, ToolUseBlock
+from interlingua.messages import CALLS, RESULT, SILENTLY_ANSWERED, TEXT, Message, Role, plainness
+from interlingua.projection.content import movable_media, project_content
 from interlingua.projection.ids import WireIds
 from interlingua.projection.names import wire_name
+from interlingua.projection.stand_ins import Open, filled, loss, of_media, of_one, tagged
 from interlingua.projection.target import Target
 from interlingua.values import evolve
 from interlingua.wire import Loss, Verdict
-
-MISSING_RESULT = "No result: the tool call was interrupted before it was answered."
 
 
 class _Row(NamedTuple):
@@ -42,21 +41,12 @@ class _Piece(NamedTuple):
     moved: tuple[ContentBlock, ...] = ()
 
 
-class _Open(NamedTuple):
-    """A call waiting for its result."""
-
-    wire_id: str
-    canonical: str
-    name: str
-    at: int
-
-
 @attrs.define
 class _Batch:
     """The calls of one assistant message and the results that came for them."""
 
     assistant: Message
-    calls: list[_Open]
+    calls: list[Open]
     results: dict[str, _Piece] = attrs.field(factory=dict)
     later: list[Message] = attrs.field(factory=list)
 
@@ -70,7 +60,7 @@ class _Batch:
 
 
 class Walk:
-    """The fold; feed it messages in order, ask for `result()` at any point."""
+    """The fold; let it take messages in order, ask for `result()` at any point."""
 
     def __init__(self, target: Target) -> None:
         self.target = target
@@ -89,21 +79,53 @@ class Walk:
         out, losses = self._closing(self._batch)
         return self._out + out, (*self._losses, *losses)
 
+    def take(self, messages: Sequence[Message]) -> None:
+        """Take the next messages: most of them pass as they are, plain text by itself and plain calls with results."""
+        at = 0
+        while at < len(messages):
+            message, width = messages[at], 0
+            kind = plainness(message)
+            if kind == TEXT and message.role is not Role.SYSTEM and message.metadata.provider_raw is None:
+                width = 1
+            elif kind == CALLS:
+                width = self._answered_plainly(messages, at)
+            if width:
+                self._close()
+                self._only_system = False
+                passing = messages[at : at + width]
+                self.seen += passing
+                self._out += passing
+            else:
+                self.feed(message)
+                width = 1
+            at += width
+
+    def _answered_plainly(self, messages: Sequence[Message], at: int) -> int:
+        """Return how many messages from here are calls and all their results, in order, that the target takes so."""
+        asking = messages[at]
+        calls = asking.tool_calls()
+        end = at + 1 + len(calls)
+        if not self.target.capabilities.supports_tools or asking.metadata.provider_raw is not None:
+            return 0
+        if end > len(messages):
+            return 0
+        ids = []
+        for call, answer in zip(calls, messages[at + 1 : end], strict=True):
+            if plainness(answer) != RESULT or answer.metadata.provider_raw is not None:
+                return 0
+            result: Any = answer.content[0]
+            if result.tool_use_id != call.id or result.tool_name not in (None, call.name):
+                return 0
+            if call.provider_id not in (None, call.id) or self._named(call.name) != call.name:
+                return 0
+            ids.append(call.id)
+        return end - at if self._ids.keep(ids) else 0
+
     def feed(self, message: Message) -> None:
-        """Take the next message."""
+        """Take the next message, whatever it is."""
         index = len(self.seen)
         self.seen.append(message)
-        role, content = message.role, message.content
-        if (
-            len(content) == 1
-            and (role is Role.USER or role is Role.ASSISTANT)
-            and is_usual_text(content[0])
-            and message.metadata.provider_raw is None
-        ):  # half of most histories: any target takes it as it is
-            self._close()
-            self._only_system = False
-            self._out.append(message)
-            return
+        role = message.role
         if role is Role.TOOL:
             self._tool(message, index)
             return
@@ -134,7 +156,7 @@ class Walk:
             if not (capabilities.supports_system_prompt if hoisted else capabilities.supports_system_messages_in_list):
                 row = _Row(0, "text", "rewritten", "no system message can stand here; sent as tagged user text")
                 self._report((row,), message, index)
-                return [_tagged(piece.message, self.target)]
+                return [tagged(piece.message, self.target)]
         return [piece.message]
 
     def _assistant(self, message: Message, index: int) -> None:
@@ -154,10 +176,10 @@ class Walk:
             return
         self._out.append(piece.message)
         if piece.message is message:
-            opened = [_Open(call.id, call.id, call.name, index) for call in calls]
+            opened = [Open(call.id, call.id, call.name, index) for call in calls]
         else:
             canonical = dict(zip(wire_ids, [call.id for call in calls], strict=True))
-            opened = [_Open(call.id, canonical[call.id], call.name, index) for call in piece.message.tool_calls()]
+            opened = [Open(call.id, canonical[call.id], call.name, index) for call in piece.message.tool_calls()]
         if opened:
             self._batch = _Batch(piece.message, opened)
 
@@ -178,7 +200,7 @@ class Walk:
                 verdict: Verdict = "blocked" if place in message.metadata.critical else "dropped"
                 self._report((_Row(place, block.type, verdict, reason),), message, index)
                 continue
-            single = message if len(message.content) == 1 else _single(message, place)
+            single = message if len(message.content) == 1 else of_one(message, place)
             piece: _Piece | None = single.memo.get(self.target)
             if piece is None or piece.wire_ids != (wire_id,):
                 piece = self._make(single, (wire_id,))
@@ -189,7 +211,8 @@ class Walk:
     def _make(self, message: Message, wire_ids: tuple[str, ...]) -> _Piece:
         """Project one message by itself and remember the outcome on it."""
         content = self._with_ids(message, wire_ids) if wire_ids else message.content
-        if passes_whole(content, self.target):
+        plain = plainness(message)
+        if plain == TEXT or (plain and self.target.capabilities.supports_tools):
             piece = message.memo[self.target] = _Piece(wire_ids, self._rebuilt(message, content), ())
             return piece
         rows: list[_Row] = []
@@ -265,67 +288,14 @@ class Walk:
                 out.append(piece.message)
                 moved.extend(piece.moved)
                 continue
-            out.append(_filled(batch.assistant, call))
+            out.append(filled(batch.assistant, call))
             reason = f"call {call.wire_id} of {call.name} has no result; an error result was filled in"
-            losses.append(_loss(f"messages[{call.at}]", "tool_use", "rewritten", reason, batch.assistant))
+            losses.append(loss(f"messages[{call.at}]", "tool_use", "rewritten", reason, batch.assistant))
         if moved:
-            out.append(_moved(batch.assistant, moved, self.target))
+            out.append(of_media(batch.assistant, moved, self.target))
         return out + batch.later, losses
 
     def _report(self, rows: Sequence[_Row], message: Message, index: int) -> None:
         for row in rows:
             path = f"messages[{index}].content[{row.block}]"
-            self._losses.append(_loss(path, row.block_type, row.verdict, row.reason, message))
-
-
-def _single(message: Message, place: int) -> Message:
-    """One result of several as a message of its own; the same one every time."""
-
-    def make() -> Message:
-        critical: tuple[int, ...] = (0,) if place in message.metadata.critical else ()
-        metadata = attrs.evolve(message.metadata, critical=critical)
-        return attrs.evolve(message, content=(message.content[place],), metadata=metadata)
-
-    return _remembered(message, ("single", place), make)
-
-
-def _loss(path: str, block_type: str, verdict: Verdict, reason: str, message: Message) -> Loss:
-    return Loss(path=path, block_type=block_type, verdict=verdict, reason=reason, message_id=message.id)
-
-
-def _remembered(message: Message, key: Any, make: Any) -> Message:
-    made: Message | None = message.memo.get(key)
-    if made is None:
-        made = message.memo[key] = make()
-    return made
-
-
-def _filled(assistant: Message, call: _Open) -> Message:
-    """The same error result every time, so that the prefix stays stable."""
-
-    def make() -> Message:
-        text = TextBlock(text=MISSING_RESULT)
-        block = ToolResultBlock(tool_use_id=call.wire_id, content=(text,), is_error=True, tool_name=call.name)
-        metadata = MessageMetadata(parent_tool_use_id=call.wire_id)
-        return attrs.evolve(assistant, role=Role.TOOL, content=(block,), metadata=metadata)
-
-    return _remembered(assistant, ("filled", call.wire_id), make)
-
-
-def _tagged(message: Message, target: Target) -> Message:
-    def make() -> Message:
-        hints = [block.cache for block in message.content if type(block) is TextBlock and block.cache is not None]
-        text = f"<system>\n{message.text_content()}\n</system>"
-        block = TextBlock(text=text, cache=hints[-1] if hints else None)
-        return attrs.evolve(message, role=Role.USER, content=(block,))
-
-    return _remembered(message, ("tagged", target), make)
-
-
-def _moved(assistant: Message, media: list[ContentBlock], target: Target) -> Message:
-    def make() -> Message:
-        lead = TextBlock(text="Media from the tool results above:")
-        return attrs.evolve(assistant, role=Role.USER, content=(lead, *media), metadata=MessageMetadata())
-
-    key = ("moved", target, tuple(map(id, media)))  # the message holds the media, so these ids cannot be reused
-    return _remembered(assistant, key, make)
+            self._losses.append(loss(path, row.block_type, row.verdict, row.reason, message))

@@ -12,24 +12,19 @@ from typing import NamedTuple
 import attrs
 
 from interlingua.blocks import OpaqueBlock, TextBlock
-from interlingua.fragments import Json, answered, gather, keep_grown, remembered, spliced, take_grown
+from interlingua.fragments import Json, answered, keep_grown, remembered, spliced, take_grown
 from interlingua.jsontext import dumps
 from interlingua.messages import Message, Role, StopReason
 from interlingua.wire import Loss
+from interlingua_anthropic.body import Body
 from interlingua_anthropic.elements import Elements, Mark, Row, to_wire_elements
-from interlingua_anthropic.usual import usual_elements
+from interlingua_anthropic.usual import usual_blocks, written
 
 _KEY = ("anthropic", "elements")
 _GROWN_KEY = ("anthropic", "grown")
 _SYSTEM_KEY = ("anthropic", "system")
 _TAGGED_KEY = ("anthropic", "tagged")
 _TRIMMED_KEY = ("anthropic", "trimmed")
-_OPEN = {
-    "user": b'{"role":"user","content":[',
-    "assistant": b'{"role":"assistant","content":[',
-    "system": b'{"role":"system","content":[',
-}
-_NEXT = {role: b"]}," + opened for role, opened in _OPEN.items()}
 MAX_MARKS = 4
 FIRST_USER = b'{"type":"text","text":"(The conversation begins with the assistant.)"}'
 
@@ -92,8 +87,11 @@ def to_wire_turns(
         reason = "this wire's first message is the user's; one that says so was put before it"
         losses.append(Loss(path=f"messages[{leading}]", block_type="message", verdict="rewritten", reason=reason))
         spoken.insert(0, Elements("user", (FIRST_USER,), FIRST_USER, (), ()))
-    body, last = _joined(spoken)
-    return Turns(b"[" + system + b"]" if system else None, body, tuple(losses), last)
+    body = Body()
+    for piece in spoken:
+        if piece.joined:
+            body.put(piece.role, piece.joined)
+    return Turns(b"[" + system + b"]" if system else None, body.closed(), tuple(losses), body.last)
 
 
 def _usual(messages: Sequence[Message]) -> Turns | None:
@@ -102,9 +100,7 @@ def _usual(messages: Sequence[Message]) -> Turns | None:
     first = [remembered(message, _SYSTEM_KEY, _system_elements) for message in messages[:leading]]
     spoken = messages[leading:]
     known, made = take_grown(spoken, _GROWN_KEY)
-    body: list[bytes]
-    last: str | None
-    body, last = made or ([b"["], None)
+    body: Body = made or Body()
     if any(piece.rows or piece.marks for piece in first) or (spoken and spoken[0].role is Role.ASSISTANT):
         return None
     for at in range(known, len(spoken)):
@@ -112,18 +108,20 @@ def _usual(messages: Sequence[Message]) -> Turns | None:
         if message.role is Role.SYSTEM:
             return None
         role = "assistant" if message.role is Role.ASSISTANT else "user"
-        joined = usual_elements(message)
+        joined = written(message)
         if joined is None:
+            blocks = usual_blocks(message)
+            if blocks is not None:
+                body.say(role, blocks)
+                continue
             _, _, joined, marks, rows, loose_end = elements_of(message)
             if rows or marks or (loose_end and answered(spoken, at)):
                 return None
         if joined:
-            body += [b"," if role == last else _NEXT[role] if last else _OPEN[role], joined]
-            last = role
-    gather(body)
-    keep_grown(spoken, _GROWN_KEY, (body, last))
+            body.put(role, joined)
+    keep_grown(spoken, _GROWN_KEY, body)
     system = b",".join([piece.joined for piece in first if piece.joined])
-    return Turns(b"[" + system + b"]" if system else None, [*body, b"]}]" if last else b"]"], (), last)
+    return Turns(b"[" + system + b"]" if system else None, body.closed(), (), body.last)
 
 
 def _leading_system(messages: Sequence[Message]) -> int:
@@ -131,22 +129,6 @@ def _leading_system(messages: Sequence[Message]) -> int:
         if message.role is not Role.SYSTEM:
             return at
     return len(messages)
-
-
-def _joined(pieces: Sequence[Elements]) -> tuple[list[bytes], str | None]:
-    out: list[bytes] = [b"["]
-    last: str | None = None
-    for role, _, joined, *_ in pieces:
-        if not joined:
-            continue
-        if role == last:
-            out.append(b",")
-        else:
-            out.append(_NEXT[role] if last else _OPEN[role])
-            last = role
-        out.append(joined)
-    out.append(b"]}]" if last else b"]")
-    return out, last
 
 
 def _system_elements(message: Message) -> Elements:

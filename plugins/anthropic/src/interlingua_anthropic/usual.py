@@ -1,50 +1,57 @@
-"""The short way for what most histories are made of: text, calls, and results of one text.
+"""The short way for plain content: text, calls, and results of one text.
 
 Never marks, drops or rewrites anything: a message that wants any of it is left to `elements`, which writes these very
-bytes for the others. `turns` comes in.
+bytes for the others. `turns` comes in, and the estimate.
 """
 
 from __future__ import annotations
 
-from interlingua.blocks import ContentBlock, TextBlock, ToolResultBlock, ToolUseBlock
+from typing import Any
+
+from interlingua.blocks import TextBlock
+from interlingua.fragments import inside
 from interlingua.jsontext import dumps
-from interlingua.messages import Message, Role
-from interlingua_anthropic.elements import fits_name
+from interlingua.messages import RESULT, TEXT, Message, Role, plainness
 
 _KEY = ("anthropic", "usual")
 
 
-def usual_elements(message: Message) -> bytes | None:
-    """Return a message's elements, joined and made once; None: it is not a usual one."""
+def written(message: Message) -> bytes | None:
+    """Return a message's elements as `usual_elements` joined them before, or None."""
     found: bytes | None = message.memo.get(_KEY)
-    if found is None:
-        content = message.content
-        if message.metadata.provider_raw is not None or not content:
-            return None
-        if message.role is Role.ASSISTANT and type(content[-1]) is TextBlock and content[-1].text[-1:].isspace():
-            return None
-        if len(content) == 1:
-            found = _element(content[0])
-        else:
-            parts = [_element(block) for block in content]
-            found = None if None in parts else b",".join(parts)  # type: ignore[arg-type]
-        if found is not None:
-            message.memo[_KEY] = found
     return found
 
 
-def _element(block: ContentBlock) -> bytes | None:
-    if type(block) is TextBlock:
-        if block.cache is not None or block.citations or block.signature is not None:
-            return None
-        return dumps({"type": "text", "text": block.text})
-    if type(block) is ToolUseBlock:
-        if block.cache is not None or block.parse_error is not None or not fits_name(block.name):
-            return None
-        return dumps({"type": "tool_use", "id": block.id, "name": block.name, "input": block.input})
-    if type(block) is ToolResultBlock and len(block.content) == 1 and block.cache is None:
-        part = block.content[0]
-        if type(part) is TextBlock and part.cache is None and part.text and not part.text.isspace():
-            element = {"type": "tool_result", "tool_use_id": block.tool_use_id, "content": part.text}
-            return dumps(element | {"is_error": True} if block.is_error else element)
-    return None
+def usual_elements(message: Message) -> bytes | None:
+    """Return a message's elements, joined and made once; None: its content is not plain."""
+    found = written(message)
+    if found is None:
+        blocks = usual_blocks(message)
+        if blocks is not None:
+            found = message.memo[_KEY] = bytes(inside(dumps(blocks)))
+    return found
+
+
+def usual_blocks(message: Message) -> list[dict[str, Any]] | None:
+    """Return a message's elements, still to be written; None: its content is not plain."""
+    kind = plainness(message)
+    if not kind or message.metadata.provider_raw is not None:
+        return None
+    content: tuple[Any, ...] = message.content
+    block = content[0]
+    if kind == TEXT:
+        text = block.text
+        if message.role is Role.ASSISTANT and text[-1].isspace():
+            return None  # cannot always stand at an assistant's end
+        return [{"type": "text", "text": text}]
+    if kind == RESULT:
+        element = {"type": "tool_result", "tool_use_id": block.tool_use_id, "content": block.content[0].text}
+        if block.is_error:
+            element["is_error"] = True
+        return [element]
+    return [
+        {"type": "text", "text": block.text}
+        if type(block) is TextBlock
+        else {"type": "tool_use", "id": block.id, "name": block.name, "input": block.input}
+        for block in content
+    ]

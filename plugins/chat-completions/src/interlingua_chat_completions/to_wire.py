@@ -11,7 +11,17 @@ from functools import partial
 from operator import is_
 from typing import Any
 
-from interlingua.fragments import Json, gather, joined, json_array, json_object, keep_grown, remembered, take_grown
+from interlingua.fragments import (
+    GrowingArray,
+    Json,
+    Piece,
+    joined,
+    json_array,
+    json_object,
+    keep_grown,
+    remembered,
+    take_grown,
+)
 from interlingua.jsontext import EMPTY, dumps
 from interlingua.messages import DEFAULT_SESSION, Message, Role
 from interlingua.options import AdapterOptions
@@ -31,6 +41,7 @@ from interlingua_chat_completions.to_wire_tools import (
     to_wire_tool_choice,
     to_wire_tools,
 )
+from interlingua_chat_completions.to_wire_usual import usual_body
 
 PATH = "/chat/completions"
 _GROWN = "chat-completions.grown"
@@ -92,28 +103,33 @@ class RequestWriter:
     def elements(
         self, messages: Sequence[Message], dialect: Dialect, options: AdapterOptions, losses: list[Loss],
         marks: Markers | None = None,
-    ) -> list[bytes]:  # fmt: skip
+    ) -> list[Piece]:  # fmt: skip
         """Return the pieces of the message list, ready to be joined."""
         profile = Profile(self._provider, dialect, _thinks(options))
         if _is_prefilled(options, dialect):
             return [json_array(_every(messages, profile, losses, marks or Markers(), prefilled=True))]
         grown = (_GROWN, profile)
         known, made = take_grown(messages, grown)
-        pieces: list[bytes] = [b"["] if made is None else made
+        array: GrowingArray = made or GrowingArray()
         make = partial(to_wire_message, profile=profile)
         ruled = dialect.after_results is not None or dialect.after_answer is not None
+        short = not (ruled or dialect.single_system)
         for at, message in enumerate(messages[known:], known):
-            wire, rows, hints = message.memo.get(profile) or remembered(message, profile, make)
+            element = message.memo.get(profile)
+            if element is None:
+                if short and (body := usual_body(message, dialect)) is not None:
+                    array.say(body)
+                    continue
+                element = remembered(message, profile, make)
+            wire, rows, hints = element
             special = rows or (hints and dialect.cache_breakpoints) or dialect.single_system
             if special or (
                 ruled and breaks_order(messages, at, dialect, lambda one: remembered(one, profile, make).wire)
             ):
                 return [json_array(_every(messages, profile, losses, marks or Markers()))]
-            for part in wire:
-                pieces += (part, b",")
-        gather(pieces)
-        keep_grown(messages, grown, pieces)
-        return [*pieces[:-1], b"]"] if len(pieces) > 1 else [b"[]"]
+            array.put(wire)
+        keep_grown(messages, grown, array)
+        return array.closed()
 
     def _tool_list(self, tools: Sequence[ToolDefinition], dialect: Dialect, asked: Any) -> ToolList:
         last = self._tools
