@@ -36,6 +36,10 @@ class Calls:
         self._context = context
         self._open: _Open | None = None
 
+    def takes(self, call: Mapping[str, Any]) -> bool:
+        """True for a call with a name, for more of the one that goes on, and for one that says nothing."""
+        return bool(call.get("name")) or self._open is not None or not call.get("args")
+
     def read(self, part: Mapping[str, Any], index: int) -> Iterator[CallEvent]:
         """Read a part with a call; a new one becomes block `index` + 1."""
         call: Mapping[str, Any] = part["functionCall"]

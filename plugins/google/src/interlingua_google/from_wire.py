@@ -18,6 +18,9 @@ from interlingua.wire import WireResponse
 from interlingua_google.failures import envelope_in, error_from_envelope
 from interlingua_google.reader import Reader
 
+# an answer leaves out what is empty, so one that says nothing at all may hold no more than its counts (sheet §6)
+_ANSWERS = ("candidates", "promptFeedback", "usageMetadata")
+
 
 def from_wire_response(response: WireResponse, context: RequestContext) -> Message:
     """Read a body.
@@ -31,9 +34,7 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
     error = envelope_in(body)
     if error is not None and not isinstance(body, list):
         raise error_from_envelope(error, status=response.status, headers=response.headers)
-    if not isinstance(body, list) and not (
-        isinstance(body, dict) and ("candidates" in body or "promptFeedback" in body)
-    ):
+    if not isinstance(body, list) and not (isinstance(body, dict) and any(name in body for name in _ANSWERS)):
         raise MalformedResponse("the answer has no candidates", path="candidates")
     reader, assembler = Reader(context), Assembler(context)
     assembler.feed(reader.read(body))

@@ -129,7 +129,7 @@ class Reader:
         if isinstance(part.get("text"), str):
             yield from self._text(part)
             return
-        if isinstance(part.get("functionCall"), dict):
+        if isinstance(part.get("functionCall"), dict) and self._calls.takes(part["functionCall"]):
             self.open = None
             made = list(self._calls.read(part, self.index))
             self.index = max([self.index, *(event.index for event in made)])
