@@ -106,9 +106,11 @@ def split_model_id(text: str) -> ModelId:
     """Split `<provider>:<model_name>` at its first colon.
 
     Raises:
-        CallerError: there is no provider key; the message says what to write.
+        CallerError: there is no provider key, or nothing behind it; the message says what to write.
     """
     provider, colon, name = text.partition(":")
-    if not (provider and colon and name):
+    if not (provider and colon):
         raise CallerError(f"model id {text!r} has no provider; write <provider>:<model>, or configure an alias")
+    if not name:
+        raise CallerError(f"model id {text!r} names no model; write {provider}:<model>")
     return ModelId(provider, name)

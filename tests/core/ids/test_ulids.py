@@ -91,7 +91,11 @@ def test_model_ids(text: str, provider: str, name: str) -> None:
     assert str(split_model_id(text)) == text
 
 
-@pytest.mark.parametrize("text", ["sonnet", ":x", "acme:", ""])
-def test_what_is_no_model_id(text: str) -> None:
-    with pytest.raises(CallerError, match="has no provider"):
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [("sonnet", "has no provider"), (":x", "has no provider"), ("", "has no provider"),
+     ("acme:", "names no model; write acme:<model>")],
+)  # fmt: skip
+def test_what_is_no_model_id(text: str, why: str) -> None:
+    with pytest.raises(CallerError, match=why):
         split_model_id(text)

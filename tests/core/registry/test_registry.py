@@ -348,3 +348,18 @@ def test_text_blocks_pass_through_the_facade() -> None:
 
     assert b'"hi"' in request.body
     assert request.losses == ()
+
+
+def test_an_unknown_provider_close_to_one_is_asked_about() -> None:
+    registry = Registry(entry_points=(), providers={"acme": object(), "other": object()})
+
+    with pytest.raises(UnknownProvider, match="did you mean 'acme'"):
+        registry.provider("amce")
+    with pytest.raises(UnknownProvider, match=r"'zzz' is installed \(there are: acme, other\)"):
+        registry.provider("zzz")
+
+
+def test_a_plugin_without_a_hook_is_warned_of(caplog: pytest.LogCaptureFixture) -> None:
+    Registry(entry_points=()).load_plugin("string")
+
+    assert "'string' answers and wraps no hook" in caplog.text

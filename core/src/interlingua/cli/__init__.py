@@ -58,6 +58,7 @@ def main() -> None:
         import_module("rich")
     except ModuleNotFoundError as error:
         sys.exit(f"the command line needs {error.name}: pip install 'interlingua[cli]'")
+    import_module(f"{__name__}.show").show_what_cannot_be_written()
     import_module(f"{__name__}.root").cli(prog_name="interlingua")
 
 

@@ -10,7 +10,8 @@ import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from typing import Any
+from io import TextIOWrapper
+from typing import Any, TextIO
 
 import attrs
 import click
@@ -20,13 +21,26 @@ from interlingua.wire import Loss
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
 _WIDE = 200  # columns where nobody's terminal limits them
+_GAP = 3  # columns between a table's cells
+_LONG_WORD = 24  # columns; a longer word may be broken
 _LEDGER = ("path", "block", "verdict", "reason")
 
 
 def print_json(value: Any) -> None:
     """Print a value as indented JSON; exact money stays exact, as a string."""
-    text = json.dumps(value, ensure_ascii=False, indent=2, default=_plain)
+    text = json.dumps(value, ensure_ascii=not _writes_all(sys.stdout), indent=2, default=_plain)
     click.echo(scrub(text))
+
+
+def _writes_all(stream: TextIO) -> bool:
+    return (stream.encoding or "").lower().replace("-", "").replace("_", "").startswith("utf")
+
+
+def show_what_cannot_be_written() -> None:
+    """Let stdout and stderr write an escape for a character their encoding lacks, instead of failing on it."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper) and not _writes_all(stream):
+            stream.reconfigure(errors="backslashreplace")
 
 
 def _plain(value: Any) -> Any:
@@ -37,29 +51,65 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"{type(value).__name__} is not JSON")
 
 
-def print_facts(facts: Mapping[str, Any]) -> None:
+def print_facts(facts: Mapping[str, Any], *, err: bool = False) -> None:
     """Print names and values, one a line; None is left out."""
     width = max(map(len, facts))
     for name, value in facts.items():
         if value is not None:
-            click.echo(f"{name:<{width}}  {value:f}" if isinstance(value, Decimal) else f"{name:<{width}}  {value}")
+            text = f"{value:f}" if isinstance(value, Decimal) else value
+            click.echo(f"{name:<{width}}  {text}", err=err)
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, err: bool = False) -> None:
-    """Print a table; None is an empty cell."""
+def print_table(
+    columns: Sequence[str], rows: Iterable[Sequence[Any]], *, err: bool = False, spare: Sequence[str] = ()
+) -> None:
+    """Print a table; None is an empty cell.
+
+    Where the terminal is too narrow for it, spare columns are left out, the last first; then each row becomes a block
+    of lines. Nothing is cut off.
+
+    Args:
+        columns: the headings.
+        rows: a cell per column.
+        err: on stderr.
+        spare: headings of columns that a narrow terminal may do without.
+    """
+    out = console(err=err)
+    lines = [["" if cell is None else _text(cell) for cell in row] for row in rows]
+    kept = list(range(len(columns)))
+    left_out = [columns.index(name) for name in spare]
+    while not (fits := _narrowest(columns, lines, kept) <= out.width) and left_out:
+        kept.remove(left_out.pop())
+    if fits:
+        out.print(_table([columns[at] for at in kept], [[line[at] for at in kept] for line in lines]))
+        return
+    for line in lines:
+        facts = dict(zip(columns, line, strict=True))
+        print_facts({name: cell or None for name, cell in facts.items()}, err=err)
+        click.echo(err=err)
+
+
+def _narrowest(columns: Sequence[str], lines: Sequence[Sequence[str]], kept: Sequence[int]) -> int:
+    """Return how wide a table is at least, when cells break at spaces and in words longer than `_LONG_WORD`."""
+    words = [max((len(word) for line in (columns, *lines) for word in line[at].split()), default=0) for at in kept]
+    return sum(min(word, _LONG_WORD) + _GAP for word in words)
+
+
+def _table(columns: Sequence[str], lines: Iterable[Sequence[str]]) -> Any:
     from rich import box  # noqa: PLC0415  not free to import
+    from rich.markup import escape  # noqa: PLC0415
     from rich.table import Table  # noqa: PLC0415
 
-    table = Table(*columns, box=box.SIMPLE_HEAD, pad_edge=False, highlight=False)
-    for row in rows:
-        table.add_row(*["" if cell is None else _escaped(cell) for cell in row])
-    console(err=err).print(table)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, highlight=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for line in lines:
+        table.add_row(*map(escape, line))
+    return table
 
 
-def _escaped(cell: Any) -> str:
-    from rich.markup import escape  # noqa: PLC0415
-
-    return escape(f"{cell:,}" if type(cell) is int else scrub(str(cell)))
+def _text(cell: Any) -> str:
+    return f"{cell:,}" if type(cell) is int else scrub(str(cell))
 
 
 def console(*, err: bool = False) -> Any:

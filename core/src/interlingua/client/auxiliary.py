@@ -11,10 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 from interlingua.client.exchange import FAILED
 from interlingua.context import RequestContext
-from interlingua.errors import Authentication
 from interlingua.messages import Origin
 from interlingua.provider import Provider
-from interlingua.transport import Limits, Outgoing, outgoing
+from interlingua.transport import Limits, Outgoing, no_key, outgoing
 from interlingua.wire import WireResponse
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ class Auxiliary:
         """
         connection = self._core.connection(self._provider, None)
         if not connection.has_key:
-            raise Authentication(f"no key: set {' or '.join(connection.env)}", provider=self._provider.key)
+            raise no_key(connection, self._provider.key)
         return outgoing(connection, self._request, self._core.headers)
 
     def read(self, status: int, headers: Mapping[str, str], body: bytes) -> Any:

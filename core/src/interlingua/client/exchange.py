@@ -19,7 +19,7 @@ from interlingua.client.limits import fitted, holds_media
 from interlingua.client.prefix import Sent, tell
 from interlingua.client.resolve import Fetched, referring, resolved, wanted_urls
 from interlingua.context import RequestContext
-from interlingua.errors import Authentication, CallerError, CapabilityError, InterlinguaError, InvariantViolation
+from interlingua.errors import CallerError, CapabilityError, InterlinguaError, InvariantViolation
 from interlingua.fragments import keep_grown, take_grown
 from interlingua.ids import new_ulid
 from interlingua.messages import Message, MessageStatus, Origin, RoutingDecisionRecord
@@ -27,7 +27,7 @@ from interlingua.options import AdapterOptions
 from interlingua.provider import Provider
 from interlingua.status import retry_after
 from interlingua.tools import ToolDefinition
-from interlingua.transport import Limits, Outgoing, outgoing
+from interlingua.transport import Limits, Outgoing, no_key, outgoing
 from interlingua.wire import Connection, Loss, WireRequest, WireResponse
 
 _log = logging.getLogger("interlingua")
@@ -174,8 +174,7 @@ class Exchange:
         """
         connection = self.connection
         if not connection.has_key:
-            where = " or ".join(connection.env) or "the environment"
-            raise Authentication(f"no key: set {where}, or give api_key=", provider=self.provider.key, retryable=False)
+            raise no_key(connection, self.provider.key)
         self.attempts += 1
         if self.attempts == 1:
             self.limits = Limits(self.core.timeout)

@@ -69,8 +69,8 @@ def folded(manager: pluggy.PluginManager, hook: str) -> list[Any]:
     return [manager.subset_hook_caller(hook, others - {plugin}) for plugin in answering]
 
 
-def check_general(plugin: Any, name: str) -> None:
-    """Check a general plugin: it may wrap a provider's hooks, never answer them.
+def check_general(plugin: Any, name: str) -> bool:
+    """Check a general plugin: it may wrap a provider's hooks, never answer them. Return whether it has any hook.
 
     Raises:
         PluginError: it answers one, for every provider at once.
@@ -84,6 +84,7 @@ def check_general(plugin: Any, name: str) -> None:
                     f"plugin {name!r} answers {hook}; only a provider may, a plugin wraps it (wrapper=True). "
                     "Install a provider's distribution, or name it with its key: KEY=MODULE:OBJECT"
                 )
+    return bool(manager.get_hookcallers(plugin))
 
 
 def _answers(manager: pluggy.PluginManager, name: str, plugin: Any) -> bool:

@@ -6,6 +6,7 @@ The client, the command line and the contract suite come in.
 
 from __future__ import annotations
 
+import difflib
 import importlib
 import importlib.metadata
 import logging
@@ -158,7 +159,8 @@ class Registry:
         Raises:
             PluginError: it breaks the rules for plugins.
         """
-        check_general(plugin, name)
+        if not check_general(plugin, name):
+            _log.warning("plugin %r answers and wraps no hook; one that is an object is named MODULE:OBJECT", name)
         self.plugins.append(plugin)
 
     def observe(self, event: Mapping[str, Any]) -> None:
@@ -184,7 +186,8 @@ class Registry:
         found = self._by_hand(key) if key in self._given else self.found().get(key)
         if found is None:
             have = ", ".join(self.found()) or "none"
-            raise UnknownProvider(f"no provider {key!r} is installed (there are: {have}); {_HELP}", provider=key)
+            meant = "".join(f"; did you mean {near!r}?" for near in difflib.get_close_matches(key, self.found(), n=1))
+            raise UnknownProvider(f"no provider {key!r} is installed{meant} (there are: {have}); {_HELP}", provider=key)
         where = f"{found.shipped.distribution} {found.shipped.version}".strip()
         try:
             plugin = found.load()

@@ -77,7 +77,8 @@ class Matcher:
             self._known[key] = self._found(_hosts(url.netloc), url.path, entry)
         found = self._known[key]
         if found is None:
-            raise UnknownProvider(f"no installed adapter reads {url.netloc}{url.path}")
+            place = f"{url.netloc}{url.path}" or "an entry without a URL"
+            raise UnknownProvider(f"no installed adapter reads {place}")
         return found
 
     def _found(self, hosts: tuple[str, ...], path: str, entry: Entry) -> Match | None:

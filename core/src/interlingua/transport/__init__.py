@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from interlingua.transport.outgoing import Outgoing, outgoing
+from interlingua.transport.outgoing import Outgoing, no_key, outgoing
 from interlingua.transport.timeout import Limits, Timeout
 
 if TYPE_CHECKING:
@@ -26,6 +26,7 @@ __all__ = [
     "Outgoing",
     "SyncTransport",
     "Timeout",
+    "no_key",
     "outgoing",
 ]
 

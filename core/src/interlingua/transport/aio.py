@@ -99,7 +99,7 @@ class AsyncTransport:
             )
             return AsyncAnswer(await http.send(built, stream=True), limits)
         except Exception as error:
-            known = failure(error, limits, in_body=False)
+            known = failure(error, limits, in_body=False, url=request.url)
             if known is None or known is error:
                 raise
             raise known from (None if type(known).__name__ == "CallerError" else error)

@@ -6,6 +6,8 @@ The transports come in.
 
 from __future__ import annotations
 
+from urllib.parse import urlsplit
+
 from interlingua.errors import CallerError, ConnectTimeout, InterlinguaError, ResponseTimeout, TransportError
 from interlingua.transport.timeout import Limits
 
@@ -13,13 +15,14 @@ _NOT_SENT = frozenset({"InvalidURL", "UnsupportedProtocol"})
 _BAD_HEADERS = "a header holds characters HTTP does not allow (was a key pasted with a line break?)"
 
 
-def failure(error: Exception, limits: Limits, *, in_body: bool) -> InterlinguaError | None:
+def failure(error: Exception, limits: Limits, *, in_body: bool, url: str = "") -> InterlinguaError | None:
     """Return the typed error for what an HTTP client raised; None if it is not about the exchange (a bug: let it rise).
 
     Args:
         error: the exception.
         limits: the limits of the call, to name the one that was broken.
         in_body: True once the answer's headers had arrived.
+        url: where the request was to go, for the message, which tells its host only.
     """
     if isinstance(error, InterlinguaError):
         return error
@@ -27,13 +30,22 @@ def failure(error: Exception, limits: Limits, *, in_body: bool) -> InterlinguaEr
     if names & {"TimeoutException", "TimeoutError"}:
         return _timed_out(names, limits, in_body=in_body)
     if names & _NOT_SENT:
-        return CallerError(f"the request cannot be sent: {error}")
+        return CallerError(f"the request cannot be sent to {_place(url)}: {error}")
     if "LocalProtocolError" in names or isinstance(error, UnicodeEncodeError):
         return CallerError(_BAD_HEADERS)
     if names & {"TransportError", "HTTPError", "StreamError", "OSError"}:
-        what = "the connection broke" if in_body else "no answer could be had"
+        what = "the connection broke" if in_body else f"no answer could be had from {_place(url)}"
         return TransportError(f"{what}: {type(error).__name__}: {error}")
     return None
+
+
+def _place(url: str) -> str:
+    """Return scheme, host and port: what stands before and behind them may be secret."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "no valid address"
+    return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.netloc else "an address without a host"
 
 
 def _timed_out(names: set[str], limits: Limits, *, in_body: bool) -> InterlinguaError:

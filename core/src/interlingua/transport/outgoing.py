@@ -10,6 +10,7 @@ import logging
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from interlingua.errors import Authentication
 from interlingua.wire import Connection, WireRequest
 
 _log = logging.getLogger("interlingua")
@@ -45,6 +46,13 @@ def outgoing(connection: Connection, request: WireRequest, headers: Mapping[str,
         path = request.path.partition("?")[0]  # a query may hold a key
         _log.debug("%s %s%s, %d bytes", made.method, connection.base_url, path, len(made.body))
     return made
+
+
+def no_key(connection: Connection, provider: str) -> Authentication:
+    """Return the error of a connection without the key it needs: it names the variables that hold one."""
+    names = [name for name in connection.env if "KEY" in name or "TOKEN" in name] or connection.env
+    where = " or ".join(names) or "the environment"
+    return Authentication(f"no key: set {where}, or give api_key=", provider=provider, retryable=False)
 
 
 def _joined(known: str | None, more: str) -> str:

@@ -87,7 +87,7 @@ class SyncTransport:
             )
             return Answer(self._http.send(built, stream=True), limits)
         except Exception as error:
-            known = failure(error, limits, in_body=False)
+            known = failure(error, limits, in_body=False, url=request.url)
             if known is None or known is error:
                 raise
             raise known from (None if type(known).__name__ == "CallerError" else error)

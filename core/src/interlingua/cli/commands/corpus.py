@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from typing import IO
+from typing import IO, Any
 
 import click
 
@@ -49,7 +49,10 @@ def command(state: State, files: tuple[str, ...], as_json: bool, emit: IO[bytes]
             for outcome in _outcomes(recording.lines(), matcher, chunk, report, excluded):
                 report.add(_written(outcome, emit))
                 progress(recording.position)
-    print_json(report.as_json()) if as_json else _print(report)
+    data = report.as_json()
+    if not data:
+        click.echo("there is no entry in what was read", err=True)
+    print_json(data) if as_json else _print(data)
     sys.exit(1 if report.failed else 0)
 
 
@@ -97,8 +100,7 @@ def _progress(name: str, size: int | None) -> Iterator[Progress]:
         yield lambda position: bar.update(task, completed=position)
 
 
-def _print(report: Report) -> None:
-    data = report.as_json()
+def _print(data: Mapping[str, Mapping[str, Any]]) -> None:
     print_table(("api", *_COLUMNS), [(api, *(tally[name] for name in _COLUMNS)) for api, tally in data.items()])
     for api, tally in data.items():
         if tally["errors"]:

@@ -57,7 +57,7 @@ def _sentence(facts: dict[str, Any]) -> str:
 
 def _of_it(lost: dict[str, Any]) -> str:
     """Say what of the cost is the lost cache's."""
-    if lost["source"] is None:  # nothing is swapped, or nothing was cached
+    if not lost["tokens"]:  # nothing is swapped, or nothing was cached
         return ""
     counted = f"{'' if lost['source'] == 'usage' else 'about '}{lost['tokens']:,} tokens that {lost['from']} had cached"
     if lost["cost_usd"] is None:

@@ -36,7 +36,7 @@ def command(state: State, provider: str | None, live: bool, url: str | None, as_
     if as_json:
         print_json(rows)
         return
-    print_table(_COLUMNS, [_cells(row) for row in rows])
+    print_table(_COLUMNS, [_cells(row) for row in rows], spare=("aliases",))
 
 
 def _live(state: State, provider: str | None, url: str | None, as_json: bool) -> None:

@@ -18,6 +18,7 @@ from interlingua.registry import Found
 from interlingua.wire import ConnectionSettings, WireRequest
 
 _COLUMNS = ("key", "kind", "distribution", "version", "api key", "variables", "apis")
+_SPARE = ("version", "distribution")
 
 
 @click.command("providers")
@@ -33,7 +34,7 @@ def command(state: State, as_json: bool) -> None:
     if as_json:
         print_json(rows)
         return
-    print_table(_COLUMNS, [_cells(row) for row in rows])
+    print_table(_COLUMNS, [_cells(row) for row in rows], spare=_SPARE)
     for row in rows:
         if row.get("broken"):
             click.echo(f"{row['key']} is broken: {row['broken']}")

@@ -1,0 +1,29 @@
+"""Where nothing answers: the error says which host was asked, and no more of the address."""
+
+from __future__ import annotations
+
+import pytest
+
+import interlingua as il
+from tests.support.fake_provider import registry
+
+
+def _send(url: str) -> None:
+    with il.Client("fake:known", api_key="k", base_url=url, registry=registry(), retry=0) as client:
+        client.send("hi")
+
+
+def test_the_host_that_does_not_answer_is_named_without_credentials() -> None:
+    with pytest.raises(il.TransportError, match=r"from http://127\.0\.0\.1:9: ConnectError") as caught:
+        _send("http://name:word@127.0.0.1:9/path?key=hidden")
+
+    assert not {"name", "word", "hidden"} & set(str(caught.value).replace(":", " ").replace("@", " ").split())
+
+
+@pytest.mark.parametrize(
+    ("url", "place"),
+    [("localhost/v1", "an address without a host"), ("ftp://localhost", "ftp://localhost"), ("http://[::1", "no")],
+)
+def test_an_address_that_cannot_be_asked_is_the_callers_error(url: str, place: str) -> None:
+    with pytest.raises(il.CallerError, match=f"cannot be sent to {place}"):
+        _send(url)
