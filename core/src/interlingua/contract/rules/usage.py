@@ -24,6 +24,8 @@ from interlingua.messages import Usage
 from interlingua.replay.cassettes import Exchange
 from interlingua.trees import Path, leaves, removed, replaced, shown
 
+_NO_PART = ("audio", "miss")
+"""What a name says that is no part of ours: another medium, or the tokens that the cache did not hold."""
 _ODD: tuple[Any, ...] = (None, "many", -1, 1.5, True, [], {})
 
 
@@ -76,7 +78,9 @@ def _untold(usage: Usage, told: list[dict[str, int]]) -> str:
     }
     for word, kept in parts.items():
         for name, count in [item for counts in told for item in counts.items()]:
-            if word in name and count and "audio" not in name and count > max(one or 0 for one in kept):
+            if any(other in name for other in _NO_PART):
+                continue
+            if word in name and count and count > max(one or 0 for one in kept):
                 return f"{name} = {count} is not told"
     return ""
 
