@@ -151,7 +151,8 @@ def test_the_page_is_what_the_rules_say() -> None:
     assert PAGE.read_text(encoding="utf-8") == page(), "run python -m tests.lint.test_reference"
 
 
-_SOURCES = ("sheet", "recorded", "REGRESSIONS", "mistral-common")  # the last: public code of a service's own validator
+# mistral-common is public code of a service's own validator, a guide is a page of a service's own documentation
+_SOURCES = ("sheet", "recorded", "REGRESSIONS", "mistral-common", "guide")
 
 
 def test_every_rule_says_something_in_a_sentence_and_cites_its_source() -> None:

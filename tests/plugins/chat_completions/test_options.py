@@ -57,7 +57,7 @@ def test_answer_schema() -> None:
 
 
 @pytest.mark.parametrize(("key", "options", "field", "value"), [
-    ("xai", {"effort": "medium"}, "reasoning_effort", "low"),
+    ("xai", {"effort": "xhigh"}, "reasoning_effort", "high"),
     ("groq", {"effort": "high"}, "reasoning_effort", "high"),
     ("groq", {"thinking": False}, "reasoning_effort", "none"),
     ("deepseek", {"thinking": True}, "thinking", {"type": "enabled"}),

@@ -6,76 +6,53 @@ Never looks at its own key to decide anything; what differs is in the row.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from interlingua.capabilities import AdapterCapabilities
 from interlingua.catalogue import ModelInfo, find_model
-from interlingua.context import RequestContext
-from interlingua.errors import ProviderError
-from interlingua.events import StreamEvent
 from interlingua.hookspecs import hookimpl
 from interlingua.jsontext import loads
-from interlingua.messages import Message
 from interlingua.options import AdapterOptions
-from interlingua.tools import ToolDefinition
-from interlingua.wire import Connection, ConnectionSettings, WireChunk, WireRequest, WireResponse, no_auth
+from interlingua.wire import Connection, ConnectionSettings, WireRequest, WireResponse, bearer_auth
 from interlingua_chat_completions.capabilities import capabilities_of
+from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.format import API, ENDPOINT, ChatFormat
-from interlingua_chat_completions.row import Row
+from interlingua_chat_completions.provider import ChatProvider
+from interlingua_chat_completions.row import Profile, Row
 from interlingua_chat_completions.rules import wire_rules
 
 
-class CompatibleProvider:
+class CompatibleProvider(ChatProvider):
     """One row as a provider."""
 
     def __init__(self, row: Row) -> None:
+        super().__init__(ChatFormat(row.key), self.dialect_of)
         self.row = row
-        self._format = ChatFormat(row.key)
         self._known: dict[str, AdapterCapabilities] = {}
+        self._profiles: dict[str, Profile] = {}
 
     def __repr__(self) -> str:
         return f"<CompatibleProvider {self.row.key!r}>"
+
+    def _profile(self, model: str) -> Profile:
+        found = self._profiles.get(model)
+        if found is None:
+            found = self._profiles[model] = self.row.profile_of(model)
+        return found
+
+    def dialect_of(self, model: str) -> Dialect:
+        """Return the dialect of a model's profile; the same object each time."""
+        return self._profile(model).dialect
 
     @hookimpl
     def capabilities(self, model: str, options: AdapterOptions | None) -> AdapterCapabilities:
         """The row's declaration for this model; the same object each time."""
         found = self._known.get(model)
         if found is None:
-            info = find_model(self.row.models, model)
-            found = self._known[model] = capabilities_of(self.row.dialect, self.row.capabilities, info)
+            info, profile = find_model(self.row.models, model), self._profile(model)
+            found = self._known[model] = capabilities_of(profile.dialect, profile.capabilities, info)
         return found
-
-    @hookimpl
-    def to_wire(
-        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
-    ) -> WireRequest:
-        """Write the request in the row's dialect."""
-        return self._format.to_wire(messages, tools, options, self.row.dialect)
-
-    @hookimpl
-    def from_wire_response(self, response: WireResponse, context: RequestContext) -> Message:
-        """Read a whole answer."""
-        return self._format.from_wire_response(response, context, self.row.dialect)
-
-    @hookimpl
-    def stream_response(
-        self, response_stream: AsyncIterator[WireChunk], context: RequestContext
-    ) -> AsyncIterator[StreamEvent]:
-        """Read a stream."""
-        return self._format.stream_response(response_stream, context, self.row.dialect)
-
-    @hookimpl
-    def from_wire_error(self, response: WireResponse, context: RequestContext) -> ProviderError:
-        """Read a failed answer."""
-        return self._format.from_wire_error(response, self.row.dialect)
-
-    @hookimpl
-    def estimate_input_tokens(
-        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions | None
-    ) -> int:
-        """Estimate a request's input tokens."""
-        return self._format.estimate_input_tokens(messages, tools)
 
     @hookimpl
     def connection(self, settings: ConnectionSettings) -> Connection:
@@ -85,12 +62,9 @@ class CompatibleProvider:
         key = settings.api_key or next((environ[name] for name in row.key_env if environ.get(name)), None)
         base_url = settings.base_url or (row.base_url_env and environ.get(row.base_url_env)) or row.base_url
 
-        def bearer(_request: WireRequest) -> Mapping[str, str]:
-            return {"authorization": f"Bearer {key}"}
-
         return Connection(
             base_url=base_url.rstrip("/"),
-            auth=bearer if key else no_auth,
+            auth=bearer_auth(key),
             env=row.key_env,
             has_key=bool(key) or not row.key_required,
             hosts=row.hosts,

@@ -7,6 +7,7 @@ Never reaches the network; a mistake names the row and the field, for users writ
 from __future__ import annotations
 
 from collections.abc import Mapping
+from fnmatch import fnmatchcase
 from typing import Any, get_args, get_origin, get_type_hints
 
 import attrs
@@ -21,10 +22,26 @@ from interlingua_chat_completions.rules import FORMAT, PAIRING, known
 _KEYS = frozenset(
     (
         "format", "label", "base_url", "base_url_env", "key_env", "key_required", "hosts", "models", "dialect",
-        "capabilities", "rules",
+        "capabilities", "rules", "profiles",
     )
 )  # fmt: skip
+_PROFILE = frozenset(("models", "dialect", "capabilities"))
 _DIALECT = {field.name for field in attrs.fields(Dialect)}
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Profile:
+    """What holds for some models of a service.
+
+    Attributes:
+        models: patterns of model names (`*`, `?`, `[...]`); none for the profile of all the others.
+        dialect: the service's quirks with these models.
+        capabilities: capability fields that differ from the format's own.
+    """
+
+    models: tuple[str, ...] = ()
+    dialect: Dialect
+    capabilities: Mapping[str, Any]
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -39,8 +56,8 @@ class Row:
         key_env: environment variables that may hold the key, in order.
         key_required: False where the service works without a key.
         hosts: host names (with a port where it tells the service) that recorded traffic is recognised by.
-        dialect: the service's quirks.
-        capabilities: capability fields that differ from the format's own.
+        profile: the service's quirks and capabilities.
+        profiles: the same for models that differ, each laid over the row's own; the first that names a model holds.
         models: the catalogue.
         rules: names of the format's rule files that hold for the service (`rules`).
     """
@@ -52,10 +69,17 @@ class Row:
     key_env: tuple[str, ...] = ()
     key_required: bool = True
     hosts: tuple[str, ...] = ()
-    dialect: Dialect
-    capabilities: Mapping[str, Any]
+    profile: Profile
+    profiles: tuple[Profile, ...] = ()
     models: tuple[ModelInfo, ...] = ()
     rules: tuple[str, ...] = (FORMAT, PAIRING)
+
+    def profile_of(self, model: str) -> Profile:
+        """Return what holds for a model, by the name it is asked for."""
+        for profile in self.profiles:
+            if any(fnmatchcase(model, pattern) for pattern in profile.models):
+                return profile
+        return self.profile
 
 
 def read_row(key: str, table: Mapping[str, Any], models: str | None = None) -> Row:
@@ -63,8 +87,9 @@ def read_row(key: str, table: Mapping[str, Any], models: str | None = None) -> R
 
     Args:
         key: provider key.
-        table: the fields of Row; `dialect` and `capabilities` are tables of their own, `models` a list of catalogue
-            entries (or, in a shipped row, the name of a file).
+        table: the fields of Row; `dialect` and `capabilities` are tables of their own, `profiles` a list of tables with
+            `models`, `dialect` and `capabilities`, `models` a list of catalogue entries (or, in a shipped row, the
+            name of a file).
         models: text of that file.
 
     Raises:
@@ -74,8 +99,7 @@ def read_row(key: str, table: Mapping[str, Any], models: str | None = None) -> R
     base_url = _string(key, "base_url", table.get("base_url"))
     if not base_url.startswith(("http://", "https://")):
         raise _wrong(key, "base_url", f"must start with http:// or https://, not {base_url!r}")
-    capabilities = _table(key, "capabilities", table)
-    _known(key, "capabilities.", capabilities, FIELDS - {"api", "assumed"})
+    profile = _profile(key, "", table)
     variable = table.get("base_url_env")
     return Row(
         key=key,
@@ -85,8 +109,8 @@ def read_row(key: str, table: Mapping[str, Any], models: str | None = None) -> R
         key_env=_strings(key, "key_env", table.get("key_env", ())),
         key_required=_checked(key, "key_required", table.get("key_required", bool(table.get("key_env"))), bool),
         hosts=_strings(key, "hosts", table.get("hosts", ())),
-        dialect=_dialect(key, _table(key, "dialect", table)),
-        capabilities=dict(capabilities),
+        profile=profile,
+        profiles=_profiles(key, table, profile),
         models=_models(key, table.get("models"), models),
         rules=_rules(key, table.get("rules", [FORMAT, PAIRING])),
     )
@@ -100,10 +124,31 @@ def _rules(key: str, given: Any) -> tuple[str, ...]:
     return names
 
 
-def _dialect(key: str, table: Mapping[str, Any]) -> Dialect:
-    _known(key, "dialect.", table, _DIALECT)
+def _profiles(key: str, table: Mapping[str, Any], base: Profile) -> tuple[Profile, ...]:
+    given = table.get("profiles", [])
+    if not isinstance(given, list) or not all(isinstance(one, Mapping) for one in given):
+        raise _wrong(key, "profiles", f"must be a list of tables, not {given!r}")
+    found = []
+    for at, one in enumerate(given):
+        prefix = f"profiles[{at}]."
+        _known(key, prefix, one, _PROFILE)
+        names = _strings(key, f"{prefix}models", one.get("models", ()))
+        if not names:
+            raise _wrong(key, f"{prefix}models", "must name at least one model")
+        found.append(attrs.evolve(_profile(key, prefix, one, base), models=names))
+    return tuple(found)
+
+
+def _profile(key: str, prefix: str, table: Mapping[str, Any], base: Profile | None = None) -> Profile:
+    capabilities = _table(key, "capabilities", table, prefix)
+    _known(key, f"{prefix}capabilities.", capabilities, FIELDS - {"api", "assumed"})
+    fields = _table(key, "dialect", table, prefix)
+    _known(key, f"{prefix}dialect.", fields, _DIALECT)
     hints = get_type_hints(Dialect)
-    return Dialect(**{name: _fitted(key, f"dialect.{name}", value, hints[name]) for name, value in table.items()})
+    changes = {name: _fitted(key, f"{prefix}dialect.{name}", value, hints[name]) for name, value in fields.items()}
+    if base is None:
+        return Profile(dialect=Dialect(**changes), capabilities=dict(capabilities))
+    return Profile(dialect=attrs.evolve(base.dialect, **changes), capabilities={**base.capabilities, **capabilities})
 
 
 def _fitted(key: str, name: str, value: Any, hint: Any) -> Any:
@@ -139,10 +184,10 @@ def _known(key: str, prefix: str, table: Mapping[str, Any], names: set[str] | fr
         raise _wrong(key, prefix + unknown[0], f"is no field of a row; there are {', '.join(sorted(names))}")
 
 
-def _table(key: str, name: str, table: Mapping[str, Any]) -> Mapping[str, Any]:
+def _table(key: str, name: str, table: Mapping[str, Any], prefix: str = "") -> Mapping[str, Any]:
     value = table.get(name) or {}
     if not isinstance(value, Mapping):
-        raise _wrong(key, name, f"must be a table, not {value!r}")
+        raise _wrong(key, prefix + name, f"must be a table, not {value!r}")
     return value
 
 

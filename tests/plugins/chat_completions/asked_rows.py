@@ -1,0 +1,93 @@
+"""What was asked in each authored exchange of a row, in canonical values: written from the scenario, not from the wire.
+
+Nothing is read or sent here. The tests of the rows' cassettes come in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import attrs
+
+from interlingua.blocks import ImageBlock, ImageSource, TextBlock
+from interlingua.messages import Message, assistant, system, user
+from interlingua.options import ToolNamed
+
+BRIEF = system("Be brief.")
+LIBRARY = system(
+    "You are the assistant of a small library. Answer in one short sentence, in plain words, without any list or"
+    " heading. When the reader asks about two texts, say first whether they are alike, and only then how they differ."
+    " Never quote more than one line of a text, and never guess what a text that you have not seen might say."
+)
+COMPARE = user("Compare a.txt and b.txt.")
+ONE = user("Read a.txt.")
+STORY = user("Tell me a long story.")
+SKY = user("Which colour is the sky?")
+LATE = (system("Be kind."), user("Hello."), assistant("Hello!"), system("Now answer in French."), user("And you?"))
+PICTURES = user(
+    [
+        TextBlock(text="What are these?"),
+        ImageBlock(source=ImageSource(kind="base64", data="iVBORw0KGgo="), media_type="image/png"),
+        ImageBlock(source=ImageSource(kind="url", data="https://example.com/a.png")),
+    ]
+)
+SCHEMA = {
+    "type": "object", "properties": {"colour": {"type": "string"}}, "required": ["colour"],
+    "additionalProperties": False,
+}  # fmt: skip
+
+
+@attrs.frozen
+class Asked:
+    """A conversation, whether the tool is offered, and the options beside the model and the stream."""
+
+    messages: Sequence[Message]
+    tool: bool = False
+    options: dict[str, Any] = attrs.field(factory=dict)
+
+
+JSON = Asked([SKY], options={"response_schema": SCHEMA, "response_name": "answer"})
+LENGTH = Asked([STORY], options={"max_tokens": 5})
+FORCED = Asked([ONE], tool=True, options={"tool_choice": "required"})
+PAIRS = ("thinking", "parallel_calls")
+"""Scenarios that are there streamed and, under their name with `_whole`, not."""
+
+_SERVICES: dict[str, dict[str, Asked]] = {
+    "groq": {
+        "thinking": Asked([LIBRARY, COMPARE], options={"effort": "low"}),
+        "parallel_calls": Asked([BRIEF, COMPARE], tool=True),
+        "thinking_then_call": Asked([COMPARE], tool=True),
+        "forced_tool": FORCED,
+        "structured": attrs.evolve(JSON, messages=[LIBRARY, SKY]),
+        "image": Asked([PICTURES]),
+        "length": LENGTH,
+    },
+    "deepseek": {
+        "thinking": Asked([BRIEF, COMPARE], options={"thinking": True}),
+        "parallel_calls": Asked([COMPARE], tool=True, options={"thinking": False}),
+        "thinking_then_call": Asked([COMPARE], tool=True),
+        "forced_tool": Asked([ONE], tool=True, options={"thinking": False, "tool_choice": "required"}),
+        "any_json": Asked(
+            [user("Which colour is the sky? Answer as JSON.")],
+            options={"provider_options": {"response_format": {"type": "json_object"}}},
+        ),
+        "length": LENGTH,
+    },
+    "xai": {
+        "thinking": Asked([BRIEF, COMPARE], options={"effort": "low"}),
+        "parallel_calls": Asked([COMPARE], tool=True),
+        "named_tool": Asked([ONE], tool=True, options={"tool_choice": ToolNamed("read_file")}),
+        "forced_tool": FORCED,
+        "structured": attrs.evolve(JSON, messages=[LIBRARY, SKY]),
+        "image": Asked([PICTURES]),
+        "system_in_list": Asked(LATE),
+        "length": LENGTH,
+    },
+}
+ASKED: dict[tuple[str, str], Asked] = {
+    (key, name + ending): asked
+    for key, scenarios in _SERVICES.items()
+    for name, asked in scenarios.items()
+    for ending in (("", "_whole") if name in PAIRS else ("",))
+}

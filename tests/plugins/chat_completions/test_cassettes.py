@@ -1,0 +1,145 @@
+"""Authored answers of services that no local server can show; an official SDK reads the same bytes and agrees with us.
+
+Groq has an SDK of its own; the other services name the one of the format's maker. pytest comes in.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import groq
+import openai
+import pytest
+
+from interlingua import errors as tree
+from interlingua.errors import InvalidRequest, Overloaded, ProviderError, ServerFault
+from interlingua.messages import Message, tool_result
+from interlingua.options import AdapterOptions
+from interlingua.wire import WireResponse
+from tests.oracle import groq_sdk, openai_sdk
+from tests.plugins.chat_completions.asked_rows import ASKED, COMPARE
+from tests.support import driving
+from tests.support.adapter import READ
+from tests.support.cassettes import FOLDER, Exchange, load_exchanges
+from tests.support.chat_merge import merged
+
+KEYS = ("groq", "deepseek", "xai")
+NAMES = [(key, path.stem) for key in KEYS for path in sorted((FOLDER / key).glob("*.yaml"))]
+BACK = {"groq": "thinking_then_call", "deepseek": "thinking_then_call", "xai": "parallel_calls"}
+"""Per service the answer whose reasoning goes back with its calls."""
+
+
+def _exchange(key: str, name: str) -> Exchange:
+    (found,) = load_exchanges(f"{key}/{name}.yaml")
+    return found
+
+
+GOOD = [(key, name) for key, name in NAMES if _exchange(key, name).good and name != "error_in_stream"]
+FAILED = [(key, name) for key, name in NAMES if not _exchange(key, name).good]
+
+
+def _read(key: str, name: str) -> Message:
+    found = _exchange(key, name)
+    road = driving.streamed if found.streamed else driving.whole
+    return road(driving.provider(key), found.body, driving.context(key, "chat", found.request["model"]))
+
+
+def _read_by_sdk(key: str, found: Exchange) -> dict[str, Any]:
+    if key != "groq":
+        return openai_sdk.streamed_chat(found.body) if found.streamed else openai_sdk.whole_chat(found.body)
+    return merged(groq_sdk.streamed(found.body)) if found.streamed else groq_sdk.whole(found.body)
+
+
+@pytest.mark.parametrize(("key", "name"), GOOD)
+def test_the_sdk_reads_the_same(key: str, name: str) -> None:
+    read = _read_by_sdk(key, _exchange(key, name))
+    expected = openai_sdk.read_chat(read)
+    said, counts = read["choices"][0]["message"], read["usage"]
+    message = _read(key, name)
+    usage = message.metadata.usage
+
+    assert message.text_content() == expected.text
+    thought = said.get("reasoning") or said.get("reasoning_content") or ""
+    assert "".join(block.text for block in message.thinking()) == thought
+    assert tuple([(call.name, call.raw_input) for call in message.tool_calls()]) == expected.calls
+    assert [call.provider_id for call in message.tool_calls()] == [call["id"] for call in said.get("tool_calls") or ()]
+    assert message.metadata.stop_reason is expected.stop
+    assert usage is not None
+    assert (usage.input_tokens, usage.cached_input_tokens) == (expected.usage[0], expected.usage[2])
+    assert usage.output_tokens == counts["total_tokens"] - counts["prompt_tokens"]
+    assert usage.reasoning_tokens == expected.usage[4]
+
+
+@pytest.mark.parametrize(("key", "name"), [one for one in GOOD if one[1] != "thinking_sent_back"])
+def test_the_request_is_the_one_we_write(key: str, name: str) -> None:
+    found, asked = _exchange(key, name), ASKED[key, name]
+    options = AdapterOptions(model=found.request["model"], stream=found.streamed, **asked.options)
+    request = driving.provider(key).to_wire(list(asked.messages), [READ] if asked.tool else [], options)
+
+    assert json.loads(request.body) == found.request
+    assert not request.losses
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_the_next_turn_brings_the_reasoning_back(key: str) -> None:
+    found, answer = _exchange(key, "thinking_sent_back"), _read(key, BACK[key])
+    results = [tool_result(call, "one") for call in answer.tool_calls()]
+    options = AdapterOptions(model=found.request["model"])
+    request = driving.provider(key).to_wire([COMPARE, answer, *results], [READ], options)
+
+    assert json.loads(request.body) == found.request
+    assert not request.losses
+
+
+def test_a_prompt_cache_is_told_as_hits_and_misses() -> None:
+    usage = _read("deepseek", "thinking").metadata.usage
+    told = openai_sdk.streamed_chat(_exchange("deepseek", "thinking").body)["usage"]
+
+    assert usage is not None
+    assert usage.cached_input_tokens == told["prompt_cache_hit_tokens"] == 384
+    assert usage.input_tokens == told["prompt_cache_hit_tokens"] + told["prompt_cache_miss_tokens"]
+
+
+def test_reasoning_that_is_counted_beside_the_output_becomes_part_of_it() -> None:
+    usage = _read("xai", "thinking").metadata.usage
+
+    assert usage is not None
+    assert (usage.output_tokens, usage.reasoning_tokens) == (12 + 38, 38)
+
+
+CLASSES = {
+    "bad_key": "Authentication", "context_full": "ContextOverflow", "decommissioned": "ModelNotFound",
+    "effort_refused": "InvalidRequest", "image_refused": "InvalidRequest", "model_not_found": "ModelNotFound",
+    "no_balance": "QuotaExhausted", "no_credits": "QuotaExhausted", "overloaded": "Overloaded",
+    "rate_limited": "RateLimited", "tool_use_failed": "InvalidRequest", "unauthorized": "Authentication",
+}  # fmt: skip
+"""Of each failure: sheet openai_chat §8, or what the service itself says of the code (PROVENANCE)."""
+
+
+@pytest.mark.parametrize(("key", "name"), FAILED)
+def test_failures_are_failures_for_the_sdk_too(key: str, name: str) -> None:
+    found = _exchange(key, name)
+    response = WireResponse(status=found.status, headers=found.headers, body=found.body)
+    error = driving.provider(key).from_wire_error(response, driving.context(key, "chat", found.request["model"]))
+    theirs: Any = groq.APIStatusError if key == "groq" else openai.APIStatusError
+    maker: Any = groq_sdk if key == "groq" else openai_sdk
+    with pytest.raises(theirs) as caught:
+        maker.client(found.body, status=found.status, headers=found.headers).chat.completions.create(**groq_sdk.ASKED)
+
+    assert type(error) is getattr(tree, CLASSES[name])
+    assert error.status == caught.value.status_code == found.status
+    assert error.retryable is (CLASSES[name] in ("RateLimited", "Overloaded"))
+    assert error.retry_after == (7 if name == "rate_limited" else None)
+
+
+@pytest.mark.parametrize(("key", "ours"), [("groq", InvalidRequest), ("deepseek", Overloaded), ("xai", ServerFault)])
+def test_an_error_in_the_stream_keeps_the_text_and_fails_in_the_sdk_too(key: str, ours: type[ProviderError]) -> None:
+    found = _exchange(key, "error_in_stream")
+    with pytest.raises(ours) as caught:
+        _read(key, "error_in_stream")
+    with pytest.raises(groq.APIError if key == "groq" else openai_sdk.Unparsed):
+        _read_by_sdk(key, found)
+
+    assert type(caught.value) is ours
+    assert caught.value.partial.text_content() == "They are "
