@@ -45,6 +45,7 @@ SCHEMA = {
 STREAMED = ("reasoning_details", "parallel_calls")
 WHOLE = (
     "cached_tokens", "encrypted_reasoning", "citations", "image_out", "media_in", "structured", "forced_tool",
+    "reasoning_details_whole", "parallel_calls_whole",
 )  # fmt: skip
 
 
@@ -74,7 +75,7 @@ def test_the_sdk_reads_the_same(name: str) -> None:
     assert (usage.cache_creation_input_tokens, usage.reasoning_tokens) == expected.usage[3:]
 
 
-@pytest.mark.parametrize("name", ["reasoning_details", "encrypted_reasoning"])
+@pytest.mark.parametrize("name", ["reasoning_details", "reasoning_details_whole", "encrypted_reasoning"])
 def test_the_details_the_sdk_reads_go_back_unchanged(name: str) -> None:
     found = _exchange(name)
     read = merged(sdk.streamed(found.body)) if name in STREAMED else sdk.whole(found.body)
@@ -179,3 +180,11 @@ def test_an_error_in_the_stream_keeps_the_text_and_the_sdk_reads_it_too() -> Non
 
     assert str(caught.value).startswith(told[0]["message"])
     assert caught.value.partial.text_content() == "They are "
+
+
+@pytest.mark.parametrize("name", STREAMED)
+def test_the_whole_answer_is_the_one_that_was_streamed(name: str) -> None:
+    asked_for = {field: value for field, value in _exchange(name).request.items() if field != "stream"}
+
+    assert _exchange(f"{name}_whole").request == asked_for
+    assert _read(f"{name}_whole") == _read(name)
