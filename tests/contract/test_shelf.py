@@ -10,13 +10,14 @@ import pytest
 from interlingua.contract import check
 from interlingua.contract.rules import ALL
 from tests.contract.broken import SHELF
+from tests.contract.broken.distributions import WELL_PACKED, BrokenDistribution
 from tests.contract.broken.machine import Mutant
 
 RULES = {rule.number: rule for rule in ALL}
 
 
 @pytest.mark.parametrize("mutant", SHELF, ids=[mutant.name.replace(" ", "-") for mutant in SHELF])
-def test_a_broken_adapter_is_caught(mutant: Mutant) -> None:
+def test_a_broken_adapter_is_caught(mutant: Mutant | BrokenDistribution) -> None:
     result = check(mutant.subject(), RULES[mutant.rule], 1)
 
     assert result.outcome == "fail", f"{mutant.rule} lets {mutant.name!r} pass: {result.reason}"
@@ -26,3 +27,10 @@ def test_the_shelf_is_large_and_its_names_differ() -> None:
     names = [mutant.name for mutant in SHELF]
 
     assert len(set(names)) == len(names) >= 150
+
+
+@pytest.mark.parametrize("number", ["C48", "C49", "C50"])
+def test_a_distribution_that_is_packed_well_is_not(number: str) -> None:
+    result = check(WELL_PACKED.subject(), RULES[number], 1)
+
+    assert result.outcome == "pass", result.findings

@@ -81,6 +81,10 @@ class Handed:
     def models(self) -> Any:
         return self._call("models")
 
+    @hookimpl
+    def wire_rules(self) -> Any:
+        return self._call("wire_rules")
+
 
 @attrs.frozen
 class Mutant:
@@ -92,6 +96,7 @@ class Mutant:
         replaced: hook -> function(inner, **arguments) in its place.
         key: the provider that is broken.
         api: of a provider with several wires, the only one that is looked at.
+        alone: only its own rule can look at it.
     """
 
     name: str
@@ -99,6 +104,7 @@ class Mutant:
     replaced: dict[str, Callable[..., Any]]
     key: str = "anthropic"
     api: str = ""
+    alone: bool = attrs.field(default=False, init=False)
 
     def subject(self, seed: int = 0, examples: int = 40) -> Subject:
         """Return the broken provider under test."""

@@ -35,6 +35,10 @@ def ollama(name: str, rule: str, replaced: dict[str, Any]) -> Mutant:
     return Mutant(name, rule, replaced, "ollama")
 
 
+def mistral(name: str, rule: str, replaced: dict[str, Any]) -> Mutant:
+    return Mutant(name, rule, replaced, "mistral")
+
+
 def _each(field: str, change: Change) -> dict[str, Callable[..., Any]]:
     def changed(body: dict[str, Any]) -> None:
         for element in body[field]:
@@ -113,6 +117,24 @@ def _no_images(element: dict[str, Any]) -> None:
     element.pop("images", None)
 
 
+def _spelled_out(element: dict[str, Any]) -> None:
+    for call in element.get("tool_calls", ()):
+        call["function"]["arguments"] = json.dumps(call["function"]["arguments"])
+
+
+def _gone_on_with(body: dict[str, Any]) -> None:
+    for element in body["messages"]:
+        if element["role"] == "assistant" and not element.get("tool_calls"):
+            element["prefix"] = True
+
+
+def _last_gone_on_with(body: dict[str, Any]) -> None:
+    """Take the user's word behind the last answer out, and let the service go on with that answer."""
+    if [element["role"] for element in body["messages"][-2:]] == ["assistant", "user"]:
+        del body["messages"][-1]
+        body["messages"][-1]["prefix"] = True
+
+
 def _last_dropped(inner: Callable[..., Any], **_: Any) -> Any:
     """Frame by lines and forget the one that no newline ends."""
 
@@ -169,7 +191,10 @@ OTHER_WIRES = (
         usage, reasoning_tokens=None))),
     google("google: the catalogue's word for length unknown", "C37", both_stops({"max_tokens": "other"})),  # type: ignore[dict-item]
     google("google: a blocked prompt passed over", "C46", without("promptFeedback")),
+    mistral("mistral: a prefix that stays where it was", "C52", in_body(_gone_on_with)),
+    mistral("mistral: a prefix while nothing follows", "C04", in_body(_last_gone_on_with)),
     ollama("ollama: pictures left out", "C11", _each("messages", _no_images)),
+    ollama("ollama: arguments as a text", "C52", _each("messages", _spelled_out)),
     ollama("ollama: the last line without its newline lost", "C23", {"connection": _last_dropped}),
     ollama("ollama: error lines passed over", "C34", in_chunks(_no_error_events)),
     ollama("ollama: thinking not read", "C28", without("thinking")),

@@ -73,6 +73,13 @@ def _prefixed_ids(body: dict[str, Any]) -> None:
         block["id"] = "toolu_" + block["id"]
 
 
+def _whoever_said_it(request: Any, messages: Any, **_: Any) -> Any:
+    kept = [message.metadata.provider_raw["replay"] for message in messages if message.metadata.provider_raw]
+    body = json.loads(request.body)
+    body["metadata"] = {"replayed": json.dumps(kept)}
+    return attrs.evolve(request, body=json.dumps(body).encode()) if kept else request
+
+
 def _sorted(request: Any, **_: Any) -> Any:
     return attrs.evolve(request, body=json.dumps(json.loads(request.body), sort_keys=True).encode())
 
@@ -187,6 +194,7 @@ REQUESTS = (
         lambda request, **_: attrs.evolve(request, losses=()))),
     Mutant("stop sequences ignored", "C18", in_body(lambda body: body.pop("stop_sequences", None))),
     Mutant("provider_options overruled", "C20", in_body(_own_names_win)),
+    Mutant("replay state sent back whoever said it", "C14", in_request(_whoever_said_it)),
     Mutant("signatures of thinking not sent back", "C16", in_body(_no_signatures)),
     Mutant("encrypted thinking not sent back", "C16", in_body(lambda body: _without(body, "redacted_thinking"))),
     Mutant("a path of another API", "C44", in_request(lambda request, **_: attrs.evolve(request, path="/v1/complete"))),

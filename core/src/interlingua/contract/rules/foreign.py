@@ -17,6 +17,7 @@ from interlingua.contract.scenes import FOREIGN, READ, answered
 from interlingua.contract.strategies import MARK, conversations
 from interlingua.contract.subject import Aim, Subject
 from interlingua.messages import Message, Origin, user
+from interlingua.options import AdapterOptions
 
 
 @rule(
@@ -28,18 +29,23 @@ from interlingua.messages import Message, Origin, user
     and, where the wire binds it, your model.""",
 )
 def foreign_state_stays_away(subject: Subject) -> Iterator[Finding]:
-    """Three origins: this one, another model of this provider, another provider."""
+    """Three origins: this one, another model of this provider, another provider.
+
+    State of other providers core takes away before the adapter sees it: of that the rule watches core, and the plugins
+    that wrap. The adapter's own share is `provider_raw` of other models of its provider, which it does see.
+    """
 
     def law(aim: Aim, history: list[Message]) -> None:
+        target = subject.provider.target(AdapterOptions(model=aim.model, api=aim.api))
         body = subject.written(aim, history, [READ]).body.decode()
         marks = set(MARK.findall(body))
         for message in history:
             origin = message.metadata.origin
-            if origin is None or origin.provider == subject.key:
+            if origin is None or target.takes_state_of(origin):
                 continue
-            leaked = sorted(marks & set(_state(message)))
+            leaked = sorted(marks & set(_state(message, whole=origin.provider != subject.key)))
             if leaked:
-                raise Broken(f"{leaked[0]} (state of {origin.provider}) is in the body")
+                raise Broken(f"{leaked[0]} (state of {origin.provider}:{origin.model}) is in the body")
 
     def strategy(aim: Aim) -> Any:
         mine = own(subject, aim)
@@ -48,8 +54,9 @@ def foreign_state_stays_away(subject: Subject) -> Iterator[Finding]:
     yield from holds(subject, law, strategy)
 
 
-def _state(message: Message) -> Iterator[str]:
-    for block in message.content:
+def _state(message: Message, *, whole: bool) -> Iterator[str]:
+    """Yield the marks of a message's state; not whole: only of `provider_raw` (thinking by model is C15's)."""
+    for block in message.content if whole else ():
         if block.type in ("thinking", "redacted_thinking", "opaque"):
             yield from MARK.findall(repr(block))
         yield from MARK.findall(getattr(block, "signature", None) or "")

@@ -16,7 +16,7 @@ from importlib.resources import files
 
 from interlingua.contract.rule import Finding, NotApplicable, rule
 from interlingua.contract.subject import Subject
-from interlingua.hookspecs import CONTRACT_VERSION
+from interlingua.hookspecs import CONTRACT_VERSION, PROJECT
 from interlingua.registry import PROVIDERS, ROWS
 
 _FORBIDDEN = ("httpx", "requests", "aiohttp", "sqlite3", "pytest", "interlingua.client", "interlingua.transport.sync")
@@ -29,6 +29,7 @@ import interlingua.hookspecs, interlingua.registry, importlib.resources
 before, started = set(sys.modules), time.process_time()
 import importlib
 module, _, name = sys.argv[1].partition(":")
+sys.path += json.loads(sys.argv[2])
 plugin = importlib.import_module(module)
 for part in name.split("."):
     plugin = getattr(plugin, part)
@@ -43,10 +44,10 @@ def entry_point(subject: Subject) -> importlib.metadata.EntryPoint:
     Raises:
         NotApplicable: it was given by hand or configured.
     """
-    shipped = subject.provider.shipped.distribution
+    found = subject.registry.found().get(subject.key)  # not loaded: what cannot be is one of the findings
     for group in (PROVIDERS, ROWS):
-        for entry in importlib.metadata.entry_points(group=group, name=subject.key):
-            if entry.dist is not None and entry.dist.name == shipped:
+        for entry in subject.entries(group):
+            if found is not None and entry.dist is not None and entry.dist.name == found.shipped.distribution:
                 return entry
     raise NotApplicable("no installed distribution ships this provider; it was given by hand or configured")
 
@@ -64,6 +65,8 @@ def entry_point_is_an_object(subject: Subject) -> Iterator[Finding]:
     plugin = entry.load()
     if isinstance(plugin, (types.ModuleType, type)):
         yield Finding(why=f"{entry.value} is a {type(plugin).__name__}; name an object in it", where=entry.name)
+    elif not any(hasattr(getattr(plugin, name, None), f"{PROJECT}_impl") for name in dir(plugin)):
+        yield Finding(why=f"{entry.value} offers no hook; mark its methods with @hookimpl", where=entry.name)
     wanted = getattr(plugin, "contract_version", CONTRACT_VERSION)
     if wanted != CONTRACT_VERSION:
         yield Finding(why=f"written for contract version {wanted}, this is {CONTRACT_VERSION}", where=entry.name)
@@ -109,8 +112,9 @@ def import_is_cheap(subject: Subject) -> Iterator[Finding]:
     found: dict[str, object] = {}
     for _ in range(3):  # processor time of a busy machine varies; the least is the cost
         done = subprocess.run(  # noqa: S603
-            [sys.executable, "-c", _PROBE, entry.value], capture_output=True, text=True, check=False, timeout=60
-        )
+            [sys.executable, "-c", _PROBE, entry.value, json.dumps(sys.path)],
+            capture_output=True, text=True, check=False, timeout=60,
+        )  # fmt: skip
         if done.returncode or not done.stdout.strip():
             yield Finding(why=f"it cannot be imported: {done.stderr.strip()[-300:]}", where=entry.value)
             return
