@@ -81,6 +81,7 @@ def test_python_blocks_run(page: Path, tmp_path: Path, monkeypatch: pytest.Monke
 def test_links_lead_somewhere(page: Path) -> None:
     text = FENCE.sub("", page.read_text(encoding="utf-8"))
     targets = re.findall(r"\]\((?!https?:|mailto:|#)([^)#\s]+)", text)
+    targets += re.findall(r"^\[[^\]]+\]: (?!https?:|mailto:)(\S+)", text, re.MULTILINE)
     dead = [target for target in targets if not (page.parent / target).exists()]
 
     assert not dead, f"{page.relative_to(tree.ROOT)} links to what is not there: {dead}"

@@ -1,0 +1,15 @@
+"""Blocking and asynchronous sessions offer the same, by the same names (decision 152)."""
+
+from __future__ import annotations
+
+import pytest
+
+from interlingua_sessions.session import AsyncSession, AsyncSessionStream, AsyncTurn, Session, SessionStream, Turn
+from tests.support.parity import differences
+
+PAIRS = [(Session, AsyncSession), (SessionStream, AsyncSessionStream), (Turn, AsyncTurn)]
+
+
+@pytest.mark.parametrize(("blocking", "asynchronous"), PAIRS)
+def test_both_offer_the_same(blocking: type, asynchronous: type) -> None:
+    assert differences(blocking, asynchronous) == []
