@@ -15,18 +15,25 @@ from typing import Any
 import orjson
 
 from interlingua import Message, dumps_message, encode_message, user
-from interlingua_sessions.store.database import Row
+from interlingua_sessions.store.database import Database, Row
 
 COLUMNS = "id, session_id, role, content_json, metadata_json, created_at, schema_version"
+_READ = "id, session_id, role, {0}, {1}, created_at, schema_version"
 _FIELDS = frozenset({"id", "session_id", "role", "content", "metadata", "created_at", "schema_version"})
 UNKNOWN = "_unknown_fields"
 """Where core keeps fields of a newer version (docs/explanation/decisions/110)."""
 EXACT = " "
 """Begins a JSON column that a fast parser would round: it holds integers of more than 64 bits."""
+_EXACTLY = (EXACT, EXACT.encode())
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _NOTHING = encode_message(user(""))["metadata"]
-_NOTHING_TEXT = orjson.dumps(_NOTHING).decode()  # what most messages that nobody generated know of themselves
+_NOTHING_JSON = orjson.dumps(_NOTHING)  # what most messages that nobody generated know of themselves
+
+
+def columns_of(database: Database) -> str:
+    """Return the columns of a message as they are selected for `data_of` and `line_of`."""
+    return _READ.format(database.as_json.format("content_json"), database.as_json.format("metadata_json"))
 
 
 def stamp_of(time: datetime) -> int:
@@ -70,7 +77,7 @@ def row_of(message: Message) -> list[Any]:
 
 
 def data_of(row: Row) -> dict[str, Any]:
-    """Return the stored form of the message in a row (columns as in COLUMNS), for core's codec; its time not as text.
+    """Return the stored form of the message in a row (`columns_of`) for core's codec; its time is no text.
 
     Raises:
         ValueError: a column is not JSON.
@@ -81,19 +88,19 @@ def data_of(row: Row) -> dict[str, Any]:
         "session_id": session_id,
         "role": role,
         "content": _parsed(content),
-        "metadata": _NOTHING if metadata == _NOTHING_TEXT else _parsed(metadata),
+        "metadata": _NOTHING if metadata == _NOTHING_JSON else _parsed(metadata),
         "created_at": time_of(made),
         "schema_version": version,
     }
 
 
 def line_of(row: Row) -> str:
-    """Return the canonical JSON of the message in a row (columns as in COLUMNS)."""
+    """Return the canonical JSON of the message in a row (`columns_of`)."""
     message_id, session_id, role, content, metadata, made, version = row
     head = orjson.dumps({"id": message_id, "session_id": session_id, "role": role}).decode()[:-1]
     time = time_of(made).isoformat(timespec="microseconds")[:-6]
     tail = f'"created_at":"{time}Z","schema_version":{version}}}'
-    return f'{head},"content":{content.lstrip()},"metadata":{metadata.lstrip()},{tail}'
+    return f'{head},"content":{_text(content)},"metadata":{_text(metadata)},{tail}'
 
 
 def _metadata(data: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -105,8 +112,12 @@ def _metadata(data: Mapping[str, Any]) -> Mapping[str, Any]:
     return {**metadata, UNKNOWN: {**metadata.get(UNKNOWN, {}), "": newer}}
 
 
-def _parsed(text: str) -> Any:
-    return json.loads(text) if text.startswith(EXACT) else orjson.loads(text)
+def _parsed(column: str | bytes) -> Any:
+    return orjson.loads(column) if column[:1] not in _EXACTLY else json.loads(column)
+
+
+def _text(column: str | bytes) -> str:
+    return (column if isinstance(column, str) else column.decode()).lstrip()
 
 
 def exact(value: Any) -> str:

@@ -30,6 +30,7 @@ class PostgresqlDatabase:
 
     kind = "postgresql"
     commit_order: str | None = None
+    as_json = "{}"
 
     def __init__(self, url: str) -> None:
         self._lock = RLock()

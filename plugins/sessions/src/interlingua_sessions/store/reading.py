@@ -11,7 +11,7 @@ from itertools import chain
 from interlingua import CallerError, DecodeError, Message, decode_message, decode_messages
 from interlingua_sessions.store.database import Row
 from interlingua_sessions.store.errors import StoreError
-from interlingua_sessions.store.lines import COLUMNS, data_of
+from interlingua_sessions.store.lines import columns_of, data_of
 from interlingua_sessions.store.sessions import Sessions
 
 PAGE = 500
@@ -22,7 +22,7 @@ class Reading(Sessions):
 
     def message(self, message_id: str) -> Message:
         """See `Store.message`."""
-        row = self._one(f"SELECT {COLUMNS} FROM messages WHERE id = ?", (message_id,))
+        row = self._one(f"SELECT {columns_of(self._db)} FROM messages WHERE id = ?", (message_id,))
         if row is None:
             raise CallerError(f"there is no message {message_id!r} in this store")
         return decoded(row)
@@ -52,7 +52,7 @@ class Reading(Sessions):
         newest_first: bool = False,
         limit: int | None = None,
     ) -> Iterator[list[Row]]:
-        """Yield rows of messages (COLUMNS) page by page; arguments as `Store.messages`."""
+        """Yield rows of messages (`columns_of`) page by page; arguments as `Store.messages`."""
         low, high, left = after, before, limit
         while left is None or left > 0:
             rows = self._page(session_id, low, high, PAGE if left is None else min(left, PAGE), newest_first)
@@ -67,7 +67,7 @@ class Reading(Sessions):
         bounds = [(sign, bound) for sign, bound in ((">", low), ("<", high)) if bound is not None]
         where = "".join(f" AND id {sign} ?" for sign, _ in bounds)
         order = "id DESC" if newest_first else "id"
-        sql = f"SELECT {COLUMNS} FROM messages WHERE session_id = ?{where} ORDER BY {order} LIMIT ?"
+        sql = f"SELECT {columns_of(self._db)} FROM messages WHERE session_id = ?{where} ORDER BY {order} LIMIT ?"
         return self._db.rows(sql, [session_id, *(bound for _, bound in bounds), size])
 
     def last(self, session_id: str) -> Message | None:
@@ -90,7 +90,7 @@ def _loaded(pages: Iterable[list[Row]]) -> Iterator[Message]:
 
 
 def decoded(row: Row) -> Message:
-    """Return the message of a row (COLUMNS).
+    """Return the message of a row (`columns_of`).
 
     Raises:
         StoreError: it cannot be read.

@@ -27,6 +27,7 @@ class SqliteDatabase:
 
     kind = "sqlite"
     commit_order: str | None = "rowid"
+    as_json = "CAST({} AS BLOB)"  # its very bytes: text would be decoded here and encoded again for the parser
 
     def __init__(self, path: str | Path) -> None:
         if sqlite3.sqlite_version_info < OLDEST:
