@@ -12,9 +12,9 @@ from typing import Any
 from interlingua.capabilities import AdapterCapabilities
 from interlingua.catalogue import ModelInfo, find_model
 from interlingua.hookspecs import hookimpl
-from interlingua.jsontext import loads
 from interlingua.options import AdapterOptions
 from interlingua.wire import Connection, ConnectionSettings, WireRequest, WireResponse, bearer_auth
+from interlingua_chat_completions import auxiliary
 from interlingua_chat_completions.capabilities import capabilities_of
 from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.format import API, ENDPOINT, ChatFormat
@@ -78,14 +78,13 @@ class CompatibleProvider(ChatProvider):
 
     @hookimpl
     def auxiliary_request(self, kind: str, arguments: Mapping[str, Any]) -> WireRequest | None:
-        """Offer `models`: every service of this format lists its models at one place."""
-        return WireRequest(method="GET", path="/models", body=b"", api=API) if kind == "models" else None
+        """Offer `models`."""
+        return auxiliary.auxiliary_request(kind)
 
     @hookimpl
     def from_wire_auxiliary(self, kind: str, response: WireResponse) -> Any:
-        """Read the list: an object with `data`, or a bare array (one service)."""
-        body = loads(response.body)
-        return [model["id"] for model in (body["data"] if isinstance(body, dict) else body)]
+        """Read the list."""
+        return auxiliary.from_wire_auxiliary(kind, response)
 
     @hookimpl
     def wire_rules(self) -> Sequence[str]:

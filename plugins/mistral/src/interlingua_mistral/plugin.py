@@ -15,9 +15,10 @@ from interlingua.catalogue import ModelInfo
 from interlingua.hookspecs import hookimpl
 from interlingua.options import AdapterOptions
 from interlingua.wire import Connection, ConnectionSettings, WireRequest, WireResponse
+from interlingua_chat_completions import auxiliary
 from interlingua_chat_completions.provider import ChatProvider
 from interlingua_chat_completions.rules import wire_rules
-from interlingua_mistral import auxiliary, catalogue, service
+from interlingua_mistral import catalogue, service
 from interlingua_mistral.dialect import FORMAT, capabilities_for, dialect_of
 
 

@@ -1,7 +1,7 @@
-"""Exchanges besides the message itself: the live model list (sheet mistral §1).
+"""The live model list, an exchange besides the message: services of this format have it at one place.
 
-Never sends anything.
-The plugin object comes in.
+Never sends anything, and never says which service has one.
+The row-driven providers and the plugins of services on this format come in.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def auxiliary_request(kind: str) -> WireRequest | None:
 
 
 def from_wire_auxiliary(kind: str, response: WireResponse) -> Any:
-    """Return a list of model ids for `models`; the service answers an object with `data`, or a bare list."""
+    """Return a list of model ids for `models`; an object with `data`, or a bare list (one service)."""
     body = loads(response.body)
     listed = body["data"] if isinstance(body, dict) else body
     return [model["id"] for model in listed] if kind == "models" else None
