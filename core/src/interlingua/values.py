@@ -7,7 +7,6 @@ The rooms whose values are made by the thousand come in: blocks, messages, event
 from __future__ import annotations
 
 from collections.abc import Callable
-from operator import attrgetter
 from typing import Any, Final, TypeVar
 
 import attrs
@@ -16,7 +15,7 @@ T = TypeVar("T")
 READY: Final = "ready"
 """Key of a field's metadata: the type whose values its converter leaves as they are, and need not be asked about."""
 
-_fields_of: dict[type, tuple[tuple[str, ...], Callable[[Any], tuple[Any, ...]]]] = {}
+_copier_of: dict[type, tuple[Callable[[Any], Any], dict[str, Any]]] = {}
 _maker_of: dict[type, Callable[..., Any]] = {}
 
 
@@ -32,9 +31,19 @@ def maker(cls: type[T]) -> Callable[..., T]:
 
 
 def evolve(value: T, **changes: Any) -> T:
-    """Do what `attrs.evolve` does, for a quick value of at least two fields, at a third of the cost."""
-    names, values_of = _fields_of[value.__class__]
-    return value.__class__(**(dict(zip(names, values_of(value), strict=True)) | changes))
+    """Do what `attrs.evolve` does, for a quick value, at a fifth of the cost.
+
+    Raises:
+        KeyError: the class is not quick, or has no such initial field.
+    """
+    cls = value.__class__
+    copied, converters = _copier_of[cls]
+    made: T = copied(value)
+    for name, new in changes.items():
+        convert = converters[name]
+        setattr(made, name, new if convert is None else convert(new))
+    made.__class__ = cls
+    return made
 
 
 def quick(cls: type[T]) -> type[T]:
@@ -62,7 +71,6 @@ def quick(cls: type[T]) -> type[T]:
             taken.append(parameter)
         stored.append(statement)
     initial = tuple(field.name for field in fields if field.init)
-    _fields_of[cls] = (initial, attrgetter(*initial))
     given = ", ".join(f"{name}={name}" for name in initial)
     source = "\n    ".join(
         (
@@ -76,9 +84,12 @@ def quick(cls: type[T]) -> type[T]:
     plainly = [f"self.{f.name} = {f.name}" if f.init else at for f, at in zip(fields, stored, strict=True)]
     made_at_once = (f"def make({', '.join(initial)}):", "self = _new(_twin)", *plainly, "self.__class__ = _cls")
     source += "\n" + "\n    ".join((*made_at_once, "return self"))
+    kept = [f"self.{f.name} = old.{f.name}" if f.init else at for f, at in zip(fields, stored, strict=True)]
+    source += "\n" + "\n    ".join(("def copied(old):", "self = _new(_twin)", *kept, "return self"))
     made: dict[str, Any] = {}
     exec(compile(source, f"<quick {cls.__qualname__}>", "exec"), names, made)  # noqa: S102  as attrs does itself
     _maker_of[cls] = made["make"]
+    _copier_of[cls] = (made["copied"], {field.name: field.converter for field in fields if field.init})
     made["__init__"].__annotations__ = cls.__init__.__annotations__
     made["__init__"].__qualname__ = f"{cls.__qualname__}.__init__"
     cls.__init__ = made["__init__"]  # type: ignore[method-assign]
