@@ -18,6 +18,7 @@ _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford base 32, the ULID sp
 _PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]
 _RANDOM_BITS = 80
 _RUN = 1023  # ten bits: the last two letters
+_LAST = (1 << 128) - 1
 TOOL_PREFIX = "tu_"
 
 
@@ -50,17 +51,23 @@ class UlidMinter:
         self._end = 0  # the first value behind the run
 
     def mint(self, after: str | None = None) -> str:
-        """Return a new ULID, greater than every earlier one of this minter and than `after` (a stored ULID)."""
+        """Return a new ULID, greater than every earlier one of this minter that was minted without `after`.
+
+        Args:
+            after: a stored ULID that the new one is to be greater than. Where it is ahead of this minter, only the new
+                one is: a session whose clock was ahead must not push every other.
+        """
         stamp = self._clock() // 1_000_000
         if after is None and stamp == self._stamp:
             found = next(self._run, None)
             if found is not None:
                 return found
-        floor = ulid_value(after) + 1 if after else 0
         with self._lock:
-            value = max(self._end, floor)
+            value = self._end
             if stamp > value >> _RANDOM_BITS:  # a new millisecond; 72 random bits leave room to increment
                 value = (stamp << _RANDOM_BITS) | int.from_bytes(os.urandom(9), "big")
+            if after is not None and (ahead := ulid_value(after)) >= value:
+                return _encode(min(ahead + 1 + int.from_bytes(os.urandom(8), "big"), _LAST))
             self._end = (value | _RUN) + 1
             run = map(_encode(value)[:-2].__add__, _PAIRS[value & _RUN :])
             found = next(run)

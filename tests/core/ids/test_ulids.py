@@ -54,11 +54,26 @@ def test_a_clock_that_steps_back_does_not_step_ids_back() -> None:
 
 
 def test_after_a_stored_id_from_the_future() -> None:
+    """Seed 003 §6.1: monotonic per session; a session of another clock leaves all others where they are."""
     future = str(ULID.from_timestamp((STAMP + 10**9) / 1000))
     minter = UlidMinter(clock=lambda: STAMP * 1_000_000)
+    session = [future]
+    for _ in range(1000):
+        session.append(minter.mint(after=session[-1]))
 
-    assert minter.mint(after=future) > future
-    assert minter.mint() > future
+    assert all(ULID.from_str(a) < ULID.from_str(b) for a, b in pairwise(session))
+    assert minter.mint(after=future) != minter.mint(after=future)
+    assert ULID.from_str(minter.mint()).milliseconds == STAMP
+
+
+def test_after_a_stored_id_of_this_minter() -> None:
+    minter = UlidMinter(clock=lambda: STAMP * 1_000_000)
+    ids = [minter.mint()]
+    for _ in range(3000):
+        ids.append(minter.mint(after=ids[-1]))
+        ids.append(minter.mint())
+
+    assert all(a < b for a, b in pairwise(ids))
 
 
 def test_reading_is_the_librarys() -> None:
