@@ -9,11 +9,11 @@ from __future__ import annotations
 from interlingua.matrix.cell import Cell, Run
 from interlingua.matrix.grid import Grid, Matrix
 from interlingua.matrix.histories import HISTORIES, History
-from interlingua.matrix.page import html_page
-from interlingua.matrix.report import markdown_page
+from interlingua.matrix.html_report import html_page
+from interlingua.matrix.json_report import as_json
+from interlingua.matrix.markdown_report import markdown_page
 from interlingua.matrix.side import Side
 from interlingua.matrix.sides import sides
-from interlingua.matrix.told import as_json
 
 __all__ = [
     "HISTORIES",

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 
 from interlingua.blocks import ContentBlock, ThinkingBlock
 from interlingua.errors import InterlinguaError
-from interlingua.matrix.asked import Asked
 from interlingua.matrix.cell import Run
 from interlingua.matrix.script import Script
 from interlingua.matrix.speaker import Speaker
+from interlingua.matrix.written_request import WrittenRequest
 from interlingua.wire import Loss
 
 _LONG = 100
@@ -24,13 +24,13 @@ class Crossing:
 
     def __init__(self, history: str, begun: Script, a: Speaker) -> None:
         self.history, self.begun, self.a = history, begun, a
-        self.unswapped = Asked(a, begun.messages)
-        self.last = Asked(a, begun.messages[: begun.asked[-1]])
+        self.unswapped = WrittenRequest(a, begun.messages)
+        self.last = WrittenRequest(a, begun.messages[: begun.asked[-1]])
 
     def run(self, b: Speaker) -> Run:
         """Carry it across and back."""
         script = self.begun.fork()
-        swapped = Asked(b, script.messages)
+        swapped = WrittenRequest(b, script.messages)
         call = script.call(b)
         said: list[ContentBlock] = [script.text("I go on."), *([call] if b.calls else [])]
         if b.signs:
@@ -40,10 +40,10 @@ class Crossing:
             script.result(call)
         else:
             script.user()
-        again = Asked(b, script.messages)
+        again = WrittenRequest(b, script.messages)
         script.answer(b, script.text("So it is."))
         script.user()
-        back = Asked(self.a, script.messages)
+        back = WrittenRequest(self.a, script.messages)
         losses: tuple[tuple[Loss, ...], ...] = ((), ())
         looked_at = [self.unswapped, swapped, back]
         if len(again.messages) < _LONG:  # its two messages more are the same in every history
@@ -57,7 +57,7 @@ class Crossing:
         models = (self.a.model, b.model)
         return Run(history=self.history, models=models, losses=losses[0], back=losses[1], findings=tuple(findings))
 
-    def _prefixes(self, swapped: Asked, again: Asked, back: Asked) -> Iterator[str]:
+    def _prefixes(self, swapped: WrittenRequest, again: WrittenRequest, back: WrittenRequest) -> Iterator[str]:
         for what, early, late in (
             ("its own next request", self.last, self.unswapped),
             ("the request after the return", self.unswapped, back),
@@ -72,7 +72,7 @@ class Crossing:
             elif early.frame != late.frame:
                 yield f"{early.speaker.side.name}: a field beside the conversation changed in {what}"
 
-    def _own_ids(self, back: Asked) -> Iterator[str]:
+    def _own_ids(self, back: WrittenRequest) -> Iterator[str]:
         for place, wire in self.unswapped.call_ids.items():
             issued = self.begun.messages[place[0]].content[place[1]].provider_id  # type: ignore[union-attr]
             if back.call_ids[place] != wire or (issued is not None and wire != issued):

@@ -17,8 +17,8 @@ from interlingua.cli.conversation import write_whole
 from interlingua.cli.show import console, json_option, print_json, print_table
 from interlingua.cli.state import State, plugin_option
 from interlingua.matrix import Cell, Grid, Matrix, html_page, markdown_page, sides
-from interlingua.matrix.report import HTML, PAGE, totals
-from interlingua.matrix.told import as_json as matrix_json
+from interlingua.matrix.json_report import as_json as matrix_json
+from interlingua.matrix.markdown_report import HTML, PAGE, totals
 
 _SHOWN = 30
 

@@ -12,7 +12,7 @@ from typing import Any
 from interlingua.jsontext import dumps
 from interlingua.matrix.cell import Cell, Run
 from interlingua.matrix.grid import Matrix
-from interlingua.matrix.report import totals
+from interlingua.matrix.markdown_report import totals
 from interlingua.wire import Loss
 
 _PLACE = "/*DATA*/null"

@@ -29,7 +29,7 @@ _CONSTANT = re.compile(r"[\w.-]+")
 """A word that stands for a flag, such as a status; what says it in words is a sentence, or has one around it."""
 
 
-class Asked:
+class WrittenRequest:
     """One request: a history as one speaker is sent it, with what is wrong with it by itself."""
 
     def __init__(self, speaker: Speaker, messages: Sequence[Message]) -> None:
@@ -54,10 +54,10 @@ class Asked:
 
     @cached_property
     def findings(self) -> tuple[str, ...]:
-        """What its linter, its books and its ids have to say."""
+        """What its linter, the accounting and its ids have to say."""
         name = self.speaker.side.name
         try:
-            found = [*self._linted(), *self._books(), *self._id_faults()]
+            found = [*self._linted(), *self._unaccounted(), *self._id_faults()]
         except InterlinguaError as error:
             found = [f"refused: {type(error).__name__}: {error}"]
         return tuple(f"to {name}: {text}" for text in found)
@@ -66,7 +66,7 @@ class Asked:
         for finding in self.speaker.side.provider.lint(self.request):
             yield f"linter {finding.rule} at {finding.path}: {finding.message}"
 
-    def _books(self) -> Iterator[str]:
+    def _unaccounted(self) -> Iterator[str]:
         names = {name: wire for wire, name in self.request.tool_names.items()}
         yield from unaccounted(
             self.messages,
@@ -109,7 +109,7 @@ class Asked:
         content = list(message.content)
         content[at] = attrs.evolve(content[at], is_error=False)  # type: ignore[arg-type]
         changed = [*self.messages[:index], attrs.evolve(message, content=content), *self.messages[index + 1 :]]
-        other = Body(Asked(self.speaker, changed).request.body)
+        other = Body(WrittenRequest(self.speaker, changed).request.body)
         differing = (other.texts - self._body.texts) + (self._body.texts - other.texts)
         return other.raw != self._body.raw and all(map(_CONSTANT.fullmatch, differing))
 
