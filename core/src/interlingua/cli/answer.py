@@ -19,22 +19,40 @@ from interlingua.messages import Message, MessageStatus
 _SECOND = 1000
 
 
+_open: list[TextIO] = []  # where the last line that was printed has no end yet
+
+
+def end_line() -> None:
+    """End the line that an answer is being printed on, where a person sees both: text that is piped stays as it is."""
+    if _open and _open[0].isatty():
+        _end()
+
+
+def _end() -> None:
+    while _open:
+        click.echo(file=_open.pop())
+
+
 def print_stream(stream: Iterable[StreamEvent]) -> None:
     """Print an open stream's text as it comes, and a line end; reasoning only on a terminal."""
-    open_line: TextIO | None = None
     try:
         for event in stream:
             if type(event) is TextDelta:
-                if open_line is sys.stderr:
-                    click.echo(err=True)
-                open_line = sys.stdout
+                _go_on(sys.stdout)
                 click.echo(scrub(event.text), nl=False)
             elif type(event) is ThinkingDelta and sys.stderr.isatty():
-                open_line = sys.stderr
+                _go_on(sys.stderr)
                 click.secho(scrub(event.text), dim=True, nl=False, err=True)
     finally:
-        if open_line is not None:
-            click.echo(file=open_line)
+        _end()
+
+
+def _go_on(file: TextIO) -> None:
+    """Print on this file from now on; reasoning and text do not share a line."""
+    if _open != [file]:
+        if _open == [sys.stderr]:
+            _end()
+        _open[:] = [file]
 
 
 def print_calls(message: Message) -> None:
