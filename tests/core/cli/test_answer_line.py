@@ -10,8 +10,8 @@ from collections.abc import Iterator
 import pytest
 
 from interlingua.cli.answer import print_stream
-from interlingua.cli.root import _warnings_shown
 from interlingua.cli.state import State
+from interlingua.cli.warned import warnings_shown
 from interlingua.events import StreamEvent, TextDelta, ThinkingDelta
 
 
@@ -43,7 +43,7 @@ def test_a_warning_does_not_share_the_answers_line(monkeypatch: pytest.MonkeyPat
     shown: list[str] = []
     monkeypatch.setattr(sys, "stdout", Screen(shown))
     monkeypatch.setattr(sys, "stderr", Screen(shown))
-    with _warnings_shown(State()):
+    with warnings_shown(State()):
         print_stream(answer())
 
     lines = "".join(shown).replace("\x1b[2m", "").replace("\x1b[0m", "").splitlines()
@@ -59,7 +59,7 @@ def test_piped_text_is_only_what_the_model_said(monkeypatch: pytest.MonkeyPatch)
         yield from answer()
         yield TextDelta(text=" three", index=1)
 
-    with _warnings_shown(State()):
+    with warnings_shown(State()):
         print_stream(talk())
 
     assert pipe.getvalue() == "one two three\n"

@@ -1,0 +1,41 @@
+"""Warnings of a run, one line each on stderr.
+
+Never decides what is worth a warning: the library logs them. The group comes in.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import click
+
+from interlingua.cli.state import State
+
+_log = logging.getLogger("interlingua")
+
+
+class _Warnings(logging.Handler):
+    def __init__(self, state: State) -> None:
+        super().__init__(logging.WARNING)
+        self._state = state
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print a warning; ledger rows are left to a command that shows the whole ledger."""
+        from interlingua.cli.answer import end_line  # noqa: PLC0415  help needs it not
+
+        if not (self._state.ledger_shown and hasattr(record, "block_type")):
+            end_line()
+            click.echo(f"warning: {record.getMessage()}", err=True)
+
+
+@contextmanager
+def warnings_shown(state: State) -> Iterator[None]:
+    """Print what is logged as a warning while this lasts."""
+    handler = _Warnings(state)
+    _log.addHandler(handler)
+    try:
+        yield
+    finally:
+        _log.removeHandler(handler)
