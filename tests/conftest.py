@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.support import corpus as corpus_files
-from tests.support import run_record
+from tests.support import interrupt, run_record
 from tests.support.corpus import Corpus
 from tests.support.quiet import quiet_ledger
 
@@ -37,6 +37,13 @@ def corpus() -> Corpus:
 def quiet() -> Iterator[None]:
     """Silence the ledger's log lines for one file of tests: generated histories lose thousands of blocks on purpose."""
     with quiet_ledger():
+        yield
+
+
+@pytest.fixture
+def hears_ctrl_c() -> Iterator[None]:
+    """Hear Ctrl-C in this test, also where the run is deaf to it."""
+    with interrupt.heard():
         yield
 
 

@@ -3,12 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
-import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -17,8 +13,7 @@ from interlingua.codec import read_jsonl
 from interlingua.messages import Message, MessageStatus
 from tests.core.cli.conftest import Run
 from tests.core.cli.local import LocalServer
-
-PROGRAM = str(Path(sys.executable).with_name("interlingua"))
+from tests.support import interrupt
 
 
 def saved(path: Path) -> list[Message]:
@@ -121,34 +116,18 @@ def test_chat_keeps_what_came_before_a_failure_and_goes_on(run: Run, server: Loc
     assert statuses == [MessageStatus.ERROR, MessageStatus.COMPLETE]
 
 
-@pytest.fixture(autouse=True)
-def _children_heed_ctrl_c() -> Iterator[None]:
-    """Run in the background the tests ignore Ctrl-C, and children inherit that; a handler they do not inherit."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
+@pytest.mark.usefixtures("hears_ctrl_c", "server")
+def test_ctrl_c_keeps_the_partial_answer_and_returns_to_the_prompt() -> None:
+    interrupt.interrupted_chat("--save", "talk.jsonl")
 
-
-def test_ctrl_c_keeps_the_partial_answer_and_returns_to_the_prompt(home: Path, server: LocalServer) -> None:
-    command = [PROGRAM, "chat", "here:slow", "--save", "talk.jsonl"]
-    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    environ = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    with subprocess.Popen(command, env=environ, **pipes) as chat:  # type: ignore[call-overload]
-        chat.stdin.write(b"hi\n")
-        chat.stdin.flush()
-        assert chat.stdout.read(3) == b"Hel"
-        time.sleep(0.2)
-        chat.send_signal(signal.SIGINT)
-        _, errors = chat.communicate(b"/model e\nagain\n", timeout=30)
-
-    assert chat.returncode == 0, errors
     messages = saved(Path("talk.jsonl"))
     assert [message.text_content() for message in messages] == ["hi", "Hel", "again", "Hello"]
     assert messages[1].metadata.status is MessageStatus.CANCELLED
 
 
+@pytest.mark.usefixtures("hears_ctrl_c")
 def test_ctrl_c_during_send_is_exit_130(home: Path, server: LocalServer) -> None:
-    command = [PROGRAM, "send", "here:slow", "hi"]
+    command = [interrupt.PROGRAM, "send", "here:slow", "hi"]
     pipes = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
     with subprocess.Popen(command, stdin=subprocess.DEVNULL, **pipes) as send:  # type: ignore[call-overload]
         assert send.stdout is not None

@@ -2,12 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -16,8 +10,7 @@ from interlingua import Message, MessageStatus
 from interlingua_sessions import open_store
 from tests.core.cli.conftest import Run
 from tests.core.cli.local import LocalServer
-
-PROGRAM = str(Path(sys.executable).with_name("interlingua"))
+from tests.support import interrupt
 
 
 def stored(place: Path) -> list[Message]:
@@ -72,27 +65,9 @@ def test_without_a_session_a_model_is_still_needed(run: Run, server: LocalServer
     assert run("chat", "e", input="hi\n").stdout == "Hello\n"
 
 
-@pytest.fixture
-def _children_heed_ctrl_c() -> Iterator[None]:
-    """Run in the background the tests ignore Ctrl-C, and children inherit that; a handler they do not inherit."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
+@pytest.mark.usefixtures("hears_ctrl_c", "server")
+def test_ctrl_c_keeps_the_partial_answer_and_returns_to_the_prompt(place: Path) -> None:
+    interrupt.interrupted_chat("--session", "moon")
 
-
-@pytest.mark.usefixtures("_children_heed_ctrl_c")
-def test_ctrl_c_keeps_the_partial_answer_and_returns_to_the_prompt(server: LocalServer, place: Path) -> None:
-    command = [PROGRAM, "chat", "here:slow", "--session", "moon"]
-    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
-    environ = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    with subprocess.Popen(command, env=environ, **pipes) as chat:  # type: ignore[call-overload]
-        chat.stdin.write(b"hi\n")
-        chat.stdin.flush()
-        assert chat.stdout.read(3) == b"Hel"
-        time.sleep(0.2)
-        chat.send_signal(signal.SIGINT)
-        _, errors = chat.communicate(b"/model e\nagain\n", timeout=60)
-
-    assert chat.returncode == 0, errors
     assert [one.text_content() for one in stored(place)] == ["hi", "Hel", "again", "Hello"]
     assert stored(place)[1].metadata.status is MessageStatus.CANCELLED

@@ -114,14 +114,6 @@ def test_case_07_a_cancelled_run_answers_every_call(tmp_path: Path, blocking: bo
     assert findings == []
 
 
-@pytest.fixture
-def hears_ctrl_c() -> Iterator[None]:
-    """A run that a script put into the background is deaf to it."""
-    before = signal.signal(signal.SIGINT, signal.default_int_handler)
-    yield
-    signal.signal(signal.SIGINT, before)
-
-
 @pytest.mark.usefixtures("hears_ctrl_c")
 def test_ctrl_c_while_tools_run_keeps_what_they_did(tmp_path: Path) -> None:
     @tool(side_effects="none")
