@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-import attrs
 import pytest
 
-from interlingua.blocks import TextBlock
-from interlingua.messages import Message, Role
+from interlingua.blocks import OpaqueBlock, TextBlock
+from interlingua.messages import Message, Role, assistant, system, user
 from tests.plugins.anthropic.asking import ADAPTER, NEW, OLD, asked
 from tests.plugins.anthropic.checker import broken_rules, plain_elements
 from tests.support.adapter import READ
+from tests.support.conversations import request_points
 from tests.support.request_laws import check_prefix, check_pure, over
 
 OLD_ORIGIN, NEW_ORIGIN = ADAPTER.origin(OLD), ADAPTER.origin(NEW)
@@ -27,18 +27,37 @@ def test_each_turns_elements_begin_with_the_turn_befores(history: list[Message])
 
 @over(NEW_ORIGIN)
 def test_also_where_system_messages_stand_in_the_list(history: list[Message]) -> None:
-    """Given that every answer says something.
-
-    One that says nothing is not sent back; a system message before it then stands before a user message, where this
-    wire takes none (sheet §2), and has to become user text: the one case where the prefix changes.
-    """
-    _grows([_said(message) for message in history], NEW)
+    _grows(history, NEW)
 
 
-def _said(message: Message) -> Message:
-    if message.role is not Role.ASSISTANT:
-        return message
-    return attrs.evolve(message, content=(*message.content, TextBlock(text="said")))
+SILENT = Message(role=Role.ASSISTANT, content=(TextBlock(text=" "),))  # says nothing, and is not sent back
+PAPER = OpaqueBlock(provider="anthropic", kind="document", data={"type": "document"})
+UNSENT = Message(role=Role.ASSISTANT, content=(PAPER,))  # nor is this, which is known only when it is written
+
+
+@pytest.mark.parametrize("vanishing", [[SILENT], [SILENT, SILENT], [UNSENT]], ids=["silent", "twice", "unsent"])
+@pytest.mark.parametrize(
+    "later",
+    [
+        [user("n"), assistant("k")],
+        [system("and brief"), user("n"), assistant("k")],
+        [system("and brief"), assistant("k"), user("n")],
+        [assistant("k"), user("n")],
+    ],
+    ids=["user", "system", "system before an answer", "answer"],
+)
+@pytest.mark.parametrize("before", [[system("be kind")], [system("be kind"), system("be true")]], ids=["one", "two"])
+def test_a_system_message_stays_as_it_was_sent_when_its_answer_said_nothing(
+    before: list[Message], vanishing: list[Message], later: list[Message]
+) -> None:
+    """This wire takes a system message last and before an answer only (sheet §2): where there is none, one says so."""
+    history = [user("q"), *before, *vanishing, *later]
+
+    _grows(history, NEW)
+    for point in request_points(history):
+        assert broken_rules(asked(point, [READ], model=NEW).body) == []
+    told = [loss for loss in asked(history, [READ], model=NEW).losses if "it said nothing" in loss.reason]
+    assert len(told) == (0 if later[0].role is Role.ASSISTANT else 1)
 
 
 @over(NEW_ORIGIN)

@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
-from interlingua.messages import Message, Origin
+from interlingua.messages import Message, Origin, assistant, system, user
 from interlingua.options import AdapterOptions
 from tests.plugins.chat_completions import checker as chat_checker
 from tests.plugins.chat_completions.checker import elements
@@ -39,21 +39,28 @@ def talks(api: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
 @apis
 @pytest.mark.parametrize("model", MODELS)
 def test_each_turns_elements_begin_with_the_turn_befores(api: str, model: str) -> None:
+    """What the model sees is tools, then `instructions`, then the items (DESIGN 8): all of it only grows."""
+
+    def content(point: list[Message]) -> list[bytes]:
+        raw = asked(point, api, model)
+        instructions = json.loads(raw).get("instructions")
+        return [*([] if instructions is None else [instructions.encode()]), *elements(raw, LISTS[api])]
+
     @talks(api)
     def law(history: list[Message]) -> None:
-        instructions = set()
-
-        def content(point: list[Message]) -> list[bytes]:
-            raw = asked(point, api, model)
-            found = elements(raw, LISTS[api])
-            if found:  # a request without any item is refused: nothing was said by it
-                instructions.add(json.loads(raw).get("instructions"))
-            return found
-
         check_prefix(history, content)
-        assert len(instructions) <= 1
 
     law()
+
+
+def test_a_system_message_may_come_to_lead_only_behind_a_request_that_said_nothing() -> None:
+    """Words and an answer of blanks are not sent; what was sent, the tools, is what the next request begins with."""
+    history = [user(" "), assistant(" "), system("Be kind."), user("q"), assistant("b"), user("n")]
+    first, *others = [json.loads(asked(point, "responses", MODELS[0])) for point in request_points(history)]
+
+    assert (first["input"], "instructions" in first) == ([], False)
+    assert {one["instructions"] for one in others} == {"Be kind."}
+    assert all(one["tools"] == first["tools"] for one in others)
 
 
 @apis

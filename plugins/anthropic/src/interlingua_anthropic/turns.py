@@ -14,7 +14,7 @@ import attrs
 from interlingua.blocks import OpaqueBlock, TextBlock
 from interlingua.fragments import Json, answered, keep_grown, remembered, spliced, take_grown
 from interlingua.jsontext import dumps
-from interlingua.messages import Message, Role, StopReason
+from interlingua.messages import SILENTLY_ANSWERED, Message, Role, StopReason
 from interlingua.wire import Loss
 from interlingua_anthropic.body import Body
 from interlingua_anthropic.elements import Elements, Mark, Row, to_wire_elements
@@ -27,6 +27,7 @@ _TAGGED_KEY = ("anthropic", "tagged")
 _TRIMMED_KEY = ("anthropic", "trimmed")
 MAX_MARKS = 4
 FIRST_USER = b'{"type":"text","text":"(The conversation begins with the assistant.)"}'
+NO_ANSWER = b'{"type":"text","text":"(No answer.)"}'
 
 
 class Turns(NamedTuple):
@@ -88,9 +89,14 @@ def to_wire_turns(
         losses.append(Loss(path=f"messages[{leading}]", block_type="message", verdict="rewritten", reason=reason))
         spoken.insert(0, Elements("user", (FIRST_USER,), FIRST_USER, (), ()))
     body = Body()
-    for piece in spoken:
-        if piece.joined:
-            body.put(piece.role, piece.joined)
+    for at, piece in enumerate(spoken, len(messages) - len(spoken)):
+        if not piece.joined:
+            continue
+        if body.last == "system" and piece.role == "user":
+            reason = "behind a system message stands an answer; one that says so was put before it, for it said nothing"
+            losses.append(Loss(path=f"messages[{at}]", block_type="message", verdict="rewritten", reason=reason))
+            body.put("assistant", NO_ANSWER)
+        body.put(piece.role, piece.joined)
     return Turns(b"[" + system + b"]" if system else None, body.closed(), tuple(losses), body.last)
 
 
@@ -137,15 +143,40 @@ def _system_elements(message: Message) -> Elements:
 
 
 def _later_system(messages: Sequence[Message], at: int) -> Elements:
-    """A later system message stands in the list where the wire allows it, else as tagged user text (sheet §2)."""
-    before = next((message for message in reversed(messages[:at]) if message.role is not Role.SYSTEM), None)
-    after = next((message.role for message in messages[at + 1 :] if message.role is not Role.SYSTEM), None)
-    if before is not None and after in (None, Role.ASSISTANT) and _may_precede_system(before):
+    """A later system message stands in the list where the wire allows it, else as tagged user text (sheet §2).
+
+    The wire allows it before an answer. One that said nothing is not sent back: what stood before it stays as it was
+    sent, and the joining says that there was no answer (decision 151).
+    """
+    if _is_asked_behind(messages, at) and _may_precede_system(_before(messages, at)):
         return remembered(messages[at], _SYSTEM_KEY, _system_elements)
     return remembered(messages[at], _TAGGED_KEY, _tagged)
 
 
-def _may_precede_system(message: Message) -> bool:
+def _is_asked_behind(messages: Sequence[Message], at: int) -> bool:
+    """Tell whether a model was, or is, asked behind this system message and others beside it."""
+    for place in range(at, len(messages)):
+        if messages[place].role is not Role.SYSTEM:
+            return False
+        if answered(messages, place):
+            return True
+    return True
+
+
+def _before(messages: Sequence[Message], at: int) -> Message | None:
+    """Return what stands before this system message and others beside it; None: an answer that said nothing."""
+    for place in range(at - 1, -1, -1):
+        message = messages[place]
+        if message.role is not Role.SYSTEM:
+            return message
+        if SILENTLY_ANSWERED in message.memo:
+            return None
+    return None
+
+
+def _may_precede_system(message: Message | None) -> bool:
+    if message is None:
+        return False
     if message.role in (Role.USER, Role.TOOL):
         return True
     last = message.content[-1] if message.content else None
