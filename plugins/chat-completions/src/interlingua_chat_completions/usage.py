@@ -54,17 +54,18 @@ def from_wire_usage(usage: Mapping[str, Any], tier: str | None = None) -> Usage:
 
 def _first(usage: Mapping[str, Any], paths: tuple[tuple[str, ...], ...]) -> int | None:
     for path in paths:
-        value: Any = usage
-        for key in path:
+        value: Any = usage.get(path[0])
+        for key in path[1:]:
             value = value.get(key) if isinstance(value, dict) else None
-        count = _count(value)
-        if count is not None:
+        if value is not None and (count := _count(value)) is not None:
             return count
     return None
 
 
 def _count(value: Any) -> int | None:
     """Read a count; what is none, or is below zero, is not reported."""
+    if type(value) is int:
+        return value if value >= 0 else None
     if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
         return None
     return int(value)
