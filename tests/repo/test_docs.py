@@ -101,3 +101,11 @@ def test_every_document_is_reachable_from_the_index() -> None:
     lost = [str(page.relative_to(tree.ROOT)) for page in PAGES if page.is_relative_to(docs) and page not in linked]
 
     assert not lost, f"no page reached from docs/README.md links to {lost}"
+
+
+def test_decisions_have_a_number_each() -> None:
+    names = [path.name for path in PAGES if path.parent.name == "decisions" and path.name != "README.md"]
+    numbers = [name[:3] for name in names]
+
+    assert [name for name in names if numbers.count(name[:3]) > 1] == []
+    assert [path for path in PAGES if path.name in names and not path.read_text().startswith(f"# {path.name[:3]} ")] == []
