@@ -104,8 +104,8 @@ def test_every_document_is_reachable_from_the_index() -> None:
 
 
 def test_decisions_have_a_number_each() -> None:
-    names = [path.name for path in PAGES if path.parent.name == "decisions" and path.name != "README.md"]
-    numbers = [name[:3] for name in names]
+    pages = [path for path in PAGES if path.parent.name == "decisions" and path.name != "README.md"]
+    numbers = [path.name[:3] for path in pages]
 
-    assert [name for name in names if numbers.count(name[:3]) > 1] == []
-    assert [path for path in PAGES if path.name in names and not path.read_text().startswith(f"# {path.name[:3]} ")] == []
+    assert [path.name for path in pages if numbers.count(path.name[:3]) > 1] == []
+    assert [path.name for path in pages if not path.read_text().startswith(f"# {path.name[:3]} ")] == []
