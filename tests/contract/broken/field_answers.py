@@ -214,6 +214,7 @@ async def _waits_at_a_cut(events: AsyncIterator[StreamEvent]) -> AsyncIterator[S
 
 
 async def _in_a_task(events: AsyncIterator[StreamEvent]) -> AsyncIterator[StreamEvent]:
+    asyncio.get_running_loop()  # without one it fails here, before a step is begun that nobody awaits
     while True:
         try:
             yield await asyncio.ensure_future(anext(events))  # type: ignore[arg-type]

@@ -174,3 +174,22 @@ def test_help_opens_no_database(home: Path) -> None:
         done = subprocess.run([sys.executable, "-c", code, *words], capture_output=True, text=True, check=True)
         assert done.stdout.splitlines()[-1] == "[]", words
         assert "session" in done.stdout
+
+
+def test_export_and_import_take_a_dash_for_a_pipe(run: Run, server: LocalServer, place: Path, tmp_path: Path) -> None:
+    run("session", "send", "moon", "hällo", "-m", "here:echo")
+    exported = run("session", "export", "moon", "-")
+
+    assert exported.exit_code == 0
+    assert not Path("-").exists()
+    run("session", "export", "moon", str(tmp_path / "moon.jsonl"))
+    assert exported.stdout_bytes == (tmp_path / "moon.jsonl").read_bytes()
+    assert run("session", "import", "-", "--id", "copy", input=exported.stdout_bytes).stdout == "copy\n"
+    assert [one.text_content() for one in stored(place, "copy")] == ["hällo", "Hello"]
+
+
+def test_a_store_of_another_kind_is_refused_by_its_scheme(run: Run, server: LocalServer) -> None:
+    result = run("session", "list", "--store", "mysql://here/there")
+
+    assert result.exit_code == 2
+    assert "a file or a postgresql:// URL, not mysql://" in result.stderr

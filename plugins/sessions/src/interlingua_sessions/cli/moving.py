@@ -5,6 +5,7 @@ Never sends anything and never changes a session that is there. The group comes 
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import click
@@ -12,34 +13,46 @@ import click
 from interlingua.cli import plugin_option
 from interlingua_sessions.cli.place import store_at, store_option
 
+_STANDARD = Path("-")
+
 
 @click.command("export")
 @click.argument("session")
-@click.argument("file", type=click.Path(dir_okay=False, path_type=Path))
+@click.argument("file", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path))
 @click.option("--force", is_flag=True, help="Write over a file that is there.")
 @store_option
 @plugin_option
 def export_command(session: str, file: Path, force: bool, place: str | None) -> None:
-    """Write a session to a JSON Lines file."""
-    if file.exists() and not force:
+    """Write a session to a JSON Lines file.
+
+    FILE - is standard output.
+    """
+    if file != _STANDARD and file.exists() and not force:
         raise click.UsageError(f"{file} is there already: --force writes over it")
     with store_at(place) as store:
+        if file == _STANDARD:
+            for line in store.export_lines(session):
+                click.echo(line.encode() + b"\n", nl=False)  # UTF-8, whatever the terminal
+            return
         lines = store.export_jsonl(session, file)
     click.echo(f"{lines:,} lines in {file}", err=True)
 
 
 @click.command("import")
-@click.argument("file", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
 @click.option("--id", "session_id", metavar="SESSION", help="Id of the new session, instead of the file's own.")
 @store_option
 @plugin_option
 def import_command(file: Path, session_id: str | None, place: str | None) -> None:
     """Make a session of a JSON Lines file.
 
-    An export, or lines of canonical messages. All of it is stored or nothing.
+    An export, or lines of canonical messages; FILE - is standard input. All of it is stored or nothing.
     """
     with store_at(place) as store:
-        record = store.import_jsonl(file, session_id)
+        if file == _STANDARD:
+            record = store.import_lines(sys.stdin.buffer, session_id)
+        else:
+            record = store.import_jsonl(file, session_id)
         count = store.count_messages(record.id)
     click.echo(record.id)
     click.echo(f"{count:,} messages", err=True)

@@ -36,6 +36,8 @@ def default_place(environ: Mapping[str, str]) -> Path:
 def store_at(place: str | None) -> Store:
     """Open the store of this run, making its folder where it is the default one."""
     if place is not None:
+        if "://" in place and not place.startswith(("postgresql://", "postgres://")):
+            raise click.UsageError(f"a store is a file or a postgresql:// URL, not {place.partition('://')[0]}://")
         return open_store(place)
     path = default_place(os.environ)
     path.parent.mkdir(parents=True, exist_ok=True)

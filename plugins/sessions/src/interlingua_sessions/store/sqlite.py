@@ -41,8 +41,12 @@ class SqliteDatabase:
             )
         except sqlite3.Error as error:
             raise self._told(error) from error
-        self.run("PRAGMA journal_mode = WAL")
-        self.run("PRAGMA foreign_keys = ON")
+        try:
+            self.run("PRAGMA journal_mode = WAL")
+            self.run("PRAGMA foreign_keys = ON")
+        except BaseException:
+            self._connection.close()
+            raise
 
     def transaction(self) -> AbstractContextManager[None]:
         """Begin as a writer at once: a reader that turns writer could fail half-way."""

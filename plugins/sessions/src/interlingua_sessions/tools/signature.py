@@ -68,6 +68,8 @@ def read_signature(function: Callable[..., Any]) -> Signature:
 def _parameters(function: Callable[..., Any], name: str) -> tuple[list[inspect.Parameter], str | None]:
     """Return the parameters a model fills in, with their types resolved, and the one for the context."""
     try:
+        if not hasattr(function, "__name__"):
+            raise TypeError("it is an object")
         hints = get_type_hints(function, include_extras=True)
     except (NameError, TypeError) as error:
         why = f"the types of {name}() cannot be read: {error}; a tool is a function or method, its types in its module"
