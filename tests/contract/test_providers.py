@@ -46,3 +46,69 @@ class TestGoogle(ProviderContract):
     provider = "google"
     cassettes = CASSETTES / "google"
     examples = 20
+
+
+class TestOpenrouter(ProviderContract):
+    provider = "openrouter"
+    cassettes = CASSETTES / "openrouter"
+    examples = 20
+
+
+class TestZai(ProviderContract):
+    provider = "zai"
+    cassettes = CASSETTES / "zai"
+    examples = 20
+
+
+class TestGroq(ProviderContract):
+    provider = "groq"
+    cassettes = CASSETTES / "groq"
+    examples = 20
+
+
+class TestDeepseek(ProviderContract):
+    provider = "deepseek"
+    cassettes = CASSETTES / "deepseek"
+    examples = 20
+
+
+class TestXai(ProviderContract):
+    provider = "xai"
+    cassettes = CASSETTES / "xai"
+    examples = 20
+
+
+class TestTogether(ProviderContract):
+    provider = "together"
+    cassettes = CASSETTES / "together"
+    examples = 10
+
+
+class TestFireworks(ProviderContract):
+    provider = "fireworks"
+    cassettes = CASSETTES / "fireworks"
+    examples = 10
+
+
+class TestCerebras(ProviderContract):
+    provider = "cerebras"
+    cassettes = CASSETTES / "cerebras"
+    examples = 10
+
+
+class TestMoonshot(ProviderContract):
+    provider = "moonshot"
+    cassettes = CASSETTES / "moonshot"
+    examples = 10
+
+
+class TestLmstudio(ProviderContract):
+    provider = "lmstudio"
+    cassettes = CASSETTES / "lmstudio"
+    examples = 10
+
+
+class TestVllm(ProviderContract):
+    provider = "vllm"
+    cassettes = CASSETTES / "vllm"
+    examples = 10

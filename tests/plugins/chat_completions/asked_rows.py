@@ -25,10 +25,12 @@ ONE = user("Read a.txt.")
 STORY = user("Tell me a long story.")
 SKY = user("Which colour is the sky?")
 LATE = (system("Be kind."), user("Hello."), assistant("Hello!"), system("Now answer in French."), user("And you?"))
+_PICTURE = ImageBlock(source=ImageSource(kind="base64", data="iVBORw0KGgo="), media_type="image/png")
+PICTURE = user([TextBlock(text="What is this?"), _PICTURE])
 PICTURES = user(
     [
         TextBlock(text="What are these?"),
-        ImageBlock(source=ImageSource(kind="base64", data="iVBORw0KGgo="), media_type="image/png"),
+        _PICTURE,
         ImageBlock(source=ImageSource(kind="url", data="https://example.com/a.png")),
     ]
 )
@@ -50,14 +52,16 @@ class Asked:
 JSON = Asked([SKY], options={"response_schema": SCHEMA, "response_name": "answer"})
 LENGTH = Asked([STORY], options={"max_tokens": 5})
 FORCED = Asked([ONE], tool=True, options={"tool_choice": "required"})
+CALLS = Asked([BRIEF, COMPARE], tool=True)
+CALL = Asked([COMPARE], tool=True)
 PAIRS = ("thinking", "parallel_calls")
 """Scenarios that are there streamed and, under their name with `_whole`, not."""
 
 _SERVICES: dict[str, dict[str, Asked]] = {
     "groq": {
         "thinking": Asked([LIBRARY, COMPARE], options={"effort": "low"}),
-        "parallel_calls": Asked([BRIEF, COMPARE], tool=True),
-        "thinking_then_call": Asked([COMPARE], tool=True),
+        "parallel_calls": CALLS,
+        "thinking_then_call": CALL,
         "forced_tool": FORCED,
         "structured": attrs.evolve(JSON, messages=[LIBRARY, SKY]),
         "image": Asked([PICTURES]),
@@ -66,7 +70,7 @@ _SERVICES: dict[str, dict[str, Asked]] = {
     "deepseek": {
         "thinking": Asked([BRIEF, COMPARE], options={"thinking": True}),
         "parallel_calls": Asked([COMPARE], tool=True, options={"thinking": False}),
-        "thinking_then_call": Asked([COMPARE], tool=True),
+        "thinking_then_call": CALL,
         "forced_tool": Asked([ONE], tool=True, options={"thinking": False, "tool_choice": "required"}),
         "any_json": Asked(
             [user("Which colour is the sky? Answer as JSON.")],
@@ -76,7 +80,7 @@ _SERVICES: dict[str, dict[str, Asked]] = {
     },
     "xai": {
         "thinking": Asked([BRIEF, COMPARE], options={"effort": "low"}),
-        "parallel_calls": Asked([COMPARE], tool=True),
+        "parallel_calls": CALL,
         "named_tool": Asked([ONE], tool=True, options={"tool_choice": ToolNamed("read_file")}),
         "forced_tool": FORCED,
         "structured": attrs.evolve(JSON, messages=[LIBRARY, SKY]),
@@ -84,7 +88,26 @@ _SERVICES: dict[str, dict[str, Asked]] = {
         "system_in_list": Asked(LATE),
         "length": LENGTH,
     },
-}
+    "together": {"parallel_calls": CALLS, "forced_tool": FORCED, "length": LENGTH},
+    "fireworks": {"parallel_calls": CALLS, "forced_tool": FORCED, "length": LENGTH},
+    "cerebras": {
+        "parallel_calls": CALLS,
+        "thinking": Asked([COMPARE], options={"effort": "low"}),
+        "thinking_then_call": CALL,
+        "length": LENGTH,
+    },
+    "moonshot": {
+        "parallel_calls": CALLS, "thinking": Asked([COMPARE]), "thinking_then_call": CALL, "length": LENGTH,
+    },
+    "lmstudio": {
+        "parallel_calls": CALLS, "thinking": Asked([COMPARE]), "structured": JSON, "image": Asked([PICTURE]),
+        "length": LENGTH,
+    },
+    "vllm": {
+        "parallel_calls": CALLS, "thinking": Asked([COMPARE]), "structured": JSON, "image": Asked([PICTURES]),
+        "forced_tool": FORCED, "length": LENGTH,
+    },
+}  # fmt: skip
 ASKED: dict[tuple[str, str], Asked] = {
     (key, name + ending): asked
     for key, scenarios in _SERVICES.items()
