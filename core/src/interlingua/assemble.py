@@ -1,7 +1,7 @@
 """Assembly: stream events in, one Message out, the same whatever the chunking.
 
 Never copies text it already has (pieces are joined once) and makes a PARTIAL snapshot only when asked.
-The client's decoder and the contract suite come in.
+The client's decoder comes in, and adapters that read a whole answer as events.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a caller may write, read into canonical values: options by name, and a conversation in its short forms.
 
 Never judges an option's value: each adapter knows what its wire can say.
-The client core comes in.
+The beginning of a request (`begin`) comes in.
 """
 
 from __future__ import annotations

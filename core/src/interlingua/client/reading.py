@@ -1,7 +1,7 @@
 """One streamed answer being read, without input or output: bytes in, events out, the message or its failure at the end.
 
 Never waits; it also takes the servers that answer a request for a stream with one JSON body.
-The two message streams come in.
+The two message streams and their outcome come in.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """References in media blocks made bytes: files under the workspace root, and image URLs a target cannot take.
 
 Never fetches (the client does, and hands the bytes in), and reads no file outside the workspace.
-The client's exchange comes in.
+The client's exchange comes in, the two clients that fetch, and dry runs.
 """
 
 from __future__ import annotations

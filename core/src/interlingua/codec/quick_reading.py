@@ -1,7 +1,7 @@
 """The quick road in: a written-out function for each value class, which takes data of the usual shape or nothing.
 
 Never says what is wrong and never keeps an unknown field: at the first oddity it raises, and the exact road (`reading`)
-decides. Whatever it does take, it takes as the exact road would; a test holds them together. `stored` comes in.
+decides. Whatever it does take, it takes as the exact road would; a test holds them together. `stored` and `quick_writing` come in.
 """
 
 from __future__ import annotations

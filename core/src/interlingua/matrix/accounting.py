@@ -1,7 +1,7 @@
 """The accounting: every leaf of a history is in the wire or in the ledger, and in exactly one of the two.
 
 Never trusts the ledger: what is in the wire is found by looking.
-The cell comes in.
+The written request comes in.
 """
 
 from __future__ import annotations

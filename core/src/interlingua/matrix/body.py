@@ -1,7 +1,7 @@
 """A request's body under questions: is this text in it, in what form, and where.
 
 Never knows a wire: it looks for what a leaf holds.
-The accounting and the cell come in.
+The accounting and the written request come in.
 """
 
 from __future__ import annotations

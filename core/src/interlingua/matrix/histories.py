@@ -1,7 +1,7 @@
 """The shared set of histories (issue 4), each begun on one provider and ready to be sent to the next.
 
 Never knows who speaks: a speaker is handed in, and what it cannot do it is credited with all the same.
-The grid comes in.
+The grid comes in, and what needs its tools: the recorded histories and the written request.
 """
 
 from __future__ import annotations

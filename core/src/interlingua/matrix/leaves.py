@@ -1,6 +1,6 @@
 """The leaves of a canonical history: everything a model could see, one by one, with the row that would account for it.
 
-Never looks at a wire. The accounting comes in.
+Never looks at a wire. The accounting and the recorded histories come in.
 What is never sent by definition (usage, routing, times, message ids, a result's details) is no leaf; a call's id is a
 link between two blocks and is looked at with the ids.
 """

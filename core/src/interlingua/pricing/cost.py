@@ -1,7 +1,7 @@
 """The cost of one request: reported tokens times the list prices of the day, exactly.
 
 Never rounds, never estimates a count, and never says 0 for what is unknown (REGRESSIONS 29).
-Assembly, repricing and the CLI come in.
+Repricing and the price of a lost cache come in; others through the front door.
 """
 
 from __future__ import annotations

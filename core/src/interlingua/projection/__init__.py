@@ -1,7 +1,7 @@
 """Projection: the conversation as one target can carry it, and the ledger of what that cost (DESIGN 7).
 
 Never sends, never renders bytes and never reads `provider_raw`; it only hides a foreign one.
-The façade (`interlingua.provider`) comes in; nothing else needs to.
+The façade (`interlingua.provider`) comes in; the client's limits, the doctor and the contract ask what it would do.
 """
 
 from __future__ import annotations

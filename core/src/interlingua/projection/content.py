@@ -1,7 +1,7 @@
 """What of one message a target can carry: its blocks one by one, with a loss for each that changes or goes.
 
 Never looks at another message (the walk does) and never raises for content, except where a block is critical.
-The projection walk may come in.
+The projection walk and the client's limits on media come in.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The two-way map between canonical tool-use ids and one wire's ids, derived from the messages alone (DESIGN 6).
 
 Never stored and never random: the same conversation gives the same ids on any machine.
-The projection walk may come in.
+The projection walk comes in, the names, and the swap matrix.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Answers to calls: what a tool returned, or why there is nothing, as the result block a model reads.
 
-Never runs a tool and never stores. The batch comes in.
+Never runs a tool and never stores. The batch, its reports and the run come in.
 """
 
 from __future__ import annotations

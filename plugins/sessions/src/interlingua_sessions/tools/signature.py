@@ -1,7 +1,7 @@
 """A typed Python function seen as a tool: its parameters as a schema, an input as its arguments.
 
 Never calls the function. msgspec derives the schema and reads inputs by the same types, core brings the schema into the
-subset; only `function` comes in.
+subset; only `decorator` comes in.
 """
 
 from __future__ import annotations
