@@ -17,6 +17,7 @@ from interlingua_sessions.session.api import Compactor, ContextBuilder, ToolLoop
 from interlingua_sessions.session.base import SessionBase, opened, running
 from interlingua_sessions.session.core import Core
 from interlingua_sessions.session.prompt import SystemPrompt
+from interlingua_sessions.session.threads import in_thread
 from interlingua_sessions.session.turn import Content, TurnCore
 from interlingua_sessions.store import Store
 from interlingua_sessions.tools import Toolbox
@@ -35,7 +36,8 @@ class AsyncTurn(TurnCore):
     async def start(self) -> None:
         """Store the question, then let compaction look; once."""
         if not self.begun:
-            self.begin()
+            await in_thread(self._core.refresh)
+            await in_thread(self.keep, self.beginning())
             if self._compactor is not None:
                 await self._compactor.compact_async(self)
 
@@ -49,7 +51,7 @@ class AsyncTurn(TurnCore):
             except InterlinguaError as error:
                 plan = self.after(plan, error)
             else:
-                return self.add(answer)
+                return await in_thread(self.add, answer)
 
     async def to_wire(self, tools: Sequence[ToolDefinition] = ()) -> WireRequest:
         """Return the request of the next step, with its ledger; nothing is sent, the question is stored."""
@@ -68,7 +70,9 @@ class AsyncTurn(TurnCore):
 class AsyncSession(SessionBase):
     """As `Session`, with `await`; one task at a time.
 
-    The store is written from the loop's own thread, PARTIAL saves excepted: a write takes a moment, a model does not.
+    What a turn reads and stores is read and stored in worker threads, so a database that is busy does not hold up the
+    event loop. Plain calls (`open`, `add`, `switch`, `refresh`) and what the tool loop and compaction store are brief
+    and are done at once, in the loop's own thread.
     """
 
     def __init__(
@@ -153,7 +157,7 @@ class AsyncSession(SessionBase):
         delegate: str | Delegation | None = None,
         **options: Any,
     ) -> AsyncSessionStream:
-        """Return one answer as a stream, for an `async with` statement; arguments as for `send`."""
+        """Return one answer as a stream, for an `async with` statement; arguments, errors as for `Session.stream`."""
         return self.turn(content, model=model, tools=tools, delegate=delegate, **options).stream(tools)
 
     async def to_wire(
@@ -169,6 +173,7 @@ class AsyncSession(SessionBase):
         With content the request ends in a message that is not kept, so the next one is joined anew: seen only in
         sessions of thousands of messages, and not in `turn(…).to_wire()`.
         """
+        await in_thread(self.refresh)
         plan = self.turn(content, model=model, tools=tools, **options).preview()
         return await self._client.to_wire(**plan.preview)
 

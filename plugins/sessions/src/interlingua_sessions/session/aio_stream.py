@@ -21,6 +21,7 @@ from interlingua import (
 )
 from interlingua_sessions.session.core import Core
 from interlingua_sessions.session.keeping import Keeping
+from interlingua_sessions.session.threads import in_thread
 from interlingua_sessions.session.turn import TurnCore
 
 
@@ -60,7 +61,7 @@ class AsyncSessionStream:
     async def __aexit__(self, *exc: object) -> None:
         inner, keeping = self._opened()
         await inner.__aexit__(None, None, None)
-        keeping.settle(inner.partial)
+        await in_thread(keeping.settle, inner.partial)
 
     def __aiter__(self) -> AsyncIterator[StreamEvent]:
         self._opened()
@@ -105,7 +106,7 @@ class AsyncSessionStream:
         if keeping.stored is None:
             async for _ in self._events:
                 pass
-        return keeping.settle(await inner.message)
+        return await in_thread(keeping.settle, await inner.message)
 
     @staticmethod
     async def _run(inner: AsyncMessageStream, keeping: Keeping) -> AsyncIterator[StreamEvent]:
@@ -113,9 +114,9 @@ class AsyncSessionStream:
             async for event in inner:
                 keeping.touch()
                 yield event
-            keeping.settle(await inner.message)
+            await in_thread(keeping.settle, await inner.message)
         except InterlinguaError as error:
-            keeping.fail(error)
+            await in_thread(keeping.fail, error)
             raise
 
 

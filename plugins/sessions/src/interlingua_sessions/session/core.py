@@ -115,10 +115,14 @@ class Core:
         self._unfinished += _unfinished(fresh)
         self.entries = self.store.entries(self.id)
 
-    def append(self, messages: Iterable[Message]) -> list[Message]:
-        """Store messages of this session in one transaction; returns them as stored."""
-        stored = self.store.extend([self.owned(message) for message in messages])
-        self.take_in(stored)
+    def append(self, messages: Iterable[Message], opening: Message | None = None) -> list[Message]:
+        """Store messages of this session in one transaction; returns them as stored. `opening` as `Store.extend`."""
+        first = None if opening is None else self.owned(opening)
+        stored = self.store.extend([self.owned(message) for message in messages], opening=first)
+        if stored:
+            self.take_in(stored)
+        elif first is not None:
+            self.refresh()
         return stored
 
     def take_in(self, stored: Sequence[Message]) -> None:
@@ -140,13 +144,12 @@ class Core:
             message = attrs.evolve(message, metadata=attrs.evolve(metadata, user_id=user, team_id=team))
         return message if message.session_id == self.id else attrs.evolve(message, session_id=self.id)
 
-    def opening(self) -> list[Message]:
+    def opening(self) -> Message | None:
         """Return the system prompt as a message, where the conversation has none yet (seed 004)."""
         prompt = self.setup.prompt
         if prompt is None or any(message.role is Role.SYSTEM for message in self.messages):
-            return []
-        message = prompt.message(self.id)
-        return [message] if message is not None else []
+            return None
+        return prompt.message(self.id)
 
     def switch(self, model: str | None, reason: str | None) -> str | None:
         """Make a model the session's own from now on, or with None go back to the policy.

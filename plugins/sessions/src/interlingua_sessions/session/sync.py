@@ -189,7 +189,11 @@ class Session(SessionBase):
         delegate: str | Delegation | None = None,
         **options: Any,
     ) -> SessionStream:
-        """Return one answer as a stream, to be used in a `with` statement; arguments as for `send`."""
+        """Return one answer as a stream, to be used in a `with` statement; arguments as for `send`, definitions only.
+
+        Raises:
+            CallerError: `tools` is a toolbox or a loop: one answer runs no tools.
+        """
         return self.turn(content, model=model, tools=tools, delegate=delegate, **options).stream(tools)
 
     def to_wire(
@@ -205,6 +209,7 @@ class Session(SessionBase):
         With content the request ends in a message that is not kept, so the next one is joined anew: seen only in
         sessions of thousands of messages, and not in `turn(…).to_wire()`.
         """
+        self.refresh()
         plan = self.turn(content, model=model, tools=tools, **options).preview()
         return self._client.to_wire(**plan.preview)
 

@@ -6,9 +6,9 @@ Never sends. The blocking and the asynchronous turn come in; both do nothing but
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
-from interlingua import ContentBlock, InterlinguaError, Message, ToolDefinition, user
+from interlingua import CallerError, ContentBlock, InterlinguaError, Message, ToolDefinition, user
 from interlingua_sessions.routing import Decision, Delegation
 from interlingua_sessions.routing import Turn as RoutedTurn
 from interlingua_sessions.session.core import Core
@@ -17,6 +17,14 @@ from interlingua_sessions.store import EntryKind, SessionEntry, Store
 
 Content: TypeAlias = str | Message | Iterable[ContentBlock] | None
 """What a turn may be begun with; None answers the conversation as it stands."""
+
+
+class Beginning(NamedTuple):
+    """What a turn is about to store, and the model it chose."""
+
+    opening: Message | None
+    question: list[Message]
+    decision: Decision
 
 
 class TurnCore:
@@ -32,6 +40,10 @@ class TurnCore:
         tools: Sequence[ToolDefinition],
         options: Mapping[str, Any],
     ) -> None:
+        offered: Any = tools
+        if not isinstance(offered, Sequence):
+            text = "a stream is one answer and runs no tools: send(…, tools=AgentLoop(toolbox, listen=…)) runs them and"
+            raise CallerError(f"{text} tells of each answer as it streams; tools=toolbox.definitions only offers them")
         self._core = core
         self._content = content
         self._override = model
@@ -120,27 +132,38 @@ class TurnCore:
             SwapRefused: the model named for this message cannot answer it; nothing was stored.
             NoRoute: no model can; nothing was stored.
         """
-        if self._decision is not None:
-            return
-        fresh, prospect = self._prospect()
-        core = self._core
-        self._decision = core.router.decide(core.chain, self._routed(prospect, self._tools), sized=False)
-        if fresh:
-            core.append(fresh)
+        if not self.begun:
+            self._core.refresh()
+            self.keep(self.beginning())
+
+    def beginning(self) -> Beginning:
+        """Return how the turn begins, of what the session was when it was last read; raises as `begin`."""
+        core, (opening, question) = self._core, self._fresh()
+        prospect = self._prospect(opening, question)
+        decision = core.router.decide(core.chain, self._routed(prospect, self._tools), sized=False)
+        return Beginning(opening, question, decision)
+
+    def keep(self, beginning: Beginning) -> None:
+        """Store what the turn begins with."""
+        opening, question, decision = beginning
+        if opening is not None or question:
+            self._core.append(question, opening)
+        self._decision = decision
 
     def preview(self) -> Plan:
         """Return what the first step would be; nothing is stored and no observer told of a decision."""
-        _, prospect = self._prospect()
-        core = self._core
+        prospect, core = self._prospect(*self._fresh()), self._core
         decision = core.router.decide(core.chain, self._routed(prospect, self._tools))
         return Plan(messages=prospect, decision=decision, tools=self._tools, options=self._options)
 
-    def _prospect(self) -> tuple[list[Message], Sequence[Message]]:
-        """Return what the turn adds, and what would be sent with it."""
+    def _fresh(self) -> tuple[Message | None, list[Message]]:
+        return self._core.opening(), self._question()
+
+    def _prospect(self, opening: Message | None, question: Sequence[Message]) -> Sequence[Message]:
+        """Return what would be sent with these."""
         core = self._core
-        core.refresh()
-        fresh = [*core.opening(), *self._question()]
-        return fresh, core.setup.context([*core.messages, *fresh], core.entries)
+        fresh = [*([] if opening is None else [opening]), *question]
+        return core.setup.context([*core.messages, *fresh], core.entries)
 
     def plan(self, tools: Sequence[ToolDefinition]) -> Plan:
         """Return the next step; the turn's model stays as long as it can carry what came since.

@@ -74,8 +74,14 @@ class Store(Protocol):
             CallerError: one of its tool-call ids is in this database already.
         """
 
-    def extend(self, messages: Iterable[Message]) -> list[Message]:
-        """Append several messages, possibly of several sessions, in one transaction."""
+    def extend(self, messages: Iterable[Message], *, opening: Message | None = None) -> list[Message]:
+        """Append several messages, possibly of several sessions, in one transaction.
+
+        Args:
+            messages: what to append.
+            opening: goes before them, unless its session has a message of its role by then: of two processes that
+                begin one conversation with a system prompt, one stores it.
+        """
 
     def save_partial(self, message: Message) -> Message:
         """Store a PARTIAL message, or what has become of it since: the id of the first answer names it from then on.

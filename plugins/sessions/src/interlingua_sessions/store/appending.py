@@ -18,6 +18,7 @@ from interlingua_sessions.store.writing import Writing
 
 _INSERT = f"INSERT INTO messages ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING"
 _LAST = "SELECT id FROM messages WHERE session_id = ? ORDER BY id DESC LIMIT 1"
+_ROLE = "SELECT 1 FROM messages WHERE session_id = ? AND role = ? LIMIT 1"
 _CALLS = """
     INSERT INTO tool_calls
         (id, session_id, message_id, name, status, provider_id, provider, created_at, completed_at)
@@ -44,10 +45,12 @@ class Appending(Writing):
         with self.writing(message.session_id):
             return self.insert_message(message, row)
 
-    def extend(self, messages: Iterable[Message]) -> list[Message]:
+    def extend(self, messages: Iterable[Message], *, opening: Message | None = None) -> list[Message]:
         """See `Store.extend`."""
-        rows = [(message, row_of(message)) for message in messages]
+        rows = [(message, row_of(message)) for message in ([] if opening is None else [opening]) + [*messages]]
         with self.writing(*sorted({message.session_id for message, _ in rows})):
+            if opening is not None and self._one(_ROLE, (opening.session_id, opening.role.value)) is not None:
+                del rows[0]
             return [self.insert_message(message, row) for message, row in rows]
 
     def save_partial(self, message: Message) -> Message:

@@ -1,0 +1,81 @@
+"""A system prompt is stored once, whoever begins the conversation; and what a stream does not do, it says."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+import interlingua as il
+from interlingua_sessions import Store, open_store
+from interlingua_sessions.session import Session
+from interlingua_sessions.tools import AgentLoop, Toolbox, tool
+from tests.sessions.talking import client
+from tests.support import tree
+
+BEGINS = """
+import sys
+from interlingua_sessions.session import Session
+from interlingua_sessions.session.core import Core
+from tests.sessions.talking import client
+
+place, number = sys.argv[1:]
+read = Core.refresh
+
+def read_and_wait(core):
+    read(core)
+    print("read", flush=True)
+    sys.stdin.readline()
+
+with client(None) as c, Session.open(place, "s", client=c, system="Be brief.") as session:
+    Core.refresh = read_and_wait
+    session.turn(f"question {number}").start()
+    print(*[message.role.value for message in session.messages], flush=True)
+"""
+
+
+def test_two_processes_that_begin_at_once_store_one_system_prompt(place: str) -> None:
+    """Both have seen an empty conversation before either writes."""
+    command = [sys.executable, "-c", BEGINS, place]
+    both = [
+        subprocess.Popen([*command, number], cwd=tree.ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        for number in "12"
+    ]
+    assert [one.stdout.readline() for one in both if one.stdout] == ["read\n"] * 2
+    saw = sorted(one.communicate("\n", timeout=60)[0].split() for one in both)
+
+    with open_store(place) as store:
+        messages = list(store.messages("s"))
+        assert list(store.verify()) == []
+    assert [message.role.value for message in messages] == ["system", "user", "user"]
+    assert {message.text_content() for message in messages} == {"Be brief.", "question 1", "question 2"}
+    assert saw[-1] == ["system", "user", "user"]  # the slower one has taken in what the other said
+    assert saw[0] in (["system", "user"], ["system", "user", "user"])
+
+
+def test_an_opening_is_stored_where_there_is_none_of_its_role(store: Store) -> None:
+    store.create_session("s")
+    prompt, other = il.system("a", session_id="s"), il.system("b", session_id="s")
+
+    assert [one.text_content() for one in store.extend([il.user("1", session_id="s")], opening=prompt)] == ["a", "1"]
+    assert [one.text_content() for one in store.extend([il.user("2", session_id="s")], opening=other)] == ["2"]
+    assert store.extend([], opening=other) == []
+    assert [message.text_content() for message in store.messages("s")] == ["a", "1", "2"]
+
+
+@tool(side_effects="read")
+def look(name: str) -> str:
+    """Look something up."""
+    return name
+
+
+@pytest.mark.parametrize("tools", [Toolbox([look]), AgentLoop([look])], ids=["toolbox", "loop"])
+def test_a_stream_says_that_it_runs_no_tools(store: Store, tools: Any) -> None:
+    with client(None) as c:
+        session = Session.open(store, "s", client=c)
+        with pytest.raises(il.CallerError, match=r"send\(.*AgentLoop.*listen"):
+            session.stream("hi", tools=tools)
+
+    assert session.messages == ()
