@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import datetime as dt
+import json
+import re
 import tomllib
+from collections.abc import Iterator, Mapping
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
+import yaml
 
 from tests.support import tree
 from tests.support.run_record import RECORD
@@ -16,6 +21,9 @@ LIST = FOLDER / "PROVENANCE.toml"
 FIELDS = {"path", "provenance", "source", "date", "test"}
 KINDS = {"recorded", "authored"}
 NOTES = {"README.md", "quirks.toml"}
+LOCAL = {"127.0.0.1", "localhost"}
+RANDOM_ID = re.compile(r"\b(?:[a-z]+[-_])?([A-Za-z0-9]{32})\b")  # of an answer of llama.cpp's server
+LETTERS = 12  # of 32 random characters many more differ
 
 
 def _listed() -> list[dict[str, Any]]:
@@ -27,7 +35,7 @@ def _files() -> set[str]:
     kept = (
         path
         for path in FOLDER.rglob("*")
-        if path.is_file() and path != LIST and path.name not in ("README.md", "quirks.toml")
+        if path.is_file() and path != LIST and path.name not in NOTES
     )
     return {path.relative_to(FOLDER).as_posix() for path in kept}
 
@@ -63,6 +71,49 @@ def test_every_owner_exists() -> None:
     gone = [f"{entry['path']} -> {entry['test']}" for entry in _listed() if not (tree.ROOT / entry["test"]).is_file()]
 
     assert not gone, f"the owning test is not there: {gone}"
+
+
+def doubts(source: str, cassette: Mapping[str, Any]) -> Iterator[str]:
+    """Yield why a cassette is hardly recorded from that source: what it says and what it holds do not agree.
+
+    Nobody can tell a careful forgery; this finds an authored exchange that got the wrong word.
+    """
+    for at, item in enumerate(cassette["interactions"]):
+        answer, host = item["response"], urlsplit(item["request"]["uri"]).hostname
+        text = json.dumps(answer["body"], default=str)
+        if ("llama.cpp" in source) != (host in LOCAL):
+            yield f"exchange {at} was with {host}, not with {source}"
+        elif "authored" in text.lower():
+            yield f"exchange {at} says itself that it is authored"
+        elif host in LOCAL and not (
+            any(len(set(found)) >= LETTERS for found in RANDOM_ID.findall(text))
+            or re.search(rf'"code": ?{answer["status"]["code"]}\b', text)
+        ):
+            yield f"exchange {at} has neither a random id nor an error of that server"
+
+
+def test_what_is_called_recorded_looks_recorded() -> None:
+    found = [
+        f"{entry['path']}: {doubt}"
+        for entry in _listed()
+        if entry["provenance"] == "recorded"
+        for doubt in doubts(entry["source"], yaml.safe_load((FOLDER / entry["path"]).read_text(encoding="utf-8")))
+    ]
+
+    assert not found, "record these, or call them authored and name the documentation:\n" + "\n".join(found)
+
+
+def test_an_authored_exchange_called_recorded_is_found() -> None:
+    """Every authored one of ours, with the word and the source of a recorded one."""
+    recorded = next(entry["source"] for entry in _listed() if entry["provenance"] == "recorded")
+    believed = [
+        entry["path"]
+        for entry in _listed()
+        if entry["provenance"] == "authored" and entry["path"].endswith(".yaml")
+        and not list(doubts(recorded, yaml.safe_load((FOLDER / entry["path"]).read_text(encoding="utf-8"))))
+    ]  # fmt: skip
+
+    assert [path for path in believed if not path.startswith("vllm/")] == []  # its error envelope is llama.cpp's
 
 
 @pytest.mark.whole_run

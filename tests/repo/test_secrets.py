@@ -19,7 +19,7 @@ KEYS = re.compile(
     | \b(?:org|proj)[-_][A-Za-z0-9]{20,}\b
     | \beyJ[A-Za-z0-9_-]{16,}\.eyJ[A-Za-z0-9_-]{16,}\.
     | -----BEGIN\ [A-Z ]*[P]RIVATE\ KEY-----
-    | (?i:\b(?:authorization|(?:x-|x-goog-)?api-key)\b["']?\s*:\s*["'\[\s-]*(?:bearer\s+)?[A-Za-z0-9_-]{24,})
+    | (?i:\b(?:authorization|(?:x-|x-goog-)?api[-_]?key)\b["']?\s*:\s*["'\[\s-]*(?:bearer\s+)?[A-Za-z0-9_-]{24,})
     """,
     re.VERBOSE,
 )
@@ -63,6 +63,8 @@ def test_the_patterns_see_what_they_should() -> None:
     assert KEYS.search("sk-ant-" + made_up)
     assert KEYS.search("authorization: Bearer " + made_up)
     assert KEYS.search('"x-api-key": "' + made_up + '"')
+    assert KEYS.search('"api_key": "' + made_up + '"')
+    assert KEYS.search("apiKey: " + made_up)
     assert not KEYS.search("authorization: [REDACTED]")
     assert MACHINE.search("open('" + str(Path("/", "home", "ada", "notes")) + "')")
     assert not MACHINE.search("docs/" + "work/flow and ~/" + "work")
