@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import attrs
 
 from interlingua.blocks import ToolResultBlock, UnknownBlock
+from interlingua.codec.fast_reading import FALLBACK_ERRORS, read_message
+from interlingua.codec.fast_writing import write_message
 from interlingua.codec.misfit import Misfit, misfit
-from interlingua.codec.quick_reading import ODDITIES, read_message
-from interlingua.codec.quick_writing import write_message
 from interlingua.codec.shapes import names_of
 from interlingua.codec.unknown import UNKNOWN_FIELDS, put_back, take_unknown, unknown_metadata
 from interlingua.errors import CallerError, DecodeError
@@ -80,7 +80,7 @@ def decode_messages(data: Any) -> list[Message]:
     for each in data:
         try:
             messages.append(read_message(each))
-        except ODDITIES:  # the exact road says what is wrong, or what is new
+        except FALLBACK_ERRORS:  # the general path says what is wrong, or what is new
             messages.append(_odd_message(each, newer, f"messages[{len(messages)}]"))
     newer.warn()
     return messages
@@ -144,12 +144,12 @@ def decode_tool(data: Any) -> ToolDefinition:
     return tool
 
 
-def _encoded(value: Any, quickly: Callable[[Any], Any] | None = None) -> Any:
+def _encoded(value: Any, fast: Callable[[Any], Any] | None = None) -> Any:
     try:
-        if quickly is not None:
+        if fast is not None:
             try:
-                return quickly(value)
-            except LookupError:  # an odd one
+                return fast(value)
+            except LookupError:  # an unusual one
                 pass
         return _converter().unstructure(value)
     except RecursionError as error:
@@ -168,7 +168,7 @@ def _decoded(make: Callable[[], T], prefix: str = "", line: int | None = None) -
 def _message(data: Any, newer: _Newer, prefix: str = "", line: int | None = None) -> Message:
     try:
         return read_message(data)
-    except ODDITIES:  # the exact road says what is wrong, or what is new
+    except FALLBACK_ERRORS:  # the general path says what is wrong, or what is new
         return _odd_message(data, newer, prefix, line)
 
 

@@ -27,7 +27,7 @@ names = _Names()
 
 
 def read_blocks(body: bytes) -> list[WireChunk]:
-    """Read whole blocks; a quick road is taken only when the count of LF proves that every block has its shape.
+    """Read whole blocks; a fast path is taken only when the count of LF proves that every block has its shape.
 
     Args:
         body: Blocks with a blank line between each two, without the last blank line; lines end in LF.

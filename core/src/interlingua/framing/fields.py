@@ -1,7 +1,7 @@
-"""One block of a server-sent event stream, read line by line: the exact road for what the quick roads do not fit.
+"""One block of a server-sent event stream, read line by line: the general path for what the fast paths do not fit.
 
 Chunk boundaries and line-end normalisation never live here: a block is complete and its lines end in LF.
-Only the SSE framer and its quick roads may come in.
+Only the SSE framer and its fast paths may come in.
 """
 
 from __future__ import annotations

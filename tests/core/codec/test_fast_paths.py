@@ -1,6 +1,6 @@
-"""The quick road and the exact one: what the quick one takes, the exact one takes to the same value, and likewise out.
+"""The fast path and the general one: what the fast one takes, the general one takes to the same value; and out.
 
-The exact road, which the other tests hold to the seed, is the expectation here.
+The general path, which the other tests hold to the seed, is the expectation here.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from hypothesis import strategies as st
 
 from interlingua.blocks import TextBlock, ToolResultBlock, ToolUseBlock, UnknownBlock
 from interlingua.codec import decode_message, decode_messages, encode_message, make_converter
-from interlingua.codec.quick_reading import ODDITIES, Odd, read_message
-from interlingua.codec.quick_writing import write_message
+from interlingua.codec.fast_reading import FALLBACK_ERRORS, Unusual, read_message
+from interlingua.codec.fast_writing import write_message
 from interlingua.errors import DecodeError
 from interlingua.jsontext import FrozenDict, thaw
 from interlingua.messages import NO_METADATA, Message, MessageMetadata, assistant, user
 from tests.core.codec import values
 from tests.core.codec.test_errors import WRONG
 
-EXACT = make_converter()
+GENERAL = make_converter()
 
 
 def _types(value: Any) -> Any:
@@ -41,56 +41,56 @@ def _types(value: Any) -> Any:
 @settings(max_examples=300, deadline=None)
 @given(values.messages)
 def test_written_alike(message: Message) -> None:
-    exact = EXACT.unstructure(message)
+    general = GENERAL.unstructure(message)
     try:
-        quick = write_message(message)
+        fast = write_message(message)
     except LookupError:
         held = [part for block in message.content for part in (block, *getattr(block, "content", ()))]
         assert message.metadata.extra or any(isinstance(part, UnknownBlock) for part in held)
         return
 
-    assert json.dumps(quick) == json.dumps(exact)  # the order of keys, too
-    assert _types(quick) == _types(exact)
+    assert json.dumps(fast) == json.dumps(general)  # the order of keys, too
+    assert _types(fast) == _types(general)
 
 
 @settings(max_examples=300, deadline=None)
 @given(values.messages)
 def test_read_alike(message: Message) -> None:
-    stored = json.loads(json.dumps(thaw(EXACT.unstructure(message))))
-    exact = EXACT.structure(stored, Message)
+    stored = json.loads(json.dumps(thaw(GENERAL.unstructure(message))))
+    general = GENERAL.structure(stored, Message)
     try:
-        quick = read_message(stored)
-    except ODDITIES:
+        fast = read_message(stored)
+    except FALLBACK_ERRORS:
         return
 
-    assert quick == exact
-    assert _types(quick) == _types(exact)
+    assert fast == general
+    assert _types(fast) == _types(general)
 
 
 @settings(max_examples=400, deadline=None)
 @given(values.messages, st.data())
-def test_nothing_broken_is_read_quickly(message: Message, data: st.DataObject) -> None:
+def test_nothing_broken_is_read_on_the_fast_path(message: Message, data: st.DataObject) -> None:
     stored = values.at_random(data, json.loads(json.dumps(thaw(encode_message(message)))))
     try:
-        quick = read_message(stored)
-    except ODDITIES:
+        fast = read_message(stored)
+    except FALLBACK_ERRORS:
         return
 
-    assert _types(quick) == _types(EXACT.structure(stored, Message))
-    assert quick == decode_message(stored)
+    assert _types(fast) == _types(GENERAL.structure(stored, Message))
+    assert fast == decode_message(stored)
 
 
 @pytest.mark.parametrize(("changes", "path", "reason"), WRONG)
-def test_what_is_wrong_is_left_to_the_exact_road(changes: dict[str, Any], path: str, reason: str) -> None:
+def test_what_is_wrong_is_left_to_the_general_path(changes: dict[str, Any], path: str, reason: str) -> None:
     stored = {**encode_message(user("hi")), **changes}
-    with pytest.raises(ODDITIES):
+    with pytest.raises(FALLBACK_ERRORS):
         read_message(stored)
     with pytest.raises(DecodeError) as caught:
         decode_message(stored)
     assert caught.value.path == path
 
 
-def test_the_usual_shapes_go_quickly() -> None:
+def test_the_usual_shapes_take_the_fast_path() -> None:
     """Or all of this is for nothing."""
     call = ToolUseBlock(id="tu_1", name="n", input={"a": [1, {"b": None}]})
     result = ToolResultBlock(tool_use_id="tu_1", content=(TextBlock(text="x"),))
@@ -100,33 +100,33 @@ def test_the_usual_shapes_go_quickly() -> None:
     assert type(read_message(write_message(assistant([call]))).tool_calls()[0].input) is FrozenDict
 
 
-def test_a_newer_version_goes_the_exact_road() -> None:
-    with pytest.raises(Odd):
+def test_a_newer_version_goes_the_general_path() -> None:
+    with pytest.raises(Unusual):
         read_message({**encode_message(user("hi")), "schema_version": 2})
-    with pytest.raises(Odd):
+    with pytest.raises(Unusual):
         read_message({**encode_message(user("hi")), "new": 1})
-    with pytest.raises(Odd):
+    with pytest.raises(Unusual):
         write_message(Message(role="user", content="x", metadata=MessageMetadata(extra={"new": 1})))  # type: ignore[arg-type]
 
 
-def test_other_orders_of_keys_go_the_exact_road_to_the_same_value() -> None:
+def test_other_orders_of_keys_go_the_general_path_to_the_same_value() -> None:
     stored = encode_message(user("hi", session_id="s"))
     turned = dict(reversed(stored.items()))
-    with pytest.raises(Odd):
+    with pytest.raises(Unusual):
         read_message(turned)
 
     assert decode_message(turned) == decode_message(stored)
 
 
-def test_a_time_may_be_a_datetime_on_both_roads() -> None:
+def test_a_time_may_be_a_datetime_on_both_paths() -> None:
     stored = encode_message(user("hi"))
     made = datetime(2026, 11, 22, 4, 5, 6, 789, tzinfo=UTC)
-    elsewhere = made.astimezone(timezone(timedelta(hours=2)))  # the exact road alone turns it to UTC
+    elsewhere = made.astimezone(timezone(timedelta(hours=2)))  # the general path alone turns it to UTC
 
     for time in (made, elsewhere):
         read = decode_message({**stored, "created_at": time}).created_at
         assert (read, read.tzinfo) == (made, UTC)
-        assert EXACT.structure({**stored, "created_at": time}, Message).created_at == read
+        assert GENERAL.structure({**stored, "created_at": time}, Message).created_at == read
     with pytest.raises(DecodeError, match="offset"):
         decode_message({**stored, "created_at": made.replace(tzinfo=None)})
 

@@ -1,7 +1,8 @@
-"""The quick road in: a written-out function for each value class, which takes data of the usual shape or nothing.
+"""The fast path in: a written-out function for each value class, which takes data of the usual shape or nothing.
 
-Never says what is wrong and never keeps an unknown field: at the first oddity it raises, and the exact road (`reading`)
-decides. Whatever it does take, it takes as the exact road would; a test holds them together. `stored` and `quick_writing` come in.
+Never says what is wrong and never keeps an unknown field: at the first surprise it raises, and the general path
+(`reading`) decides. Whatever it does take, it takes as the general path would; a test holds them together.
+`stored` and `fast_writing` come in.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ from interlingua.values import maker
 Read = Callable[[Any], Any]
 
 
-class Odd(LookupError):
+class Unusual(LookupError):
     """Not what is usually stored; so is a KeyError."""
 
 
-ODDITIES = (LookupError, TypeError, ValueError, Misfit, RecursionError)
-"""What reading quickly may raise; none of it is told to anybody."""
+FALLBACK_ERRORS = (LookupError, TypeError, ValueError, Misfit, RecursionError)
+"""What the fast path may raise: each sends the value to the general path, and nobody else hears of it."""
 
 
 class _Readers(dict[Any, Read]):
@@ -42,7 +43,7 @@ class _Readers(dict[Any, Read]):
         elif kind in VALUES:
             made = _REMEMBERING.get(kind, _same)(_Shapes(kind).read)
         else:
-            raise Odd
+            raise Unusual
         self[kind] = made
         return made
 
@@ -54,18 +55,18 @@ def read_message(data: Any) -> Message:
     """Read a message of the usual shape.
 
     Raises:
-        ODDITIES: the exact road must look at it.
+        FALLBACK_ERRORS: the general path must look at it.
     """
     message: Message = _readers[Message](data)
     if message.schema_version > SCHEMA_VERSION:
-        raise Odd
+        raise Unusual
     return message
 
 
 class _Shapes(dict[tuple[str, ...], Read]):
     """The functions of one class: one for each set of keys, in the order in which they are written.
 
-    Other orders are odd. So there are few, however data is made, and each takes all its values at once.
+    Other orders are unusual. So there are few, however data is made, and each takes all its values at once.
     """
 
     def __init__(self, cls: type) -> None:
@@ -74,21 +75,21 @@ class _Shapes(dict[tuple[str, ...], Read]):
 
     def read(self, data: Any) -> Any:
         if type(data) is not dict:
-            raise Odd
+            raise Unusual
         return self[tuple(data)](data)
 
     def __missing__(self, keys: tuple[str, ...]) -> Read:
         cls, fields = self._cls, fields_of(self._cls)
         tag = ("type",) if cls in BLOCKS.values() else ()
         if keys != (*tag, *(field.name for field in fields if field.name in keys or is_always_written(cls, field))):
-            raise Odd
+            raise Unusual
         made = self[keys] = _reader(cls, keys)
         return made
 
 
 def _reader(cls: type, keys: tuple[str, ...]) -> Read:
     """Write and compile the function of one class for data of these keys."""
-    names: dict[str, Any] = {"Odd": Odd}
+    names: dict[str, Any] = {"Unusual": Unusual}
     lines = [f"{''.join(f'its_{key}, ' for key in keys)} = data.values()"]  # a field may be called `type` or `data`
     for field in fields_of(cls):
         if field.name in keys:
@@ -96,7 +97,7 @@ def _reader(cls: type, keys: tuple[str, ...]) -> Read:
         else:
             names[f"its_{field.name}"] = _default(field)
     source = "\n    ".join(("def read(data):", *lines, f"return {_call(cls, names)}"))
-    exec(compile(source, f"<quick reader of {cls.__name__}>", "exec"), names)  # noqa: S102  as attrs makes classes
+    exec(compile(source, f"<fast reader of {cls.__name__}>", "exec"), names)  # noqa: S102  as attrs makes classes
     made: Read = names["read"]
     return made
 
@@ -131,7 +132,7 @@ def _field(field: attrs.Attribute[Any], names: dict[str, Any]) -> list[str]:
 def _checks(name: str, kind: Any, names: dict[str, Any]) -> list[str]:
     """Write the lines that check, and where need be convert, a variable."""
     if kind in (str, int, bool):
-        return [f"if type({name}) is not {kind.__name__}: raise Odd"]
+        return [f"if type({name}) is not {kind.__name__}: raise Unusual"]
     if kind is Any:
         return ["pass"]
     names[f"_read_{name}"] = _converter(kind)
@@ -141,7 +142,7 @@ def _checks(name: str, kind: Any, names: dict[str, Any]) -> list[str]:
 def _time(data: Any) -> datetime:
     time = data if type(data) is datetime else datetime.fromisoformat(data)
     if time.tzinfo is not UTC:
-        raise Odd
+        raise Unusual
     return time
 
 
@@ -163,14 +164,14 @@ def _converter(kind: Any) -> Read:
 
 def _blocks(data: Any) -> tuple[Any, ...]:
     if type(data) is not list:
-        raise Odd
+        raise Unusual
     return tuple([_readers[block["type"]](block) for block in data])
 
 
 def _items(kind: Any) -> Read:
     def read(data: Any) -> tuple[Any, ...]:
         if type(data) is not list:
-            raise Odd
+            raise Unusual
         return tuple([each(item) for item in data])
 
     each = _plain(kind) if kind in (str, int) else _converter(kind)
@@ -180,7 +181,7 @@ def _items(kind: Any) -> Read:
 def _plain(kind: type) -> Read:
     def read(data: Any) -> Any:
         if type(data) is not kind:
-            raise Odd
+            raise Unusual
         return data
 
     return read

@@ -1,7 +1,7 @@
-"""The quick road out: a written-out function for each value class, for values that hold what their types say.
+"""The fast path out: a written-out function for each value class, for values that hold what their types say.
 
 Never writes what a newer version wrote beside the known fields, and no class it does not know: it raises there, and
-the exact road (`writing`) decides. What it does write is what the exact road would; a test holds them together.
+the general path (`writing`) decides. What it does write is what the general path would; a test holds them together.
 `stored` comes in.
 """
 
@@ -16,7 +16,7 @@ from typing import Any
 
 import attrs
 
-from interlingua.codec.quick_reading import Odd
+from interlingua.codec.fast_reading import Unusual
 from interlingua.codec.shapes import BLOCKS, VALUES, fields_of, is_always_written
 from interlingua.codec.writing import time_text
 from interlingua.jsontext import FrozenDict, FrozenList
@@ -34,7 +34,7 @@ class _Writers(dict[type, Write]):
         elif issubclass(kind, StrEnum):
             made = attrgetter("_value_")
         else:
-            raise Odd
+            raise Unusual
         self[kind] = made
         return made
 
@@ -56,7 +56,7 @@ def write_message(message: Message) -> dict[str, Any]:
     """Write a message of the usual shape.
 
     Raises:
-        Odd: the exact road must look at it.
+        Unusual: the general path must look at it.
         CallerError: as `encode_message`.
     """
     data: dict[str, Any] = _writers[type(message)](message)
@@ -78,7 +78,7 @@ def _writer(cls: type) -> Write:
             put = f"if {given}: {put}"
         lines += [f"item = value.{name}", put]
     source = "\n    ".join(("def write(value):", *lines, "return data"))
-    exec(compile(source, f"<quick writer of {cls.__name__}>", "exec"), names)  # noqa: S102  as attrs makes classes
+    exec(compile(source, f"<fast writer of {cls.__name__}>", "exec"), names)  # noqa: S102  as attrs makes classes
     made: Write = names["write"]
     return made
 
@@ -90,7 +90,7 @@ def _metadata(write: Write) -> Write:
         if metadata is NO_METADATA:
             return dict(nothing)
         if metadata.extra:
-            raise Odd
+            raise Unusual
         data: dict[str, Any] = write(metadata)
         return data
 
