@@ -190,7 +190,7 @@ OTHER_WIRES = (
     google("google: thoughts not counted", "C38", both_usages(lambda usage: attrs.evolve(
         usage, reasoning_tokens=None))),
     google("google: the catalogue's word for length unknown", "C37", both_stops({"max_tokens": "other"})),  # type: ignore[dict-item]
-    google("google: a blocked prompt passed over", "C46", without("promptFeedback")),
+    google("google: a blocked prompt passed over", "C37", without("promptFeedback")),
     mistral("mistral: a prefix that stays where it was", "C52", in_body(_gone_on_with)),
     mistral("mistral: a prefix while nothing follows", "C04", in_body(_last_gone_on_with)),
     ollama("ollama: pictures left out", "C11", _each("messages", _no_images)),
