@@ -6,6 +6,7 @@ The plugin object comes in.
 
 from __future__ import annotations
 
+import re
 from functools import cache
 
 from interlingua.options import AdapterOptions
@@ -15,6 +16,8 @@ from interlingua_openai.catalogue import CHAT, capabilities_of, facts_of
 from interlingua_openai.service import ERROR_CODES
 
 FORMAT = ChatFormat("openai", CHAT)
+# these refuse the very field, whatever it says (lint/chat.toml)
+_no_parallel = re.compile(r"o[134](-.*)?").fullmatch
 
 
 def dialect_for(options: AdapterOptions) -> Dialect:
@@ -45,7 +48,7 @@ def dialect_of(model: str, *, samples: bool = True) -> Dialect:
         effort_shape="none" if kind == "none" else "field",
         thinking_shape="none" if kind in ("none", "always") else "effort",
         refusal_parts=True,
-        parallel_tool_calls=True,
+        parallel_tool_calls=_no_parallel(model) is None,
         strict_option=True,
         structured="json_schema",
         cache_breakpoints=capabilities_of(model, CHAT).supports_prompt_caching,
