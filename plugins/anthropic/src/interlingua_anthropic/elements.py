@@ -6,7 +6,6 @@ at another message. `to_wire` comes in.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -25,9 +24,6 @@ from interlingua.messages import Message, Role
 from interlingua.wire import Verdict
 from interlingua_anthropic.media import to_wire_media
 from interlingua_anthropic.opaque import refusal_in, unanswered_server_calls, without_citations
-
-NAME_PATTERN = r"[A-Za-z0-9_-]{1,128}"  # sheet §3, quoted there from the service's own 400
-fits_name = re.compile(NAME_PATTERN).fullmatch
 
 
 class Row(NamedTuple):

@@ -71,7 +71,6 @@ class SwapRefused(CallerError):
 
     def __init__(self, refused: Refused) -> None:
         super().__init__(sentence(refused))
-        self.refused_model = refused.model
         self.failures = refused.failures
 
 
