@@ -159,10 +159,6 @@ def _no_error_events(chunk: Any) -> Iterator[Any]:
         yield chunk
 
 
-def _no_reasoning(block: Any) -> Any:
-    return attrs.evolve(block, text="") if block.type == "thinking" else block
-
-
 OTHER_WIRES = (
     chat("chat: arguments written anew", "C06", _each("messages", _resorted)),
     chat("chat: call ids cut, results not", "C05", _each("messages", _short_ids)),

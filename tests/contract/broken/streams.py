@@ -28,11 +28,6 @@ def _twice(kind: str) -> Callable[[StreamEvent], Iterable[StreamEvent]]:
     return lambda event: (event, event) if event.type == kind else (event,)
 
 
-def _shifted(event: StreamEvent) -> Iterator[StreamEvent]:
-    index = getattr(event, "index", None)
-    yield event if index is None or event.type != "text_delta" else attrs.evolve(event, index=0)
-
-
 def _after_the_end(event: StreamEvent) -> Iterator[StreamEvent]:
     yield event
     if isinstance(event, MessageComplete):

@@ -12,7 +12,6 @@ from typing import Any
 ID = re.compile(r"[a-zA-Z0-9_-]{1,64}")
 NAME = re.compile(r"[a-zA-Z0-9_-]{1,128}")
 IN_USER = {"text", "image", "document", "search_result", "tool_result", "container_upload"}
-IN_ASSISTANT = {"text", "thinking", "redacted_thinking", "tool_use"}  # and what servers made
 
 
 def broken_rules(raw: bytes) -> list[str]:
