@@ -77,13 +77,17 @@ def ordered(
             losses.append(_loss(message, at, reason))
             last = Role.USER
     if prefilled and dialect.prefill_field is not None:
-        if last is Role.ASSISTANT:
-            out[-1] = spliced(out[-1], dialect.prefill_field, b"true")
-        else:
-            reason = "the conversation does not end with the assistant's words, so there is nothing to go on with"
-            path = f"options.provider_options.{dialect.prefill_field}"
-            losses.append(Loss(path=path, block_type="option", verdict="dropped", reason=reason))
+        _mark_prefill(out, last, dialect.prefill_field, losses)
     return out
+
+
+def _mark_prefill(out: list[bytes], last: Role | None, field: str, losses: list[Loss]) -> None:
+    if last is Role.ASSISTANT:
+        out[-1] = spliced(out[-1], field, b"true")
+        return
+    reason = "the conversation does not end with the assistant's words, so there is nothing to go on with"
+    path = f"options.provider_options.{field}"
+    losses.append(Loss(path=path, block_type="option", verdict="dropped", reason=reason))
 
 
 def _asked_behind(messages: Sequence[Message], at: int, wire_of: Callable[[Message], Sequence[bytes]]) -> bool:
