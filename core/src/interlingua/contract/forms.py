@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from interlingua.contract.strategies import MARK
 from interlingua.trees import Path, at, leaves
 
 Shape = tuple[str, ...]
@@ -36,6 +37,11 @@ def form(body: Any, path: Path) -> Shape:
 def forms_of(body: Any, word: str) -> set[Shape]:
     """Return the forms of every leaf that contains a word."""
     return {form(body, path) for path, leaf in leaves(body) if isinstance(leaf, str) and word in leaf}
+
+
+def marks_in(body: Any) -> list[str]:
+    """Return the marks of generated conversations in every leaf, in the order in which they stand."""
+    return [mark for _, leaf in leaves(body) if isinstance(leaf, str) for mark in MARK.findall(leaf)]
 
 
 def place_of(body: Any, text: str) -> Path | None:

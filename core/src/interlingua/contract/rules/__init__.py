@@ -11,6 +11,7 @@ from interlingua.contract.rules import (
     arrival,
     calls,
     cassettes,
+    completeness,
     connection,
     decoding,
     errors,
@@ -39,9 +40,9 @@ from interlingua.contract.rules import (
 __all__ = ["ALL"]
 
 _MODULES = (
-    purity, processes, prefix, steadiness, calls, ordering, arrival, losses, foreign, returning, options, refused,
-    roads, decoding, keeping, isolation, faults, stopping, usage, errors, evidence, estimates, connection, installed,
-    cassettes, secrets,
+    purity, processes, prefix, steadiness, calls, completeness, ordering, arrival, losses, foreign, returning, options,
+    refused, roads, decoding, keeping, isolation, faults, stopping, usage, errors, evidence, estimates, connection,
+    installed, cassettes, secrets,
 )  # fmt: skip
 
 ALL: tuple[Rule, ...] = tuple(RULES[number] for number in sorted(RULES))

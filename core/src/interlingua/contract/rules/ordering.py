@@ -1,4 +1,4 @@
-"""Rules on order: results right behind their calls, messages in their sequence, system messages where they belong.
+"""Rules on order: results right behind their calls, system messages where they belong, roles told apart.
 
 Never looks at the form of an element, only at the sequence in which marked leaves come.
 The rules room comes in.
@@ -7,131 +7,19 @@ The rules room comes in.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
-from interlingua.blocks import TextBlock
-from interlingua.contract.forms import forms_of, shape
-from interlingua.contract.generated import Broken, holds, own
+from interlingua.contract.forms import forms_of, marks_in
 from interlingua.contract.rule import Finding, rule
 from interlingua.contract.rules.prefix import grown_path
-from interlingua.contract.scenes import FOREIGN, READ, answered, call
-from interlingua.contract.strategies import EXTREMES, MARK, conversations
-from interlingua.contract.subject import Aim, Subject
-from interlingua.messages import Message, Role, system, tool_result, user
-from interlingua.options import AdapterOptions
-from interlingua.projection import Projector
+from interlingua.contract.scenes import READ, answered, call
+from interlingua.contract.strategies import MARK
+from interlingua.contract.subject import Subject
+from interlingua.messages import Role, assistant, system, tool_result, user
 from interlingua.trees import Path, at, leaves
 
 _LETTERS = {"text": "t", "argument": "a", "result": "u"}
-
-
-@rule(
-    "C08",
-    "Every text, argument and result reaches the wire once, in the order of the conversation.",
-    source="DESIGN 4, 7; seed 003 §4",
-    fix="""Walk the messages in order and write every block you declare. A text that the wire cannot take where it
-    stands is a Loss; a result of parallel calls is not allowed to overtake another; text of one message is not joined
-    with text of another.""",
-)
-def nothing_is_lost_or_moved(subject: Subject) -> Iterator[Finding]:
-    """Marks of the projected history against marks of the body."""
-
-    def law(aim: Aim, history: list[Message]) -> None:
-        projected, _ = Projector().project(
-            history, subject.provider.target(AdapterOptions(model=aim.model, api=aim.api))
-        )
-        expected = {mark: number for number, message in enumerate(projected) for mark in _marks_of(message)}
-        request = subject.written(aim, history, [READ])
-        own_losses = [loss for loss in request.losses if loss.verdict == "dropped"]
-        body = json.loads(request.body)
-        found = [mark for mark in _in_order(body) if mark in expected]
-        missing = expected.keys() - set(found)
-        if missing and not own_losses:
-            raise Broken(f"{sorted(missing)[0]} is nowhere in the body, and no loss says why")
-        twice = sorted({mark for mark in found if found.count(mark) > 1})
-        if twice:
-            raise Broken(f"{twice[0]} is in the body more than once")
-        places = [expected[mark] for mark in found if projected[expected[mark]].role is not Role.SYSTEM]
-        if places != sorted(places):
-            raise Broken("messages stand in another order than in the conversation")
-        if not own_losses:
-            _words_arrive(projected, body)
-
-    def strategy(aim: Aim) -> Any:
-        return conversations((own(subject, aim), FOREIGN), marked=True)
-
-    yield from holds(subject, law, strategy)
-    for aim in subject.aims:
-        yield from _at_length(subject, aim)
-
-
-def _words_arrive(projected: Sequence[Message], body: Any) -> None:
-    """Every text whole, and none that is empty in the place of one."""
-    there = "\x1f".join(leaf for _, leaf in leaves(body) if isinstance(leaf, str))
-    wanted = [text for message in projected for text in _texts_of(message)]
-    if wanted and projected[-1].role is Role.ASSISTANT:
-        wanted[-1] = wanted[-1].rstrip()  # the beginning of an answer may have to end without white space
-    for text in wanted:
-        if text not in there:
-            raise Broken(f"a text is not in the body as it was written: {text[:40]!r}, {len(text)} characters")
-    marked = {shape(body, path) for path, leaf in leaves(body) if isinstance(leaf, str) and MARK.search(leaf)}
-    if any(leaf == "" and shape(body, path) in marked for path, leaf in leaves(body)):
-        raise Broken("an empty text is sent")
-
-
-def _at_length(subject: Subject, aim: Aim) -> Iterator[Finding]:
-    """Forty turns of awkward words, of which nothing can be lost and nothing has to be told."""
-    words = ["lorem ipsum " * 2000, *(text for text in EXTREMES if text.isprintable())]
-    history = [system("mks0q Be brief."), user("mkt0q")]
-    for number in range(1, 40):
-        word = words[number % len(words)]
-        history += [answered_text(f"mka{number}q {word}."), user(f"mkt{number}q {word}.")]
-    history += [answered_text("mka99q"), user([TextBlock(text="mkt98q"), TextBlock(text="mkt99q")])]
-    request = subject.written(aim, history)
-    body = json.loads(request.body)
-    marks = [mark for mark in _in_order(body) if mark != "mks0q"]
-    if marks != [mark for message in history[1:] for mark in MARK.findall(message.text_content())]:
-        yield Finding(why="of a conversation of forty turns not every message is there, in order", where=aim.name)
-    try:
-        _words_arrive(history[1:], body)
-    except Broken as broken:
-        yield Finding(why=str(broken), where=aim.name)
-    if request.losses and aim.capabilities.supports_system_prompt:
-        yield Finding(why=f"the ledger tells of a loss where there is none: {request.losses[0]}", where=aim.name)
-    if aim.capabilities.supports_tools:
-        yield from _results_whole(subject, aim)
-
-
-def _results_whole(subject: Subject, aim: Aim) -> Iterator[Finding]:
-    asked = call(1)
-    result = tool_result(asked, [TextBlock(text="mku1q"), TextBlock(text="mku2q")])
-    marks = _in_order(subject.body(aim, [user("q"), answered([asked], None), result], [READ]))
-    if marks != ["mku1q", "mku2q"]:
-        yield Finding(why=f"of a result of two texts {marks} is there", where=aim.name)
-
-
-def _texts_of(message: Message) -> Iterator[str]:
-    for block in message.content:
-        if block.type == "text":
-            yield block.text
-        elif block.type == "tool_result":
-            yield from (part.text for part in block.content if part.type == "text")
-
-
-def _marks_of(message: Message) -> Iterator[str]:
-    for block in message.content:
-        if block.type == "text":
-            yield from MARK.findall(block.text)
-        elif block.type == "tool_use":
-            yield from MARK.findall(block.input_json)
-        elif block.type == "tool_result":
-            for part in block.content:
-                yield from MARK.findall(part.text) if part.type == "text" else ()
-
-
-def _in_order(body: Any) -> list[str]:
-    return [mark for _, leaf in leaves(body) if isinstance(leaf, str) for mark in MARK.findall(leaf)]
 
 
 @rule(
@@ -152,7 +40,7 @@ def results_follow_their_calls(subject: Subject) -> Iterator[Finding]:
         history = [user("mkt1q"), answered([*calls], None)]
         history += [tool_result(one, f"mku{one.id[-1]}q") for one in reversed(calls[:2])]
         history += [system("mkt2q"), user("mkt3q")]
-        found = [mark for mark in _in_order(subject.body(aim, history, [READ])) if mark != "mkt2q"]
+        found = [mark for mark in marks_in(subject.body(aim, history, [READ])) if mark != "mkt2q"]
         wanted = [
             "mkt1q",
             *[f"mka{one.id[-1]}q" for one in calls],
@@ -173,7 +61,7 @@ def results_follow_their_calls(subject: Subject) -> Iterator[Finding]:
 )
 def system_messages_keep_their_place(subject: Subject) -> Iterator[Finding]:
     """One leading system message, and a later one: between two turns, and at the end."""
-    turns = [user("mkt2q"), answered_text("mkt3q")]
+    turns = [user("mkt2q"), assistant("mkt3q")]
     for aim in subject.aims:
         path = grown_path(subject, aim)
         for later in ([system("mkt4q"), user("mkt5q")], [user("mkt4q"), system("mkt5q")]):
@@ -196,13 +84,6 @@ def _misplaced(body: Any, path: Path | None, later: str) -> str:
     if path is not None and dict(places)[later][: len(path)] != path:
         return "a later system message was taken out of the conversation"
     return ""
-
-
-def answered_text(text: str) -> Message:
-    """Return an authored answer of one text."""
-    from interlingua.messages import assistant  # noqa: PLC0415
-
-    return assistant(text)
 
 
 def _same_form(body: Any, path: Path) -> bool:
@@ -238,7 +119,7 @@ def roles_are_told_apart(subject: Subject) -> Iterator[Finding]:
     """The forms of one message of each role, and two results that differ only in `is_error`."""
     for aim in subject.aims:
         asked = [call(1)]
-        history = [user("mkt1q"), answered_text("mkt2q"), user("mkt3q")]
+        history = [user("mkt1q"), assistant("mkt2q"), user("mkt3q")]
         if aim.capabilities.supports_tools:
             history += [answered(list(asked), None), tool_result(asked[0], "mku1q"), user("mkt4q")]
         body = subject.body(aim, history, [READ] if aim.capabilities.supports_tools else [])

@@ -14,12 +14,11 @@ from interlingua.blocks import TextBlock
 from interlingua.cache import CacheHint
 from interlingua.contract.rule import Finding, rule
 from interlingua.contract.rules.losses import warnings
-from interlingua.contract.rules.ordering import answered_text
 from interlingua.contract.rules.prefix import grown_path
 from interlingua.contract.scenes import READ
 from interlingua.contract.subject import Aim, Subject
 from interlingua.errors import CapabilityError
-from interlingua.messages import Message, system, user
+from interlingua.messages import Message, assistant, system, user
 from interlingua.trees import at, leaves, nodes, shown
 
 _SETTINGS: tuple[Mapping[str, Any], ...] = (
@@ -56,7 +55,7 @@ def _hinted(most: int) -> list[Message]:
     texts = [TextBlock(text=f"mkt{at}q", cache=CacheHint() if at < most else None) for at in range(8)]
     history = [system("Be brief.")]
     for number, text in enumerate(texts):
-        history += [user([text]), *([answered_text(f"mka{number}q")] if number < 7 else [])]
+        history += [user([text]), *([assistant(f"mka{number}q")] if number < 7 else [])]
     return history
 
 
@@ -80,7 +79,7 @@ def _within(words: list[str], others: list[str]) -> bool:
 )
 def settings_change_no_message(subject: Subject) -> Iterator[Finding]:
     """Each setting by itself against the request without it."""
-    history = [system("mkt1q"), user("mkt2q"), answered_text("mkt3q"), user("mkt4q")]
+    history = [system("mkt1q"), user("mkt2q"), assistant("mkt3q"), user("mkt4q")]
     for aim in subject.aims:
         yield from _unasked(subject, aim)
         path = grown_path(subject, aim)
