@@ -69,7 +69,8 @@ class UlidMinter:
             if after is not None and (ahead := ulid_value(after)) >= value:
                 return _encode(min(ahead + 1 + int.from_bytes(os.urandom(8), "big"), _LAST))
             self._end = (value | _RUN) + 1
-            run = map(_encode(value)[:-2].__add__, _PAIRS[value & _RUN :])
+            endings = map(_PAIRS.__getitem__, range(value & _RUN, _RUN + 1))
+            run = map(_encode(value)[:-2].__add__, endings)
             found = next(run)
             self._run, self._stamp = run, stamp
         return found
