@@ -24,6 +24,7 @@ from interlingua.tools import ToolDefinition
 _log = logging.getLogger("interlingua")
 _SESSIONS = 32
 """So many conversations a client remembers, and so keeps in memory, one request each."""
+_LAST = 32
 
 
 class Sent(NamedTuple):
@@ -79,9 +80,19 @@ def _common(early: Sequence[Message], late: Sequence[Message]) -> int:
 
 
 def _same_talk(before: Sent, sent: Sent) -> bool:
-    """True when something said is in both: many short talks may share a session's name, and one system prompt."""
-    said = {message.id for message in before.messages if message.role is not Role.SYSTEM}
-    return any(message.id in said for message in sent.messages)
+    """True when what is said first is in both, or something of what is said last (a beginning may have been folded).
+
+    Many talks may share a session's name, and one system prompt.
+    """
+    early, late = before.messages, sent.messages
+    if _first_said(early) == _first_said(late):
+        return True
+    said = {message.id for message in early[-_LAST:] if message.role is not Role.SYSTEM}
+    return any(message.id in said for message in late[-2 * _LAST :])
+
+
+def _first_said(messages: Sequence[Message]) -> str | None:
+    return next((message.id for message in messages if message.role is not Role.SYSTEM), None)
 
 
 def tell(

@@ -32,7 +32,7 @@ def extraordinary(messages: Sequence[Message], start: int = 0) -> list[int]:
             not plain
             or message.created_at.tzinfo is not UTC
             or message.schema_version != SCHEMA_VERSION
-            or not (message.metadata is NO_METADATA if plain != RESULT else _answers(message))
+            or not (message.metadata is NO_METADATA if plain is not RESULT else _answers(message))
         ) and not is_ordinary(message):
             found.append(at)
     return found

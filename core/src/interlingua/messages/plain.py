@@ -44,7 +44,8 @@ def _look(message: Message) -> Plain:
     if role is Role.TOOL:
         return RESULT if len(content) == 1 and _is_result(first) else ""
     if type(first) is TextBlock:
-        if first.signature is not None or first.cache is not None or first.citations or _blank(first.text):
+        text = first.text
+        if first.signature is not None or first.cache is not None or first.citations or not text or text.isspace():
             return ""
         if len(content) == 1:
             return TEXT
@@ -74,12 +75,9 @@ def _is_result(block: ContentBlock) -> bool:
         and part.signature is None
         and part.cache is None
         and not part.citations
-        and not _blank(part.text)
+        and part.text != ""
+        and not part.text.isspace()
     )
-
-
-def _blank(text: str) -> bool:
-    return not text or text.isspace()
 
 
 @lru_cache(maxsize=1024)

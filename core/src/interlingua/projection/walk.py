@@ -68,6 +68,7 @@ class Walk:
         self._out: list[Message] = []
         self._losses: list[Loss] = []
         self._ids = WireIds(target)
+        self._tools = target.capabilities.supports_tools
         self._names: dict[str, str] = {}
         self._batch: _Batch | None = None
         self._only_system = True
@@ -81,44 +82,47 @@ class Walk:
 
     def take(self, messages: Sequence[Message]) -> None:
         """Take the next messages: most of them pass as they are, plain text by itself and plain calls with results."""
-        at = 0
-        while at < len(messages):
-            message, width = messages[at], 0
-            kind = plainness(message)
-            if kind == TEXT and message.role is not Role.SYSTEM and message.metadata.provider_raw is None:
+        done = 0
+        for at, message in enumerate(messages):
+            if at < done:
+                continue
+            kind, width = plainness(message), 0
+            if kind is TEXT and message.role is not Role.SYSTEM and message.metadata.provider_raw is None:
                 width = 1
-            elif kind == CALLS:
+            elif kind is CALLS:
                 width = self._answered_plainly(messages, at)
+            done = at + (width or 1)
             if width:
-                self._close()
+                if self._batch is not None:
+                    self._close()
                 self._only_system = False
-                passing = messages[at : at + width]
+                passing = (message,) if width == 1 else messages[at:done]
                 self.seen += passing
                 self._out += passing
             else:
                 self.feed(message)
-                width = 1
-            at += width
 
     def _answered_plainly(self, messages: Sequence[Message], at: int) -> int:
         """Return how many messages from here are calls and all their results, in order, that the target takes so."""
         asking = messages[at]
-        calls = asking.tool_calls()
-        end = at + 1 + len(calls)
-        if not self.target.capabilities.supports_tools or asking.metadata.provider_raw is not None:
+        if not self._tools or asking.metadata.provider_raw is not None:
             return 0
-        if end > len(messages):
-            return 0
-        ids = []
-        for call, answer in zip(calls, messages[at + 1 : end], strict=True):
-            if plainness(answer) != RESULT or answer.metadata.provider_raw is not None:
+        end, ids = at + 1, []
+        for call in asking.content:
+            if type(call) is not ToolUseBlock:
+                continue
+            if end == len(messages):
+                return 0
+            answer, name = messages[end], call.name
+            if plainness(answer) is not RESULT or answer.metadata.provider_raw is not None:
                 return 0
             result: Any = answer.content[0]
-            if result.tool_use_id != call.id or result.tool_name not in (None, call.name):
+            if result.tool_use_id != call.id or not (result.tool_name is None or result.tool_name == name):
                 return 0
-            if call.provider_id not in (None, call.id) or self._named(call.name) != call.name:
+            if not (call.provider_id is None or call.provider_id == call.id) or self._named(name) != name:
                 return 0
             ids.append(call.id)
+            end += 1
         return end - at if self._ids.keep(ids) else 0
 
     def feed(self, message: Message) -> None:

@@ -8,27 +8,22 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlingua.blocks import TextBlock
+from interlingua.blocks import ToolUseBlock
 from interlingua.fragments import inside
 from interlingua.jsontext import dumps
 from interlingua.messages import RESULT, TEXT, Message, Role, plainness
 
-_KEY = ("anthropic", "usual")
-
-
-def written(message: Message) -> bytes | None:
-    """Return a message's elements as `usual_elements` joined them before, or None."""
-    found: bytes | None = message.memo.get(_KEY)
-    return found
+WRITTEN = ("anthropic", "usual")
+"""Memo key of what `usual_elements` made of a message."""
 
 
 def usual_elements(message: Message) -> bytes | None:
     """Return a message's elements, joined and made once; None: its content is not plain."""
-    found = written(message)
+    found: bytes | None = message.memo.get(WRITTEN)
     if found is None:
         blocks = usual_blocks(message)
         if blocks is not None:
-            found = message.memo[_KEY] = bytes(inside(dumps(blocks)))
+            found = message.memo[WRITTEN] = bytes(inside(dumps(blocks)))
     return found
 
 
@@ -39,19 +34,20 @@ def usual_blocks(message: Message) -> list[dict[str, Any]] | None:
         return None
     content: tuple[Any, ...] = message.content
     block = content[0]
-    if kind == TEXT:
+    if kind is TEXT:
         text = block.text
         if message.role is Role.ASSISTANT and text[-1].isspace():
             return None  # cannot always stand at an assistant's end
         return [{"type": "text", "text": text}]
-    if kind == RESULT:
+    if kind is RESULT:
         element = {"type": "tool_result", "tool_use_id": block.tool_use_id, "content": block.content[0].text}
         if block.is_error:
             element["is_error"] = True
         return [element]
-    return [
-        {"type": "text", "text": block.text}
-        if type(block) is TextBlock
-        else {"type": "tool_use", "id": block.id, "name": block.name, "input": block.input}
-        for block in content
-    ]
+    elements: list[dict[str, Any]] = []
+    for block in content:
+        if type(block) is ToolUseBlock:
+            elements.append({"type": "tool_use", "id": block.id, "name": block.name, "input": block.input})
+        else:
+            elements.append({"type": "text", "text": block.text})
+    return elements

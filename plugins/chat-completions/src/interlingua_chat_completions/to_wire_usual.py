@@ -21,7 +21,7 @@ def usual_body(message: Message, dialect: Dialect) -> dict[str, Any] | None:
         return None
     content: tuple[Any, ...] = message.content
     first = content[0]
-    if kind == RESULT:
+    if kind is RESULT:
         if first.is_error:
             return None
         return {"role": "tool", "tool_call_id": first.tool_use_id, "content": first.content[0].text}
@@ -39,7 +39,7 @@ def usual_body(message: Message, dialect: Dialect) -> dict[str, Any] | None:
     ):
         return None
     body = {"role": "assistant", "content": first.text}
-    return body if kind == TEXT else _with_calls(body, content[1:])
+    return body if kind is TEXT else _with_calls(body, content[1:])
 
 
 def _with_calls(body: dict[str, Any], blocks: tuple[Any, ...]) -> dict[str, Any] | None:
