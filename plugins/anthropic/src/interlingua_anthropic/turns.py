@@ -18,7 +18,7 @@ from interlingua.messages import SILENTLY_ANSWERED, Message, Role, StopReason
 from interlingua.wire import Loss
 from interlingua_anthropic.body import Body
 from interlingua_anthropic.elements import Elements, Mark, Row, to_wire_elements
-from interlingua_anthropic.usual import usual_blocks, written
+from interlingua_anthropic.usual import WRITTEN, usual_blocks
 
 _KEY = ("anthropic", "elements")
 _GROWN_KEY = ("anthropic", "grown")
@@ -114,7 +114,8 @@ def _usual(messages: Sequence[Message]) -> Turns | None:
         if message.role is Role.SYSTEM:
             return None
         role = "assistant" if message.role is Role.ASSISTANT else "user"
-        joined = written(message)
+        memo = message.memo
+        joined: bytes | None = memo.get(WRITTEN) if memo else None
         if joined is None:
             blocks = usual_blocks(message)
             if blocks is not None:
