@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from interlingua.codec import dumps_message
+from interlingua.messages import user
 from tests.core.cli.conftest import Run
 from tests.core.cli.local import LocalServer
 
@@ -117,3 +119,15 @@ def test_version(run: Run) -> None:
     from importlib.metadata import version
 
     assert run("--version").stdout == f"interlingua, version {version('interlingua')}\n"
+
+
+def test_a_plugin_in_the_making_says_what_is_to_be_written(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, run: Run
+) -> None:
+    assert run("new-plugin", "acme", "--into", str(tmp_path)).exit_code == 0
+    monkeypatch.syspath_prepend(str(tmp_path / "interlingua-acme" / "src"))
+    (tmp_path / "talk.jsonl").write_text(f"{dumps_message(user('hi'))}\n", encoding="utf-8")
+    result = run("-p", "acme=interlingua_acme.plugin:plugin", "explain", "talk.jsonl", "--to", "acme:any")
+
+    assert result.exit_code == 1
+    assert result.stderr.splitlines()[-1].startswith("error: to_wire.py: write ")

@@ -34,6 +34,19 @@ def test_send_streams_text_to_stdout_and_the_bill_to_stderr(run: Run, server: Lo
     assert server.headers[0]["authorization"] == "Bearer key-for-tests"  # from the variable the configuration names
 
 
+CANNOT_STREAM = ("-o", 'capabilities={"supports_streaming": false}')
+
+
+def test_a_model_that_cannot_stream_answers_whole(run: Run, server: LocalServer) -> None:
+    sent = run("send", "here:echo", "hi", *CANNOT_STREAM)
+    talked = run("chat", "here:echo", *CANNOT_STREAM, input="hi\n")
+
+    assert (sent.stdout, sent.exit_code) == ("Hello\n", 0), sent.output
+    assert "Hello\n" in talked.stdout
+    assert "error" not in talked.output
+    assert [request.get("stream", False) for request in server.requests] == [False, False]
+
+
 def test_send_json_prints_the_canonical_message_and_nothing_else(run: Run, server: LocalServer) -> None:
     result = run("send", "e", "hi", "--json")
 

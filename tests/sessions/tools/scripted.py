@@ -228,4 +228,4 @@ def playing_async(theatre: Theatre, place: Path | str, **more: Any) -> AsyncSess
 
     http = httpx.AsyncClient(transport=httpx.MockTransport(handle))
     used = il.AsyncClient(registry=registry(), http_client=http, retry=0)
-    return AsyncSession.open(open_store(place), "s", client=used, model=MODEL, **more)
+    return AsyncSession.open(place, "s", client=used, model=MODEL, **more)

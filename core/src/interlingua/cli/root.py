@@ -92,7 +92,7 @@ class Commands(click.Group):
         with _warnings_shown(state):
             try:
                 return super().invoke(ctx)
-            except (InterlinguaError, OSError) as error:
+            except (InterlinguaError, OSError, NotImplementedError) as error:  # the last: a plugin in the making
                 _fail(ctx, state, error)
             except KeyboardInterrupt:
                 click.echo("interrupted", err=True)

@@ -18,7 +18,8 @@ from interlingua.cli.conversation import write_conversation
 from interlingua.cli.plan import planned
 from interlingua.cli.show import print_ledger
 from interlingua.cli.state import State
-from interlingua.errors import InterlinguaError
+from interlingua.errors import CapabilityError, InterlinguaError
+from interlingua.jsontext import scrub
 from interlingua.messages import DEFAULT_SESSION, Message, user
 
 if TYPE_CHECKING:
@@ -69,9 +70,20 @@ class Session:
             except KeyboardInterrupt:
                 return stream.partial
         except InterlinguaError as error:
-            click.echo(f"error: {' '.join(str(error).split())}", err=True)
-            partial: Message | None = error.partial
-            return partial
+            if isinstance(error, CapabilityError) and error.path == "streaming":
+                return self._whole(messages)
+            return _told(error)
+
+    def _whole(self, messages: list[Message]) -> Message | None:
+        """Return the answer of a model that cannot stream, or None."""
+        try:
+            answer = self._client.send(messages, model=self.model, **self._options)
+        except KeyboardInterrupt:
+            return None
+        except InterlinguaError as error:
+            return _told(error)
+        click.echo(scrub(answer.text_content()))
+        return answer
 
     def swap(self, model: str) -> None:
         """Go on with another model, showing what the conversation loses there; an unknown one changes nothing."""
@@ -88,3 +100,10 @@ class Session:
         self.model = name
         click.echo(f"now {name}", err=True)
         print_ledger(losses, err=True)
+
+
+def _told(error: InterlinguaError) -> Message | None:
+    """Print an error; return what was received before it."""
+    click.echo(f"error: {' '.join(str(error).split())}", err=True)
+    partial: Message | None = error.partial
+    return partial

@@ -7,9 +7,9 @@ Text goes to stdout and the bill to stderr, so an answer can be piped.
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -20,8 +20,12 @@ from interlingua.cli.show import json_option, print_json
 from interlingua.cli.state import State, plugin_option
 from interlingua.cli.typed import option_option
 from interlingua.codec import encode_message
+from interlingua.errors import CapabilityError
 from interlingua.jsontext import scrub
 from interlingua.messages import Message, system, user
+
+if TYPE_CHECKING:
+    from interlingua.client import Client
 
 
 @click.command("send")
@@ -44,18 +48,27 @@ def command(state: State, model: str, text: tuple[str, ...], instructions: str |
     """
     messages = _question(text, instructions, files)
     with state.client(model, url) as client:
-        if no_stream or as_json:
+        if as_json:
+            print_json(encode_message(client.send(messages, **options)))
+            return
+        answer = None if no_stream else _streamed(client, messages, options)
+        if answer is None:
             answer = client.send(messages, **options)
-            if as_json:
-                print_json(encode_message(answer))
-                return
             click.echo(scrub(answer.text_content()))
-        else:
-            with client.stream(messages, **options) as stream:
-                print_stream(stream)
-                answer = stream.message
     print_calls(answer)
     print_bill(answer)
+
+
+def _streamed(client: Client, messages: Sequence[Message], options: Mapping[str, Any]) -> Message | None:
+    """Print an answer as it comes; None from a model that cannot stream."""
+    try:
+        with client.stream(messages, **options) as stream:
+            print_stream(stream)
+            return stream.message
+    except CapabilityError as error:
+        if error.path != "streaming":
+            raise
+        return None
 
 
 def _question(text: tuple[str, ...], instructions: str | None, files: tuple[Path, ...]) -> list[Message]:
