@@ -170,12 +170,12 @@ def test_a_cancelled_task_answers_every_call_before_it_ends(tmp_path: Path) -> N
     theatre = Theatre(Say(parts=[call("add", {"a": 1, "b": 1}), call("hang")]), "Never said.")
 
     async def play() -> list[str]:
-        session = playing_async(theatre, tmp_path / "s.db")
-        loop = AgentLoop([add, hang], listen=once_added(lambda: task.cancel()))  # noqa: PLW0108  it is made below
-        task = asyncio.create_task(session.send("go", tools=loop))
-        with pytest.raises(asyncio.CancelledError):
-            await task
-        return [row.status.value for row in session.store.tool_calls("s")]
+        async with playing_async(theatre, tmp_path / "s.db") as session:
+            loop = AgentLoop([add, hang], listen=once_added(lambda: task.cancel()))  # noqa: PLW0108  it is made below
+            task = asyncio.create_task(session.send("go", tools=loop))
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            return [row.status.value for row in session.store.tool_calls("s")]
 
     assert asyncio.run(play()) == ["succeeded", "cancelled"]
 
