@@ -41,6 +41,11 @@ class Corpus:
             for line in lines:
                 yield json.loads(line)
 
+    def answers(self, api: str, kind: str) -> list[tuple[str, bytes]]:
+        """Return id and body of each answer that is no failure, whole (`json`) or streamed (`sse`, `ndjson`)."""
+        found = (entry for entry in self.entries(api) if entry["kind"] == kind and (entry["status"] or 200) < 400)
+        return [(entry["id"], entry["response_text"].encode()) for entry in found]
+
 
 def find() -> Corpus | None:
     """Return the corpus the environment names, or None when there is none to read."""

@@ -23,11 +23,6 @@ EXPLAINED = disagreements("google")
 pytestmark = pytest.mark.usefixtures("quiet")
 
 
-def _answers(corpus: Corpus, kind: str) -> list[tuple[str, bytes]]:
-    entries = corpus.entries("google-generate")
-    return [(e["id"], e["response_text"].encode()) for e in entries if e["kind"] == kind and e["status"] < 400]
-
-
 def _differences(theirs: list[types.GenerateContentResponse], message: Message) -> list[str]:
     """Compare with what the SDK's own accessors say, added up over its chunks."""
     candidates = [answer.candidates[0] for answer in theirs if answer.candidates]
@@ -94,7 +89,7 @@ def _chunks(raw: bytes) -> list[dict[str, Any]]:
 
 def test_whole_answers(corpus: Corpus) -> None:
     wrong: dict[str, list[str]] = {}
-    answers = _answers(corpus, "json")
+    answers = corpus.answers("google-generate", "json")
     for name, raw in answers:
         message = driving.whole(GOOGLE, raw, context("m"))
         parsed = json.loads(raw)
@@ -115,7 +110,7 @@ def test_whole_answers(corpus: Corpus) -> None:
 
 def test_streams_at_every_chunking_and_as_one_body(corpus: Corpus) -> None:
     wrong: dict[str, list[str]] = {}
-    streams = _answers(corpus, "sse")
+    streams = corpus.answers("google-generate", "sse")
     for name, raw in streams:
         message = driving.streamed(GOOGLE, raw, context("m"))
         found = []

@@ -18,14 +18,6 @@ from tests.support.corpus import Corpus
 pytestmark = pytest.mark.usefixtures("quiet")
 
 
-def _answers(corpus: Corpus, kind: str) -> list[tuple[str, bytes]]:
-    return [
-        (entry["id"], entry["response_text"].encode())
-        for entry in corpus.entries("mistral-chat")
-        if entry["kind"] == kind and entry["status"] < 400
-    ]
-
-
 def _said(message: dict[str, Any]) -> dict[str, str]:
     """Text and thinking of a message or delta as the SDK reads it."""
     content = message.get("content")
@@ -94,14 +86,14 @@ def _next_turn(message: Message) -> bytes:
 
 
 def test_whole_answers(corpus: Corpus) -> None:
-    answers = _answers(corpus, "json")
+    answers = corpus.answers("mistral-chat", "json")
     for name, raw in answers:
         _agrees(sdk_whole(raw), driving.whole(MISTRAL, raw, context()), name)
     assert answers
 
 
 def test_streams_at_every_chunking_and_as_one_body(corpus: Corpus) -> None:
-    streams = _answers(corpus, "sse")
+    streams = corpus.answers("mistral-chat", "sse")
     for name, raw in streams:
         message = driving.streamed(MISTRAL, raw, context())
         for size in (1, 7):
@@ -113,7 +105,7 @@ def test_streams_at_every_chunking_and_as_one_body(corpus: Corpus) -> None:
 
 
 def test_both_roads_ask_the_next_turn_in_the_same_bytes(corpus: Corpus) -> None:
-    for name, raw in _answers(corpus, "sse"):
+    for name, raw in corpus.answers("mistral-chat", "sse"):
         chunks = [json.loads(line[6:]) for line in raw.decode().splitlines() if line.startswith("data: {")]
         if any(choice["index"] for one in chunks for choice in one["choices"]):
             continue  # several answers: the merge above knows one

@@ -21,11 +21,6 @@ from tests.support.corpus import Corpus
 pytestmark = pytest.mark.usefixtures("quiet")
 
 
-def _answers(corpus: Corpus, kind: str) -> list[tuple[str, bytes]]:
-    entries = (entry for entry in corpus.entries("openrouter-chat") if entry["status"] < 400 and entry["kind"] == kind)
-    return [(entry["id"], entry["response_text"].encode()) for entry in entries]
-
-
 def _agrees(theirs: dict[str, Any], message: Message, name: str) -> None:
     reading = openai_sdk.read_chat(theirs)
     assert message.text_content() == reading.text, name
@@ -59,7 +54,7 @@ def _kept(body: dict[str, Any], message: Message, name: str) -> None:
 
 def test_whole_answers(corpus: Corpus) -> None:
     both = 0
-    for name, raw in _answers(corpus, "json"):
+    for name, raw in corpus.answers("openrouter-chat", "json"):
         body = json.loads(raw)
         if body.get("error"):
             with pytest.raises(ProviderError):
@@ -78,7 +73,7 @@ def test_whole_answers(corpus: Corpus) -> None:
 
 def test_streams_at_every_chunking_and_as_one_body(corpus: Corpus) -> None:
     read = 0
-    for name, raw in _answers(corpus, "sse"):
+    for name, raw in corpus.answers("openrouter-chat", "sse"):
         try:
             message = driving.streamed(OPENROUTER, raw, context("m"))
         except InterlinguaError:

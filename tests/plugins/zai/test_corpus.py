@@ -18,14 +18,6 @@ from tests.support.corpus import Corpus
 pytestmark = pytest.mark.usefixtures("quiet")
 
 
-def _answers(corpus: Corpus, kind: str) -> list[tuple[str, bytes]]:
-    return [
-        (entry["id"], entry["response_text"].encode())
-        for entry in corpus.entries("zai-chat")
-        if entry["status"] < 400 and entry["kind"] == kind
-    ]
-
-
 def _agrees(theirs: dict[str, Any], message: Message, name: str) -> None:
     reading = read_chat(theirs)
     assert message.text_content() == reading.text, name
@@ -45,7 +37,7 @@ def _next_turn(message: Message) -> bytes:
 
 
 def test_whole_answers(corpus: Corpus) -> None:
-    answers = _answers(corpus, "json")
+    answers = corpus.answers("zai-chat", "json")
     for name, raw in answers:
         message = driving.whole(ZAI, raw, context())
         _agrees(zai_sdk.whole(raw), message, name)
@@ -54,7 +46,7 @@ def test_whole_answers(corpus: Corpus) -> None:
 
 
 def test_streams_at_every_chunking_and_as_one_body(corpus: Corpus) -> None:
-    streams = _answers(corpus, "sse")
+    streams = corpus.answers("zai-chat", "sse")
     for name, raw in streams:
         message = driving.streamed(ZAI, raw, context())
         for size in (1, 7):
