@@ -64,7 +64,7 @@ def nothing_is_lost_or_moved(subject: Subject) -> Iterator[Finding]:
 
 
 def _words_arrive(projected: Sequence[Message], body: Any) -> None:
-    """Every text whole, and none that is empty in the place of one."""
+    """Every text whole, and none that is empty in the place of one; that there was no reasoning may be said so."""
     there = "\x1f".join(leaf for _, leaf in leaves(body) if isinstance(leaf, str))
     wanted = [text for message in projected for text in _texts_of(message)]
     if wanted and projected[-1].role is Role.ASSISTANT:
@@ -72,7 +72,10 @@ def _words_arrive(projected: Sequence[Message], body: Any) -> None:
     for text in wanted:
         if text not in there:
             raise Broken(f"a text is not in the body as it was written: {text[:40]!r}, {len(text)} characters")
-    marked = {shape(body, path) for path, leaf in leaves(body) if isinstance(leaf, str) and MARK.search(leaf)}
+    marks = {mark for message in projected for mark in _marks_of(message)}
+    marked = {
+        shape(body, path) for path, leaf in leaves(body) if isinstance(leaf, str) and marks & set(MARK.findall(leaf))
+    }
     if any(leaf == "" and shape(body, path) in marked for path, leaf in leaves(body)):
         raise Broken("an empty text is sent")
 
