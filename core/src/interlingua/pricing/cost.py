@@ -16,6 +16,7 @@ from interlingua.messages import CostParts, Usage
 from interlingua.values import evolve
 
 _EXACT = Context(prec=200)  # far past any product of a count and a list price: nothing is ever rounded
+_NOTHING = Decimal(0)
 
 
 class _UnknownCostError(Exception):
@@ -74,6 +75,13 @@ def _parts(usage: Usage, rates: Rates) -> CostParts:
     read, written = usage.cached_input_tokens or 0, usage.cache_creation_input_tokens or 0
     written_1h = usage.cache_creation_1h_input_tokens or 0
     heard, heard_again = usage.audio_input_tokens or 0, usage.cached_audio_input_tokens or 0
+    if not (read or written or written_1h or heard or heard_again) and total >= 0 <= output:  # most requests
+        return CostParts(
+            input=_bill(total, rates.input_per_mtok_usd, "input"),
+            cached_read=_NOTHING,
+            cache_write=_NOTHING,
+            output=_bill(output, rates.output_per_mtok_usd, "output"),
+        )
     plain = total - read - written
     parts = (written - written_1h, read - heard_again, plain - heard + heard_again)
     if min(plain, *parts, heard - heard_again, read, written, written_1h, heard_again, output) < 0:
@@ -105,7 +113,7 @@ def _first(own: Decimal | None, around: Decimal | None) -> Decimal | None:
 
 def _bill(tokens: int, per_mtok: Decimal | None, kind: str) -> Decimal:
     if tokens == 0:
-        return Decimal(0)
+        return _NOTHING
     if per_mtok is None:
         raise _UnknownCostError(f"no price known for {kind} tokens")
     return _EXACT.multiply(per_mtok, Decimal(tokens)).scaleb(-6, _EXACT)
