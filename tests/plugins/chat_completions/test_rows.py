@@ -8,9 +8,11 @@ from typing import Any
 
 import pytest
 
+from interlingua.blocks import ToolUseBlock
 from interlingua.errors import PluginError
+from interlingua.messages import assistant, tool_result, user
 from interlingua.wire import ConnectionSettings, WireRequest
-from tests.plugins.chat_completions.support import provider, row
+from tests.plugins.chat_completions.support import provider, request, row
 
 SHIPPED = ["cerebras", "compatible", "deepseek", "fireworks", "groq", "llamacpp", "lmstudio", "moonshot", "together",
            "vllm", "xai"]  # fmt: skip
@@ -49,6 +51,17 @@ def test_a_row_of_ones_own() -> None:
     known = target.capabilities("a-1")
     assert (known.max_context_tokens, known.supports_images, known.assumed) == (9, True, False)
     assert not target.connection(ConnectionSettings()).has_key
+
+
+@pytest.mark.parametrize(("key", "said"), [("deepseek", ""), ("moonshot", " ")])
+def test_a_call_turn_without_reasoning_says_so_where_that_is_asked(key: str, said: str) -> None:
+    """Sheet openai_chat §5 for the first; the second refuses an empty text as missing (public reports, tried there)."""
+    asked = ToolUseBlock(id="tu_01KAKDPZ000000000000000001", name="f", input={})
+    history = [user("x"), assistant([asked]), tool_result(asked, "one")]
+    thinking, _ = request(history, provider(key))
+    not_thinking, _ = request(history, provider(key), thinking=False)
+    assert thinking["messages"][1]["reasoning_content"] == said
+    assert "reasoning_content" not in not_thinking["messages"][1]
 
 
 @pytest.mark.parametrize(("table", "named"), [
