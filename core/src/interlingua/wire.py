@@ -35,6 +35,11 @@ class Loss:
     message_id: str | None = None
 
 
+def option_loss(name: str, verdict: Verdict, reason: str) -> Loss:
+    """Return the ledger line of an option by its name in `AdapterOptions`."""
+    return Loss(path=f"options.{name}", block_type="option", verdict=verdict, reason=reason)
+
+
 class WireChunk(NamedTuple):
     """One framed event of a stream: its name ("" when the framing gives none) and its payload bytes."""
 

@@ -10,16 +10,11 @@ from typing import Any
 from interlingua.errors import CapabilityError
 from interlingua.jsontext import FrozenDict
 from interlingua.options import AdapterOptions
-from interlingua.wire import Loss
+from interlingua.wire import Loss, option_loss
 
 MIN_BUDGET = 1024  # sheet §5
 _BUDGETS = {"low": 2048, "medium": 8192, "high": 16384, "xhigh": 32000, "max": 32000}
 _ANY = ("adaptive", "disabled", "enabled")
-
-
-def option_loss(name: str, verdict: Any, reason: str) -> Loss:
-    """A ledger line about an option."""
-    return Loss(path=f"options.{name}", block_type="option", verdict=verdict, reason=reason)
 
 
 def to_wire_thinking(

@@ -15,12 +15,12 @@ from interlingua.jsontext import FrozenDict, dumps
 from interlingua.messages import Message, StopReason
 from interlingua.options import AdapterOptions
 from interlingua.tools import ToolDefinition
-from interlingua.wire import Loss, WireRequest
+from interlingua.wire import Loss, WireRequest, option_loss
 from interlingua_anthropic import binding
 from interlingua_anthropic.catalogue import API, capabilities_of, facts_of
 from interlingua_anthropic.schema import to_wire_schema
 from interlingua_anthropic.service import SAMPLING_VERSION
-from interlingua_anthropic.thinking import option_loss, to_wire_thinking
+from interlingua_anthropic.thinking import to_wire_thinking
 from interlingua_anthropic.tools import (
     is_forced,
     to_wire_tool_choice,

@@ -15,8 +15,7 @@ from interlingua.jsontext import FrozenDict, dumps
 from interlingua.messages import Message
 from interlingua.options import AdapterOptions, ToolNamed
 from interlingua.tools import ToolDefinition, to_wire_input_schema_tool
-from interlingua.wire import Loss
-from interlingua_anthropic.thinking import option_loss
+from interlingua.wire import Loss, option_loss
 from interlingua_anthropic.turns import MAX_MARKS, Spent, cache_control
 
 _CHOICES = {"auto": "auto", "none": "none", "required": "any"}

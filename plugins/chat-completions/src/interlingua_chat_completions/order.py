@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from interlingua.fragments import answered, spliced
 from interlingua.jsontext import dumps
 from interlingua.messages import Message, Role
-from interlingua.wire import Loss
+from interlingua.wire import Loss, option_loss
 from interlingua_chat_completions.dialect import Dialect
 
 _NOT_BEHIND_RESULTS = (Role.USER, Role.SYSTEM)
@@ -86,8 +86,7 @@ def _mark_prefill(out: list[bytes], last: Role | None, field: str, losses: list[
         out[-1] = spliced(out[-1], field, b"true")
         return
     reason = "the conversation does not end with the assistant's words, so there is nothing to go on with"
-    path = f"options.provider_options.{field}"
-    losses.append(Loss(path=path, block_type="option", verdict="dropped", reason=reason))
+    losses.append(option_loss(f"provider_options.{field}", "dropped", reason))
 
 
 def _asked_behind(messages: Sequence[Message], at: int, wire_of: Callable[[Message], Sequence[bytes]]) -> bool:

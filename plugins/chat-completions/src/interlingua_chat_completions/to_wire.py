@@ -26,7 +26,7 @@ from interlingua.jsontext import EMPTY, dumps
 from interlingua.messages import DEFAULT_SESSION, Message, Role
 from interlingua.options import AdapterOptions
 from interlingua.tools import ToolDefinition
-from interlingua.wire import Loss, Verdict, WireRequest
+from interlingua.wire import Loss, Verdict, WireRequest, option_loss
 from interlingua_chat_completions.cache_marks import TOO_MANY, Hint, Markers, cache_key
 from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.order import breaks_order, ordered
@@ -83,7 +83,7 @@ class RequestWriter:
                 if dialect.parallel_tool_calls:
                     fields["parallel_tool_calls"] = dumps(options.parallel_tool_calls)
                 else:
-                    losses.append(_option_loss("parallel_tool_calls"))
+                    losses.append(option_loss("parallel_tool_calls", "dropped", "this service has no such option"))
         fields |= to_wire_options(options, dialect, losses)
         if dialect.cache_key_field is not None and marks.spent and messages[0].session_id != DEFAULT_SESSION:
             fields[dialect.cache_key_field] = dumps(cache_key(messages[0].session_id))
@@ -148,11 +148,6 @@ def _loss(row: Row, message: Message, index: int) -> Loss:
     block, block_type, verdict, reason = row
     path = f"messages[{index}].content[{block}]"
     return Loss(path=path, block_type=block_type, verdict=verdict, reason=reason, message_id=message.id)
-
-
-def _option_loss(name: str) -> Loss:
-    reason = "this service has no such option"
-    return Loss(path=f"options.{name}", block_type="option", verdict="dropped", reason=reason)
 
 
 def _same(before: Sequence[ToolDefinition], now: Sequence[ToolDefinition]) -> bool:

@@ -12,7 +12,7 @@ from typing import Any
 from interlingua.errors import CapabilityError
 from interlingua.jsontext import dumps
 from interlingua.options import AdapterOptions
-from interlingua.wire import Loss, Verdict
+from interlingua.wire import Loss, Verdict, option_loss
 from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.strict import strict_schema
 from interlingua_chat_completions.to_wire_effort import to_wire_effort
@@ -28,7 +28,7 @@ def to_wire_options(options: AdapterOptions, dialect: Dialect, losses: list[Loss
     """
 
     def lose(name: str, verdict: Verdict, reason: str) -> None:
-        losses.append(Loss(path=f"options.{name}", block_type="option", verdict=verdict, reason=reason))
+        losses.append(option_loss(name, verdict, reason))
 
     fields: dict[str, Any] = {}
     if options.max_tokens is not None:

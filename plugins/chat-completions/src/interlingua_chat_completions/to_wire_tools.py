@@ -14,7 +14,7 @@ from interlingua.fragments import json_array
 from interlingua.jsontext import EMPTY, dumps
 from interlingua.options import AdapterOptions, ToolNamed
 from interlingua.tools import ToolDefinition, to_wire_function_tool
-from interlingua.wire import Loss
+from interlingua.wire import Loss, option_loss
 from interlingua_chat_completions.cache_marks import TOO_MANY, Markers, cache_control
 from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.strict import strict_schema
@@ -95,7 +95,7 @@ def to_wire_tool_choice(
             reason = (
                 f"this service takes no tool's name here; {choice.name!r} is the only tool, and some tool is forced"
             )
-            losses.append(Loss(path="options.tool_choice", block_type="option", verdict="rewritten", reason=reason))
+            losses.append(option_loss("tool_choice", "rewritten", reason))
             return dumps(dialect.required_choice)
         raise CapabilityError(f"this service does not take tool_choice {kind!r}", path="options.tool_choice")
     if isinstance(choice, ToolNamed):

@@ -9,10 +9,10 @@ from typing import Any
 
 from interlingua.errors import CapabilityError
 from interlingua.options import AdapterOptions
-from interlingua.wire import Loss
+from interlingua.wire import Loss, option_loss
 from interlingua_google.catalogue import capabilities_of, generation_of
 from interlingua_google.schema import to_wire_schema
-from interlingua_google.thinking import option_loss, to_wire_thinking
+from interlingua_google.thinking import to_wire_thinking
 
 _NAMES = {
     "max_tokens": "maxOutputTokens",

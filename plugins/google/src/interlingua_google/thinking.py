@@ -8,18 +8,13 @@ from __future__ import annotations
 from typing import Any
 
 from interlingua.options import AdapterOptions
-from interlingua.wire import Loss
+from interlingua.wire import Loss, option_loss
 from interlingua_google.catalogue import facts_of, generation_of
 
 _LEVELS = ("MINIMAL", "LOW", "MEDIUM", "HIGH", "XHIGH")
 _USUAL = ("MINIMAL", "LOW", "MEDIUM", "HIGH")
 _BUDGETS = {"minimal": 1024, "low": 1024, "medium": 8192, "high": 24576, "xhigh": 24576, "max": 24576}
 DYNAMIC = -1
-
-
-def option_loss(name: str, verdict: Any, reason: str) -> Loss:
-    """A ledger line about an option."""
-    return Loss(path=f"options.{name}", block_type="option", verdict=verdict, reason=reason)
 
 
 def to_wire_thinking(options: AdapterOptions, losses: list[Loss]) -> dict[str, Any] | None:

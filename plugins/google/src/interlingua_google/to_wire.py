@@ -14,12 +14,11 @@ from interlingua.jsontext import dumps
 from interlingua.messages import Message
 from interlingua.options import AdapterOptions
 from interlingua.tools import ToolDefinition
-from interlingua.wire import Loss, WireRequest
+from interlingua.wire import Loss, WireRequest, option_loss
 from interlingua_google.catalogue import API
 from interlingua_google.contents import to_wire_contents
 from interlingua_google.generation import to_wire_generation
 from interlingua_google.service import method_path
-from interlingua_google.thinking import option_loss
 from interlingua_google.tools import to_wire_tool_choice, to_wire_tools
 
 _CACHED_AWAY = ("systemInstruction", "tools", "toolConfig")  # they belong into the cached content (sheet §6)

@@ -11,7 +11,7 @@ from typing import Any
 from interlingua.errors import CapabilityError
 from interlingua.options import AdapterOptions, ToolNamed
 from interlingua.tools import ToolDefinition
-from interlingua.wire import Loss
+from interlingua.wire import Loss, option_loss
 from interlingua_google.schema import to_wire_schema
 
 _MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
@@ -48,7 +48,7 @@ def to_wire_tool_choice(
         return None
     if options.parallel_tool_calls is False and wanted != "none":
         reason = "this wire cannot forbid several calls in one answer"
-        losses.append(Loss(path="options.parallel_tool_calls", block_type="option", verdict="dropped", reason=reason))
+        losses.append(option_loss("parallel_tool_calls", "dropped", reason))
     if isinstance(wanted, ToolNamed):
         return {"mode": "ANY", "allowedFunctionNames": [wanted.name]}
     return None if wanted is None else {"mode": _MODES[wanted]}

@@ -11,7 +11,7 @@ from typing import Any
 
 from interlingua.errors import CapabilityError
 from interlingua.options import AdapterOptions, ToolNamed
-from interlingua.wire import Loss, Verdict
+from interlingua.wire import Loss, option_loss
 from interlingua_ollama.catalogue import takes_levels_only
 
 RUNTIME = frozenset(
@@ -42,7 +42,7 @@ def to_wire_options(options: AdapterOptions, losses: list[Loss]) -> dict[str, An
         fields["format"] = options.response_schema
     for name in ("thinking_budget", "user_id", "parallel_tool_calls"):
         if getattr(options, name) is not None and getattr(options, name) is not True:
-            losses.append(_loss(name, "dropped", "this wire has no such option"))
+            losses.append(option_loss(name, "dropped", "this wire has no such option"))
     runtime = _runtime(options)
     _lay_over(options.provider_options, fields, runtime)
     if runtime:
@@ -77,7 +77,7 @@ def _think(options: AdapterOptions, losses: list[Loss]) -> bool | str | None:
     if options.thinking is False or options.effort == "none":
         if not takes_levels_only(options.model):
             return False
-        losses.append(_loss("thinking", "rewritten", "this model cannot stop thinking; the lowest level is sent"))
+        losses.append(option_loss("thinking", "rewritten", "this model cannot stop thinking; the lowest level is sent"))
         return "low"
     if options.effort is None:
         if not options.thinking:
@@ -87,9 +87,6 @@ def _think(options: AdapterOptions, losses: list[Loss]) -> bool | str | None:
     if level == "max" and takes_levels_only(options.model):
         level = "high"
     if level != options.effort:
-        losses.append(_loss("effort", "rewritten", f"there is no level {options.effort!r} here; {level!r} is sent"))
+        reason = f"there is no level {options.effort!r} here; {level!r} is sent"
+        losses.append(option_loss("effort", "rewritten", reason))
     return level
-
-
-def _loss(name: str, verdict: Verdict, reason: str) -> Loss:
-    return Loss(path=f"options.{name}", block_type="option", verdict=verdict, reason=reason)

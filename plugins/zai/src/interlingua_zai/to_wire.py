@@ -14,7 +14,7 @@ import attrs
 from interlingua.messages import Message
 from interlingua.options import AdapterOptions
 from interlingua.tools import ToolDefinition
-from interlingua.wire import Loss, WireRequest
+from interlingua.wire import Loss, WireRequest, option_loss
 from interlingua_zai.catalogue import facts_of
 from interlingua_zai.dialect import FORMAT, HIGHEST, LOWEST, dialect_of
 
@@ -50,5 +50,5 @@ def _sampling(options: AdapterOptions, losses: list[Loss]) -> dict[str, Any]:
             continue
         moved = changes[name] = LOWEST if value <= 0 else HIGHEST
         reason = f"this service takes values between 0 and 1, both excluded, not {value}; {moved} is sent"
-        losses.append(Loss(path=f"options.{name}", block_type="option", verdict="rewritten", reason=reason))
+        losses.append(option_loss(name, "rewritten", reason))
     return changes

@@ -10,15 +10,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from interlingua.options import AdapterOptions
-from interlingua.wire import Loss, Verdict
+from interlingua.wire import Loss, option_loss
 
 _THINKS_BY_DEFAULT = ("on", "always")
 _ENOUGH = "medium"  # the effort the service itself takes where a model thinks by default
-
-
-def option_loss(name: str, verdict: Verdict, reason: str) -> Loss:
-    """Return a ledger row for an option."""
-    return Loss(path=f"options.{name}", block_type="option", verdict=verdict, reason=reason)
 
 
 def to_wire_reasoning(options: AdapterOptions, facts: Mapping[str, Any], losses: list[Loss]) -> dict[str, Any]:

@@ -14,12 +14,12 @@ from interlingua.jsontext import FrozenDict, dumps
 from interlingua.messages import DEFAULT_SESSION, Message
 from interlingua.options import AdapterOptions
 from interlingua.tools import ToolDefinition
-from interlingua.wire import Loss, WireRequest
+from interlingua.wire import Loss, WireRequest, option_loss
 from interlingua_chat_completions.cache_marks import cache_key
 from interlingua_chat_completions.strict_tools import OPTION, to_wire_strict_tools
 from interlingua_openai.catalogue import RESPONSES, facts_of
 from interlingua_openai.responses.input import to_wire_input
-from interlingua_openai.responses.reasoning import option_loss, to_wire_reasoning, to_wire_sampling
+from interlingua_openai.responses.reasoning import to_wire_reasoning, to_wire_sampling
 from interlingua_openai.responses.tools import to_wire_format, to_wire_tool_choice, to_wire_tools
 
 _ABSENT = ("stop", "seed", "top_k")

@@ -13,10 +13,9 @@ from interlingua.fragments import json_array
 from interlingua.jsontext import dumps
 from interlingua.options import AdapterOptions, ToolChoice, ToolNamed
 from interlingua.tools import ToolDefinition
-from interlingua.wire import Loss
+from interlingua.wire import Loss, option_loss
 from interlingua_chat_completions.strict import strict_schema
 from interlingua_chat_completions.strict_tools import StrictTools
-from interlingua_openai.responses.reasoning import option_loss
 
 
 def to_wire_tools(tools: Sequence[ToolDefinition], strict: StrictTools, losses: list[Loss]) -> bytes:
