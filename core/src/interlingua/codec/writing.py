@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import attrs
+import orjson
 
 from interlingua.blocks import UnknownBlock
 from interlingua.codec.shapes import BLOCKS, fields_of, is_always_written
@@ -29,6 +30,8 @@ def time_text(time: datetime) -> str:
     if time.tzinfo is None:
         raise CallerError("created_at has no time zone; messages carry UTC times")
     utc = time if time.tzinfo is UTC else time.astimezone(UTC)
+    if utc.microsecond and type(utc) is datetime:  # the same at a quarter of the cost
+        return orjson.dumps(utc, option=orjson.OPT_UTC_Z)[1:-1].decode()
     return utc.isoformat(timespec="microseconds")[:-6] + "Z"
 
 

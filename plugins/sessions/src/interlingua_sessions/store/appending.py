@@ -42,13 +42,16 @@ class Appending(Writing):
     def append(self, message: Message) -> Message:
         """See `Store.append`."""
         row = row_of(message)
-        with self.writing(message.session_id):
+        with self._db.transaction():
+            self.touch(message.session_id)
             return self.insert_message(message, row)
 
     def extend(self, messages: Iterable[Message], *, opening: Message | None = None) -> list[Message]:
         """See `Store.extend`."""
         rows = [(message, row_of(message)) for message in ([] if opening is None else [opening]) + [*messages]]
-        with self.writing(*sorted({message.session_id for message, _ in rows})):
+        with self._db.transaction():
+            for session_id in sorted({message.session_id for message, _ in rows}):
+                self.touch(session_id)
             if opening is not None and self._one(_ROLE, (opening.session_id, opening.role.value)) is not None:
                 del rows[0]
             return [self.insert_message(message, row) for message, row in rows]

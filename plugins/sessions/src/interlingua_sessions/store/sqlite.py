@@ -50,7 +50,7 @@ class SqliteDatabase:
 
     def transaction(self) -> AbstractContextManager[None]:
         """Begin as a writer at once: a reader that turns writer could fail half-way."""
-        return _Transaction(self._lock, self._connection, self.run)
+        return _Transaction(self._lock, self._connection, self._again)
 
     migrating = transaction
 
@@ -115,8 +115,10 @@ class SqliteDatabase:
 class _Transaction:
     """One transaction; a class, because a generator would cost more than the statements of a small message."""
 
-    def __init__(self, lock: RLock, connection: sqlite3.Connection, run: Callable[[str], int]) -> None:
-        self._lock, self._connection, self._run = lock, connection, run
+    def __init__(
+        self, lock: RLock, connection: sqlite3.Connection, again: Callable[[sqlite3.Error, Callable[[], Any]], Any]
+    ) -> None:
+        self._lock, self._connection, self._again = lock, connection, again
 
     def __enter__(self) -> None:
         self._lock.acquire()
@@ -134,6 +136,12 @@ class _Transaction:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             self._lock.release()
+
+    def _run(self, sql: str) -> None:
+        try:
+            self._connection.execute(sql)
+        except sqlite3.Error as error:
+            self._again(error, lambda: self._connection.execute(sql))
 
 
 def _advice(error: sqlite3.Error) -> str:

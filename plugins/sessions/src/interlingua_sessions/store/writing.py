@@ -20,17 +20,20 @@ class Writing(Part):
     """A part that writes. Writing a session's row locks it where the database does not lock whole."""
 
     @contextmanager
-    def writing(self, *session_ids: str) -> Iterator[None]:
-        """Hold sessions for writing and note that they were used.
+    def writing(self, session_id: str) -> Iterator[None]:
+        """Hold a session for writing and note that it was used; raises as `touch`."""
+        with self._db.transaction():
+            self.touch(session_id)
+            yield
+
+    def touch(self, session_id: str) -> None:
+        """Hold a session until the end of the transaction, and note that it was used.
 
         Raises:
-            SessionNotFound: one of them is not there.
+            SessionNotFound: it is not there.
         """
-        with self._db.transaction():
-            for session_id in session_ids:
-                if not self._db.run(_TOUCH, (now_stamp(), session_id)):
-                    raise not_found(session_id)
-            yield
+        if not self._db.run(_TOUCH, (now_stamp(), session_id)):
+            raise not_found(session_id)
 
     @contextmanager
     def tending(self, session_id: str) -> Iterator[None]:
