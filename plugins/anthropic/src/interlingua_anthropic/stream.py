@@ -11,9 +11,11 @@ from collections.abc import AsyncIterator
 from interlingua.context import RequestContext
 from interlingua.events import StreamEvent, TextDelta, ThinkingDelta, ToolUseInputDelta
 from interlingua.jsontext import loads, loads_fast
+from interlingua.values import maker
 from interlingua.wire import WireChunk
 from interlingua_anthropic.reader import Reader
 
+text_delta = maker(TextDelta)
 _EXACT = ("content_block_start", "message_start")  # may carry whole blocks, whose numbers are to stay exact
 
 
@@ -45,7 +47,7 @@ async def stream_response(  # noqa: C901, PLR0912  the hot path stays in one fra
                 text = delta[block.field]
                 if text.__class__ is str:
                     if kind == "text_delta":
-                        yield TextDelta(index=block.index, text=text)
+                        yield text_delta(block.index, text)
                     elif kind == "thinking_delta":
                         yield ThinkingDelta(index=block.index, text=text)
                     else:

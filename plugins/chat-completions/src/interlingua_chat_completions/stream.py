@@ -7,17 +7,19 @@ The format's front door comes in.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from typing import Any
 
 from interlingua.context import RequestContext
 from interlingua.errors import MalformedResponse
 from interlingua.events import ErrorEvent, StreamEvent, TextDelta, ToolUseInputDelta
 from interlingua.jsontext import loads_fast
+from interlingua.values import maker
 from interlingua.wire import WireChunk
 from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.errors import from_wire_envelope, is_error
 from interlingua_chat_completions.reader import AnswerReader
 from interlingua_chat_completions.slots import TEXT
+
+text_delta = maker(TextDelta)
 
 
 async def from_wire_stream(  # noqa: C901, PLR0912  the hot path: a call per chunk would be a third of its cost
@@ -27,15 +29,17 @@ async def from_wire_stream(  # noqa: C901, PLR0912  the hot path: a call per chu
     reader = AnswerReader(context, dialect)
     calls = reader.calls.by_index
     done = False
-    async for chunk in source:
-        data = chunk.data
+    async for name, data in source:
         if data[:1] != b"{":
             done = data.strip() == b"[DONE]"
             if done:
                 break
             if not data.strip():
                 continue
-        body = _loaded(data)
+        try:
+            body = loads_fast(data)
+        except ValueError as error:
+            raise MalformedResponse(f"a chunk is not JSON: {error}") from error
         # most chunks carry a piece of text or of one call's arguments, and nothing else
         try:
             (choice,) = body["choices"]
@@ -52,7 +56,7 @@ async def from_wire_stream(  # noqa: C901, PLR0912  the hot path: a call per chu
                 if text.__class__ is str:
                     if text:
                         reader.texted = True
-                        yield TextDelta(index=TEXT, text=text)
+                        yield text_delta(TEXT, text)
                     continue
                 (fragment,) = delta["tool_calls"]
                 function = fragment["function"]
@@ -68,17 +72,10 @@ async def from_wire_stream(  # noqa: C901, PLR0912  the hot path: a call per chu
             continue
         for event in reader.read(body):
             yield event
-        if is_error(body) or (chunk.event == "error" and "choices" not in body):
+        if is_error(body) or (name == "error" and "choices" not in body):
             for event in reader.end(complete=False):
                 yield event
             yield ErrorEvent(error=from_wire_envelope(body, dialect))
             return
     for event in reader.end(complete=done or reader.finish is not None):
         yield event
-
-
-def _loaded(data: bytes) -> Any:
-    try:
-        return loads_fast(data)
-    except ValueError as error:
-        raise MalformedResponse(f"a chunk is not JSON: {error}") from error
