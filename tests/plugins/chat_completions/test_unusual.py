@@ -63,6 +63,18 @@ def test_reasoning_as_parts_is_read(value: Any) -> None:
     assert whole(body({"content": None, "reasoning": value})).content == (ThinkingBlock(text="hm"),)
 
 
+def test_a_detail_that_the_reasoning_field_does_not_repeat_is_kept() -> None:
+    """OpenRouter's details may hold a summary beside the text (its SDK's types); one that repeats is not told twice."""
+    summary = {"type": "reasoning.summary", "summary": "In short."}
+    said = {"type": "reasoning.text", "text": " hm"}
+    answer = {"content": "x", "reasoning": "hm", "reasoning_details": [said, summary]}
+    thinking, text, kept = whole(body(answer), provider("openrouter")).content
+
+    assert (thinking, text) == (ThinkingBlock(text="hm"), TextBlock(text="x"))
+    assert isinstance(kept, OpaqueBlock)
+    assert kept.data == summary
+
+
 def test_text_where_older_completions_have_it() -> None:
     expected = (TextBlock(text="ab"),)
     choices = [

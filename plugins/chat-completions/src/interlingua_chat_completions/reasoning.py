@@ -27,6 +27,7 @@ class Reasoning:
         self.details: list[Any] = []
         self.signature: str | None = None
         self.spoken = False
+        self._texts: list[str] = []
 
     def read(self, delta: dict[str, Any], *, whole: bool) -> str:
         """Return the reasoning text of a delta; several fields of one delta repeat each other, one is taken."""
@@ -42,7 +43,9 @@ class Reasoning:
             else:
                 merge_list(self.details, details)
             text = text or "".join(map(_detail_text, details))
-        self.spoken = self.spoken or bool(text)
+        if text:
+            self.spoken = True
+            self._texts.append(text)
         return text
 
     def end(self) -> list[StreamEvent]:
@@ -54,8 +57,9 @@ class Reasoning:
             out.append(BlockEnd(index=THINKING, block=ThinkingBlock(text="", signature=self.signature)))
         for place, data in enumerate(encrypted):
             out.append(BlockEnd(index=REDACTED + place, block=RedactedThinkingBlock(data=data)))
-        others = [detail for detail in self.details if not _is_said(detail)]
-        for place, detail in enumerate(others):  # a call that a server made while it reasoned
+        told = "".join(self._texts) if self.details else ""
+        others = [detail for detail in self.details if not _is_said(detail, told)]
+        for place, detail in enumerate(others):  # a call that a server made while it reasoned, a text of its own
             block = OpaqueBlock(provider=self._provider, kind=str(detail["type"]), data=detail)
             out.append(BlockEnd(index=REASONED + place, block=block))
         return out
@@ -70,10 +74,11 @@ def _spoken(value: Any) -> str:
     return value if isinstance(value, str) else ""
 
 
-def _is_said(detail: Any) -> bool:
+def _is_said(detail: Any, told: str) -> bool:
+    """True for a detail whose content stands in the blocks already, given the text that does."""
     if not isinstance(detail, dict) or not isinstance(detail.get("type"), str):
         return True
-    return any(name in detail for name in _SAID)
+    return any(name in detail for name in _SAID) and _detail_text(detail).strip() in told
 
 
 def _member(detail: Any, name: str) -> str | None:
