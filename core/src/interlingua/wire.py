@@ -35,6 +35,22 @@ class Loss:
     message_id: str | None = None
 
 
+class BlockLoss(NamedTuple):
+    """A loss of one block, before its message's place in the conversation is known: so it can be remembered with it."""
+
+    block: int
+    block_type: str
+    verdict: Verdict
+    reason: str
+
+    def at(self, index: int, message_id: str) -> Loss:
+        """Return the ledger line, given where the message stands and its id."""
+        path = f"messages[{index}].content[{self.block}]"
+        return Loss(
+            path=path, block_type=self.block_type, verdict=self.verdict, reason=self.reason, message_id=message_id
+        )
+
+
 def option_loss(name: str, verdict: Verdict, reason: str) -> Loss:
     """Return the ledger line of an option by its name in `AdapterOptions`."""
     return Loss(path=f"options.{name}", block_type="option", verdict=verdict, reason=reason)

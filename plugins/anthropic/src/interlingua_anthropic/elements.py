@@ -21,18 +21,9 @@ from interlingua.blocks import (
 )
 from interlingua.jsontext import dumps
 from interlingua.messages import Message, Role
-from interlingua.wire import Verdict
+from interlingua.wire import BlockLoss, Verdict
 from interlingua_anthropic.media import to_wire_media
 from interlingua_anthropic.opaque import refusal_in, unanswered_server_calls, without_citations
-
-
-class Row(NamedTuple):
-    """A loss of this wire alone, before its message's place is known."""
-
-    block: int
-    block_type: str
-    verdict: Verdict
-    reason: str
 
 
 class Mark(NamedTuple):
@@ -54,7 +45,7 @@ class Elements(NamedTuple):
     parts: tuple[bytes, ...]
     joined: bytes
     marks: tuple[Mark, ...]
-    rows: tuple[Row, ...]
+    rows: tuple[BlockLoss, ...]
     loose_end: bool = False
 
 
@@ -94,7 +85,7 @@ class _Writer:
     """Writes the blocks of one message and keeps the losses."""
 
     def __init__(self, message: Message) -> None:
-        self.rows: list[Row] = []
+        self.rows: list[BlockLoss] = []
         self._message = message
         self._by_model = message.role is Role.ASSISTANT
         raw: Mapping[str, Any] | None = message.metadata.provider_raw
@@ -102,7 +93,7 @@ class _Writer:
 
     def lose(self, index: int, block: Any, verdict: Verdict, reason: str) -> None:
         """Note a loss."""
-        self.rows.append(Row(index, block.type, verdict, reason))
+        self.rows.append(BlockLoss(index, block.type, verdict, reason))
 
     def element(self, block: Any, index: int) -> Any:
         """Return the element of a block, or None where this wire cannot have it here."""

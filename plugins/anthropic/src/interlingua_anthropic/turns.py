@@ -15,9 +15,9 @@ from interlingua.blocks import OpaqueBlock, TextBlock
 from interlingua.fragments import Json, answered, keep_grown, remembered, spliced, take_grown
 from interlingua.jsontext import dumps
 from interlingua.messages import SILENTLY_ANSWERED, Message, Role, StopReason
-from interlingua.wire import Loss
+from interlingua.wire import BlockLoss, Loss
 from interlingua_anthropic.body import Body
-from interlingua_anthropic.elements import Elements, Mark, Row, to_wire_elements
+from interlingua_anthropic.elements import Elements, Mark, to_wire_elements
 from interlingua_anthropic.usual import WRITTEN, usual_blocks
 
 _KEY = ("anthropic", "elements")
@@ -80,7 +80,7 @@ def to_wire_turns(
         noted = noted or piece.rows != () or piece.marks != ()
     losses: list[Loss] = []
     if noted:
-        losses = [_loss(row, messages[at], at) for at, piece in enumerate(pieces) for row in piece.rows]
+        losses = [row.at(at, messages[at].id) for at, piece in enumerate(pieces) for row in piece.rows]
         pieces = _marked(pieces, messages, spent, losses)
     system = b",".join([piece.joined for piece in pieces[:leading] if piece.joined])
     spoken = pieces[leading:]
@@ -186,7 +186,7 @@ def _may_precede_system(message: Message | None) -> bool:
 
 def _tagged(message: Message) -> Elements:
     part = dumps({"type": "text", "text": f"<system>\n{message.text_content()}\n</system>"})
-    row = Row(0, "text", "rewritten", "no system message may stand here on this wire; sent as tagged user text")
+    row = BlockLoss(0, "text", "rewritten", "no system message may stand here on this wire; sent as tagged user text")
     marks = elements_of(message).marks[-1:]
     return Elements("user", (part,), part, tuple(mark._replace(element=0) for mark in marks), (row,))
 
@@ -207,7 +207,7 @@ def _trimmed(piece: Elements, messages: Sequence[Message], at: int) -> Elements:
     text = attrs.evolve(last, text=last.text.rstrip())
     end = remembered(message, _TRIMMED_KEY, lambda old: elements_of(attrs.evolve(old, content=(text,))))
     parts = (*piece.parts[:-1], *end.parts)
-    row = Row(len(message.content) - 1, "text", "rewritten", "white space at the end of the text was trimmed")
+    row = BlockLoss(len(message.content) - 1, "text", "rewritten", "white space at the end of the text was trimmed")
     return piece._replace(parts=parts, joined=b",".join(parts), rows=(*piece.rows, row))
 
 
@@ -216,15 +216,15 @@ def _marked(pieces: list[Elements], messages: Sequence[Message], spent: Spent, l
     wanted = [(at, mark) for at, piece in enumerate(pieces) for mark in piece.marks]
     first = max(len(wanted) - (MAX_MARKS - spent.markers), 0)
     for at, mark in wanted[:first]:
-        row = Row(mark.block, mark.block_type, "dropped", "more cache hints than the wire takes")
-        losses.append(_loss(row, messages[at], at))
+        row = BlockLoss(mark.block, mark.block_type, "dropped", "more cache hints than the wire takes")
+        losses.append(row.at(at, messages[at].id))
     short = spent.short
     by_piece: dict[int, list[Mark]] = {}
     for at, mark in wanted[first:]:
         kept = mark
         if mark.ttl == "1h" and short:
             reason = "a 1h cache marker may not follow a 5m one; sent as 5m"
-            losses.append(_loss(Row(mark.block, mark.block_type, "rewritten", reason), messages[at], at))
+            losses.append(BlockLoss(mark.block, mark.block_type, "rewritten", reason).at(at, messages[at].id))
             kept = mark._replace(ttl=None)
         short = short or kept.ttl != "1h"
         by_piece.setdefault(at, []).append(kept)
@@ -241,8 +241,3 @@ def _with_marks(piece: Elements, marks: list[Mark]) -> Elements:
 def cache_control(ttl: str | None) -> bytes:
     """Write a cache marker."""
     return dumps({"type": "ephemeral"} if ttl is None else {"type": "ephemeral", "ttl": ttl})
-
-
-def _loss(row: Row, message: Message, at: int) -> Loss:
-    path = f"messages[{at}].content[{row.block}]"
-    return Loss(path=path, block_type=row.block_type, verdict=row.verdict, reason=row.reason, message_id=message.id)

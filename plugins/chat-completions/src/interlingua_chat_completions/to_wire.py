@@ -26,14 +26,13 @@ from interlingua.jsontext import EMPTY, dumps
 from interlingua.messages import DEFAULT_SESSION, Message, Role
 from interlingua.options import AdapterOptions
 from interlingua.tools import ToolDefinition
-from interlingua.wire import Loss, Verdict, WireRequest, option_loss
+from interlingua.wire import BlockLoss, Loss, Verdict, WireRequest, option_loss
 from interlingua_chat_completions.cache_marks import TOO_MANY, Hint, Markers, cache_key
 from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.order import breaks_order, ordered
 from interlingua_chat_completions.strict_tools import OPTION
 from interlingua_chat_completions.to_wire_messages import Element, Profile, to_wire_message
 from interlingua_chat_completions.to_wire_options import to_wire_options
-from interlingua_chat_completions.to_wire_parts import Row
 from interlingua_chat_completions.to_wire_tools import (
     ToolList,
     leaves_tools_out,
@@ -144,12 +143,6 @@ def _thinks(options: AdapterOptions) -> bool:
     return options.thinking is not False and options.effort != "none"
 
 
-def _loss(row: Row, message: Message, index: int) -> Loss:
-    block, block_type, verdict, reason = row
-    path = f"messages[{index}].content[{block}]"
-    return Loss(path=path, block_type=block_type, verdict=verdict, reason=reason, message_id=message.id)
-
-
 def _same(before: Sequence[ToolDefinition], now: Sequence[ToolDefinition]) -> bool:
     return len(before) == len(now) and all(map(is_, before, now))
 
@@ -171,7 +164,7 @@ def _every(
     found = [remembered(message, profile, make) for message in messages]
     for index, element in enumerate(found):
         if element.rows:
-            losses += [_loss(row, messages[index], index) for row in element.rows]
+            losses += [row.at(index, messages[index].id) for row in element.rows]
     if dialect.cache_breakpoints:
         found = _marked(messages, found, profile, losses, marks)
     wire = ordered(messages, [element.wire for element in found], dialect, losses, prefilled=prefilled)
@@ -193,7 +186,7 @@ def _marked(
         if why is not None:
             block_type = messages[index].content[hint.block].type
             verdict: Verdict = "dropped" if why == TOO_MANY else "rewritten"
-            losses.append(_loss(Row(hint.block, block_type, verdict, why), messages[index], index))
+            losses.append(BlockLoss(hint.block, block_type, verdict, why).at(index, messages[index].id))
         if why != TOO_MANY:
             held = chosen.get(index, ())
             chosen[index] = (*held, hint._replace(ttl=marks.spent[-1]))

@@ -20,15 +20,15 @@ from interlingua.blocks import (
 )
 from interlingua.jsontext import EMPTY, dumps
 from interlingua.messages import Message
+from interlingua.wire import BlockLoss
 from interlingua_chat_completions.chunks import is_own_chunk, to_wire_chunks
 from interlingua_chat_completions.dialect import Dialect
-from interlingua_chat_completions.to_wire_parts import Row
 
 _UNSIGNED = "reasoning has no signature on this wire; its text is kept"
 
 
 def to_wire_assistant(
-    message: Message, provider: str, dialect: Dialect, rows: list[Row], *, thinking: bool
+    message: Message, provider: str, dialect: Dialect, rows: list[BlockLoss], *, thinking: bool
 ) -> dict[str, Any] | None:
     """Write an assistant message, or None when nothing of it can be said on this wire."""
     usual = _usual(message, dialect)
@@ -79,17 +79,17 @@ def _replay(message: Message) -> Mapping[str, Any]:
     return replay if isinstance(replay, dict) else EMPTY
 
 
-def _content(message: Message, replay: Mapping[str, Any], dialect: Dialect, rows: list[Row]) -> Any:
+def _content(message: Message, replay: Mapping[str, Any], dialect: Dialect, rows: list[BlockLoss]) -> Any:
     texts = []
     for at, block in enumerate(message.content):
         if isinstance(block, TextBlock):
             texts.append(block.text)
             if block.citations:
-                rows.append(Row(at, block.type, "rewritten", "citations have no place in a request on this wire"))
+                rows.append(BlockLoss(at, block.type, "rewritten", "citations have no place in a request on this wire"))
             if block.cache is not None:
-                rows.append(Row(at, block.type, "rewritten", "assistant text takes no cache marker on this wire"))
+                rows.append(BlockLoss(at, block.type, "rewritten", "assistant text takes no cache marker on this wire"))
         elif not _said_elsewhere(block, replay, dialect):
-            rows.append(Row(at, block.type, "dropped", "an assistant turn cannot carry it on this wire"))
+            rows.append(BlockLoss(at, block.type, "dropped", "an assistant turn cannot carry it on this wire"))
     if replay.get("refusal") and texts and dialect.refusal_parts:
         said = [{"type": "text", "text": text} for text in texts[:-1]]
         return [*said, {"type": "refusal", "refusal": texts[-1]}]  # a refusal stands last (slots.py)
@@ -109,7 +109,7 @@ def _said_elsewhere(block: ContentBlock, replay: Mapping[str, Any], dialect: Dia
 
 
 def _reasoning(
-    message: Message, replay: Mapping[str, Any], dialect: Dialect, rows: list[Row], *, thinking: bool
+    message: Message, replay: Mapping[str, Any], dialect: Dialect, rows: list[BlockLoss], *, thinking: bool
 ) -> dict[str, Any]:
     fields: dict[str, Any] = {}
     thoughts = [block.text for block in message.content if isinstance(block, ThinkingBlock)]
@@ -117,12 +117,13 @@ def _reasoning(
     details = replay.get("reasoning_details") if dialect.reasoning_details else None
     if details and (thoughts or redacted or any(isinstance(block, OpaqueBlock) for block in message.content)):
         return {"reasoning_details": details}
-    rows += [Row(at, "redacted_thinking", "dropped", "encoded reasoning has no place on this wire") for at in redacted]
+    reason = "encoded reasoning has no place on this wire"
+    rows += [BlockLoss(at, "redacted_thinking", "dropped", reason) for at in redacted]
     if dialect.reasoning_echo is None:
         return fields
     if thoughts:
         fields[dialect.reasoning_echo] = "".join(thoughts)
-        rows += [Row(at, "thinking", "rewritten", _UNSIGNED) for at in _signed(message)]
+        rows += [BlockLoss(at, "thinking", "rewritten", _UNSIGNED) for at in _signed(message)]
     elif dialect.reasoning_missing is not None and thinking and message.tool_calls():
         fields[dialect.reasoning_echo] = dialect.reasoning_missing
     return fields
@@ -132,7 +133,7 @@ def _signed(message: Message) -> list[int]:
     return [at for at, block in enumerate(message.content) if isinstance(block, ThinkingBlock) and block.signature]
 
 
-def _calls(message: Message, replay: Mapping[str, Any], rows: list[Row], *, own: bool) -> dict[str, Any]:
+def _calls(message: Message, replay: Mapping[str, Any], rows: list[BlockLoss], *, own: bool) -> dict[str, Any]:
     custom = replay.get("custom_calls") or ()
     entries: list[dict[str, Any]] = []
     for at, block in enumerate(message.content):
@@ -147,14 +148,14 @@ def _calls(message: Message, replay: Mapping[str, Any], rows: list[Row], *, own:
     return {"tool_calls": entries} if entries else {}
 
 
-def _arguments(block: ToolUseBlock, at: int, rows: list[Row], *, own: bool) -> str:
+def _arguments(block: ToolUseBlock, at: int, rows: list[BlockLoss], *, own: bool) -> str:
     raw = block.raw_input
     if raw is not None and not raw.strip():
         return "{}"
     if own and raw is not None:
         return raw
     if block.parse_error is not None:
-        rows.append(Row(at, block.type, "rewritten", "its arguments are no JSON; sent inside a JSON object"))
+        rows.append(BlockLoss(at, block.type, "rewritten", "its arguments are no JSON; sent inside a JSON object"))
         return dumps({"invalid_arguments": raw or ""}).decode()
     if raw is not None and raw.lstrip().startswith("{"):
         return raw

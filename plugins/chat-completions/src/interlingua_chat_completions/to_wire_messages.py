@@ -12,11 +12,11 @@ from typing import Any, NamedTuple
 from interlingua.blocks import ContentBlock, OpaqueBlock, TextBlock, ToolResultBlock
 from interlingua.jsontext import dumps
 from interlingua.messages import Message, Role
-from interlingua.wire import Verdict
+from interlingua.wire import BlockLoss, Verdict
 from interlingua_chat_completions.cache_marks import Hint, cache_control
 from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.to_wire_assistant import to_wire_assistant
-from interlingua_chat_completions.to_wire_parts import Row, to_wire_part
+from interlingua_chat_completions.to_wire_parts import to_wire_part
 
 
 class Profile(NamedTuple):
@@ -32,13 +32,13 @@ class Element(NamedTuple):
     """A message on the wire: ready JSON objects, its losses, and which blocks carry a cache hint."""
 
     wire: tuple[bytes, ...]
-    rows: tuple[Row, ...] = ()
+    rows: tuple[BlockLoss, ...] = ()
     hints: tuple[Hint, ...] = ()
 
 
 def to_wire_message(message: Message, profile: Profile) -> Element:
     """Write one message."""
-    rows: list[Row] = []
+    rows: list[BlockLoss] = []
     if message.role is Role.USER and not profile.dialect.cache_breakpoints and len(message.content) == 1:
         (only,) = message.content
         if type(only) is TextBlock and only.cache is None:
@@ -83,7 +83,7 @@ def _is_plain(parts: list[dict[str, Any]], message: Message) -> bool:
     return (len(parts) == 1 or message.role is Role.SYSTEM) and all(part.get("type") == "text" for part in parts)
 
 
-def _parts(message: Message, profile: Profile, rows: list[Row]) -> list[dict[str, Any]]:
+def _parts(message: Message, profile: Profile, rows: list[BlockLoss]) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = []
     for at, block in enumerate(message.content):
         part = to_wire_part(block, at, profile.dialect, rows)
@@ -102,7 +102,7 @@ def _marked(part: dict[str, Any], at: int, profile: Profile) -> dict[str, Any]:
     return {**part, "prompt_cache_breakpoint": {"mode": "explicit"}}
 
 
-def _results(message: Message, profile: Profile, rows: list[Row]) -> list[bytes]:
+def _results(message: Message, profile: Profile, rows: list[BlockLoss]) -> list[bytes]:
     out = []
     dialect = profile.dialect
     for at, block in enumerate(message.content):
@@ -114,18 +114,18 @@ def _results(message: Message, profile: Profile, rows: list[Row]) -> list[bytes]
         if block.is_error:
             text = dialect.error_prefix + text
             reason = "no error flag for tool results on this wire; the text says that it is one"
-            rows.append(Row(at, block.type, "rewritten", reason))
+            rows.append(BlockLoss(at, block.type, "rewritten", reason))
         content: Any = _with_parts(text, parts, at, dialect, rows) if parts else text
         if block.cache is not None and dialect.cache_style == "cache_control" and text:
             content = [_marked({"type": "text", "text": text}, at, profile)]  # parts with or without the marker
         elif block.cache is not None:
-            rows.append(Row(at, block.type, "rewritten", "tool results take no cache marker on this wire"))
+            rows.append(BlockLoss(at, block.type, "rewritten", "tool results take no cache marker on this wire"))
         out.append(dumps({"role": "tool", "tool_call_id": block.tool_use_id, "content": content}))
     return out
 
 
 def _with_parts(
-    text: str, parts: Sequence[ContentBlock], at: int, dialect: Dialect, rows: list[Row]
+    text: str, parts: Sequence[ContentBlock], at: int, dialect: Dialect, rows: list[BlockLoss]
 ) -> list[dict[str, Any]] | str:
     """Return a result's content as parts, its text first."""
     made = [part for block in parts if (part := to_wire_part(block, at, dialect, rows)) is not None]
@@ -133,7 +133,7 @@ def _with_parts(
     return [*lead, *made] if made else text
 
 
-def _result_row(at: int, part: ContentBlock) -> Row:
+def _result_row(at: int, part: ContentBlock) -> BlockLoss:
     verdict: Verdict = "dropped"
     kind = part.kind if isinstance(part, OpaqueBlock) else part.type
-    return Row(at, part.type, verdict, f"tool results hold text only on this wire, no {kind}")
+    return BlockLoss(at, part.type, verdict, f"tool results hold text only on this wire, no {kind}")

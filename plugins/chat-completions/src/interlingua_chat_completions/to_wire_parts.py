@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from typing import Any, NamedTuple
+from typing import Any
 
 from interlingua.blocks import (
     AudioBlock,
@@ -19,22 +19,13 @@ from interlingua.blocks import (
     TextBlock,
     VideoBlock,
 )
-from interlingua.wire import Verdict
+from interlingua.wire import BlockLoss
 from interlingua_chat_completions.dialect import Dialect
 
 _AUDIO_FORMATS = {"audio/mpeg": "mp3", "audio/x-wav": "wav", "audio/wave": "wav"}
 
 
-class Row(NamedTuple):
-    """A loss before its message's place in the conversation is known."""
-
-    block: int
-    block_type: str
-    verdict: Verdict
-    reason: str
-
-
-def to_wire_part(block: ContentBlock, at: int, dialect: Dialect, rows: list[Row]) -> dict[str, Any] | None:
+def to_wire_part(block: ContentBlock, at: int, dialect: Dialect, rows: list[BlockLoss]) -> dict[str, Any] | None:
     """Write one block as a part, or report why it cannot be one."""
     part: dict[str, Any] | None = None
     if isinstance(block, TextBlock):
@@ -51,7 +42,7 @@ def to_wire_part(block: ContentBlock, at: int, dialect: Dialect, rows: list[Row]
     elif isinstance(block, OpaqueBlock) and isinstance(block.data, dict):
         part = block.data
     if part is None:
-        rows.append(Row(at, block.type, "dropped", "this wire has no form for it"))
+        rows.append(BlockLoss(at, block.type, "dropped", "this wire has no form for it"))
     return part
 
 
@@ -80,7 +71,7 @@ def _audio(block: AudioBlock, dialect: Dialect) -> dict[str, Any] | None:
     return {"type": "input_audio", "input_audio": {"data": block.source.data, "format": form}}
 
 
-def _document(block: DocumentBlock, at: int, dialect: Dialect, rows: list[Row]) -> dict[str, Any] | None:
+def _document(block: DocumentBlock, at: int, dialect: Dialect, rows: list[BlockLoss]) -> dict[str, Any] | None:
     kind = block.source.kind
     if not dialect.file_parts and not (block.media_type.startswith("text/") and kind == "base64"):
         return None
@@ -93,7 +84,7 @@ def _document(block: DocumentBlock, at: int, dialect: Dialect, rows: list[Row]) 
     if block.media_type.startswith("text/") and kind == "base64":
         text = _decoded(block.source.data)
         if text is not None:
-            rows.append(Row(at, block.type, "rewritten", "a text document goes as text on this wire"))
+            rows.append(BlockLoss(at, block.type, "rewritten", "a text document goes as text on this wire"))
             return {"type": "text", "text": f"{block.title}\n\n{text}" if block.title else text}
     if kind == "url" and not dialect.file_urls:
         return None

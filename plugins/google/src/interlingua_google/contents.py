@@ -49,7 +49,7 @@ def to_wire_contents(messages: Sequence[Message], model: str) -> Contents:
     """Join the projected conversation."""
     leading = next((at for at, message in enumerate(messages) if message.role is not Role.SYSTEM), len(messages))
     system = [parts_of(message, model) for message in messages[:leading]]
-    losses = [loss for at, made in enumerate(system) for loss in _losses(made, messages[at], at)]
+    losses = [row.at(at, messages[at].id) for at, made in enumerate(system) for row in made.rows]
     spoken = messages[leading:]
     key = ("google", "joined", model, leading)
     known, kept = take_grown(spoken, key)
@@ -72,7 +72,7 @@ def _add(joined: _Joined, message: Message, model: str, at: int) -> None:
     else:
         made = parts_of(message, model)
         joined.calls = made.calls
-    joined.losses += _losses(made, message, at)
+    joined.losses += [row.at(at, message.id) for row in made.rows]
     if not made.joined:
         return
     if joined.last is None and made.role == "model":
@@ -92,19 +92,6 @@ def _result(joined: _Joined, message: Message) -> Parts:
     name, issued = joined.calls.get(ids[0], (None, False)) if ids else (None, False)
     key = ("google", "result", name, issued)
     return remembered(message, key, lambda asked: to_wire_result(asked, name, with_id=issued))
-
-
-def _losses(made: Parts, message: Message, at: int) -> list[Loss]:
-    return [
-        Loss(
-            path=f"messages[{at}].content[{row.block}]",
-            block_type=row.block_type,
-            verdict=row.verdict,
-            reason=row.reason,
-            message_id=message.id,
-        )
-        for row in made.rows
-    ]
 
 
 def _message_loss(at: int, reason: str, message: Message) -> Loss:

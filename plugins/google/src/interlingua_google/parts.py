@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from interlingua.blocks import OpaqueBlock, TextBlock, ThinkingBlock, ToolUseBlock
 from interlingua.jsontext import dumps
 from interlingua.messages import Message, Role
-from interlingua.wire import Verdict
+from interlingua.wire import BlockLoss, Verdict
 from interlingua_google.catalogue import API, is_signed
 from interlingua_google.media import MEDIA, Media, key_of, to_wire_media, unsaid
 from interlingua_google.others import KIND as OTHER
@@ -21,21 +21,12 @@ from interlingua_google.others import KIND as OTHER
 STAND_IN = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
 
 
-class Row(NamedTuple):
-    """A loss of this wire alone, before its message's place is known."""
-
-    block: int
-    block_type: str
-    verdict: Verdict
-    reason: str
-
-
 class Parts(NamedTuple):
     """What a message became: role, parts joined, losses, and its calls: wire id -> name, and whether the id is sent."""
 
     role: str
     joined: bytes
-    rows: tuple[Row, ...] = ()
+    rows: tuple[BlockLoss, ...] = ()
     calls: Mapping[str, tuple[str, bool]] = {}
 
 
@@ -59,7 +50,7 @@ class _Writer:
     """Writes the blocks of one message and keeps the losses."""
 
     def __init__(self, message: Message, model: str) -> None:
-        self.rows: list[Row] = []
+        self.rows: list[BlockLoss] = []
         self.calls: dict[str, tuple[str, bool]] = {}
         metadata = message.metadata
         self._signed = is_signed(model)
@@ -71,7 +62,7 @@ class _Writer:
 
     def lose(self, index: int, block: Any, verdict: Verdict, reason: str) -> None:
         """Note a loss."""
-        self.rows.append(Row(index, block.type, verdict, reason))
+        self.rows.append(BlockLoss(index, block.type, verdict, reason))
 
     def part(self, block: Any, index: int) -> Any:
         """Return the part of a block, or None where this wire cannot have it."""

@@ -10,8 +10,9 @@ from typing import Any
 from interlingua.blocks import OpaqueBlock, TextBlock, ToolResultBlock
 from interlingua.jsontext import dumps
 from interlingua.messages import Message
+from interlingua.wire import BlockLoss
 from interlingua_google.media import MEDIA, to_wire_media, unsaid
-from interlingua_google.parts import Parts, Row
+from interlingua_google.parts import Parts
 
 _INSIDE = ("image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain")  # sheet §2
 
@@ -25,7 +26,7 @@ def to_wire_result(message: Message, name: str | None, *, with_id: bool) -> Part
         with_id: the model gave the call an id, so the result names it (sheet §2; REGRESSIONS case 11).
     """
     made: list[dict[str, Any]] = []
-    rows: list[Row] = []
+    rows: list[BlockLoss] = []
     for index, block in enumerate(message.content):
         if isinstance(block, ToolResultBlock):
             made += _result(block, index, name, rows, with_id=with_id)
@@ -33,7 +34,7 @@ def to_wire_result(message: Message, name: str | None, *, with_id: bool) -> Part
 
 
 def _result(
-    block: ToolResultBlock, index: int, name: str | None, rows: list[Row], *, with_id: bool
+    block: ToolResultBlock, index: int, name: str | None, rows: list[BlockLoss], *, with_id: bool
 ) -> list[dict[str, Any]]:
     said: list[Any] = []
     inside: list[dict[str, Any]] = []
@@ -47,10 +48,10 @@ def _result(
             (inside if part.media_type in _INSIDE else beside).append(to_wire_media(part))
             if (names := unsaid(part)) is not None:
                 reason = f"this wire has no {names} on a part; the data is kept"
-                rows.append(Row(index, part.type, "rewritten", reason))
+                rows.append(BlockLoss(index, part.type, "rewritten", reason))
             if part.media_type not in _INSIDE:
                 reason = f"a result holds no {part.media_type or 'media of unknown type'} here; it follows the result"
-                rows.append(Row(index, part.type, "rewritten", reason))
+                rows.append(BlockLoss(index, part.type, "rewritten", reason))
     value = said[0] if len(said) == 1 else said or ""
     response = {
         **({"id": block.tool_use_id} if with_id else {}),

@@ -45,10 +45,7 @@ def _whole(messages: Sequence[Message], losses: list[Loss]) -> bytes:
     found = []
     for index, message in enumerate(messages):
         wire, rows = element_of(messages, index)
-        for block, block_type, verdict, reason in rows:
-            path = f"messages[{index}].content[{block}]"
-            loss = Loss(path=path, block_type=block_type, verdict=verdict, reason=reason, message_id=message.id)
-            losses.append(loss)
+        losses += [row.at(index, message.id) for row in rows]
         if wire is not None:
             found.append(wire)
     return json_array(found)

@@ -19,27 +19,18 @@ from interlingua.blocks import (
 )
 from interlingua.jsontext import dumps
 from interlingua.messages import Message, Role
-from interlingua.wire import Verdict
+from interlingua.wire import BlockLoss
 
 ERROR_PREFIX = "Error: "
 FOREIGN_CALL = "tool_call"  # a call of a kind this plugin does not know, kept exact
 _ROLES = {Role.SYSTEM: "system", Role.USER: "user", Role.ASSISTANT: "assistant"}
 
 
-class Row(NamedTuple):
-    """A loss before its message's place in the conversation is known."""
-
-    block: int
-    block_type: str
-    verdict: Verdict
-    reason: str
-
-
 class Element(NamedTuple):
     """A message on the wire, None where nothing of it can be said, and its losses."""
 
     wire: bytes | None
-    rows: tuple[Row, ...] = ()
+    rows: tuple[BlockLoss, ...] = ()
 
 
 def to_wire_message(message: Message, tool_name: str | None = None) -> Element:
@@ -49,7 +40,7 @@ def to_wire_message(message: Message, tool_name: str | None = None) -> Element:
         message: projected.
         tool_name: name of the tool a result answers, where the block does not say.
     """
-    rows: list[Row] = []
+    rows: list[BlockLoss] = []
     if message.role is Role.TOOL:
         return Element(_result(message, tool_name, rows), tuple(rows))
     texts: list[str] = []
@@ -60,7 +51,7 @@ def to_wire_message(message: Message, tool_name: str | None = None) -> Element:
         if isinstance(block, TextBlock):
             texts.append(block.text)
             if block.citations:
-                rows.append(Row(at, block.type, "rewritten", "citations have no place on this wire"))
+                rows.append(BlockLoss(at, block.type, "rewritten", "citations have no place on this wire"))
         elif isinstance(block, ThinkingBlock):
             thoughts.append(_thought(block, at, rows))
         elif isinstance(block, ToolUseBlock):
@@ -70,7 +61,7 @@ def to_wire_message(message: Message, tool_name: str | None = None) -> Element:
         elif isinstance(block, OpaqueBlock) and block.kind == FOREIGN_CALL:
             calls.append(block.data)
         else:
-            rows.append(Row(at, block.type, "dropped", _no_form(block)))
+            rows.append(BlockLoss(at, block.type, "dropped", _no_form(block)))
     body: dict[str, Any] = {"role": _ROLES[message.role], "content": "\n".join(texts)}
     if thoughts:
         body["thinking"] = "\n".join(thoughts)
@@ -81,9 +72,9 @@ def to_wire_message(message: Message, tool_name: str | None = None) -> Element:
     return Element(dumps(body) if texts or len(body) > 2 else None, tuple(rows))
 
 
-def _thought(block: ThinkingBlock, at: int, rows: list[Row]) -> str:
+def _thought(block: ThinkingBlock, at: int, rows: list[BlockLoss]) -> str:
     if block.signature:
-        rows.append(Row(at, block.type, "rewritten", "thinking has no signature on this wire; its text is kept"))
+        rows.append(BlockLoss(at, block.type, "rewritten", "thinking has no signature on this wire; its text is kept"))
     return block.text
 
 
@@ -93,27 +84,27 @@ def _no_form(block: ContentBlock) -> str:
     return "this wire has no form for it"
 
 
-def _call(block: ToolUseBlock, at: int, place: int, rows: list[Row]) -> dict[str, Any]:
+def _call(block: ToolUseBlock, at: int, place: int, rows: list[BlockLoss]) -> dict[str, Any]:
     """Arguments are an object, never a string (REGRESSIONS case 34)."""
     value: Any = block.input
     if block.parse_error is not None:
-        rows.append(Row(at, block.type, "rewritten", "its arguments are no JSON object; sent inside one"))
+        rows.append(BlockLoss(at, block.type, "rewritten", "its arguments are no JSON object; sent inside one"))
         value = {"invalid_arguments": block.raw_input or ""}
     return {"id": block.id, "function": {"index": place, "name": block.name, "arguments": value}}
 
 
-def _result(message: Message, tool_name: str | None, rows: list[Row]) -> bytes | None:
+def _result(message: Message, tool_name: str | None, rows: list[BlockLoss]) -> bytes | None:
     block = next((block for block in message.content if isinstance(block, ToolResultBlock)), None)
     if block is None:
         return None
     text = "\n".join([part.text for part in block.content if isinstance(part, TextBlock)])
     for part in block.content:
         if not isinstance(part, TextBlock):
-            rows.append(Row(0, part.type, "dropped", "tool results hold text only on this wire"))
+            rows.append(BlockLoss(0, part.type, "dropped", "tool results hold text only on this wire"))
     if block.is_error:
         text = ERROR_PREFIX + text
         reason = "no error flag for tool results on this wire; the text says that it is one"
-        rows.append(Row(0, block.type, "rewritten", reason))
+        rows.append(BlockLoss(0, block.type, "rewritten", reason))
     body = {"role": "tool", "content": text, "tool_name": block.tool_name or tool_name}
     if body["tool_name"] is None:
         del body["tool_name"]

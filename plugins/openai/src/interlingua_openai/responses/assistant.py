@@ -19,18 +19,18 @@ from interlingua.blocks import (
     ToolUseBlock,
 )
 from interlingua.messages import Message
+from interlingua.wire import BlockLoss
 from interlingua_openai.catalogue import RESPONSES
 from interlingua_openai.responses.items import CALLS
 from interlingua_openai.responses.matching import Matched, matched
 from interlingua_openai.responses.refill import call_arguments, to_wire_matched
 
-_Row = tuple[int, str, Any, str]
 _SNAPSHOT = re.compile(r"-(\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
 _EDITED = "the message was edited since it was made"
 _UNKEPT = "its reasoning has no encrypted form, so nothing of it is kept by the service"
 
 
-def to_wire_assistant(message: Message, model: str) -> tuple[list[Any], list[_Row], tuple[str, ...]]:
+def to_wire_assistant(message: Message, model: str) -> tuple[list[Any], list[BlockLoss], tuple[str, ...]]:
     """Return items, losses, and the ids of custom calls."""
     raw: Mapping[str, Any] = message.metadata.provider_raw or {}
     origin: Sequence[str] = raw.get("origin") or ()
@@ -58,7 +58,7 @@ def _broken(matches: list[Matched] | None) -> str | None:
     return None if all(match.item.get("encrypted_content") for match in reasoning) else _UNKEPT
 
 
-def _without_dangling(matches: list[Matched], message: Message) -> tuple[list[Matched], list[_Row]]:
+def _without_dangling(matches: list[Matched], message: Message) -> tuple[list[Matched], list[BlockLoss]]:
     """Leave out reasoning at the end: the item it led to was never made, and alone it is refused (sheet §3)."""
     end = len(matches)
     while end and matches[end - 1].item.get("type") == "reasoning":
@@ -66,7 +66,7 @@ def _without_dangling(matches: list[Matched], message: Message) -> tuple[list[Ma
     gone = len(matches) - end
     places = range(len(message.content) - gone, len(message.content))
     why = "reasoning cannot go back: no item followed it"
-    return matches[:end], [(at, message.content[at].type, "dropped", why) for at in places]
+    return matches[:end], [BlockLoss(at, message.content[at].type, "dropped", why) for at in places]
 
 
 def _custom_calls(rows: Any, message: Message) -> tuple[str, ...]:
@@ -74,14 +74,14 @@ def _custom_calls(rows: Any, message: Message) -> tuple[str, ...]:
     return tuple(call.id for call in message.tool_calls() if call.provider_id in custom) if custom else ()
 
 
-def _by_content(message: Message, rows: Any, matches: list[Matched] | None, why: str) -> tuple[list[Any], list[_Row]]:
+def _by_content(message: Message, rows: Any, matches: list[Matched] | None, why: str) -> tuple[list[Any], list[BlockLoss]]:
     """Write the blocks without ids and reasoning."""
     kept = [row["item"] for row in rows]
     calls = {item.get("call_id"): item for item in kept if item.get("type") in CALLS}
     phases = _phases(matches)
     reasoned = any(item.get("type") == "reasoning" for item in kept)
     items: list[Any] = []
-    losses: list[_Row] = []
+    losses: list[BlockLoss] = []
     for at, block in enumerate(message.content):
         if isinstance(block, TextBlock):
             _add_text(items, block, phases.get(id(block)))
@@ -90,7 +90,7 @@ def _by_content(message: Message, rows: Any, matches: list[Matched] | None, why:
         elif isinstance(block, OpaqueBlock) and not (reasoned and "id" in block.data):
             items.append(block.data)
         else:
-            losses.append((at, block.type, "dropped", _reason(block, why)))
+            losses.append(BlockLoss(at, block.type, "dropped", _reason(block, why)))
     return items, losses
 
 

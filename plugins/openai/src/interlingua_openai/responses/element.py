@@ -10,16 +10,7 @@ from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 from interlingua.cache import CacheHint
-from interlingua.wire import Verdict
-
-
-class Row(NamedTuple):
-    """A loss of this wire alone, before its message's place is known."""
-
-    block: int
-    block_type: str
-    verdict: Verdict
-    reason: str
+from interlingua.wire import BlockLoss
 
 
 class Elements(NamedTuple):
@@ -33,7 +24,7 @@ class Elements(NamedTuple):
     """
 
     joined: bytes
-    rows: tuple[Row, ...] = ()
+    rows: tuple[BlockLoss, ...] = ()
     hints: tuple[int, ...] = ()
     custom: tuple[str, ...] = ()
 

@@ -12,8 +12,9 @@ from typing import Any
 from interlingua.blocks import ContentBlock, DocumentBlock, TextBlock
 from interlingua.jsontext import dumps
 from interlingua.messages import Message, Role
+from interlingua.wire import BlockLoss
 from interlingua_openai.responses.assistant import to_wire_assistant
-from interlingua_openai.responses.element import Elements, Row, marked_part
+from interlingua_openai.responses.element import Elements, marked_part
 from interlingua_openai.responses.parts import to_wire_part
 from interlingua_openai.responses.results import to_wire_results
 
@@ -29,7 +30,7 @@ def to_wire_elements(message: Message, model: str, marked: Sequence[int] = (), c
     """
     if message.role is Role.ASSISTANT:
         items, rows, made = to_wire_assistant(message, model)
-        return Elements(_joined(items), tuple(Row(*row) for row in rows), (), made)
+        return Elements(_joined(items), tuple(rows), (), made)
     if message.role is Role.TOOL:
         return to_wire_results(message, marked, frozenset(custom))
     role = "developer" if message.role is Role.SYSTEM else "user"
@@ -41,7 +42,7 @@ def _joined(items: Iterable[Any]) -> bytes:
 
 
 def _input_message(message: Message, role: str, marked: Sequence[int]) -> Elements:
-    rows: list[Row] = []
+    rows: list[BlockLoss] = []
     items: list[Any] = []
     parts: list[Any] = []
     hints = []
@@ -57,7 +58,7 @@ def _input_message(message: Message, role: str, marked: Sequence[int]) -> Elemen
             items.append(block.data)
             parts = []
         else:
-            rows.append(Row(at, block.type, "dropped", f"a {role} message on this wire cannot hold {block.type}"))
+            rows.append(BlockLoss(at, block.type, "dropped", f"a {role} message on this wire cannot hold {block.type}"))
     items.extend(_message(role, parts))
     return Elements(_joined(items), tuple(rows), tuple(hints))
 
@@ -66,14 +67,14 @@ def _message(role: str, parts: list[Any]) -> list[Any]:
     return [{"type": "message", "role": role, "content": parts}] if parts else []
 
 
-def _context(block: ContentBlock, at: int, rows: list[Row]) -> Iterable[dict[str, Any]]:
+def _context(block: ContentBlock, at: int, rows: list[BlockLoss]) -> Iterable[dict[str, Any]]:
     """A document's context stands before it as text; asking for citations has no form here."""
     if not isinstance(block, DocumentBlock):
         return
     if block.cite:
-        rows.append(Row(at, block.type, "rewritten", "this wire cannot ask for citations; the document is kept"))
+        rows.append(BlockLoss(at, block.type, "rewritten", "this wire cannot ask for citations; the document is kept"))
     if block.context:
-        rows.append(Row(at, block.type, "rewritten", "the document's context is sent as text before it"))
+        rows.append(BlockLoss(at, block.type, "rewritten", "the document's context is sent as text before it"))
         yield {"type": "input_text", "text": block.context}
 
 

@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 from interlingua.fragments import answered, remembered
 from interlingua.messages import Message, Role
-from interlingua.wire import Loss
-from interlingua_openai.responses.element import Elements, Row
+from interlingua.wire import BlockLoss, Loss
+from interlingua_openai.responses.element import Elements
 from interlingua_openai.responses.elements import text_of_system, to_wire_elements
 
 _NAME = "openai.responses"
@@ -44,7 +44,7 @@ def to_wire_input(messages: Sequence[Message], model: str) -> Input:
         custom = {call_id for _, element in special for call_id in element.custom}
         if custom:
             _answer_custom(found, messages, hoisted, model, custom)
-        losses += [_loss(row, messages[at], at) for at, element in special for row in element.rows]
+        losses += [row.at(at, messages[at].id) for at, element in special for row in element.rows]
         losses += _mark(found, [(at, block) for at, element in special for block in element.hints], messages, hoisted,
                         model, custom)  # fmt: skip
     instructions = "\n\n".join(filter(None, map(text_of_system, messages[:hoisted])))
@@ -70,7 +70,7 @@ def _hinted(message: Message) -> bool:
 
 
 def _unmarked(message: Message, at: int) -> Loss:
-    return _loss(Row(0, "text", "dropped", "instructions carry no cache marker"), message, at)
+    return BlockLoss(0, "text", "dropped", "instructions carry no cache marker").at(at, message.id)
 
 
 def _elements(message: Message, model: str, marked: tuple[int, ...], custom: set[str]) -> Elements:
@@ -105,16 +105,6 @@ def _mark(
         found[at - hoisted] = _elements(messages[at], model, tuple(blocks), custom)
     reason = "more cache hints than fit"
     return [
-        _loss(Row(block, messages[at].content[block].type, "dropped", reason), messages[at], at)
+        BlockLoss(block, messages[at].content[block].type, "dropped", reason).at(at, messages[at].id)
         for at, block in hints[:-MAX_MARKS]
     ]
-
-
-def _loss(row: Row, message: Message, at: int) -> Loss:
-    return Loss(
-        path=f"messages[{at}].content[{row.block}]",
-        block_type=row.block_type,
-        verdict=row.verdict,
-        reason=row.reason,
-        message_id=message.id,
-    )

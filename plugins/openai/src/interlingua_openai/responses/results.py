@@ -12,7 +12,8 @@ from typing import Any
 from interlingua.blocks import ToolResultBlock
 from interlingua.jsontext import dumps
 from interlingua.messages import Message
-from interlingua_openai.responses.element import Elements, Row, marked_part
+from interlingua.wire import BlockLoss
+from interlingua_openai.responses.element import Elements, marked_part
 from interlingua_openai.responses.parts import to_wire_part
 
 _ERROR_PREFIX = "Error: "  # as on the Chat wire: neither has an error flag
@@ -21,11 +22,11 @@ _ERROR_PREFIX = "Error: "  # as on the Chat wire: neither has an error flag
 def to_wire_results(message: Message, marked: Sequence[int], custom: frozenset[str]) -> Elements:
     """Write the results; `custom` holds the ids of calls whose results have the custom type."""
     items = []
-    rows: list[Row] = []
+    rows: list[BlockLoss] = []
     hints = []
     for at, block in enumerate(message.content):
         if not isinstance(block, ToolResultBlock):
-            rows.append(Row(at, block.type, "dropped", "a tool message holds results only"))
+            rows.append(BlockLoss(at, block.type, "dropped", "a tool message holds results only"))
             continue
         kind = "custom_tool_call_output" if block.tool_use_id in custom else "function_call_output"
         output = _output(block, at, rows)
@@ -37,19 +38,19 @@ def to_wire_results(message: Message, marked: Sequence[int], custom: frozenset[s
     return Elements(b",".join([dumps(item) for item in items]), tuple(rows), tuple(hints))
 
 
-def _output(block: ToolResultBlock, at: int, rows: list[Row]) -> str | list[Any]:
+def _output(block: ToolResultBlock, at: int, rows: list[BlockLoss]) -> str | list[Any]:
     """One text is a string; anything more is a list of parts, and so is what may be marked."""
     parts = []
     for part in block.content:
         made = to_wire_part(part)
         if made is None:
-            rows.append(Row(at, part.type, "dropped", f"a result on this wire cannot hold {part.type}"))
+            rows.append(BlockLoss(at, part.type, "dropped", f"a result on this wire cannot hold {part.type}"))
         else:
             parts.append(dict(made))
     if len(parts) > 1:  # blank text says nothing beside other parts, and may be refused as one (case 12)
         parts = [part for part in parts if _says(part)] or parts[:1]
     if block.is_error:
-        rows.append(Row(at, block.type, "rewritten", "this wire has no error flag; the text says it"))
+        rows.append(BlockLoss(at, block.type, "rewritten", "this wire has no error flag; the text says it"))
         if parts and parts[0]["type"] == "input_text":
             parts[0]["text"] = _ERROR_PREFIX + parts[0]["text"]
         else:
