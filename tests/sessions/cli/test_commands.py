@@ -6,13 +6,15 @@ import json
 import sqlite3
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
-from interlingua import Message, MessageStatus, read_jsonl
+from interlingua import Message, MessageStatus, read_jsonl, user
 from interlingua_sessions import open_store
-from interlingua_sessions.cli import _COMMANDS, Group
+from interlingua_sessions.cli import _COMMANDS, Group, moving, progress
 from tests.core.cli.conftest import Run
 from tests.core.cli.local import LocalServer
 
@@ -52,6 +54,7 @@ def test_a_failure_keeps_the_question_and_again_answers_it(run: Run, server: Loc
 
     assert failed.exit_code == 1
     assert failed.stderr.splitlines()[-1].startswith("error: bad key")
+    assert "--again in place of TEXT" in failed.stderr.splitlines()[-2]
     assert again.stdout == "Hello\n"
     assert [one.text_content() for one in stored(place)] == ["hi", "Hello"]
 
@@ -193,3 +196,39 @@ def test_a_store_of_another_kind_is_refused_by_its_scheme(run: Run, server: Loca
 
     assert result.exit_code == 2
     assert "a file or a postgresql:// URL, not mysql://" in result.stderr
+
+
+def test_what_was_never_stored_is_not_asked_again(run: Run, server: LocalServer, place: Path) -> None:
+    run("session", "send", "moon", "hi", "-m", "e")
+    refused = run("session", "send", "moon", "and now?", "-m", "nobody:nothing")
+
+    assert refused.exit_code == 1
+    assert "--again" not in refused.stderr
+    assert len(stored(place)) == 2
+
+
+def test_long_work_shows_how_far_it_is(
+    run: Run, place: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, server: LocalServer
+) -> None:
+    told: dict[str, list[int]] = {}
+
+    @contextmanager
+    def bar(what: str, total: int) -> Iterator[Callable[[int], None]]:
+        told[what] = [total]
+        yield told[what].append
+
+    place.parent.mkdir(parents=True)
+    with open_store(place) as store:
+        store.create_session("long")
+        store.extend([user(str(number), session_id="long") for number in range(1200)])
+    monkeypatch.setattr(progress, "shown", bar)
+    monkeypatch.setattr(moving, "shown", bar)
+    monkeypatch.setattr(progress, "_seen", lambda: True)
+    file = tmp_path / "long.jsonl"
+    for line in ("export long {}", "import {} --id copy", "verify long", "reprice long"):
+        result = run("session", *[word.format(file) for word in line.split()])
+        assert result.exit_code == 0, result.output
+
+    assert told["exported"] == [1200, 500, 500]
+    assert told["imported"][0] == sum(told["imported"][1:]) == file.stat().st_size
+    assert told["verified"] == told["looked at"] == [1200, 500, 500, 200]

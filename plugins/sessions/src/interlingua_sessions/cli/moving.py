@@ -12,6 +12,7 @@ import click
 
 from interlingua.cli import plugin_option
 from interlingua_sessions.cli.place import store_at, store_option
+from interlingua_sessions.cli.progress import over_messages, shown
 
 _STANDARD = Path("-")
 
@@ -34,7 +35,8 @@ def export_command(session: str, file: Path, force: bool, place: str | None) -> 
             for line in store.export_lines(session):
                 click.echo(line.encode() + b"\n", nl=False)  # UTF-8, whatever the terminal
             return
-        lines = store.export_jsonl(session, file)
+        with over_messages("exported", store, session) as progress:
+            lines = store.export_jsonl(session, file, progress=progress)
     click.echo(f"{lines:,} lines in {file}", err=True)
 
 
@@ -52,7 +54,8 @@ def import_command(file: Path, session_id: str | None, place: str | None) -> Non
         if file == _STANDARD:
             record = store.import_lines(sys.stdin.buffer, session_id)
         else:
-            record = store.import_jsonl(file, session_id)
+            with shown("imported", file.stat().st_size) as progress:
+                record = store.import_jsonl(file, session_id, progress=progress)
         count = store.count_messages(record.id)
     click.echo(record.id)
     click.echo(f"{count:,} messages", err=True)

@@ -17,9 +17,8 @@ import click
 from interlingua import ModelId, ModelInfo
 from interlingua.cli import State, json_option, plugin_option, print_json, print_table
 from interlingua_sessions.cli.place import store_at, store_option
+from interlingua_sessions.cli.progress import over_messages
 from interlingua_sessions.store import Repriced
-
-_EVERY = 1000
 
 
 @click.command("reprice")
@@ -39,14 +38,11 @@ def reprice_command(state: State, session: str | None, at: datetime | None, plac
     def lookup(model: str) -> ModelInfo | None:
         return _info(state, model)
 
-    changed: list[Repriced] = []
     with store_at(place) as store:
         if session is not None:
             store.session(session)
-        for one in store.reprice(lookup, session_id=session, at=at):
-            changed.append(one)
-            if len(changed) % _EVERY == 0:
-                click.echo(f"{len(changed):,} repriced", err=True)
+        with over_messages("looked at", store, session) as progress:
+            changed = list(store.reprice(lookup, session_id=session, at=at, progress=progress))
     if as_json:
         print_json([_as_json(one) for one in changed])
         return

@@ -13,7 +13,7 @@ from typing import Any
 
 import click
 
-from interlingua import ContentBlock, TextBlock, encode_message
+from interlingua import ContentBlock, InterlinguaError, Role, TextBlock, encode_message
 from interlingua.cli import (
     State,
     attached,
@@ -26,6 +26,8 @@ from interlingua.cli import (
     print_stream,
 )
 from interlingua_sessions.cli.place import session_in, store_at, store_option
+from interlingua_sessions.routing import NoRoute, SwapRefused
+from interlingua_sessions.session import Session
 
 
 @click.command("send")
@@ -53,15 +55,26 @@ def send_command(state: State, session: str, text: tuple[str, ...], model: str |
     content = None if again else _content(text, files)
     with store_at(place) as store, state.client(model, url) as client:
         opened = session_in(store, session, client, system=instructions)
-        with opened.stream(content, model=model, **options) as stream:
-            if not as_json:
-                print_stream(stream)
-            answer = stream.message
+        try:
+            with opened.stream(content, model=model, **options) as stream:
+                if not as_json:
+                    print_stream(stream)
+                answer = stream.message
+        except InterlinguaError as error:
+            if _may_be_asked_again(opened, error):
+                click.echo("(the question is stored: this command with --again in place of TEXT asks again)", err=True)
+            raise
     if as_json:
         print_json(encode_message(answer))
         return
     print_calls(answer)
     print_bill(answer)
+
+
+def _may_be_asked_again(session: Session, error: InterlinguaError) -> bool:
+    """Tell whether there is a question without any answer, which another attempt might have."""
+    refused = isinstance(error, (SwapRefused, NoRoute))  # before anything was stored
+    return not refused and bool(session.messages) and session.messages[-1].role in (Role.USER, Role.TOOL)
 
 
 def _content(text: tuple[str, ...], files: tuple[Path, ...]) -> list[ContentBlock]:

@@ -11,6 +11,7 @@ import click
 
 from interlingua.cli import json_option, plugin_option, print_json, print_table
 from interlingua_sessions.cli.place import store_at, store_option
+from interlingua_sessions.cli.progress import over_messages
 
 
 @click.command("verify")
@@ -27,7 +28,8 @@ def verify_command(ctx: click.Context, session: str | None, place: str | None, a
     with store_at(place) as store:
         if session is not None:
             store.session(session)
-        findings = list(store.verify(session))
+        with over_messages("verified", store, session) as progress:
+            findings = list(store.verify(session, progress=progress))
     if as_json:
         print_json([attrs.asdict(finding) for finding in findings])
     elif findings:

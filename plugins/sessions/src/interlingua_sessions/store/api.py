@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any, Protocol, Self, TypeAlias
 
 from interlingua import Message, ModelInfo, ToolResultBlock
 from interlingua_sessions.store.records import (
@@ -21,6 +21,9 @@ from interlingua_sessions.store.records import (
     ToolCallRecord,
     ToolCallStatus,
 )
+
+Progress: TypeAlias = Callable[[int], None]
+"""Told from time to time how many more messages are done, by what takes long in a long session."""
 
 
 class Store(Protocol):
@@ -187,7 +190,7 @@ class Store(Protocol):
 
     # Care
 
-    def verify(self, session_id: str | None = None) -> Iterator[Finding]:
+    def verify(self, session_id: str | None = None, *, progress: Progress | None = None) -> Iterator[Finding]:
         """Yield what is wrong in one session, or in all: ids, links between rows, invariants of the conversation."""
 
     def reprice(
@@ -196,6 +199,7 @@ class Store(Protocol):
         *,
         session_id: str | None = None,
         at: datetime | None = None,
+        progress: Progress | None = None,
     ) -> Iterator[Repriced]:
         """Price messages anew as `interlingua.reprice` does, and yield what changed; what it was before is kept.
 
@@ -219,7 +223,7 @@ class Store(Protocol):
     def export_lines(self, session_id: str) -> Iterator[str]:
         """Yield a session as lines of JSON, header first, then messages; docs/sessions/store.md."""
 
-    def export_jsonl(self, session_id: str, path: Path) -> int:
+    def export_jsonl(self, session_id: str, path: Path, *, progress: Progress | None = None) -> int:
         """Write those lines to a file, and return how many they are; the file is whole or not there."""
 
     def import_lines(self, lines: Iterable[str | bytes], session_id: str | None = None) -> SessionRecord:
@@ -236,5 +240,10 @@ class Store(Protocol):
             DecodeError: a line is not what it should be; the message names the line.
         """
 
-    def import_jsonl(self, path: Path, session_id: str | None = None) -> SessionRecord:
-        """Read those lines from a file; raises as `import_lines`, the message names the file too."""
+    def import_jsonl(
+        self, path: Path, session_id: str | None = None, *, progress: Progress | None = None
+    ) -> SessionRecord:
+        """Read those lines from a file; raises as `import_lines`, the message names the file too.
+
+        `progress` is told of bytes here.
+        """

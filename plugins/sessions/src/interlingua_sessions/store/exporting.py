@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,7 @@ import orjson
 from interlingua import CallerError, dumps_message, loads_message
 from interlingua_sessions.store.database import Row
 from interlingua_sessions.store.lines import UNKNOWN, line_of, time_of
-from interlingua_sessions.store.reading import Reading
+from interlingua_sessions.store.reading import PAGE, Reading
 
 FORMAT = 1
 _SESSION = """
@@ -47,7 +47,7 @@ class Exporting(Reading):
         self.existing(session_id)
         return chain(self._header(session_id), self._messages(session_id), self._beside(session_id))
 
-    def export_jsonl(self, session_id: str, path: Path) -> int:
+    def export_jsonl(self, session_id: str, path: Path, *, progress: Callable[[int], None] | None = None) -> int:
         """See `Store.export_jsonl`."""
         lines = self.export_lines(session_id)
         count = 0
@@ -58,6 +58,8 @@ class Exporting(Reading):
                 for line in lines:
                     file.write(f"{line}\n")
                     count += 1
+                    if progress is not None and count % PAGE == 0:
+                        progress(PAGE)
             os.replace(file.name, path)  # noqa: PTH105  Path.replace says the same and hides that it is atomic
         except OSError as error:
             raise CallerError(f"{path} cannot be written: {error}") from error

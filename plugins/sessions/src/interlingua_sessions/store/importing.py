@@ -7,7 +7,7 @@ results alike. The store comes in.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -27,11 +27,13 @@ from interlingua_sessions.store.sessions import SCHEMA_VERSION, Sessions
 class Importing(Appending, Sessions):
     """See `Store`."""
 
-    def import_jsonl(self, path: Path, session_id: str | None = None) -> SessionRecord:
+    def import_jsonl(
+        self, path: Path, session_id: str | None = None, *, progress: Callable[[int], None] | None = None
+    ) -> SessionRecord:
         """See `Store.import_jsonl`."""
         try:
             with path.open("rb") as lines:
-                return self.import_lines(lines, session_id)
+                return self.import_lines(lines if progress is None else _told(lines, progress), session_id)
         except OSError as error:
             raise CallerError(f"{path} cannot be read: {error}") from error
         except DecodeError as error:
@@ -126,6 +128,12 @@ _RECORDS = {
     "session_entry": _Taker._entry,
     "repricing": _Taker._repricing,
 }
+
+
+def _told(lines: Iterable[bytes], progress: Callable[[int], None]) -> Iterator[bytes]:
+    for line in lines:
+        yield line
+        progress(len(line))
 
 
 def _object(line: str | bytes) -> dict[str, Any]:

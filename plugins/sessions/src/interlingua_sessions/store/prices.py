@@ -32,9 +32,10 @@ class Prices(Revising):
         *,
         session_id: str | None = None,
         at: datetime | None = None,
+        progress: Callable[[int], None] | None = None,
     ) -> Iterator[Repriced]:
         """See `Store.reprice`."""
-        return self.revised(lambda message: repriced([message], lookup, at)[0], self._keep_prices, session_id)
+        return self.revised(lambda message: repriced([message], lookup, at)[0], self._keep_prices, session_id, progress)
 
     def price_history(self, session_id: str) -> list[Repriced]:
         """See `Store.price_history`."""

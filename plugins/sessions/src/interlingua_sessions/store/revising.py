@@ -21,7 +21,11 @@ class Revising(Writing, Reading):
     """A part that changes metadata of stored messages."""
 
     def revised(
-        self, change: Callable[[Message], Message], record: Callable[[Message, Message], T], session_id: str | None
+        self,
+        change: Callable[[Message], Message],
+        record: Callable[[Message, Message], T],
+        session_id: str | None,
+        progress: Callable[[int], None] | None = None,
     ) -> Iterator[T]:
         """Yield what `record(old, new)` returned for each message that `change` changed, already committed.
 
@@ -29,17 +33,20 @@ class Revising(Writing, Reading):
             change: returns the same object where nothing is to change.
             record: called inside the transaction.
             session_id: only this session; None for all.
+            progress: told how many more messages were looked at.
         """
         for each in self.session_ids() if session_id is None else [session_id]:
             after: str | None = ""
             while after is not None:
                 with self.tending(each):
-                    made, after = self._page_revised(each, after, change, record)
+                    count, made, after = self._page_revised(each, after, change, record)
+                if progress is not None:
+                    progress(count)
                 yield from made
 
     def _page_revised(
         self, session_id: str, after: str, change: Callable[[Message], Message], record: Callable[[Message, Message], T]
-    ) -> tuple[list[T], str | None]:
+    ) -> tuple[int, list[T], str | None]:
         rows = next(self.pages(session_id, after=after, limit=PAGE), [])
         made = []
         for row in rows:
@@ -48,4 +55,4 @@ class Revising(Writing, Reading):
             if new is not old:
                 self._db.run(_UPDATE, (row_of(new)[4], row[0]))
                 made.append(record(old, new))
-        return made, rows[-1][0] if len(rows) == PAGE else None
+        return len(rows), made, rows[-1][0] if len(rows) == PAGE else None

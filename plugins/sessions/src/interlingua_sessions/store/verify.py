@@ -5,7 +5,7 @@ Never repairs, and never finds fault with a message that is still being streamed
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 from typing import NamedTuple
 
@@ -39,23 +39,27 @@ class _Place(NamedTuple):
 class Verify(Revising):
     """See `Store`."""
 
-    def verify(self, session_id: str | None = None) -> Iterator[Finding]:
+    def verify(
+        self, session_id: str | None = None, *, progress: Callable[[int], None] | None = None
+    ) -> Iterator[Finding]:
         """See `Store.verify`."""
         if session_id is None:
             for text in self._db.damage():
                 yield Finding(session_id="", check="database", message=text)
         for each in self.session_ids() if session_id is None else [self.existing(session_id)]:
             with self.tending(each):  # nobody writes while rows of several tables are compared
-                found = list(self._findings(each))
+                found = list(self._findings(each, progress or _untold))
             yield from found
 
-    def _findings(self, session_id: str) -> Iterator[Finding]:
+    def _findings(self, session_id: str, progress: Callable[[int], None]) -> Iterator[Finding]:
         messages = []
-        for row in chain.from_iterable(self.pages(session_id)):
-            try:
-                messages.append(decoded(row))
-            except StoreError as error:
-                yield Finding(session_id=session_id, check="reading", message=error.message, message_id=row[0])
+        for rows in self.pages(session_id):
+            for row in rows:
+                try:
+                    messages.append(decoded(row))
+                except StoreError as error:
+                    yield Finding(session_id=session_id, check="reading", message=error.message, message_id=row[0])
+            progress(len(rows))
         yield from self._order(session_id)
         for check, message_id, text in chain(self._links(session_id, messages), self._streams(session_id, messages)):
             yield Finding(session_id=session_id, check=check, message=text, message_id=message_id)
@@ -95,6 +99,10 @@ class Verify(Revising):
         for message_id in sorted(noted ^ partial):
             text = "is partial and not noted as such" if message_id in partial else "is noted as partial and is not"
             yield "links", message_id, text
+
+
+def _untold(_count: int) -> None:
+    """Nobody wants to know."""
 
 
 def _places(messages: Sequence[Message]) -> Mapping[str, _Place]:
