@@ -33,3 +33,12 @@ def test_arguments_of_a_call_without_a_name_are_kept(name: str | None) -> None:
 
 def test_a_call_that_says_nothing_is_none() -> None:
     assert read(chunk({"functionCall": {}}, {"text": "a"}, finish="STOP")).content == (TextBlock(text="a"),)
+
+
+def test_what_stands_beside_a_parts_content_does_not_name_it() -> None:
+    """Members of the official SDK's `Part` that hold no content."""
+    part = {"speechMetadata": {"speaker": "A"}, "audioTranscription": {"text": "Hello"}}
+    (block,) = read(chunk(part, finish="STOP")).content
+
+    assert isinstance(block, OpaqueBlock)
+    assert (block.kind, block.data) == ("audioTranscription", part)

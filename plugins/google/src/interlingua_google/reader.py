@@ -22,8 +22,12 @@ from interlingua_google.grounding import citations_by_block
 from interlingua_google.media import extras_of, from_wire_media, key_of
 from interlingua_google.others import KIND, Others
 
+# what a part may have beside what it holds (the official SDK's type of a part)
 _MODIFIERS = frozenset(
-    ("thought", "thoughtSignature", "mediaResolution", "mediaProcessing", "partMetadata", "videoMetadata")
+    (
+        *("thought", "thoughtSignature", "mediaResolution", "mediaProcessing", "partMetadata", "videoMetadata"),
+        *("speechMetadata", "documentMetadata", "spreadsheetMetadata", "audioMetadata"),
+    )
 )
 _TRACED = ("responseId", "modelVersion", "createTime", "promptFeedback", "modelStatus")
 _TRACED_OF_ANSWER = (
