@@ -136,6 +136,16 @@ def test_a_failure_in_a_200_is_typed_on_both_roads(answer: Any, kind: type[Provi
     assert words in str(failed)
 
 
+def test_a_failure_that_older_local_servers_write_as_a_field_of_its_own_is_typed() -> None:
+    """llama.cpp of 2024 and the gateways on it: `error: {…}` instead of an event."""
+    failed = decoded(
+        sse([chunk({"content": "a"}), b'error: {"code": 500, "message": "Broken"}\n\n'], done=False)
+    ).failed
+
+    assert type(failed) is ServerFault
+    assert failed.message == "Broken"
+
+
 def test_a_failure_without_a_message_says_msg() -> None:
     error = provider().from_wire_error(WireResponse(status=401, body=b'{"code": 1, "msg": "Who?"}'), context())
     assert error.message == "Who?"

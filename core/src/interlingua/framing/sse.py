@@ -15,10 +15,10 @@ _BOM = b"\xef\xbb\xbf"
 
 
 class SseFramer:
-    """Reads an event stream by the WHATWG rules (HTML standard §9.2), with two deviations.
+    """Reads an event stream by the WHATWG rules (HTML standard §9.2), with deviations.
 
     An event that the body's end cuts off from its blank line is given by `close` (recorded streams often lack that
-    line), and bare JSON lines are kept (see `read_block`).
+    line), and JSON that stands where no field has it is kept (see `read_block`).
 
     Args:
         limit: Bytes one event may hold; more raises MalformedResponse.
