@@ -22,6 +22,7 @@ run_record.start()
 def pytest_configure(config: pytest.Config) -> None:
     """Register the markers this file gives meaning to."""
     config.addinivalue_line("markers", "whole_run: judges the run itself: goes last, and only when all tests run")
+    config.addinivalue_line("markers", "live: talks to a model on this machine; skipped where there is none")
 
 
 @pytest.fixture(scope="session")

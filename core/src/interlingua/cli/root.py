@@ -7,11 +7,9 @@ The entry point comes in, and tests that run a command in process.
 from __future__ import annotations
 
 import ast
-import logging
 import pkgutil
 import traceback
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from importlib import import_module
 from typing import Any, NoReturn
 
@@ -19,11 +17,11 @@ import click
 
 from interlingua.cli import commands
 from interlingua.cli.state import State, plugin_option
+from interlingua.cli.warned import warnings_shown
 from interlingua.errors import CallerError, InterlinguaError
 
 EXTENSIBLE = ("chat",)
 """Our commands that plugins may extend."""
-_log = logging.getLogger("interlingua")
 
 
 def _own() -> dict[str, str]:
@@ -89,7 +87,7 @@ class Commands(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         """Run; an error of ours is one line on stderr and exit code 1, Ctrl-C is exit code 130."""
         state = ctx.ensure_object(State)
-        with _warnings_shown(state):
+        with warnings_shown(state):
             try:
                 return super().invoke(ctx)
             except (InterlinguaError, OSError, NotImplementedError) as error:  # the last: a plugin in the making
@@ -120,28 +118,6 @@ def _fail(ctx: click.Context, state: State, error: Exception) -> NoReturn:
         text = f"{error.filename}: {error.strerror}" if where else str(error)  # type: ignore[attr-defined]
         click.echo(f"error: {' '.join(text.split())}", err=True)
     ctx.exit(1)
-
-
-class _Warnings(logging.Handler):
-    def __init__(self, state: State) -> None:
-        super().__init__(logging.WARNING)
-        self._state = state
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Print a warning; ledger rows are left to a command that shows the whole ledger."""
-        if not (self._state.ledger_shown and hasattr(record, "block_type")):
-            import_module("interlingua.cli.answer").end_line()
-            click.echo(f"warning: {record.getMessage()}", err=True)
-
-
-@contextmanager
-def _warnings_shown(state: State) -> Iterator[None]:
-    handler = _Warnings(state)
-    _log.addHandler(handler)
-    try:
-        yield
-    finally:
-        _log.removeHandler(handler)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

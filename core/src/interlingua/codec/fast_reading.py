@@ -18,7 +18,7 @@ import attrs
 
 from interlingua.blocks import ContentBlock
 from interlingua.codec.misfit import Misfit, as_decimal, as_float, as_object
-from interlingua.codec.shapes import BLOCKS, VALUES, fields_of, is_always_written
+from interlingua.codec.shapes import BLOCKS, VALUES, default_of, fields_of, is_always_written
 from interlingua.jsontext import FrozenDict
 from interlingua.messages import NO_METADATA, SCHEMA_VERSION, Message, MessageMetadata, RoutingDecisionRecord
 from interlingua.values import maker
@@ -95,7 +95,7 @@ def _reader(cls: type, keys: tuple[str, ...]) -> Read:
         if field.name in keys:
             lines += _field(field, names)
         else:
-            names[f"its_{field.name}"] = _default(field)
+            names[f"its_{field.name}"] = default_of(field)
     source = "\n    ".join(("def read(data):", *lines, f"return {_call(cls, names)}"))
     exec(compile(source, f"<fast reader of {cls.__name__}>", "exec"), names)  # noqa: S102  as attrs makes classes
     made: Read = names["read"]
@@ -114,11 +114,6 @@ def _call(cls: type, names: dict[str, Any]) -> str:
     initial = [field for field in fields if field.init]
     names |= {f"its_{field.name}": field.default for field in initial if field.name not in read}
     return f"_make({', '.join(f'its_{field.name}' for field in initial)})"
-
-
-def _default(field: attrs.Attribute[Any]) -> Any:
-    default: Any = field.default
-    return default.factory() if isinstance(default, attrs.Factory) else default  # type: ignore[arg-type]
 
 
 def _field(field: attrs.Attribute[Any], names: dict[str, Any]) -> list[str]:

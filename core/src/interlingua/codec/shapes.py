@@ -108,3 +108,9 @@ def names_of(cls: type) -> frozenset[str]:
     skipped = _NOT_STORED.get(cls, set())
     names = {field.name for field in attrs.fields(cls) if field.init and field.name not in skipped}
     return frozenset(names | {"type"} if cls in BLOCKS.values() else names)
+
+
+def default_of(field: attrs.Attribute[Any]) -> Any:
+    """Return a field's default value, made where it has to be made."""
+    default: Any = field.default
+    return default.factory() if isinstance(default, attrs.Factory) else default  # type: ignore[arg-type]

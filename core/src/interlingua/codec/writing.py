@@ -10,11 +10,10 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any
 
-import attrs
 import orjson
 
 from interlingua.blocks import UnknownBlock
-from interlingua.codec.shapes import BLOCKS, fields_of, is_always_written
+from interlingua.codec.shapes import BLOCKS, default_of, fields_of, is_always_written
 from interlingua.errors import CallerError
 from interlingua.messages import MessageMetadata
 
@@ -54,7 +53,7 @@ def value_writer(cls: type, write: Callable[[Any], Any]) -> Callable[[Any], dict
         cls: the class.
         write: writes any value by its run-time class.
     """
-    rows = [(field.name, _ABSENT if is_always_written(cls, field) else _default(field)) for field in fields_of(cls)]
+    rows = [(field.name, _ABSENT if is_always_written(cls, field) else default_of(field)) for field in fields_of(cls)]
     kind = next((name for name, block in BLOCKS.items() if block is cls), None)
 
     def unstructure(value: Any) -> dict[str, Any]:
@@ -85,8 +84,3 @@ def metadata_writer(cls: type, write: Callable[[Any], Any]) -> Callable[[Message
         return data
 
     return unstructure
-
-
-def _default(field: attrs.Attribute[Any]) -> Any:
-    default: Any = field.default
-    return default.factory() if isinstance(default, attrs.Factory) else default  # type: ignore[arg-type]
