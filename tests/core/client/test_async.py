@@ -144,3 +144,26 @@ def test_to_wire_sends_nothing() -> None:
     with served() as server:
         assert asyncio.run(main(server)).path == "/say"
         assert not server.got
+
+
+@pytest.mark.parametrize("texts", [True, False])
+def test_leaving_early_leaves_nothing_for_the_loop_to_close(texts: bool) -> None:
+    """The adapter's generators are driven and closed by hand; a loop that closed them as well would complain."""
+    complaints: list[dict[str, object]] = []
+
+    async def main(server: Server) -> il.MessageStatus:
+        asyncio.get_running_loop().set_exception_handler(lambda _loop, context: complaints.append(context))
+        async with client(server) as c:
+            async with c.stream("hi") as stream:
+                async for _ in stream.text_stream if texts else stream:
+                    break
+            status = stream.partial.metadata.status
+            del stream
+            gc.collect()
+            await asyncio.sleep(0.05)  # what the collector gave to the loop, runs
+        gc.collect()
+        return status
+
+    with served(Reply(body=[*sse({"t": "hel"}), 0.4, *STREAM[1:]])) as server:
+        assert asyncio.run(main(server)) is il.MessageStatus.CANCELLED
+    assert complaints == []

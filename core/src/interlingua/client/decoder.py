@@ -6,6 +6,7 @@ Never does I/O and never waits: the adapter's async generator is driven by hand,
 
 from __future__ import annotations
 
+import sys
 import types
 from collections.abc import AsyncIterator, Generator
 
@@ -42,7 +43,16 @@ class StreamDecoder:
         self._done = False
         self._closed = False
         self._said = False
-        self._drive(None)
+        hooks = sys.get_asyncgen_hooks()
+        if hooks.finalizer is None:
+            self._drive(None)
+            return
+        # an event loop must not close in a task what is driven and closed by hand (Python asks for its hooks here)
+        sys.set_asyncgen_hooks(None, None)
+        try:
+            self._drive(None)
+        finally:
+            sys.set_asyncgen_hooks(*hooks)
 
     async def _source(self) -> AsyncIterator[WireChunk]:
         while (batch := await _next_batch()) is not None:
