@@ -56,6 +56,13 @@ def option_loss(name: str, verdict: Verdict, reason: str) -> Loss:
     return Loss(path=f"options.{name}", block_type="option", verdict=verdict, reason=reason)
 
 
+def message_loss(index: int, reason: str, message_id: str | None = None) -> Loss:
+    """Return the ledger line of a message that goes in another form, or with something put before or behind it."""
+    return Loss(
+        path=f"messages[{index}]", block_type="message", verdict="rewritten", reason=reason, message_id=message_id
+    )
+
+
 class WireChunk(NamedTuple):
     """One framed event of a stream: its name ("" when the framing gives none) and its payload bytes."""
 

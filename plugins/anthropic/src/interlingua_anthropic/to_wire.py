@@ -15,7 +15,7 @@ from interlingua.jsontext import FrozenDict, dumps
 from interlingua.messages import Message, StopReason
 from interlingua.options import AdapterOptions
 from interlingua.tools import ToolDefinition
-from interlingua.wire import Loss, WireRequest, option_loss
+from interlingua.wire import Loss, WireRequest, message_loss, option_loss
 from interlingua_anthropic import binding
 from interlingua_anthropic.catalogue import API, capabilities_of, facts_of
 from interlingua_anthropic.schema import to_wire_schema
@@ -197,4 +197,4 @@ def _prefill(messages: Sequence[Message], ends_with: str | None, facts: FrozenDi
     if messages[-1].metadata.stop_reason is StopReason.PAUSE_TURN:
         return  # continuing a paused turn is the one case where the history ends so (sheet §7)
     reason = "the history ends with an assistant message, which this model answers with 400; add a user message"
-    losses.append(Loss(path=f"messages[{len(messages) - 1}]", block_type="message", verdict="rewritten", reason=reason))
+    losses.append(message_loss(len(messages) - 1, reason))

@@ -15,7 +15,7 @@ from interlingua.blocks import OpaqueBlock, TextBlock
 from interlingua.fragments import Json, answered, keep_grown, remembered, spliced, take_grown
 from interlingua.jsontext import dumps
 from interlingua.messages import SILENTLY_ANSWERED, Message, Role, StopReason
-from interlingua.wire import BlockLoss, Loss
+from interlingua.wire import BlockLoss, Loss, message_loss
 from interlingua_anthropic.body import Body
 from interlingua_anthropic.elements import Elements, Mark, to_wire_elements
 from interlingua_anthropic.usual import WRITTEN, usual_blocks
@@ -86,7 +86,7 @@ def to_wire_turns(
     spoken = pieces[leading:]
     if next((piece.role for piece in spoken if piece.joined), "user") == "assistant":
         reason = "this wire's first message is the user's; one that says so was put before it"
-        losses.append(Loss(path=f"messages[{leading}]", block_type="message", verdict="rewritten", reason=reason))
+        losses.append(message_loss(leading, reason))
         spoken.insert(0, Elements("user", (FIRST_USER,), FIRST_USER, (), ()))
     body = Body()
     for at, piece in enumerate(spoken, len(messages) - len(spoken)):
@@ -94,7 +94,7 @@ def to_wire_turns(
             continue
         if body.last == "system" and piece.role == "user":
             reason = "behind a system message stands an answer; one that says so was put before it, for it said nothing"
-            losses.append(Loss(path=f"messages[{at}]", block_type="message", verdict="rewritten", reason=reason))
+            losses.append(message_loss(at, reason))
             body.put("assistant", NO_ANSWER)
         body.put(piece.role, piece.joined)
     return Turns(b"[" + system + b"]" if system else None, body.closed(), tuple(losses), body.last)

@@ -11,7 +11,7 @@ from collections.abc import Callable, Sequence
 from interlingua.fragments import answered, spliced
 from interlingua.jsontext import dumps
 from interlingua.messages import Message, Role
-from interlingua.wire import Loss, option_loss
+from interlingua.wire import Loss, message_loss, option_loss
 from interlingua_chat_completions.dialect import Dialect
 
 _NOT_BEHIND_RESULTS = (Role.USER, Role.SYSTEM)
@@ -64,7 +64,7 @@ def ordered(
             reason = (
                 f"nothing but the assistant may speak after tool results; {dialect.after_results!r} was put before it"
             )
-            losses.append(_loss(message, at, reason))
+            losses.append(message_loss(at, reason, message.id))
         out += parts
         last = message.role
         if dialect.after_answer is None or last is not Role.ASSISTANT:
@@ -74,7 +74,7 @@ def ordered(
         if _asked_behind(messages, at, lambda later: parts_of[id(later)]):
             out.append(dumps({"role": "user", "content": dialect.after_answer}))
             reason = f"the service answers nothing but the user or a tool; {dialect.after_answer!r} was put behind it"
-            losses.append(_loss(message, at, reason))
+            losses.append(message_loss(at, reason, message.id))
             last = Role.USER
     if prefilled and dialect.prefill_field is not None:
         _mark_prefill(out, last, dialect.prefill_field, losses)
@@ -99,7 +99,3 @@ def _asked_behind(messages: Sequence[Message], at: int, wire_of: Callable[[Messa
         if wire_of(later):
             return False
     return True
-
-
-def _loss(message: Message, at: int, reason: str) -> Loss:
-    return Loss(path=f"messages[{at}]", block_type="message", verdict="rewritten", reason=reason, message_id=message.id)

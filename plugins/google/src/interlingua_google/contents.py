@@ -13,7 +13,7 @@ import attrs
 
 from interlingua.fragments import Json, keep_grown, remembered, take_grown
 from interlingua.messages import Message, Role
-from interlingua.wire import Loss
+from interlingua.wire import Loss, message_loss
 from interlingua_google.parts import Parts, to_wire_parts
 from interlingua_google.results import to_wire_result
 
@@ -60,7 +60,7 @@ def to_wire_contents(messages: Sequence[Message], model: str) -> Contents:
     losses += joined.losses
     if spoken and joined.last == "model":
         reason = "the history ends with the model's words; this wire has no prefill and answers them as they are"
-        losses.append(_message_loss(len(messages) - 1, reason, messages[-1]))
+        losses.append(message_loss(len(messages) - 1, reason, messages[-1].id))
     written = b",".join([made.joined for made in system if made.joined])
     end = b"]}]" if joined.last else b"]"
     return Contents(b'{"parts":[' + written + b"]}" if written else None, [*joined.body, end], tuple(losses))
@@ -77,7 +77,7 @@ def _add(joined: _Joined, message: Message, model: str, at: int) -> None:
         return
     if joined.last is None and made.role == "model":
         reason = "this wire's first content is the user's; one that says so was put before it"
-        joined.losses.append(_message_loss(at, reason, message))
+        joined.losses.append(message_loss(at, reason, message.id))
         joined.body += (_OPEN["user"], FIRST_USER)
         joined.last = "user"
     last = "results" if message.role is Role.TOOL else made.role
@@ -92,7 +92,3 @@ def _result(joined: _Joined, message: Message) -> Parts:
     name, issued = joined.calls.get(ids[0], (None, False)) if ids else (None, False)
     key = ("google", "result", name, issued)
     return remembered(message, key, lambda asked: to_wire_result(asked, name, with_id=issued))
-
-
-def _message_loss(at: int, reason: str, message: Message) -> Loss:
-    return Loss(path=f"messages[{at}]", block_type="message", verdict="rewritten", reason=reason, message_id=message.id)
