@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from interlingua_chat_completions.compatible import CompatibleProvider
-from interlingua_chat_completions.row import read_row
+from interlingua_chat_completions.row_table import read_row
 
 __all__ = ["provider_from_row"]
 
