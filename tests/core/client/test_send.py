@@ -90,6 +90,25 @@ def test_without_a_key_the_error_says_where_to_put_one() -> None:
             c.send("hi")
 
 
+@pytest.mark.parametrize("given", [5, [{"role": "user", "content": "hi"}]])
+def test_what_is_no_conversation_says_what_one_is(given: object) -> None:
+    c = il.Client("fake:known", registry=registry(), environ={})
+    with c, pytest.raises(il.CallerError, match=r"a sequence of Message values; interlingua\.user"):
+        c.to_wire(given)  # type: ignore[arg-type]
+
+
+def test_what_is_no_tool_says_what_reads_one() -> None:
+    c = il.Client("fake:known", registry=registry(), environ={})
+    with c, pytest.raises(il.CallerError, match="not dict; from_wire_tool"):
+        c.to_wire("hi", tools=[{"name": "add"}])  # type: ignore[list-item]
+
+
+def test_a_limit_is_given_to_the_client() -> None:
+    c = il.Client("fake:known", registry=registry(), environ={})
+    with c, pytest.raises(il.CallerError, match=r"unknown option 'timeout': give it to the client: Client\("):
+        c.to_wire("hi", timeout=5)
+
+
 def test_an_unknown_option_lists_near_ones() -> None:
     with il.Client("fake:known", registry=registry(), environ={}) as c:
         with pytest.raises(il.CallerError, match="temperature"):

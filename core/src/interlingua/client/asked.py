@@ -12,9 +12,11 @@ from typing import Any
 from interlingua.errors import CallerError
 from interlingua.messages import Message, user
 from interlingua.options import AdapterOptions, option_fields
+from interlingua.tools import ToolDefinition
 
 # `model` and `user_id` are arguments of their own; `stream` is which method is called
 _NAMES = frozenset(option_fields()) - {"model", "stream", "user_id"}
+_NO_CONVERSATION = "a conversation is a sequence of Message values; interlingua.user(...) makes one"
 _HINTS = {
     "stream": "call .stream(...) for a stream",
     "system": "put interlingua.system(...) first in the messages",
@@ -22,6 +24,9 @@ _HINTS = {
     "max_completion_tokens": "it is called max_tokens here",
     "extra_body": "it is called provider_options here",
     "extra_headers": "it is called headers here",
+    "timeout": "give it to the client: Client(..., timeout=Timeout(total=60))",
+    "retry": "give it to the client: Client(..., retry=2)",
+    "max_retries": "give it to the client: Client(..., retry=2)",
 }
 
 
@@ -60,8 +65,22 @@ def read_messages(given: str | Message | Sequence[Message]) -> Sequence[Message]
         return (user(given),)
     if isinstance(given, Message):
         return (given,)
+    if not hasattr(given, "__getitem__"):
+        raise CallerError(_NO_CONVERSATION)
     if not given:
         raise CallerError("there is nothing to send: the conversation is empty")
     if type(given[-1]) is not Message or type(given[0]) is not Message:
-        raise CallerError("a conversation is a sequence of Message values; interlingua.user(...) makes one")
+        raise CallerError(_NO_CONVERSATION)
+    return given
+
+
+def read_tools(given: Sequence[ToolDefinition]) -> Sequence[ToolDefinition]:
+    """Return the tools as they are.
+
+    Raises:
+        CallerError: one is no ToolDefinition.
+    """
+    odd = next((type(tool).__name__ for tool in given if not isinstance(tool, ToolDefinition)), None)
+    if odd is not None:
+        raise CallerError(f"a tool is a ToolDefinition, not {odd}; from_wire_tool(...) reads a wire's")
     return given

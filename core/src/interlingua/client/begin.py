@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from interlingua.client.asked import read_messages, read_options
+from interlingua.client.asked import read_messages, read_options, read_tools
 from interlingua.client.core import ClientCore
 from interlingua.client.exchange import Exchange
 from interlingua.messages import Message, RoutingDecisionRecord
@@ -39,4 +39,4 @@ def begin(
     if given.get("api") is None and (api := core.api(known.provider)) is not None:
         given["api"] = api
     asked = read_options(given, model=known.name, stream=stream, user_id=user_id)
-    return Exchange(core, known.provider, read_messages(messages), tools, asked, routing or known.routing)
+    return Exchange(core, known.provider, read_messages(messages), read_tools(tools), asked, routing or known.routing)
