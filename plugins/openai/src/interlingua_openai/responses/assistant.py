@@ -74,7 +74,9 @@ def _custom_calls(rows: Any, message: Message) -> tuple[str, ...]:
     return tuple(call.id for call in message.tool_calls() if call.provider_id in custom) if custom else ()
 
 
-def _by_content(message: Message, rows: Any, matches: list[Matched] | None, why: str) -> tuple[list[Any], list[BlockLoss]]:
+def _by_content(
+    message: Message, rows: Any, matches: list[Matched] | None, why: str
+) -> tuple[list[Any], list[BlockLoss]]:
     """Write the blocks without ids and reasoning."""
     kept = [row["item"] for row in rows]
     calls = {item.get("call_id"): item for item in kept if item.get("type") in CALLS}
