@@ -7,7 +7,6 @@ Never says what is wrong and never keeps an unknown field: at the first surprise
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import UTC, datetime
 from decimal import Decimal
 from enum import StrEnum
@@ -19,11 +18,10 @@ import attrs
 from interlingua.blocks import ContentBlock
 from interlingua.codec.misfit import Misfit, as_decimal, as_float, as_object
 from interlingua.codec.shapes import BLOCKS, VALUES, default_of, fields_of, is_always_written
+from interlingua.codec.sharing import Read, sharing
 from interlingua.jsontext import FrozenDict
-from interlingua.messages import NO_METADATA, SCHEMA_VERSION, Message, MessageMetadata, RoutingDecisionRecord
+from interlingua.messages import SCHEMA_VERSION, Message
 from interlingua.values import maker
-
-Read = Callable[[Any], Any]
 
 
 class Unusual(LookupError):
@@ -41,7 +39,7 @@ class _Readers(dict[Any, Read]):
         if kind in BLOCKS:
             made = self[BLOCKS[kind]]
         elif kind in VALUES:
-            made = _REMEMBERING.get(kind, _same)(_Shapes(kind).read)
+            made = sharing(kind, _Shapes(kind).read)
         else:
             raise Unusual
         self[kind] = made
@@ -180,40 +178,3 @@ def _plain(kind: type) -> Read:
         return data
 
     return read
-
-
-def _same(read: Read) -> Read:
-    return read
-
-
-def _metadata(read: Read) -> Read:
-    """Most messages nobody generated know nothing about themselves: they share one value."""
-    nothing = {
-        field.name: getattr(NO_METADATA, field.name)
-        for field in fields_of(MessageMetadata)
-        if is_always_written(MessageMetadata, field)
-    }
-
-    def read_metadata(data: Any) -> Any:
-        return NO_METADATA if data == nothing else read(data)
-
-    return read_metadata
-
-
-def _routing(read: Read) -> Read:
-    """Most answers of a session were chosen for one reason: equal records one after the other share one value."""
-    last: tuple[Any, Any] = (None, None)
-
-    def read_routing(data: Any) -> Any:
-        nonlocal last
-        known, record = last
-        if data != known:
-            record = read(data)
-            if record.confidence is None:  # as a number it might be equal and another: 1, 1.0, True
-                last = data, record
-        return record
-
-    return read_routing
-
-
-_REMEMBERING: dict[type, Callable[[Read], Read]] = {MessageMetadata: _metadata, RoutingDecisionRecord: _routing}

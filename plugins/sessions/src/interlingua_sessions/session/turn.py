@@ -12,8 +12,8 @@ from interlingua import CallerError, ContentBlock, InterlinguaError, Message, To
 from interlingua_sessions.routing import Decision, Delegation
 from interlingua_sessions.routing import Turn as RoutedTurn
 from interlingua_sessions.session.core import Core
+from interlingua_sessions.session.facts import TurnFacts
 from interlingua_sessions.session.plan import Plan
-from interlingua_sessions.store import EntryKind, SessionEntry, Store
 
 Content: TypeAlias = str | Message | Iterable[ContentBlock] | None
 """What a turn may be begun with; None answers the conversation as it stands."""
@@ -27,7 +27,7 @@ class Beginning(NamedTuple):
     decision: Decision
 
 
-class TurnCore:
+class TurnCore(TurnFacts):
     """What the blocking and the asynchronous turn share; satisfies `Facts`."""
 
     def __init__(
@@ -44,40 +44,12 @@ class TurnCore:
         if not isinstance(offered, Sequence):
             text = "a stream is one answer and runs no tools: send(…, tools=AgentLoop(toolbox, listen=…)) runs them and"
             raise CallerError(f"{text} tells of each answer as it streams; tools=toolbox.definitions only offers them")
-        self._core = core
+        super().__init__(core, options)
         self._content = content
         self._override = model
         self._delegation = Delegation(model=delegate) if isinstance(delegate, str) else delegate
         self._tools = tools
-        self._options = {**core.setup.options, **options}
         self._decision: Decision | None = None
-
-    # -- facts --------------------------------------------------------------------------------------------------
-
-    @property
-    def id(self) -> str:
-        """The session's id."""
-        return self._core.id
-
-    @property
-    def store(self) -> Store:
-        """Where the session is kept."""
-        return self._core.store
-
-    @property
-    def messages(self) -> Sequence[Message]:
-        """The stored history."""
-        return self._core.messages
-
-    @property
-    def entries(self) -> Sequence[SessionEntry]:
-        """The session-only entries."""
-        return self._core.entries
-
-    @property
-    def model(self) -> str:
-        """Canonical id of the model this turn asks."""
-        return self.decision.model
 
     @property
     def decision(self) -> Decision:
@@ -87,38 +59,9 @@ class TurnCore:
         assert self._decision is not None  # noqa: S101  begin decides
         return self._decision
 
-    @property
-    def window(self) -> int:
-        """The context window of `model` in tokens; 0 when unknown."""
-        router = self._core.router
-        return router.window(router.registry.resolve(self.model), self._options)
-
-    def context(self) -> Sequence[Message]:
-        """What the next step would send."""
-        return self._core.context()
-
-    def estimate(self, messages: Sequence[Message], tools: Sequence[ToolDefinition] = ()) -> int:
-        """Estimate the input tokens of messages and tools at `model`."""
-        router = self._core.router
-        return router.estimated(router.registry.resolve(self.model), messages, tools, self._options)
-
     def observe(self, event: Mapping[str, Any]) -> None:
         """Tell the plugins' `observe` hooks of an event."""
         self._core.router.observe(event)
-
-    def add(self, message: Message) -> Message:
-        """Append a message to the session; returns it as stored."""
-        return self._core.append([message])[0]
-
-    def add_entry(
-        self, kind: EntryKind, text: str = "", *, custom_type: str | None = None, data: Mapping[str, Any] | None = None
-    ) -> SessionEntry:
-        """Append a session-only entry."""
-        entry = self.store.append_entry(self.id, kind, text, custom_type=custom_type, data=data)
-        self._core.entries.append(entry)
-        return entry
-
-    # -- the course of a turn -----------------------------------------------------------------------------------
 
     @property
     def begun(self) -> bool:
