@@ -17,6 +17,7 @@ from interlingua.contract.rule import Finding, rule
 from interlingua.contract.scenes import FOREIGN, READ, answered, call
 from interlingua.contract.strategies import EXTREMES, MARK, conversations
 from interlingua.contract.subject import Aim, Subject
+from interlingua.jsontext import scrub
 from interlingua.messages import Message, Role, assistant, system, tool_result, user
 from interlingua.options import AdapterOptions
 from interlingua.projection import Projector
@@ -66,7 +67,7 @@ def nothing_is_lost_or_moved(subject: Subject) -> Iterator[Finding]:
 def _words_arrive(projected: Sequence[Message], body: Any) -> None:
     """Every text whole, and none that is empty in the place of one; that there was no reasoning may be said so."""
     there = "\x1f".join(leaf for _, leaf in leaves(body) if isinstance(leaf, str))
-    wanted = [text for message in projected for text in _texts_of(message)]
+    wanted = [scrub(text) for message in projected for text in _texts_of(message)]  # half a surrogate is no text
     if wanted and projected[-1].role is Role.ASSISTANT:
         wanted[-1] = wanted[-1].rstrip()  # the beginning of an answer may have to end without white space
     for text in wanted:
