@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import attrs
@@ -76,6 +77,20 @@ def test_case_33_four_markers_at_most_and_none_of_1h_after_5m() -> None:
     assert request.body.count(b"cache_control") == 4
     assert b'"ttl":"1h"' not in request.body
     assert [loss.verdict for loss in request.losses] == ["dropped", "dropped", "rewritten"]
+
+
+def test_a_result_that_says_nothing_takes_no_marker_and_leaves_it_to_others() -> None:
+    """A part is needed to carry a marker, and Claude refuses blank text parts (sheet anthropic §2), whoever sends them."""
+    calls = [ToolUseBlock(id=f"tu_{at}", name="read_file", input={}) for at in range(5)]
+    results = [
+        Message(role=Role.TOOL, content=(ToolResultBlock(tool_use_id=call.id, content=said, cache=SHORT),))
+        for call, said in zip(calls, ["a", "b", "c", "d", " "], strict=True)
+    ]
+    request = asked([user("q"), Message(role=Role.ASSISTANT, content=tuple(calls)), *results])
+
+    assert request.body.count(b"cache_control") == 4
+    assert json.loads(request.body)["messages"][-1] == {"role": "tool", "tool_call_id": "tu_4", "content": " "}
+    assert [(loss.path, loss.verdict) for loss in request.losses] == [("messages[6].content[0]", "rewritten")]
 
 
 def test_the_prefix_stays_when_a_marker_moves() -> None:

@@ -36,6 +36,12 @@ class Element(NamedTuple):
     hints: tuple[Hint, ...] = ()
 
 
+_NO_MARKER = (
+    "tool results take no cache marker on this wire",
+    "a result that says nothing takes no cache marker",
+)
+
+
 def to_wire_message(message: Message, profile: Profile) -> Element:
     """Write one message."""
     rows: list[BlockLoss] = []
@@ -47,8 +53,9 @@ def to_wire_message(message: Message, profile: Profile) -> Element:
         usual = _usual_result(message)
         if usual is not None:
             return usual
-        hints = _hints(message) if profile.dialect.cache_style == "cache_control" else ()
-        return Element(tuple(_results(message, profile, rows)), tuple(rows), hints)
+        wire = tuple(_results(message, profile, rows))
+        unmarked = {row.block for row in rows if row.reason in _NO_MARKER}
+        return Element(wire, tuple(rows), tuple([hint for hint in _hints(message) if hint.block not in unmarked]))
     if message.role is Role.ASSISTANT:
         body = to_wire_assistant(message, profile.provider, profile.dialect, rows, thinking=profile.thinking)
         return Element((dumps(body),) if body is not None else (), tuple(rows))
@@ -116,10 +123,10 @@ def _results(message: Message, profile: Profile, rows: list[BlockLoss]) -> list[
             reason = "no error flag for tool results on this wire; the text says that it is one"
             rows.append(BlockLoss(at, block.type, "rewritten", reason))
         content: Any = _with_parts(text, parts, at, dialect, rows) if parts else text
-        if block.cache is not None and dialect.cache_style == "cache_control" and text:
+        if block.cache is not None and dialect.cache_style == "cache_control" and text.strip():
             content = [_marked({"type": "text", "text": text}, at, profile)]  # parts with or without the marker
         elif block.cache is not None:
-            rows.append(BlockLoss(at, block.type, "rewritten", "tool results take no cache marker on this wire"))
+            rows.append(BlockLoss(at, block.type, "rewritten", _NO_MARKER[dialect.cache_style == "cache_control"]))
         out.append(dumps({"role": "tool", "tool_call_id": block.tool_use_id, "content": content}))
     return out
 

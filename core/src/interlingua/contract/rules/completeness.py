@@ -7,7 +7,7 @@ The rules room comes in.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from typing import Any
 
 from interlingua.blocks import TextBlock
@@ -54,7 +54,7 @@ def nothing_is_lost_or_moved(subject: Subject) -> Iterator[Finding]:
         if places != sorted(places):
             raise Broken("messages stand in another order than in the conversation")
         if not own_losses:
-            _words_arrive(projected, body)
+            _words_arrive(projected, body, {loss.message_id for loss in request.losses})
 
     def strategy(aim: Aim) -> Any:
         return conversations((own(subject, aim), FOREIGN), marked=True)
@@ -64,15 +64,18 @@ def nothing_is_lost_or_moved(subject: Subject) -> Iterator[Finding]:
         yield from _at_length(subject, aim)
 
 
-def _words_arrive(projected: Sequence[Message], body: Any) -> None:
-    """Every text whole, and none that is empty in the place of one; that there was no reasoning may be said so."""
+def _words_arrive(projected: Sequence[Message], body: Any, told: Container[str | None] = ()) -> None:
+    """Every text whole, and none that is empty in the place of one; that there was no reasoning may be said so.
+
+    The beginning of an answer may have to end without white space: where the conversation ends with it, and, told in
+    the ledger by the message's id, where it did once.
+    """
     there = "\x1f".join(leaf for _, leaf in leaves(body) if isinstance(leaf, str))
-    wanted = [scrub(text) for message in projected for text in _texts_of(message)]  # half a surrogate is no text
-    if wanted and projected[-1].role is Role.ASSISTANT:
-        wanted[-1] = wanted[-1].rstrip()  # the beginning of an answer may have to end without white space
-    for text in wanted:
-        if text not in there:
-            raise Broken(f"a text is not in the body as it was written: {text[:40]!r}, {len(text)} characters")
+    for message in projected:
+        begun = message.role is Role.ASSISTANT and (message is projected[-1] or message.id in told)
+        for text in map(scrub, _texts_of(message)):  # half a surrogate is no text
+            if (text.rstrip() if begun else text) not in there:
+                raise Broken(f"a text is not in the body as it was written: {text[:40]!r}, {len(text)} characters")
     marks = {mark for message in projected for mark in _marks_of(message)}
     marked = {
         shape(body, path) for path, leaf in leaves(body) if isinstance(leaf, str) and marks & set(MARK.findall(leaf))
