@@ -295,4 +295,3 @@ class Provider:
         error = MalformedResponse(f"the answer is not what the wire format allows: {type(cause).__name__}: {cause}")
         self._credit(error, context, response)
         return error
-

@@ -27,8 +27,7 @@ async def from_wire_stream(  # noqa: C901, PLR0912  the hot path: a call per chu
 ) -> AsyncIterator[StreamEvent]:
     """Translate chunks; complete when a finish reason or `[DONE]` came, else the message stays unfinished."""
     reader = AnswerReader(context, dialect)
-    calls = reader.calls.by_index
-    done = False
+    calls, done = reader.calls.by_index, False
     async for name, data in source:
         if data[:1] != b"{":
             done = data.strip() == b"[DONE]"
