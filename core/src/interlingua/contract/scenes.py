@@ -57,6 +57,7 @@ READ = ToolDefinition(
     side_effects=SideEffects.READ,
 )
 _DATA = ImageSource(kind="base64", data=PAYLOAD)
+PICTURE = ImageBlock(source=_DATA, media_type="image/png")
 
 
 @attrs.frozen(kw_only=True)
@@ -124,7 +125,7 @@ def _between(*blocks: ContentBlock) -> tuple[Message, ...]:
 def media_scenes() -> list[Scene]:
     """Return one scene for each medium, inline."""
     rows: list[tuple[ContentBlock, str, str, str]] = [
-        (ImageBlock(source=_DATA, media_type="image/png"), "supports_images", "image", "image/png"),
+        (PICTURE, "supports_images", "image", "image/png"),
         (AudioBlock(source=_DATA, media_type="audio/wav"), "supports_audio", "audio", "audio/wav"),
         (VideoBlock(source=_DATA, media_type="video/mp4"), "supports_video", "video", "video/mp4"),
         (
@@ -173,8 +174,7 @@ def foreign_scenes() -> list[Scene]:
 def result_image() -> Scene:
     """Return a result with an image in it."""
     asked = call(1)
-    image = ImageBlock(source=_DATA, media_type="image/png")
-    result = ToolResultBlock(tool_use_id=asked.id, content=(TextBlock(text="It shows:"), image))
+    result = ToolResultBlock(tool_use_id=asked.id, content=(TextBlock(text="It shows:"), PICTURE))
     metadata = MessageMetadata(parent_tool_use_id=asked.id)
     told = Message(role=Role.TOOL, content=(result,), metadata=metadata)
     return Scene(

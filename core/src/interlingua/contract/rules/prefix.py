@@ -11,9 +11,10 @@ from collections.abc import Iterator
 from typing import Any
 
 from interlingua import trees
+from interlingua.blocks import TextBlock
 from interlingua.contract.generated import Broken, holds, own
 from interlingua.contract.rule import Finding, rule
-from interlingua.contract.scenes import FOREIGN, READ
+from interlingua.contract.scenes import FOREIGN, PICTURE, READ
 from interlingua.contract.strategies import conversations, request_points
 from interlingua.contract.subject import Aim, Subject
 from interlingua.messages import Message, assistant, user
@@ -54,6 +55,16 @@ def prefix_is_stable(subject: Subject) -> Iterator[Finding]:
         return conversations((own(subject, aim), FOREIGN), marked=True, cached=False)
 
     yield from holds(subject, law, strategy)
+    for aim in subject.aims:
+        if aim.capabilities.supports_images:  # the element most often thrown away once it is old
+            try:
+                law(aim, [user([TextBlock(text="mkt0q"), PICTURE]), *_talk(5)])
+            except Broken as broken:
+                yield Finding(why=str(broken), where=aim.name)
+
+
+def _talk(turns: int) -> list[Message]:
+    return [one for at in range(turns) for one in (assistant(f"mka{at}q"), user(f"mkt{at}q"))]
 
 
 def grown_path(subject: Subject, aim: Aim) -> Path | None:
