@@ -85,7 +85,8 @@ def _same_talk(before: Sent, sent: Sent) -> bool:
     Many talks may share a session's name, and one system prompt.
     """
     early, late = before.messages, sent.messages
-    if _first_said(early) == _first_said(late):
+    first = _first_said(early)
+    if first is not None and first == _first_said(late):
         return True
     said = {message.id for message in early[-_LAST:] if message.role is not Role.SYSTEM}
     return any(message.id in said for message in late[-2 * _LAST :])

@@ -22,6 +22,7 @@ from interlingua.messages import Message, Role, assistant, system, tool_result, 
 from interlingua.options import AdapterOptions
 from interlingua.projection import Projector
 from interlingua.trees import leaves
+from interlingua.wire import Loss
 
 
 @rule(
@@ -54,7 +55,7 @@ def nothing_is_lost_or_moved(subject: Subject) -> Iterator[Finding]:
         if places != sorted(places):
             raise Broken("messages stand in another order than in the conversation")
         if not own_losses:
-            _words_arrive(projected, body, {loss.message_id for loss in request.losses})
+            _words_arrive(projected, body, _rewritten_texts(request.losses))
 
     def strategy(aim: Aim) -> Any:
         return conversations((own(subject, aim), FOREIGN), marked=True)
@@ -62,6 +63,10 @@ def nothing_is_lost_or_moved(subject: Subject) -> Iterator[Finding]:
     yield from holds(subject, law, strategy)
     for aim in subject.aims:
         yield from _at_length(subject, aim)
+
+
+def _rewritten_texts(losses: Sequence[Loss]) -> set[str | None]:
+    return {loss.message_id for loss in losses if loss.verdict == "rewritten" and loss.block_type == "text"}
 
 
 def _words_arrive(projected: Sequence[Message], body: Any, told: Container[str | None] = ()) -> None:
@@ -72,9 +77,11 @@ def _words_arrive(projected: Sequence[Message], body: Any, told: Container[str |
     """
     there = "\x1f".join(leaf for _, leaf in leaves(body) if isinstance(leaf, str))
     for message in projected:
-        begun = message.role is Role.ASSISTANT and (message is projected[-1] or message.id in told)
-        for text in map(scrub, _texts_of(message)):  # half a surrogate is no text
-            if (text.rstrip() if begun else text) not in there:
+        wanted = [scrub(text) for text in _texts_of(message)]  # half a surrogate is no text
+        if wanted and message.role is Role.ASSISTANT and (message is projected[-1] or message.id in told):
+            wanted[-1] = wanted[-1].rstrip()
+        for text in wanted:
+            if text not in there:
                 raise Broken(f"a text is not in the body as it was written: {text[:40]!r}, {len(text)} characters")
     marks = {mark for message in projected for mark in _marks_of(message)}
     marked = {
