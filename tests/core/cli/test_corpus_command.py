@@ -11,6 +11,8 @@ from typing import Any
 
 import pytest
 
+from interlingua.cli.commands import corpus as corpus_command
+from interlingua.replay import replay
 from tests.core.cli.conftest import Run
 from tests.support.corpus import Corpus
 
@@ -112,6 +114,57 @@ def test_a_recording_may_be_piped_in(home: Path) -> None:
 
     assert json.loads(done.stdout)["some-chat"]["decoded"] == 3
     assert done.stderr == b""
+
+
+def test_emit_does_not_write_over_what_is_to_be_read(run: Run, tmp_path: Path) -> None:
+    file = write(tmp_path / "a.jsonl", *GOOD)
+    before = Path(file).read_bytes()
+    (tmp_path / "link").symlink_to(file)
+
+    for out in (file, str(tmp_path / "link")):
+        result = run("corpus", file, "--emit", out)
+        assert result.exit_code == 2
+        assert "name another file" in result.stderr
+    assert Path(file).read_bytes() == before
+
+
+def test_a_recording_that_breaks_off_counts_up_to_there(run: Run, tmp_path: Path) -> None:
+    whole = gzip.compress("".join(json.dumps(entry(number, ANSWER)) + "\n" for number in range(2000)).encode())
+    cut = tmp_path / "cut.jsonl.gz"
+    cut.write_bytes(whole[: len(whole) // 2])
+    result = run("corpus", str(cut), write(tmp_path / "b.jsonl", {**GOOD[0], "id": "other-chat/1"}), "--json")
+
+    report = json.loads(result.stdout)
+    assert result.exit_code == 1
+    assert 0 < report["some-chat"]["decoded"] < 2000
+    assert report["some-chat"]["failed"] == 0
+    assert report["other-chat"]["decoded"] == 1
+    [failure] = report["unreadable"]["failures"]
+    assert failure["id"] == f"cut.jsonl.gz:{report['some-chat']['decoded'] + 1}"
+    assert "cannot be read further" in failure["error"]
+
+
+def test_an_interrupted_run_reports_what_it_read(run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def stopped_at_the_third(exchange: Any, *arguments: Any, **named: Any) -> Any:
+        if exchange.id == "some-chat/3":
+            raise KeyboardInterrupt
+        return replay(exchange, *arguments, **named)
+
+    monkeypatch.setattr(corpus_command, "replay", stopped_at_the_third)
+    out = tmp_path / "out.jsonl"
+    result = run("corpus", write(tmp_path / "a.jsonl", *GOOD), "--emit", str(out), "--json")
+
+    assert result.exit_code == 130
+    assert json.loads(result.stdout)["some-chat"]["decoded"] == 2
+    assert len(out.read_text(encoding="utf-8").splitlines()) == 2
+    assert "interrupted" in result.stderr
+
+
+def test_a_missing_file_is_told_before_the_others_are_read(run: Run, tmp_path: Path) -> None:
+    result = run("corpus", write(tmp_path / "a.jsonl", *GOOD), "nowhere.jsonl")
+
+    assert result.exit_code == 1
+    assert result.stdout == ""
 
 
 def test_a_missing_file_is_one_line(run: Run) -> None:

@@ -9,12 +9,15 @@ from __future__ import annotations
 import gzip
 import io
 import sys
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
 
 import attrs
+
+from interlingua.errors import DecodeError
 
 _GZIP = b"\x1f\x8b"
 
@@ -34,10 +37,18 @@ class Recording:
         return self.raw.tell() if self.size is not None else 0
 
     def lines(self) -> Iterator[tuple[str, bytes]]:
-        """Yield each line that is not blank, with a name for it, such as `day.jsonl:3`."""
-        for number, line in enumerate(self.text, 1):
-            if line.strip():
-                yield f"{self.name}:{number}", line
+        """Yield each line that is not blank, with a name for it, such as `day.jsonl:3`.
+
+        Raises:
+            DecodeError: it cannot be read further, such as a gzip file that was cut short; `path` names the line.
+        """
+        number = 0
+        try:
+            for number, line in enumerate(self.text, 1):
+                if line.strip():
+                    yield f"{self.name}:{number}", line
+        except (EOFError, OSError, zlib.error) as error:
+            raise DecodeError(f"cannot be read further: {error}", path=f"{self.name}:{number + 1}") from error
 
 
 @contextmanager
@@ -45,7 +56,7 @@ def open_recording(path: str) -> Iterator[Recording]:
     """Open a file, or standard input for `-`; gzip is known by its first bytes, not by a name.
 
     Raises:
-        OSError: it cannot be read, or is a broken gzip file.
+        OSError: it cannot be read.
     """
     if path == "-":
         raw = sys.stdin.buffer

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
 from typing import IO, Any
 
 import click
 
 from interlingua.cli.show import console, json_option, print_json, print_table
 from interlingua.cli.state import State, plugin_option
+from interlingua.errors import DecodeError
 from interlingua.jsontext import dumps
-from interlingua.replay import Matcher, Outcome, Report, emitted, open_recording, replay
+from interlingua.replay import Matcher, Outcome, Recording, Report, emitted, open_recording, replay
 from interlingua.replay.entry import read_entry
 from interlingua.replay.exclusions import read_exclusions
 
@@ -28,35 +30,71 @@ Progress = Callable[[int], None]
 @click.command("corpus")
 @click.argument("files", nargs=-1, required=True, metavar="FILE...")
 @json_option
-@click.option("--emit", type=click.File("wb", lazy=False), metavar="OUT", help="Write a JSON line per entry.")
+@click.option("--emit", type=click.Path(dir_okay=False, allow_dash=True), metavar="OUT",
+              help="Write a JSON line per entry.")  # fmt: skip
 @click.option("--chunk", type=click.IntRange(min=1), metavar="N", help="Feed streams N bytes at a time.")
 @click.option("--exclude", envvar="INTERLINGUA_CORPUS_EXCLUDE", metavar="TOML",
               help="Entries not to judge: [[exclude]] tables of id and reason.")  # fmt: skip
 @plugin_option
 @click.pass_obj
-def command(state: State, files: tuple[str, ...], as_json: bool, emit: IO[bytes] | None, chunk: int | None,
+def command(state: State, files: tuple[str, ...], as_json: bool, emit: str | None, chunk: int | None,
             exclude: str | None) -> None:  # fmt: skip
     """Decode recorded exchanges and report per API.
 
     FILE is JSON Lines, plain or gzipped; - is standard input. An entry's adapter is found by its host and endpoint.
     A line written by --emit is {id, message} or {id, error, partial}; ids and times come from the entry, so two runs
-    write the same bytes. Exit code 0 if nothing failed.
+    write the same bytes. Ctrl-C reports what was read until then. Exit code 0 if nothing failed.
     """
     report, excluded = Report(), read_exclusions(exclude) if exclude else {}
-    matcher = Matcher(state.registry)
+    matcher, interrupted = Matcher(state.registry), False
     for path in files:
-        with open_recording(path) as recording, _progress(recording.name, recording.size) as progress:
-            for outcome in _outcomes(recording.lines(), matcher, chunk, report, excluded):
-                report.add(_written(outcome, emit))
-                progress(recording.position)
+        if path != "-":
+            Path(path).stat()  # a name that is wrong is told before an hour's work, not after it
+    with _emitting(emit, files) as out:
+        try:
+            for path in files:
+                with open_recording(path) as recording, _progress(recording.name, recording.size) as progress:
+                    for outcome in _outcomes(recording, matcher, chunk, report, excluded):
+                        report.add(_written(outcome, out))
+                        progress(recording.position)
+        except KeyboardInterrupt:
+            interrupted = True
+            click.echo("interrupted: the report is of what was read until then", err=True)
     data = report.as_json()
-    if not data:
+    if not data and not interrupted:
         click.echo("there is no entry in what was read", err=True)
     print_json(data) if as_json else _print(data)
-    sys.exit(1 if report.failed else 0)
+    sys.exit(130 if interrupted else 1 if report.failed else 0)
+
+
+@contextlib.contextmanager
+def _emitting(emit: str | None, files: Sequence[str]) -> Iterator[IO[bytes] | None]:
+    """Open what is written to; a file that is to be read is left as it is."""
+    if emit is None:
+        yield None
+        return
+    for file in files:
+        if "-" not in (emit, file) and Path(emit).exists() and Path(emit).samefile(file):
+            raise click.UsageError(f"--emit would write over {file}, which is to be read: name another file")
+    with click.open_file(emit, "wb") as out:
+        yield out
 
 
 def _outcomes(
+    recording: Recording,
+    matcher: Matcher,
+    chunk: int | None,
+    report: Report,
+    excluded: Mapping[str, str],
+) -> Iterator[Outcome]:
+    """Decode what a recording holds; one that breaks off is a failure of its own, and what stood before it counts."""
+    try:
+        yield from _entries(recording.lines(), matcher, chunk, report, excluded)
+    except DecodeError as error:
+        yield Outcome(id=error.path, group="unreadable", error=error, decoded=False)
+
+
+def _entries(
     lines: Iterator[tuple[str, bytes]],
     matcher: Matcher,
     chunk: int | None,
