@@ -46,6 +46,14 @@ def test_models(run: Run, server: LocalServer) -> None:
     assert run("models", "nowhere").exit_code == 1
 
 
+def test_a_provider_without_a_catalogue_says_who_knows_its_models(run: Run, home: Path) -> None:
+    listed = run("models", "llamacpp")
+
+    assert (listed.exit_code, listed.stdout) == (0, "")
+    assert "--live" in listed.stderr
+    assert json.loads(run("models", "llamacpp", "--json").stdout) == []
+
+
 def test_price_of_a_model_and_of_tokens(run: Run, server: LocalServer) -> None:
     assert json.loads(run("price", "e", "--json").stdout)["cached_read_per_mtok_usd"] == "0.2"
     cost = json.loads(run("price", "e", "--input", "1000000", "--cached", "500000", "--output", "10", "--json").stdout)

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import signal
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
+from interlingua.cli import session
+from interlingua.cli.conversation import write_conversation
 from interlingua.codec import read_jsonl
 from interlingua.messages import Message, MessageStatus
 from tests.core.cli.conftest import Run
@@ -109,6 +114,44 @@ def test_chat_does_not_write_over_another_conversation(run: Run, server: LocalSe
     assert Path("talk.jsonl").read_text(encoding="utf-8") == "something\n"
 
 
+def test_a_chat_that_cannot_be_saved_goes_on_and_is_saved_elsewhere(
+    run: Run, server: LocalServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def full(path: Path, messages: Sequence[Message]) -> None:
+        if path.name == "full.jsonl":
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
+        write_conversation(path, messages)
+
+    monkeypatch.setattr(session, "write_conversation", full)
+    Path("other.jsonl").write_text("something\n", encoding="utf-8")
+    said = "hi\n/save other.jsonl\n/save new.jsonl\n/save\nmore\n"
+    result = run("chat", "here:echo", "--save", "full.jsonl", input=said)
+
+    assert result.exit_code == 0, result.output
+    assert "error: full.jsonl: No space left on device" in result.stderr
+    assert "other.jsonl is there already" in result.stderr
+    assert "\nnew.jsonl\n" in result.stderr  # /save alone
+    assert [message.text_content() for message in saved(Path("new.jsonl"))] == ["hi", "Hello", "more", "Hello"]
+    assert Path("other.jsonl").read_text(encoding="utf-8") == "something\n"
+
+
+def test_chat_refuses_a_folder_that_is_not_there_before_anything_is_said(run: Run, server: LocalServer) -> None:
+    result = run("chat", "here:echo", "--save", "nowhere/talk.jsonl", input="hi\n")
+
+    assert result.exit_code == 2
+    assert server.requests == []
+
+
+def test_a_swap_is_in_the_routing_record(run: Run, server: LocalServer) -> None:
+    run("chat", "here:other", "--save", "talk.jsonl", input="hi\n/model e\nagain\n")
+
+    before, after = (message.metadata.routing for message in saved(Path("talk.jsonl"))[1::2])
+    assert before is not None
+    assert after is not None
+    assert (after.mode, after.chosen_model, after.reason) == ("manual", "here:echo", "user swap via /model command")
+    assert before.reason != after.reason  # seed 003 §10, the swap's example
+
+
 def test_chat_swaps_models_and_shows_the_ledger(run: Run, server: LocalServer) -> None:
     result = run("chat", "here:echo", input="hi\n/model compatible:other\n/model nowhere:x\n/model\n/what\n")
 
@@ -136,6 +179,15 @@ def test_ctrl_c_keeps_the_partial_answer_and_returns_to_the_prompt() -> None:
     messages = saved(Path("talk.jsonl"))
     assert [message.text_content() for message in messages] == ["hi", "Hel", "again", "Hello"]
     assert messages[1].metadata.status is MessageStatus.CANCELLED
+
+
+def test_json_of_an_answer_that_breaks_off_is_what_came(run: Run, server: LocalServer) -> None:
+    result = run("send", "here:broken", "hi", "--json")
+
+    assert result.exit_code == 1
+    message = json.loads(result.stdout)
+    assert (message["content"][0]["text"], message["metadata"]["status"]) == ("Hel", "error")
+    assert result.stderr.splitlines()[-1].startswith("error: ")
 
 
 @pytest.mark.usefixtures("hears_ctrl_c")

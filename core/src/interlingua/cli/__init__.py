@@ -12,11 +12,13 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from interlingua.cli.advice import print_error
     from interlingua.cli.answer import print_bill, print_calls, print_stream
     from interlingua.cli.attach import attached
     from interlingua.cli.prompt import talk
     from interlingua.cli.show import json_option, print_json, print_ledger, print_table
     from interlingua.cli.state import State, plugin_option
+    from interlingua.cli.stdio import piped_text, shown, words
     from interlingua.cli.typed import option_option
 
 _LATER = {
@@ -24,14 +26,18 @@ _LATER = {
     "attached": "attach",
     "json_option": "show",
     "option_option": "typed",
+    "piped_text": "stdio",
     "plugin_option": "state",
     "print_bill": "answer",
     "print_calls": "answer",
+    "print_error": "advice",
     "print_json": "show",
     "print_ledger": "show",
     "print_stream": "answer",
     "print_table": "show",
+    "shown": "stdio",
     "talk": "prompt",
+    "words": "stdio",
 }
 
 __all__ = [
@@ -40,14 +46,18 @@ __all__ = [
     "json_option",
     "main",
     "option_option",
+    "piped_text",
     "plugin_option",
     "print_bill",
     "print_calls",
+    "print_error",
     "print_json",
     "print_ledger",
     "print_stream",
     "print_table",
+    "shown",
     "talk",
+    "words",
 ]
 
 
@@ -58,7 +68,7 @@ def main() -> None:
         import_module("rich")
     except ModuleNotFoundError as error:
         sys.exit(f"the command line needs {error.name}: pip install 'interlingua[cli]'")
-    import_module(f"{__name__}.show").show_what_cannot_be_written()
+    import_module(f"{__name__}.stdio").prepare()
     import_module(f"{__name__}.root").cli(prog_name="interlingua")
 
 

@@ -12,8 +12,8 @@ from typing import TextIO
 
 import click
 
+from interlingua.cli.stdio import shown
 from interlingua.events import StreamEvent, TextDelta, ThinkingDelta
-from interlingua.jsontext import scrub
 from interlingua.messages import Message, MessageStatus
 
 _SECOND = 1000
@@ -39,10 +39,10 @@ def print_stream(stream: Iterable[StreamEvent]) -> None:
         for event in stream:
             if type(event) is TextDelta:
                 _go_on(sys.stdout)
-                click.echo(scrub(event.text), nl=False)
+                click.echo(shown(event.text, sys.stdout), nl=False)
             elif type(event) is ThinkingDelta and sys.stderr.isatty():
                 _go_on(sys.stderr)
-                click.secho(scrub(event.text), dim=True, nl=False, err=True)
+                click.secho(shown(event.text, sys.stderr), dim=True, nl=False, err=True)
     finally:
         _end()
 
@@ -58,7 +58,7 @@ def _go_on(file: TextIO) -> None:
 def print_calls(message: Message) -> None:
     """Print the calls the model asked for; a shell runs none."""
     for call in message.tool_calls():
-        click.secho(f"[calls {call.name}({scrub(call.input_json)})]", err=True, dim=True)
+        click.secho(shown(f"[calls {call.name}({call.input_json})]", sys.stderr), err=True, dim=True)
 
 
 def print_bill(message: Message) -> None:

@@ -71,6 +71,11 @@ def write_conversation(path: Path, messages: Sequence[Message]) -> None:
 
 def write_whole(path: Path, text: str) -> None:
     """Write a file whole or not at all."""
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=".", delete=False) as file:
-        file.write(text)
-    os.replace(file.name, path)  # noqa: PTH105  Path.replace says the same and hides that it is atomic
+    file = tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=".", delete=False)  # noqa: SIM115
+    try:
+        with file:
+            file.write(text)
+        os.replace(file.name, path)  # noqa: PTH105  Path.replace says the same and hides that it is atomic
+    except BaseException:
+        Path(file.name).unlink(missing_ok=True)
+        raise

@@ -13,7 +13,10 @@ from typing import Protocol
 import click
 
 QUOTES = '"""'
-HELP = "/model MODEL goes on with another model, /quit ends, three double quotes open and close several lines"
+HELP = (
+    "/model MODEL goes on with another model, /save FILE keeps the conversation there, /quit ends;"
+    " three double quotes open and close several lines"
+)
 
 
 class Chat(Protocol):
@@ -24,6 +27,9 @@ class Chat(Protocol):
 
     def swap(self, model: str) -> None:
         """Go on with another model, or say which one it is when none is named."""
+
+    def save(self, file: str) -> None:
+        """Keep the conversation in a file, or say where it is kept when none is named."""
 
 
 def talk(chat: Chat) -> None:
@@ -41,6 +47,8 @@ def talk(chat: Chat) -> None:
             return
         if word == "/model":
             chat.swap(rest.strip())
+        elif word == "/save":
+            chat.save(rest.strip())
         elif word in ("/help", "/?"):
             click.echo(HELP, err=True)
         elif word.startswith("/") and "\n" not in text and word[1:].isalpha():

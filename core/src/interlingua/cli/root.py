@@ -80,7 +80,7 @@ class Commands(click.Group):
         rows = []
         for name in self.list_commands(ctx):
             command = None if name in own else super().get_command(ctx, name)
-            rows.append((name, command.get_short_help_str() if command else _summary(own[name])))
+            rows.append((name, command.get_short_help_str(formatter.width) if command else _summary(own[name])))
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 
@@ -114,9 +114,9 @@ def _fail(ctx: click.Context, state: State, error: Exception) -> NoReturn:
     if state.debug:
         click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
     else:
-        where = isinstance(error, OSError) and error.filename and error.strerror
-        text = f"{error.filename}: {error.strerror}" if where else str(error)  # type: ignore[attr-defined]
-        click.echo(f"error: {' '.join(text.split())}", err=True)
+        from interlingua.cli.advice import print_error  # noqa: PLC0415  help needs it not
+
+        print_error(state, error)
     ctx.exit(1)
 
 

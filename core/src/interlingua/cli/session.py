@@ -7,20 +7,22 @@ taken back, so it can be asked again.
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
+from interlingua.cli.advice import print_error
 from interlingua.cli.answer import print_bill, print_calls, print_stream
 from interlingua.cli.conversation import write_conversation
 from interlingua.cli.plan import planned
 from interlingua.cli.show import print_ledger
 from interlingua.cli.state import State
+from interlingua.cli.stdio import shown
 from interlingua.errors import CapabilityError, InterlinguaError
-from interlingua.jsontext import scrub
-from interlingua.messages import DEFAULT_SESSION, Message, user
+from interlingua.messages import DEFAULT_SESSION, Message, RoutingDecisionRecord, RoutingMode, user
 
 if TYPE_CHECKING:
     from interlingua.client import Client
@@ -44,6 +46,7 @@ class Session:
         self._client = client
         self._file = file
         self._options = options
+        self._routing: RoutingDecisionRecord | None = None  # until a swap
         self._session_id = messages[-1].session_id if messages else DEFAULT_SESSION
 
     def turn(self, text: str) -> None:
@@ -56,13 +59,34 @@ class Session:
         self.messages += (question, answer)
         print_calls(answer)
         print_bill(answer)
-        if self._file is not None:
+        self._save()
+
+    def save(self, file: str) -> None:
+        """Keep the conversation in this file from now on, or say where it is kept when none is named."""
+        path = Path(file).expanduser()
+        if not file:
+            click.echo(self._file or "nowhere yet: /save FILE keeps it", err=True)
+        elif path != self._file and path.exists():
+            click.echo(f"error: {path} is there already: name another file", err=True)
+        else:
+            self._file = path
+            self._save()
+
+    def _save(self) -> None:
+        """Write the conversation; one that cannot be written goes on, and the next turn tries again."""
+        if self._file is None:
+            return
+        try:
             write_conversation(self._file, self.messages)
+        except OSError as error:
+            click.echo(
+                f"error: {self._file}: {error.strerror}; nothing is lost yet: /save FILE keeps it elsewhere", err=True
+            )
 
     def _answer(self, messages: list[Message]) -> Message | None:
         """Return the answer, what there is of it, or None."""
         try:
-            stream = self._client.stream(messages, model=self.model, **self._options)
+            stream = self._client.stream(messages, model=self.model, routing=self._routing, **self._options)
             try:
                 with stream:
                     print_stream(stream)
@@ -72,17 +96,17 @@ class Session:
         except InterlinguaError as error:
             if isinstance(error, CapabilityError) and error.path == "streaming":
                 return self._whole(messages)
-            return _told(error)
+            return self._told(error)
 
     def _whole(self, messages: list[Message]) -> Message | None:
         """Return the answer of a model that cannot stream, or None."""
         try:
-            answer = self._client.send(messages, model=self.model, **self._options)
+            answer = self._client.send(messages, model=self.model, routing=self._routing, **self._options)
         except KeyboardInterrupt:
             return None
         except InterlinguaError as error:
-            return _told(error)
-        click.echo(scrub(answer.text_content()))
+            return self._told(error)
+        click.echo(shown(answer.text_content(), sys.stdout))
         return answer
 
     def swap(self, model: str) -> None:
@@ -95,15 +119,17 @@ class Session:
             losses = planned(self._state, self.messages, name, exact=False, options=self._options).wire.losses \
                 if self.messages else ()  # fmt: skip
         except InterlinguaError as error:
-            click.echo(f"error: {error}", err=True)
+            print_error(self._state, error)
             return
         self.model = name
+        self._routing = RoutingDecisionRecord(
+            mode=RoutingMode.MANUAL, chosen_model=name, reason="user swap via /model command"
+        )
         click.echo(f"now {name}", err=True)
         print_ledger(losses, err=True)
 
-
-def _told(error: InterlinguaError) -> Message | None:
-    """Print an error; return what was received before it."""
-    click.echo(f"error: {' '.join(str(error).split())}", err=True)
-    partial: Message | None = error.partial
-    return partial
+    def _told(self, error: InterlinguaError) -> Message | None:
+        """Print an error; return what was received before it."""
+        print_error(self._state, error)
+        partial: Message | None = error.partial
+        return partial

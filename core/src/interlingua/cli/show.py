@@ -10,12 +10,12 @@ import json
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
-from io import TextIOWrapper
 from typing import Any, TextIO
 
 import attrs
 import click
 
+from interlingua.cli.stdio import shown, writes_all
 from interlingua.jsontext import scrub
 from interlingua.wire import Loss
 
@@ -28,24 +28,13 @@ _LEDGER = ("path", "block", "verdict", "reason")
 
 def print_json(value: Any) -> None:
     """Print a value as indented JSON; exact money stays exact, as a string."""
-    text = json.dumps(value, ensure_ascii=not _writes_all(sys.stdout), indent=2, default=_plain)
+    text = json.dumps(value, ensure_ascii=not writes_all(sys.stdout), indent=2, default=_plain)
     click.echo(scrub(text))
-
-
-def _writes_all(stream: TextIO) -> bool:
-    return (stream.encoding or "").lower().replace("-", "").replace("_", "").startswith("utf")
-
-
-def show_what_cannot_be_written() -> None:
-    """Let stdout and stderr write an escape for a character their encoding lacks, instead of failing on it."""
-    for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, TextIOWrapper) and not _writes_all(stream):
-            stream.reconfigure(errors="backslashreplace")
 
 
 def _plain(value: Any) -> Any:
     if isinstance(value, Decimal):
-        return str(value)
+        return f"{value:f}"
     if attrs.has(type(value)):
         return attrs.asdict(value, recurse=False)
     raise TypeError(f"{type(value).__name__} is not JSON")
@@ -75,7 +64,7 @@ def print_table(
         spare: headings of columns that a narrow terminal may do without.
     """
     out = console(err=err)
-    lines = [["" if cell is None else _text(cell) for cell in row] for row in rows]
+    lines = [["" if cell is None else _text(cell, out.file) for cell in row] for row in rows]
     kept = list(range(len(columns)))
     left_out = [columns.index(name) for name in spare]
     while not (fits := _narrowest(columns, lines, kept) <= out.width) and left_out:
@@ -108,8 +97,8 @@ def _table(columns: Sequence[str], lines: Iterable[Sequence[str]]) -> Any:
     return table
 
 
-def _text(cell: Any) -> str:
-    return f"{cell:,}" if type(cell) is int else scrub(str(cell))
+def _text(cell: Any, stream: TextIO) -> str:
+    return f"{cell:,}" if type(cell) is int else shown(str(cell), stream)
 
 
 def console(*, err: bool = False) -> Any:

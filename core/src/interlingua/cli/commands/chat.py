@@ -16,6 +16,7 @@ from interlingua.cli.conversation import read_conversation
 from interlingua.cli.prompt import talk
 from interlingua.cli.session import Session
 from interlingua.cli.state import State, plugin_option
+from interlingua.cli.stdio import words
 from interlingua.cli.typed import option_option
 from interlingua.messages import Message, system
 
@@ -23,7 +24,7 @@ from interlingua.messages import Message, system
 @click.command("chat")
 @click.argument("model")
 @click.option("--url", metavar="BASE", help="Another base URL for the provider, such as a local server's.")
-@click.option("-s", "--system", "instructions", metavar="TEXT", help="System prompt of a new conversation.")
+@click.option("-s", "--system", "instructions", type=words, metavar="TEXT", help="System prompt of a new conversation.")
 @click.option("--save", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
               help="Write the conversation to this JSON Lines file after each turn.")  # fmt: skip
 @click.option("--resume", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
@@ -41,6 +42,8 @@ def command(state: State, model: str, url: str | None, instructions: str | None,
     """
     if save is not None and save != resume and save.exists() and save.stat().st_size:
         raise click.UsageError(f"{save} holds something already: --resume it, or save elsewhere")
+    if save is not None and not save.parent.is_dir():
+        raise click.UsageError(f"there is no folder {save.parent} to save in")
     state.ledger_shown = True
     messages: list[Message] = read_conversation(str(resume)) if resume else []
     if instructions and not messages:

@@ -17,6 +17,7 @@ import click
 from interlingua.cli.plan import planned
 from interlingua.cli.show import json_option, print_json, print_table
 from interlingua.cli.state import State, plugin_option
+from interlingua.cli.stdio import shown
 
 if TYPE_CHECKING:
     from interlingua.doctor import Diagnosis
@@ -90,7 +91,7 @@ def _show(diagnosis: Diagnosis, diff: list[str], written: list[Path]) -> None:
     ]
     print_table(("line", "path", "rule", "what", "remedy"), rows)
     for line in diff:
-        click.echo(line)
+        click.echo(shown(line, sys.stdout))
     for path in written:
         click.echo(f"wrote {path}", err=True)
     if diagnosis.repairs and not written:

@@ -36,6 +36,9 @@ def command(state: State, provider: str | None, live: bool, url: str | None, as_
     if as_json:
         print_json(rows)
         return
+    if not rows:
+        click.echo(f"no catalogue comes with {provider}: --live asks the service which models it has", err=True)
+        return
     print_table(_COLUMNS, [_cells(row) for row in rows], spare=("aliases",))
 
 

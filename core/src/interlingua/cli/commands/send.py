@@ -18,10 +18,10 @@ from interlingua.cli.answer import print_bill, print_calls, print_stream
 from interlingua.cli.attach import attached
 from interlingua.cli.show import json_option, print_json
 from interlingua.cli.state import State, plugin_option
+from interlingua.cli.stdio import piped_text, shown, words
 from interlingua.cli.typed import option_option
 from interlingua.codec import encode_message
-from interlingua.errors import CapabilityError
-from interlingua.jsontext import scrub
+from interlingua.errors import CapabilityError, InterlinguaError
 from interlingua.messages import Message, system, user
 
 if TYPE_CHECKING:
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
 
 @click.command("send")
 @click.argument("model")
-@click.argument("text", nargs=-1)
-@click.option("-s", "--system", "instructions", metavar="TEXT", help="System prompt.")
+@click.argument("text", nargs=-1, type=words)
+@click.option("-s", "--system", "instructions", type=words, metavar="TEXT", help="System prompt.")
 @click.option("-f", "--file", "files", type=click.Path(exists=True, dir_okay=False, path_type=Path), multiple=True,
               help="Attach an image, audio, a PDF or a text file; may be repeated.")  # fmt: skip
 @click.option("--url", metavar="BASE", help="Another base URL for the provider, such as a local server's.")
@@ -45,26 +45,37 @@ def command(state: State, model: str, text: tuple[str, ...], instructions: str |
     """Send TEXT to a model and print its answer.
 
     Without TEXT, or where TEXT is -, standard input is read. With --json the answer is printed as a canonical message.
+    An answer that is stopped by Ctrl-C, or breaks off, is printed as far as it came.
     """
     messages = _question(text, instructions, files)
     with state.client(model, url) as client:
-        if as_json:
-            print_json(encode_message(client.send(messages, **options)))
-            return
-        answer = None if no_stream else _streamed(client, messages, options)
+        answer = None if no_stream else _streamed(client, messages, options, as_json=as_json)
         if answer is None:
             answer = client.send(messages, **options)
-            click.echo(scrub(answer.text_content()))
+            if not as_json:
+                click.echo(shown(answer.text_content(), sys.stdout))
+    if as_json:
+        print_json(encode_message(answer))
+        return
     print_calls(answer)
     print_bill(answer)
 
 
-def _streamed(client: Client, messages: Sequence[Message], options: Mapping[str, Any]) -> Message | None:
-    """Print an answer as it comes; None from a model that cannot stream."""
+def _streamed(
+    client: Client, messages: Sequence[Message], options: Mapping[str, Any], *, as_json: bool
+) -> Message | None:
+    """Return an answer, its text printed as it comes unless it is JSON; None from a model that cannot stream."""
     try:
-        with client.stream(messages, **options) as stream:
-            print_stream(stream)
-            return stream.message
+        stream = client.stream(messages, **options)
+        try:
+            with stream:
+                if not as_json:
+                    print_stream(stream)
+                return stream.message
+        except (InterlinguaError, KeyboardInterrupt):
+            if as_json and stream.partial.content:
+                print_json(encode_message(stream.partial))
+            raise
     except CapabilityError as error:
         if error.path != "streaming":
             raise
@@ -73,12 +84,12 @@ def _streamed(client: Client, messages: Sequence[Message], options: Mapping[str,
 
 def _question(text: tuple[str, ...], instructions: str | None, files: tuple[Path, ...]) -> list[Message]:
     if "-" in text or not (text or files or sys.stdin.isatty()):
-        piped = sys.stdin.read().strip()
+        piped = piped_text()
         text = tuple(piped if word == "-" else word for word in text) or (piped,)
-    words = " ".join(text)
+    said = " ".join(text)
     blocks: list[ContentBlock] = [attached(file) for file in files]
-    if words:
-        blocks.append(TextBlock(text=words))
+    if said:
+        blocks.append(TextBlock(text=said))
     if not blocks:
         raise click.UsageError("nothing to send: give TEXT, a --file, or pipe text in")
     return [*([system(instructions)] if instructions else []), user(blocks)]

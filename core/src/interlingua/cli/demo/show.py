@@ -13,8 +13,8 @@ from typing import Any
 from interlingua.catalogue import ModelInfo
 from interlingua.cli.demo.script import Asked, Ledger, Said
 from interlingua.cli.show import console, losses_json
+from interlingua.cli.stdio import shown
 from interlingua.codec import encode_message
-from interlingua.jsontext import scrub
 from interlingua.messages import Message, Role, Usage
 from interlingua.pricing import cost_of
 
@@ -88,7 +88,7 @@ class Show:
         grid = Table.grid(padding=(0, 1))
         grid.add_column(width=6, justify="right", style=style)
         grid.add_column(overflow="fold", max_width=110)
-        grid.add_row(who, escape(scrub(text.strip())))
+        grid.add_row(who, escape(shown(text.strip(), self._console.file)))
         self._console.print(Padding(grid, (0, 0, 0, 1)))
 
     def end(self, where: str) -> None:
