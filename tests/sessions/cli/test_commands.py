@@ -71,6 +71,20 @@ def test_nothing_to_say_is_wrong_usage(run: Run, server: LocalServer) -> None:
     assert run("session", "send", "moon", "-m", "e", input="").exit_code == 2
 
 
+def test_a_new_session_needs_a_model_and_leaves_nothing_behind_without_one(
+    run: Run, server: LocalServer, place: Path
+) -> None:
+    for command in (("session", "send", "moon", "hi"), ("chat", "--session", "moon")):
+        result = run(*command, input="hi\n")
+        assert result.exit_code == 2
+        assert "there is no session 'moon'" in result.stderr
+
+    listed = run("session", "list")
+    assert (listed.exit_code, listed.stdout) == (0, "")
+    assert "no session is here yet" in listed.stderr
+    assert json.loads(run("session", "list", "--json").stdout) == []
+
+
 def test_list_and_show(run: Run, server: LocalServer, place: Path) -> None:
     run("session", "send", "moon", "hi", "-m", "e")
     listed = run("session", "list", "--json")

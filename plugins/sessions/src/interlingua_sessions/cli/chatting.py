@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from interlingua import InterlinguaError, Message
-from interlingua.cli import State, print_bill, print_calls, print_stream, talk
+from interlingua.cli import State, print_bill, print_calls, print_error, print_stream, talk
 from interlingua_sessions.cli.place import VARIABLE, session_in, store_at
 from interlingua_sessions.session import Session
 
@@ -22,7 +22,8 @@ _FILES = ("save", "resume")
 class StoredChat:
     """A chat whose every message is in the store before the next prompt."""
 
-    def __init__(self, session: Session, options: Mapping[str, Any]) -> None:
+    def __init__(self, state: State, session: Session, options: Mapping[str, Any]) -> None:
+        self._state = state
         self._session = session
         self._options = options
 
@@ -37,7 +38,7 @@ class StoredChat:
             except KeyboardInterrupt:
                 answer = stream.partial
         except InterlinguaError as error:
-            click.echo(f"error: {' '.join(str(error).split())}", err=True)
+            print_error(self._state, error)
             if not isinstance(error.partial, Message):
                 return
             answer = error.partial
@@ -52,9 +53,14 @@ class StoredChat:
         try:
             name = self._session.switch(model, reason="user swap via /model command")
         except InterlinguaError as error:
-            click.echo(f"error: {error}", err=True)
+            print_error(self._state, error)
             return
         click.echo(f"now {name}", err=True)
+
+    def save(self, file: str) -> None:
+        """Say where the conversation is: in the store, after every message."""
+        how = f"`interlingua session export {self._session.id} {file or 'FILE'}` writes a file"
+        click.echo(f"the session is in the store already; {how}", err=True)
 
 
 def with_session(chat: click.Command) -> click.Command:
@@ -110,4 +116,4 @@ def _talk(
         session = session_in(store, session_id, client, system=instructions)
         if model is not None and session.active_model != str(state.registry.resolve(model)):
             session.switch(model, reason="named when the chat began")
-        talk(StoredChat(session, options))
+        talk(StoredChat(state, session, options))

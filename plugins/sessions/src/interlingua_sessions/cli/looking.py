@@ -35,6 +35,9 @@ def list_command(workspace: str | None, limit: int, place: str | None, as_json: 
     if as_json:
         print_json([{**record_json(one), "messages": count} for one, count in zip(records, counts, strict=True)])
         return
+    if not records:
+        click.echo("no session is here yet: `interlingua chat MODEL --session NAME` begins one", err=True)
+        return
     rows = [
         (one.id, count, one.active_model, one.workspace_path or None, f"{one.updated_at:%Y-%m-%d %H:%M}")
         for one, count in zip(records, counts, strict=True)

@@ -45,9 +45,15 @@ def store_at(place: str | None) -> Store:
 
 
 def session_in(store: Store, session_id: str, client: Client, *, system: str | None) -> Session:
-    """Open a session for talking; a new one is said to be new, so that a mistyped id is seen."""
+    """Open a session for talking; a new one is said to be new, so that a mistyped id is seen.
+
+    Raises:
+        click.UsageError: there is none, and nobody is named who would answer in a new one.
+    """
     try:
         store.session(session_id)
-    except SessionNotFound:
+    except SessionNotFound as error:
+        if client.model is None:
+            raise click.UsageError(f"there is no session {session_id!r}; to begin it, name a model, too") from error
         click.echo(f"(new session {session_id})", err=True)
     return Session.open(store, session_id, client=client, system=system, workspace=str(Path.cwd()))

@@ -19,11 +19,13 @@ from interlingua.cli import (
     attached,
     json_option,
     option_option,
+    piped_text,
     plugin_option,
     print_bill,
     print_calls,
     print_json,
     print_stream,
+    words,
 )
 from interlingua_sessions.cli.place import session_in, store_at, store_option
 from interlingua_sessions.routing import NoRoute, SwapRefused
@@ -32,9 +34,9 @@ from interlingua_sessions.session import Session
 
 @click.command("send")
 @click.argument("session")
-@click.argument("text", nargs=-1)
+@click.argument("text", nargs=-1, type=words)
 @click.option("-m", "--model", metavar="MODEL", help="Ask this model, for this message alone.")
-@click.option("-s", "--system", "instructions", metavar="TEXT", help="System prompt of a new conversation.")
+@click.option("-s", "--system", "instructions", type=words, metavar="TEXT", help="System prompt of a new conversation.")
 @click.option("-f", "--file", "files", type=click.Path(exists=True, dir_okay=False, path_type=Path), multiple=True,
               help="Attach an image, audio, a PDF or a text file; may be repeated.")  # fmt: skip
 @click.option("--url", metavar="BASE", help="Another base URL for the provider of --model.")
@@ -79,11 +81,11 @@ def _may_be_asked_again(session: Session, error: InterlinguaError) -> bool:
 
 def _content(text: tuple[str, ...], files: tuple[Path, ...]) -> list[ContentBlock]:
     if not (text or files or sys.stdin.isatty()):
-        text = (sys.stdin.read().strip(),)
-    words = " ".join(text)
+        text = (piped_text(),)
+    said = " ".join(text)
     blocks: list[ContentBlock] = [attached(file) for file in files]
-    if words:
-        blocks.append(TextBlock(text=words))
+    if said:
+        blocks.append(TextBlock(text=said))
     if not blocks:
         raise click.UsageError("nothing to send: give TEXT, a --file, pipe text in, or say --again")
     return blocks
