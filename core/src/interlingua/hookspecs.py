@@ -7,19 +7,20 @@ The registry adds these specs to its plugin managers; plugins import `hookimpl` 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import pluggy
 
-from interlingua.capabilities import AdapterCapabilities
-from interlingua.catalogue import ModelInfo
-from interlingua.context import RequestContext
-from interlingua.errors import ProviderError
-from interlingua.events import StreamEvent
-from interlingua.messages import Message
-from interlingua.options import AdapterOptions
-from interlingua.tools import ToolDefinition
-from interlingua.wire import Connection, ConnectionSettings, WireChunk, WireRequest, WireResponse
+if TYPE_CHECKING:  # a spec is its name and its arguments' names
+    from interlingua.capabilities import AdapterCapabilities
+    from interlingua.catalogue import ModelInfo
+    from interlingua.context import RequestContext
+    from interlingua.errors import ProviderError
+    from interlingua.events import StreamEvent
+    from interlingua.messages import Message
+    from interlingua.options import AdapterOptions
+    from interlingua.tools import ToolDefinition
+    from interlingua.wire import Connection, ConnectionSettings, WireChunk, WireRequest, WireResponse
 
 PROJECT = "interlingua"
 CONTRACT_VERSION = 1

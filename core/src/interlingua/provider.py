@@ -13,20 +13,20 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from interlingua.capabilities import AdapterCapabilities
-from interlingua.catalogue import ModelInfo, find_model
-from interlingua.context import RequestContext
-from interlingua.errors import CapabilityError, InterlinguaError, MalformedResponse, PluginError, ProviderError
-from interlingua.events import StreamEvent
-from interlingua.messages import Message
-from interlingua.options import AdapterOptions
-from interlingua.projection import Projector, Target, in_conversation, wire_name
-from interlingua.status import error_of_status
-from interlingua.tools import ToolDefinition
-from interlingua.wire import Connection, ConnectionSettings, Loss, WireChunk, WireRequest, WireResponse
+from interlingua.errors import CapabilityError, InterlinguaError, MalformedResponse, PluginError
 
-if TYPE_CHECKING:
+if TYPE_CHECKING:  # a provider is made without them
+    from interlingua.capabilities import AdapterCapabilities
+    from interlingua.catalogue import ModelInfo
+    from interlingua.context import RequestContext
+    from interlingua.errors import ProviderError
+    from interlingua.events import StreamEvent
     from interlingua.lint import LintFinding, LintRules
+    from interlingua.messages import Message
+    from interlingua.options import AdapterOptions
+    from interlingua.projection import Projector, Target
+    from interlingua.tools import ToolDefinition
+    from interlingua.wire import Connection, ConnectionSettings, Loss, WireChunk, WireRequest, WireResponse
 
 _log = logging.getLogger("interlingua")
 
@@ -49,7 +49,6 @@ class Provider:
         self.shipped = shipped or Shipped()
         self._hook = hook
         self._prepare = prepare
-        self._projector = Projector()
         self._targets: dict[tuple[str, AdapterCapabilities, bool], Target] = {}
         self._last_target: tuple[AdapterOptions, Target] | tuple[None, Any] = (None, None)
         self._catalogue: tuple[ModelInfo, ...] | None = None
@@ -74,6 +73,8 @@ class Provider:
 
     def model(self, name: str) -> ModelInfo | None:
         """Return the catalogue's entry for a model name or alias, or None."""
+        from interlingua.catalogue import find_model  # noqa: PLC0415  not needed until a model's facts are asked for
+
         return find_model(self.models(), name)
 
     def connection(self, settings: ConnectionSettings) -> Connection:
@@ -99,6 +100,8 @@ class Provider:
         key = (options.model, capabilities, options.demote_thinking)
         found = self._targets.get(key)
         if found is None:
+            from interlingua.projection import Target  # noqa: PLC0415  not needed until something is sent
+
             found = self._targets[key] = Target(
                 provider=self.key,
                 model=options.model,
@@ -125,6 +128,8 @@ class Provider:
         request: WireRequest = self._required("to_wire", messages=projected, tools=tools, options=options)
         own = request.losses
         if own:
+            from interlingua.projection import in_conversation  # noqa: PLC0415  loaded already, by the projector
+
             own = in_conversation(own, projected, messages, losses)
         if own or losses or names:
             request = attrs.evolve(request, losses=(*losses, *own), tool_names=names)
@@ -231,6 +236,8 @@ class Provider:
             _log.debug("from_wire_error of %s could not read the body: %s", self.key, cause)
             error = None
         if error is None:
+            from interlingua.status import error_of_status  # noqa: PLC0415  not needed until something fails
+
             error = error_of_status(response)
         self._credit(error, context, response)
         return error
@@ -261,6 +268,12 @@ class Provider:
 
     # -- inside -------------------------------------------------------------------------------------------------
 
+    @cached_property
+    def _projector(self) -> Projector:
+        from interlingua.projection import Projector  # noqa: PLC0415  not needed until something is sent
+
+        return Projector()
+
     def _required(self, name: str, **arguments: Any) -> Any:
         answer = getattr(self._hook, name)(**arguments)
         if answer is None:
@@ -271,6 +284,9 @@ class Provider:
         self, tools: Sequence[ToolDefinition], target: Target
     ) -> tuple[Sequence[ToolDefinition], Mapping[str, str], tuple[Loss, ...]]:
         """Put the definitions' names into the wire's pattern, as the walk did with the calls'."""
+        from interlingua.projection import wire_name  # noqa: PLC0415  loaded already, by the projector
+        from interlingua.wire import Loss  # noqa: PLC0415  loaded already, by the projector
+
         if not target.capabilities.supports_tools:
             reason = "this target has no tools"
             rows = [

@@ -10,22 +10,23 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from interlingua.catalogue import ModelInfo
-from interlingua.client.aio_stream import AsyncMessageStream
-from interlingua.client.auxiliary import Auxiliary
-from interlingua.client.begin import begin
 from interlingua.client.core import ClientCore
-from interlingua.client.exchange import FAILED, Exchange
-from interlingua.client.resolve import SIZE_LIMIT, Fetched
 from interlingua.client.retry import Retry
 from interlingua.errors import CallerError, InterlinguaError
-from interlingua.messages import Message, RoutingDecisionRecord
 from interlingua.registry import Registry
-from interlingua.tools import ToolDefinition
 from interlingua.transport import AsyncTransport, Limits, Outgoing, Timeout
-from interlingua.wire import WireRequest
+
+if TYPE_CHECKING:  # a client is made without them
+    from interlingua.catalogue import ModelInfo
+    from interlingua.client.aio_stream import AsyncMessageStream
+    from interlingua.client.exchange import Exchange
+    from interlingua.client.resolve import Fetched
+    from interlingua.messages import Message, RoutingDecisionRecord
+    from interlingua.provider import Provider
+    from interlingua.tools import ToolDefinition
+    from interlingua.wire import WireRequest
 
 
 class AsyncClient:
@@ -98,6 +99,8 @@ class AsyncClient:
         **options: Any,
     ) -> AsyncMessageStream:
         """Return the answer as a stream, to be used in an `async with` statement; arguments as for `send`."""
+        from interlingua.client.aio_stream import AsyncMessageStream  # noqa: PLC0415  not needed until something is streamed
+
         exchange = self._exchange(messages, model, tools, routing, user_id, options, stream=True)
         return AsyncMessageStream(exchange, self._written, self._transport, self._sleep)
 
@@ -127,7 +130,7 @@ class AsyncClient:
             ProviderError: the service answered with a failure.
         """
         known = self.registry.provider(provider) if provider is not None else self._core.known(None).provider
-        found: list[str] = await self._asked(Auxiliary(self._core, known, "models", {}))
+        found: list[str] = await self._asked(known, "models", {})
         return found
 
     async def ask(self, provider: str, kind: str, **arguments: Any) -> Any:
@@ -137,7 +140,7 @@ class AsyncClient:
             CapabilityError: the provider offers no such thing.
             ProviderError: the service answered with a failure.
         """
-        return await self._asked(Auxiliary(self._core, self.registry.provider(provider), kind, arguments))
+        return await self._asked(self.registry.provider(provider), kind, arguments)
 
     async def count_tokens(
         self,
@@ -155,7 +158,7 @@ class AsyncClient:
         """
         user_id = options.pop("user_id", None)
         exchange = await self._written(self._exchange(messages, model, tools, None, user_id, options, stream=False))
-        found: int = await self._asked(Auxiliary.counting(exchange))
+        found: int = await self._asked(exchange.provider, "count_tokens", {"request": exchange.wire})
         return found
 
     async def close(self) -> None:
@@ -181,6 +184,8 @@ class AsyncClient:
         *,
         stream: bool,
     ) -> Exchange:
+        from interlingua.client.begin import begin  # noqa: PLC0415  not needed until something is sent
+
         return begin(
             self._core,
             messages,
@@ -195,7 +200,10 @@ class AsyncClient:
     async def _written(self, exchange: Exchange) -> Exchange:
         return exchange.write({url: await self._fetch(url) for url in exchange.urls})
 
-    async def _asked(self, auxiliary: Auxiliary) -> Any:
+    async def _asked(self, provider: Provider, kind: str, arguments: Mapping[str, Any]) -> Any:
+        from interlingua.client.auxiliary import Auxiliary  # noqa: PLC0415  few clients ask for anything
+
+        auxiliary = Auxiliary(self._core, provider, kind, arguments)
         answer = await self._transport.open(auxiliary.outgoing(), auxiliary.limits)
         try:
             body = await answer.read()
@@ -212,6 +220,9 @@ class AsyncClient:
         return exchange.read(answer.status, answer.headers, body)
 
     async def _fetch(self, url: str) -> Fetched:
+        from interlingua.client.exchange import FAILED  # noqa: PLC0415  with the request that asks for it
+        from interlingua.client.resolve import SIZE_LIMIT, Fetched  # noqa: PLC0415  the same
+
         answer = await self._transport.open(Outgoing("GET", url, {}, b""), Limits(self._core.timeout))
         try:
             if answer.status >= FAILED:

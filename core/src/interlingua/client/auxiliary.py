@@ -18,7 +18,6 @@ from interlingua.wire import WireResponse
 
 if TYPE_CHECKING:
     from interlingua.client.core import ClientCore
-    from interlingua.client.exchange import Exchange
 
 
 class Auxiliary:
@@ -34,11 +33,6 @@ class Auxiliary:
         self._kind = kind
         self._request = provider.auxiliary_request(kind, arguments)
         self.limits = Limits(core.timeout)
-
-    @classmethod
-    def counting(cls, exchange: Exchange) -> Auxiliary:
-        """Make the token count of a written request."""
-        return cls(exchange.core, exchange.provider, "count_tokens", {"request": exchange.wire})
 
     def outgoing(self) -> Outgoing:
         """Return the HTTP request, signed.

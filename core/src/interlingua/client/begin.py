@@ -38,5 +38,5 @@ def begin(
         given["headers"] = {**core.headers, **(given.get("headers") or {})}
     if given.get("api") is None and (api := core.api(known.provider)) is not None:
         given["api"] = api
-    asked = read_options(given, model=known.name, stream=stream, user_id=user_id)
+    asked = read_options(given, model=known.id.name, stream=stream, user_id=user_id)
     return Exchange(core, known.provider, read_messages(messages), read_tools(tools), asked, routing or known.routing)

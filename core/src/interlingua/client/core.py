@@ -9,32 +9,45 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Mapping
+from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
-from interlingua.catalogue import ModelInfo
-from interlingua.client.prefix import Prefixes
 from interlingua.client.retry import Retry
 from interlingua.errors import CallerError
-from interlingua.messages import RoutingDecisionRecord, RoutingMode
+from interlingua.ids import ModelId
 from interlingua.provider import Provider
 from interlingua.registry import Registry
 from interlingua.transport import Timeout
-from interlingua.wire import Connection, ConnectionSettings
+
+if TYPE_CHECKING:  # a client is made without them
+    from interlingua.catalogue import ModelInfo
+    from interlingua.client.prefix import Prefixes
+    from interlingua.messages import RoutingDecisionRecord
+    from interlingua.wire import Connection
 
 _log = logging.getLogger("interlingua")
 _SETTINGS = frozenset({"api", "api_key", "base_url", "options"})
 
 
-@attrs.frozen
+@attrs.frozen(slots=False)  # a cached property needs a place
 class Known:
-    """A model a client was asked for: its provider, its name there, and the record of a choice that was no router's."""
+    """A model a client was asked for, its provider, and its name there; `by_default` where no call named it."""
 
     provider: Provider
-    name: str
-    routing: RoutingDecisionRecord
+    id: ModelId
+    by_default: bool
+
+    @cached_property
+    def routing(self) -> RoutingDecisionRecord:
+        """The record of a choice that was no router's."""
+        from interlingua.messages import RoutingDecisionRecord, RoutingMode  # noqa: PLC0415  not until something is sent
+
+        mode = RoutingMode.DEFAULT if self.by_default else RoutingMode.MANUAL
+        reason = "the client's default model" if self.by_default else "the caller named the model"
+        return RoutingDecisionRecord(mode=mode, chosen_model=str(self.id), reason=reason)
 
 
 class ClientCore:
@@ -63,10 +76,9 @@ class ClientCore:
         self.workspace = workspace
         self._environ = os.environ if environ is None else environ
         self._settings = {key: _checked(key, value) for key, value in (settings or {}).items()}
-        self._known: dict[tuple[str, RoutingMode], Known] = {}
+        self._known: dict[str | None, Known] = {}
         self._connections: dict[tuple[str, str | None], Connection] = {}
         self._infos: dict[tuple[str, str], ModelInfo | None] = {}
-        self.prefixes = Prefixes()
         own = {name: value for name, value in (("api_key", api_key), ("base_url", base_url)) if value is not None}
         if model is not None:
             key = self.known(None).provider.key
@@ -86,23 +98,21 @@ class ClientCore:
             CallerError: there is no default, or the name is no model id.
             UnknownProvider, PluginError: its provider cannot be had.
         """
-        mode = RoutingMode.DEFAULT if model is None else RoutingMode.MANUAL
-        asked = model or self.model
-        if asked is None:
-            raise CallerError("no model: give model= to the call, or a default to the client")
-        found = self._known.get((asked, mode))
+        found = self._known.get(model)
         if found is None:
+            asked = model or self.model
+            if asked is None:
+                raise CallerError("no model: give model= to the call, or a default to the client")
             name = self.registry.resolve(asked)
-            reason = "the client's default model" if model is None else "the caller named the model"
-            routing = RoutingDecisionRecord(mode=mode, chosen_model=str(name), reason=reason)
-            found = Known(self.registry.provider(name.provider), name.name, routing)
-            self._known[asked, mode] = found
+            found = self._known[model] = Known(self.registry.provider(name.provider), name, model is None)
         return found
 
     def connection(self, provider: Provider, api: str | None) -> Connection:
         """Return how to reach a provider by one of its wire formats; asked once, so later changes are not seen."""
         found = self._connections.get((provider.key, api))
         if found is None:
+            from interlingua.wire import ConnectionSettings  # noqa: PLC0415  not needed until something is sent
+
             given = self._settings.get(provider.key, {})
             settings = ConnectionSettings(
                 api_key=given.get("api_key"),
@@ -113,6 +123,13 @@ class ClientCore:
             )
             found = self._connections[provider.key, api] = provider.connection(settings)
         return found
+
+    @cached_property
+    def prefixes(self) -> Prefixes:
+        """The watch on what was sent."""
+        from interlingua.client.prefix import Prefixes  # noqa: PLC0415  not needed until something is sent
+
+        return Prefixes()
 
     def info(self, provider: Provider, name: str) -> ModelInfo | None:
         """Return the catalogue's entry; a model it does not know is warned of once and never refused (DESIGN 9)."""

@@ -10,22 +10,23 @@ import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from interlingua.catalogue import ModelInfo
-from interlingua.client.auxiliary import Auxiliary
-from interlingua.client.begin import begin
 from interlingua.client.core import ClientCore
-from interlingua.client.exchange import FAILED, Exchange
-from interlingua.client.resolve import SIZE_LIMIT, Fetched
 from interlingua.client.retry import Retry
-from interlingua.client.sync_stream import MessageStream
 from interlingua.errors import CallerError, InterlinguaError
-from interlingua.messages import Message, RoutingDecisionRecord
 from interlingua.registry import Registry
-from interlingua.tools import ToolDefinition
 from interlingua.transport import Limits, Outgoing, SyncTransport, Timeout
-from interlingua.wire import WireRequest
+
+if TYPE_CHECKING:  # a client is made without them
+    from interlingua.catalogue import ModelInfo
+    from interlingua.client.exchange import Exchange
+    from interlingua.client.resolve import Fetched
+    from interlingua.client.sync_stream import MessageStream
+    from interlingua.messages import Message, RoutingDecisionRecord
+    from interlingua.provider import Provider
+    from interlingua.tools import ToolDefinition
+    from interlingua.wire import WireRequest
 
 
 class Client:
@@ -127,6 +128,8 @@ class Client:
         **options: Any,
     ) -> MessageStream:
         """Return the answer as a stream, to be used in a `with` statement; arguments as for `send`."""
+        from interlingua.client.sync_stream import MessageStream  # noqa: PLC0415  not needed until something is streamed
+
         exchange = self._exchange(messages, model, tools, routing, user_id, options, stream=True)
         return MessageStream(exchange, self._transport, self._sleep)
 
@@ -154,7 +157,7 @@ class Client:
             ProviderError: the service answered with a failure.
         """
         known = self.registry.provider(provider) if provider is not None else self._core.known(None).provider
-        found: list[str] = self._asked(Auxiliary(self._core, known, "models", {}))
+        found: list[str] = self._asked(known, "models", {})
         return found
 
     def ask(self, provider: str, kind: str, **arguments: Any) -> Any:
@@ -164,7 +167,7 @@ class Client:
             CapabilityError: the provider offers no such thing.
             ProviderError: the service answered with a failure.
         """
-        return self._asked(Auxiliary(self._core, self.registry.provider(provider), kind, arguments))
+        return self._asked(self.registry.provider(provider), kind, arguments)
 
     def count_tokens(
         self,
@@ -182,7 +185,7 @@ class Client:
         """
         user_id = options.pop("user_id", None)
         exchange = self._exchange(messages, model, tools, None, user_id, options, stream=False)
-        found: int = self._asked(Auxiliary.counting(exchange))
+        found: int = self._asked(exchange.provider, "count_tokens", {"request": exchange.wire})
         return found
 
     def close(self) -> None:
@@ -208,6 +211,8 @@ class Client:
         *,
         stream: bool,
     ) -> Exchange:
+        from interlingua.client.begin import begin  # noqa: PLC0415  not needed until something is sent
+
         exchange = begin(
             self._core,
             messages,
@@ -220,7 +225,10 @@ class Client:
         )
         return exchange.write({url: self._fetch(url) for url in exchange.urls})
 
-    def _asked(self, auxiliary: Auxiliary) -> Any:
+    def _asked(self, provider: Provider, kind: str, arguments: Mapping[str, Any]) -> Any:
+        from interlingua.client.auxiliary import Auxiliary  # noqa: PLC0415  few clients ask for anything
+
+        auxiliary = Auxiliary(self._core, provider, kind, arguments)
         answer = self._transport.open(auxiliary.outgoing(), auxiliary.limits)
         try:
             body = answer.read()
@@ -237,6 +245,9 @@ class Client:
         return exchange.read(answer.status, answer.headers, body)
 
     def _fetch(self, url: str) -> Fetched:
+        from interlingua.client.exchange import FAILED  # noqa: PLC0415  with the request that asks for it
+        from interlingua.client.resolve import SIZE_LIMIT, Fetched  # noqa: PLC0415  the same
+
         answer = self._transport.open(Outgoing("GET", url, {}, b""), Limits(self._core.timeout))
         try:
             if answer.status >= FAILED:

@@ -6,7 +6,6 @@ The client, the command line and the contract suite come in.
 
 from __future__ import annotations
 
-import difflib
 import importlib
 import importlib.metadata
 import logging
@@ -72,10 +71,10 @@ class Registry:
         with self._lock:
             if self._found is None:
                 found = self._installed.providers()
-                mine = Shipped(distribution="your configuration", version="")
+                mine = partial(Shipped, distribution="your configuration", version="")
                 for key, row in self._rows.items():
                     load = partial(self._installed.from_row, key, row)
-                    found[key] = Found(key=key, kind="user row", shipped=mine, load=load)
+                    found[key] = Found(key=key, kind="user row", origin=mine, load=load)
                 for key in self._given:
                     found[key] = self._by_hand(key)
                 self._found = dict(sorted(found.items()))
@@ -179,12 +178,14 @@ class Registry:
     # -- inside -------------------------------------------------------------------------------------------------
 
     def _by_hand(self, key: str) -> Found:
-        shipped = Shipped(distribution="given by hand", version="")
-        return Found(key=key, kind="given", shipped=shipped, load=partial(self._given.__getitem__, key))
+        origin = partial(Shipped, distribution="given by hand", version="")
+        return Found(key=key, kind="given", origin=origin, load=partial(self._given.__getitem__, key))
 
     def _load(self, key: str) -> Provider:
         found = self._by_hand(key) if key in self._given else self.found().get(key)
         if found is None:
+            import difflib  # noqa: PLC0415  nothing else is as slow to load for one message
+
             have = ", ".join(self.found()) or "none"
             meant = "".join(f"; did you mean {near!r}?" for near in difflib.get_close_matches(key, self.found(), n=1))
             raise UnknownProvider(f"no provider {key!r} is installed{meant} (there are: {have}); {_HELP}", provider=key)

@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 from interlingua.errors import Authentication
-from interlingua.wire import Connection, WireRequest
+
+if TYPE_CHECKING:  # a client is made without them
+    from interlingua.wire import Connection, WireRequest
 
 _log = logging.getLogger("interlingua")
 

@@ -7,20 +7,19 @@ The row-driven providers here and the plugins of services on this format come in
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING
 
-from interlingua.context import RequestContext
-from interlingua.errors import ProviderError
-from interlingua.events import StreamEvent
-from interlingua.messages import Message
-from interlingua.options import AdapterOptions
-from interlingua.tools import ToolDefinition
-from interlingua.wire import WireChunk, WireRequest, WireResponse
-from interlingua_chat_completions.dialect import Dialect
-from interlingua_chat_completions.errors import from_wire_failure
-from interlingua_chat_completions.estimate import estimate_tokens
-from interlingua_chat_completions.from_wire import from_wire_body
-from interlingua_chat_completions.stream import from_wire_stream
-from interlingua_chat_completions.to_wire import RequestWriter
+if TYPE_CHECKING:  # a provider is found and made without them
+    from interlingua.context import RequestContext
+    from interlingua.errors import ProviderError
+    from interlingua.events import StreamEvent
+    from interlingua.messages import Message
+    from interlingua.options import AdapterOptions
+    from interlingua.tools import ToolDefinition
+    from interlingua.wire import WireChunk, WireRequest, WireResponse
+    from interlingua_chat_completions.dialect import Dialect
+    from interlingua_chat_completions.to_wire import RequestWriter
 
 API = "chat"
 ENDPOINT = r"/chat/completions$"
@@ -36,7 +35,13 @@ class ChatFormat:
 
     def __init__(self, provider: str, api: str = API) -> None:
         self.api = api
-        self._writer = RequestWriter(provider)
+        self._provider = provider
+
+    @cached_property
+    def _writer(self) -> RequestWriter:
+        from interlingua_chat_completions.to_wire import RequestWriter
+
+        return RequestWriter(self._provider)
 
     def to_wire(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions, dialect: Dialect
@@ -55,18 +60,20 @@ class ChatFormat:
             ProviderError: an error inside a 200.
             MalformedResponse: not this wire.
         """
+        from interlingua_chat_completions.from_wire import from_wire_body
+
         return from_wire_body(response, context, dialect)
 
     def stream_response(
         self, source: AsyncIterator[WireChunk], context: RequestContext, dialect: Dialect
     ) -> AsyncIterator[StreamEvent]:
         """Read a stream (hook `stream_response`)."""
+        from interlingua_chat_completions.stream import from_wire_stream
+
         return from_wire_stream(source, context, dialect)
 
     def from_wire_error(self, response: WireResponse, dialect: Dialect) -> ProviderError:
         """Read a failed answer (hook `from_wire_error`)."""
-        return from_wire_failure(response, dialect)
+        from interlingua_chat_completions.errors import from_wire_failure
 
-    def estimate_input_tokens(self, messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> int:
-        """Estimate a request's input tokens; the method and its error are in `estimate`."""
-        return estimate_tokens(messages, tools)
+        return from_wire_failure(response, dialect)

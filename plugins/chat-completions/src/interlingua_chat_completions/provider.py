@@ -7,17 +7,20 @@ itself. The row-driven providers here and the plugins of services on this format
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Sequence
+from typing import TYPE_CHECKING
 
-from interlingua.context import RequestContext
-from interlingua.errors import ProviderError
-from interlingua.events import StreamEvent
 from interlingua.hookspecs import hookimpl
-from interlingua.messages import Message
-from interlingua.options import AdapterOptions
-from interlingua.tools import ToolDefinition
-from interlingua.wire import WireChunk, WireRequest, WireResponse
-from interlingua_chat_completions.dialect import Dialect
-from interlingua_chat_completions.format import ChatFormat
+
+if TYPE_CHECKING:  # a provider is found and made without them
+    from interlingua.context import RequestContext
+    from interlingua.errors import ProviderError
+    from interlingua.events import StreamEvent
+    from interlingua.messages import Message
+    from interlingua.options import AdapterOptions
+    from interlingua.tools import ToolDefinition
+    from interlingua.wire import WireChunk, WireRequest, WireResponse
+    from interlingua_chat_completions.dialect import Dialect
+    from interlingua_chat_completions.format import ChatFormat
 
 
 class ChatProvider:
@@ -46,7 +49,9 @@ class ChatProvider:
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions | None
     ) -> int:
         """Estimate a request's input tokens."""
-        return self._chat.estimate_input_tokens(messages, tools)
+        from interlingua_chat_completions.estimate import estimate_tokens
+
+        return estimate_tokens(messages, tools)
 
     @hookimpl
     def from_wire_response(self, response: WireResponse, context: RequestContext) -> Message:

@@ -24,14 +24,8 @@ _ERRORS = (
     *("TOO_MANY_TOOL_CALLS", "MISSING_THOUGHT_SIGNATURE", "MALFORMED_RESPONSE"),
 )
 _STOPS |= dict.fromkeys(_REFUSALS, StopReason.REFUSAL) | dict.fromkeys(_ERRORS, StopReason.ERROR)
-_NUMBERED = (
-    "FINISH_REASON_UNSPECIFIED",
-    "STOP",
-    "MAX_TOKENS",
-    "SAFETY",
-    "RECITATION",
-    "OTHER",
-)  # `$alt=json;enum…=int`
+# by `$alt=json;enum…=int`
+_NUMBERED = ("FINISH_REASON_UNSPECIFIED", "STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "OTHER")
 
 
 def from_wire_stop(raw: Any, *, calls: bool) -> StopReason:

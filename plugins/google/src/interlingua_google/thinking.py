@@ -51,10 +51,8 @@ def _budgeted(options: AdapterOptions, losses: list[Loss], *, off: bool) -> dict
         made["includeThoughts"] = True
     if options.thinking_budget is not None:
         made["thinkingBudget"] = options.thinking_budget
-    elif options.effort is not None:
-        made["thinkingBudget"] = _BUDGETS[options.effort]
     else:
-        made["thinkingBudget"] = DYNAMIC
+        made["thinkingBudget"] = DYNAMIC if options.effort is None else _BUDGETS[options.effort]
     return made
 
 

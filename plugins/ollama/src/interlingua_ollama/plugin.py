@@ -7,20 +7,20 @@ The entry point `interlingua.providers: ollama` comes in.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from interlingua.capabilities import AdapterCapabilities
-from interlingua.catalogue import ModelInfo
-from interlingua.context import RequestContext
-from interlingua.errors import ProviderError
-from interlingua.events import StreamEvent
 from interlingua.hookspecs import hookimpl
-from interlingua.messages import Message
-from interlingua.options import AdapterOptions
-from interlingua.tools import ToolDefinition
-from interlingua.wire import Connection, ConnectionSettings, WireChunk, WireRequest, WireResponse
-from interlingua_ollama import auxiliary, catalogue, estimate, from_wire, service, stream, to_wire
+
+if TYPE_CHECKING:  # a provider is found and made without them
+    from interlingua.capabilities import AdapterCapabilities
+    from interlingua.catalogue import ModelInfo
+    from interlingua.context import RequestContext
+    from interlingua.errors import ProviderError
+    from interlingua.events import StreamEvent
+    from interlingua.messages import Message
+    from interlingua.options import AdapterOptions
+    from interlingua.tools import ToolDefinition
+    from interlingua.wire import Connection, ConnectionSettings, WireChunk, WireRequest, WireResponse
 
 
 class _Ollama:
@@ -28,7 +28,9 @@ class _Ollama:
 
     @hookimpl
     def capabilities(self, model: str, options: AdapterOptions | None) -> AdapterCapabilities:
-        return catalogue.capabilities_of(options)
+        from interlingua_ollama.catalogue import capabilities_of
+
+        return capabilities_of(options)
 
     @hookimpl
     def models(self) -> Sequence[ModelInfo]:
@@ -36,44 +38,62 @@ class _Ollama:
 
     @hookimpl
     def connection(self, settings: ConnectionSettings) -> Connection:
-        return service.connection(settings)
+        from interlingua_ollama.service import connection
+
+        return connection(settings)
 
     @hookimpl
     def to_wire(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
     ) -> WireRequest:
-        return to_wire.to_wire(messages, tools, options)
+        from interlingua_ollama.to_wire import to_wire
+
+        return to_wire(messages, tools, options)
 
     @hookimpl
     def estimate_input_tokens(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions | None
     ) -> int:
-        return estimate.estimate_input_tokens(messages, tools)
+        from interlingua_ollama.estimate import estimate_input_tokens
+
+        return estimate_input_tokens(messages, tools)
 
     @hookimpl
     def from_wire_response(self, response: WireResponse, context: RequestContext) -> Message:
-        return from_wire.from_wire_response(response, context)
+        from interlingua_ollama.from_wire import from_wire_response
+
+        return from_wire_response(response, context)
 
     @hookimpl
     def stream_response(
         self, response_stream: AsyncIterator[WireChunk], context: RequestContext
     ) -> AsyncIterator[StreamEvent]:
-        return stream.stream_response(response_stream, context)
+        from interlingua_ollama.stream import stream_response
+
+        return stream_response(response_stream, context)
 
     @hookimpl
     def from_wire_error(self, response: WireResponse, context: RequestContext) -> ProviderError:
-        return service.from_wire_error(response)
+        from interlingua_ollama.service import from_wire_error
+
+        return from_wire_error(response)
 
     @hookimpl
     def auxiliary_request(self, kind: str, arguments: Mapping[str, Any]) -> WireRequest | None:
-        return auxiliary.auxiliary_request(kind)
+        from interlingua_ollama.auxiliary import auxiliary_request
+
+        return auxiliary_request(kind)
 
     @hookimpl
     def from_wire_auxiliary(self, kind: str, response: WireResponse) -> Any:
-        return auxiliary.from_wire_auxiliary(kind, response)
+        from interlingua_ollama.auxiliary import from_wire_auxiliary
+
+        return from_wire_auxiliary(kind, response)
 
     @hookimpl
     def wire_rules(self) -> Sequence[str]:
+        from importlib.resources import files
+
         return [files("interlingua_ollama").joinpath("lint.toml").read_text("utf-8")]
 
 

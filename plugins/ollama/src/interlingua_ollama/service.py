@@ -34,7 +34,6 @@ def connection(settings: ConnectionSettings) -> Connection:
     said = settings.base_url or (HOSTED if hosted else environ.get("OLLAMA_HOST") or "")
     base = base_url_of(said).removesuffix("/api")
     key = settings.api_key or (environ.get("OLLAMA_API_KEY") if base.startswith("https://") else None)
-
     return Connection(
         base_url=base,
         auth=bearer_auth(key),

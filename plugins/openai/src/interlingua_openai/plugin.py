@@ -7,23 +7,20 @@ The entry point `interlingua.providers: openai` comes in.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from interlingua.capabilities import AdapterCapabilities
-from interlingua.catalogue import ModelInfo
-from interlingua.context import RequestContext
-from interlingua.errors import ProviderError
-from interlingua.events import StreamEvent
 from interlingua.hookspecs import hookimpl
-from interlingua.messages import Message
-from interlingua.options import AdapterOptions
-from interlingua.tools import ToolDefinition
-from interlingua.wire import Connection, ConnectionSettings, WireChunk, WireRequest, WireResponse
-from interlingua_chat_completions.estimate import estimate_tokens
-from interlingua_chat_completions.rules import wire_rules
-from interlingua_openai import auxiliary, catalogue, chat, service
-from interlingua_openai.responses import from_wire, stream, to_wire
+
+if TYPE_CHECKING:  # a provider is found and made without them
+    from interlingua.capabilities import AdapterCapabilities
+    from interlingua.catalogue import ModelInfo
+    from interlingua.context import RequestContext
+    from interlingua.errors import ProviderError
+    from interlingua.events import StreamEvent
+    from interlingua.messages import Message
+    from interlingua.options import AdapterOptions
+    from interlingua.tools import ToolDefinition
+    from interlingua.wire import Connection, ConnectionSettings, WireChunk, WireRequest, WireResponse
 
 
 class _OpenAI:
@@ -31,58 +28,94 @@ class _OpenAI:
 
     @hookimpl
     def capabilities(self, model: str, options: AdapterOptions | None) -> AdapterCapabilities:
-        return catalogue.capabilities_of(model, catalogue.api_of(model, options.api if options else None))
+        from interlingua_openai.catalogue import api_of, capabilities_of
+
+        return capabilities_of(model, api_of(model, options.api if options else None))
 
     @hookimpl
     def models(self) -> Sequence[ModelInfo]:
-        return catalogue.models()
+        from interlingua_openai.catalogue import models
+
+        return models()
 
     @hookimpl
     def connection(self, settings: ConnectionSettings) -> Connection:
-        return service.connection(settings)
+        from interlingua_openai.service import connection
+
+        return connection(settings)
 
     @hookimpl
     def to_wire(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
     ) -> WireRequest:
-        if catalogue.api_of(options.model, options.api) == catalogue.CHAT:
-            return chat.FORMAT.to_wire(messages, tools, options, chat.dialect_for(options))
-        return to_wire.to_wire(messages, tools, options)
+        from interlingua_openai.catalogue import CHAT, api_of
+
+        if api_of(options.model, options.api) == CHAT:
+            from interlingua_openai.chat import FORMAT, dialect_for
+
+            return FORMAT.to_wire(messages, tools, options, dialect_for(options))
+        from interlingua_openai.responses.to_wire import to_wire
+
+        return to_wire(messages, tools, options)
 
     @hookimpl
     def estimate_input_tokens(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions | None
     ) -> int:
+        from interlingua_chat_completions.estimate import estimate_tokens
+
         return estimate_tokens(messages, tools)
 
     @hookimpl
     def from_wire_response(self, response: WireResponse, context: RequestContext) -> Message:
-        if context.origin.api == catalogue.CHAT:
-            return chat.FORMAT.from_wire_response(response, context, chat.dialect_of(context.origin.model))
-        return from_wire.from_wire_response(response, context)
+        from interlingua_openai.catalogue import CHAT
+
+        if context.origin.api == CHAT:
+            from interlingua_openai.chat import FORMAT, dialect_of
+
+            return FORMAT.from_wire_response(response, context, dialect_of(context.origin.model))
+        from interlingua_openai.responses.from_wire import from_wire_response
+
+        return from_wire_response(response, context)
 
     @hookimpl
     def stream_response(
         self, response_stream: AsyncIterator[WireChunk], context: RequestContext
     ) -> AsyncIterator[StreamEvent]:
-        if context.origin.api == catalogue.CHAT:
-            return chat.FORMAT.stream_response(response_stream, context, chat.dialect_of(context.origin.model))
-        return stream.stream_response(response_stream, context)
+        from interlingua_openai.catalogue import CHAT
+
+        if context.origin.api == CHAT:
+            from interlingua_openai.chat import FORMAT, dialect_of
+
+            return FORMAT.stream_response(response_stream, context, dialect_of(context.origin.model))
+        from interlingua_openai.responses.stream import stream_response
+
+        return stream_response(response_stream, context)
 
     @hookimpl
     def from_wire_error(self, response: WireResponse, context: RequestContext) -> ProviderError:
-        return service.from_wire_error(response)
+        from interlingua_openai.service import from_wire_error
+
+        return from_wire_error(response)
 
     @hookimpl
     def auxiliary_request(self, kind: str, arguments: Mapping[str, Any]) -> WireRequest | None:
-        return auxiliary.auxiliary_request(kind, arguments)
+        from interlingua_openai.auxiliary import auxiliary_request
+
+        return auxiliary_request(kind, arguments)
 
     @hookimpl
     def from_wire_auxiliary(self, kind: str, response: WireResponse) -> Any:
-        return auxiliary.from_wire_auxiliary(kind, response)
+        from interlingua_openai.auxiliary import from_wire_auxiliary
+
+        return from_wire_auxiliary(kind, response)
 
     @hookimpl
     def wire_rules(self) -> Sequence[str]:
+        from importlib.resources import files
+
+        from interlingua_chat_completions.rules import wire_rules
+
         own = files("interlingua_openai").joinpath("lint")
         texts = (own.joinpath(f"{name}.toml").read_text("utf-8") for name in ("chat", "responses"))
         return [*wire_rules("format", "pairing"), *texts]

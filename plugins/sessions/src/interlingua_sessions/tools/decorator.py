@@ -47,7 +47,10 @@ def tool(
         CallerError: the function cannot be a tool, or the name or side effects are not canonical.
         SchemaNotSupported: its types need more than the subset of seed 003 §5.4 can say.
     """
-    effects = _side_effects(side_effects)
+    try:
+        effects = SideEffects(side_effects)
+    except ValueError as error:
+        raise CallerError(f"side_effects {side_effects!r} is none of {', '.join(SideEffects)}") from error
 
     def make(function: Callable[..., Any]) -> Tool:
         from interlingua_sessions.tools.signature import read_signature  # noqa: PLC0415  loads msgspec
@@ -72,10 +75,3 @@ def tool(
         )
 
     return make
-
-
-def _side_effects(value: SideEffects | str) -> SideEffects:
-    try:
-        return SideEffects(value)
-    except ValueError as error:
-        raise CallerError(f"side_effects {value!r} is none of {', '.join(SideEffects)}") from error
