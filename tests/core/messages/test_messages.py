@@ -19,6 +19,7 @@ from interlingua.messages import (
     ChatResponse,
     Message,
     MessageMetadata,
+    MessageStatus,
     Origin,
     Role,
     StopReason,
@@ -112,6 +113,24 @@ def test_factories_and_accessors() -> None:
     batch = tool_results([(CALL, "a"), ("tu_2", "b")])
     assert [each.metadata.parent_tool_use_id for each in batch] == ["tu_1", "tu_2"]
     assert all(len(each.content) == 1 for each in batch)
+
+
+@pytest.mark.parametrize("make", [user, system, assistant])
+def test_what_says_nothing_is_no_message(make: Any) -> None:
+    for nothing in (None, 3):
+        with pytest.raises(CallerError, match="a text or content blocks"):
+            make(nothing)
+
+
+def test_a_word_is_the_role_and_the_status_it_names() -> None:
+    made = Message(role="assistant", content="b", metadata=MessageMetadata(status="cancelled"))  # type: ignore[arg-type]
+
+    assert made.role is Role.ASSISTANT  # adapters ask by `is`: as a mere word it would be sent as the user's
+    assert made.metadata.status is MessageStatus.CANCELLED
+    with pytest.raises(CallerError, match="user, assistant, system, tool"):
+        Message(role="model", content="b")  # type: ignore[arg-type]
+    with pytest.raises(CallerError, match="complete, partial"):
+        MessageMetadata(status="done")  # type: ignore[arg-type]
 
 
 def test_provider_raw_is_not_part_of_equality_or_hash() -> None:

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from interlingua.blocks import ContentBlock, TextBlock, ToolResultBlock, ToolUseBlock
+from interlingua.errors import CallerError
 from interlingua.ids import new_ulid
 from interlingua.messages.media import audio_block, document_block, image_block, video_block
 from interlingua.messages.message import DEFAULT_SESSION, SCHEMA_VERSION, Message, Role
@@ -22,8 +23,14 @@ _text = maker(TextBlock)
 
 
 def _saying(role: Role, text: str, session_id: str) -> Message:
+    if not isinstance(text, str):
+        raise _no_text(text)
     block = _text(text, (), None, None)
     return _message(new_ulid(), session_id, role, (block,), NO_METADATA, datetime.now(UTC), SCHEMA_VERSION)
+
+
+def _no_text(given: object) -> CallerError:
+    return CallerError(f"a message says a text or content blocks, not {type(given).__name__}")
 
 
 def user(
@@ -46,13 +53,15 @@ def user(
         session_id: the session it belongs to.
 
     Raises:
-        CallerError: something is not media of its kind.
+        CallerError: something is not media of its kind, or `text` is neither text nor blocks.
         OSError: a file cannot be read.
     """
     if text and isinstance(text, str) and not (images or audio or video or documents):
         return _saying(Role.USER, text, session_id)
     blocks: list[ContentBlock] = [TextBlock(text=text)] if isinstance(text, str) and text else []
     if not isinstance(text, str):
+        if not isinstance(text, Iterable):
+            raise _no_text(text)
         blocks.extend(text)
     blocks.extend(image_block(image) for image in images)
     blocks.extend(audio_block(clip) for clip in audio)
@@ -68,6 +77,8 @@ def system(text: str, *, session_id: str = DEFAULT_SESSION) -> Message:
 
 def assistant(content: str | Iterable[ContentBlock], *, session_id: str = DEFAULT_SESSION) -> Message:
     """Make an assistant message by hand, for few-shot examples and imported histories."""
+    if not isinstance(content, Iterable):
+        raise _no_text(content)
     return Message(role=Role.ASSISTANT, content=content, session_id=session_id)
 
 

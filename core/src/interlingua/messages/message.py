@@ -15,6 +15,7 @@ from typing import Any
 import attrs
 
 from interlingua.blocks import ContentBlock, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
+from interlingua.errors import CallerError
 from interlingua.ids import new_ulid
 from interlingua.messages.metadata import NO_METADATA, MessageMetadata
 from interlingua.values import READY, quick
@@ -34,6 +35,13 @@ class Role(StrEnum):
     TOOL = "tool"
 
 
+def _role(value: str) -> Role:
+    try:
+        return Role(value)
+    except ValueError:
+        raise CallerError(f"a role is one of {', '.join(Role)}, not {value!r}") from None
+
+
 def _content(value: str | ContentBlock | Iterable[ContentBlock]) -> tuple[ContentBlock, ...]:
     if isinstance(value, str):
         return (TextBlock(text=value),)
@@ -51,7 +59,7 @@ class Message:
     Attributes:
         id: ULID, monotonic per session.
         session_id: the session it belongs to.
-        role: who speaks.
+        role: who speaks; the word alone is taken as well.
         content: blocks in order; a string is taken as one TextBlock.
         metadata: everything else known.
         created_at: UTC, microseconds.
@@ -60,7 +68,7 @@ class Message:
 
     id: str = attrs.field(factory=new_ulid)
     session_id: str = DEFAULT_SESSION
-    role: Role
+    role: Role = attrs.field(converter=_role, metadata={READY: Role})  # its word alone would pass for no role
     content: tuple[ContentBlock, ...] = attrs.field(converter=_content, metadata={READY: tuple})
     metadata: MessageMetadata = NO_METADATA
     created_at: datetime = attrs.field(factory=_now)

@@ -12,9 +12,10 @@ from typing import NamedTuple
 
 import attrs
 
+from interlingua.errors import CallerError
 from interlingua.jsontext import EMPTY, FrozenDict, freeze_object, freeze_optional
 from interlingua.messages.usage import Usage
-from interlingua.values import quick
+from interlingua.values import READY, quick
 
 
 class MessageStatus(StrEnum):
@@ -62,6 +63,13 @@ class RoutingMode(StrEnum):
 # type checkers cannot see through a bare `tuple` as converter
 def _names(value: Iterable[str]) -> tuple[str, ...]:
     return tuple(value)
+
+
+def _status(value: str) -> MessageStatus:
+    try:
+        return MessageStatus(value)
+    except ValueError:
+        raise CallerError(f"a status is one of {', '.join(MessageStatus)}, not {value!r}") from None
 
 
 def _indexes(value: Iterable[int]) -> tuple[int, ...]:
@@ -118,7 +126,7 @@ class MessageMetadata:
         routing: why this model.
         usage: tokens, money, time.
         parent_tool_use_id: for TOOL messages, the call they answer.
-        status: complete, partial, cancelled or error.
+        status: complete, partial, cancelled or error; the word alone is taken as well.
         stop_reason: why the model stopped.
         stop_reason_raw: the provider's word for it.
         error: what ended a message that failed.
@@ -136,7 +144,9 @@ class MessageMetadata:
     routing: RoutingDecisionRecord | None = None
     usage: Usage | None = None
     parent_tool_use_id: str | None = None
-    status: MessageStatus = MessageStatus.COMPLETE
+    status: MessageStatus = attrs.field(
+        default=MessageStatus.COMPLETE, converter=_status, metadata={READY: MessageStatus}
+    )
     stop_reason: StopReason | None = None
     stop_reason_raw: str | None = None
     error: ErrorInfo | None = None
