@@ -49,6 +49,7 @@ def test_side_effects_must_be_declared() -> None:
         ToolDefinition(name="x", description="", input_schema=SCHEMA)  # type: ignore[call-arg]
     with pytest.raises(CallerError, match="side_effects"):
         make(side_effects="harmless")
+    assert make(side_effects="read").side_effects is SideEffects.READ
 
 
 def test_a_schema_outside_the_subset_is_refused_at_registration() -> None:

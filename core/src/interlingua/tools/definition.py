@@ -37,9 +37,11 @@ def _check_name(_definition: object, _field: object, name: Any) -> None:
         )
 
 
-def _check_side_effects(_definition: object, _field: object, value: Any) -> None:
-    if not isinstance(value, SideEffects):
-        raise CallerError(f"side_effects must be one of SideEffects ({', '.join(SideEffects)}), not {value!r}")
+def _side_effects(value: str) -> SideEffects:
+    try:
+        return SideEffects(value)
+    except ValueError:
+        raise CallerError(f"side_effects must be one of {', '.join(SideEffects)}, not {value!r}") from None
 
 
 @attrs.frozen(kw_only=True)
@@ -50,7 +52,7 @@ class ToolDefinition:
         name: lower snake_case, at most 64 characters, unique within a request.
         description: what the model reads; may be empty.
         input_schema: JSON Schema of the input, in the subset of seed 003 §5.4; kept as a deeply frozen copy.
-        side_effects: what running it may change.
+        side_effects: what running it may change; the word alone will do.
         requires_workspace: True when it needs a workspace to run in.
         cache: keep the prompt up to and with this tool (DESIGN 3).
         kind: hint for user interfaces (seed 001).
@@ -63,7 +65,7 @@ class ToolDefinition:
     name: str = attrs.field(validator=_check_name)
     description: str
     input_schema: FrozenDict = attrs.field(converter=_checked_schema)
-    side_effects: SideEffects = attrs.field(validator=_check_side_effects)
+    side_effects: SideEffects = attrs.field(converter=_side_effects)
     requires_workspace: bool = True
     cache: CacheHint | None = None
     kind: ToolKind | None = None
