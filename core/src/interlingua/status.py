@@ -48,6 +48,8 @@ def class_of_status(status: int) -> type[ProviderError]:
 def error_of_status(response: WireResponse) -> ProviderError:
     """Return the error a status alone suggests, with the delay its headers ask for."""
     text = response.body[:300].decode("utf-8", "replace").strip()
+    if response.status < 400 and (address := response.headers.get("location")):
+        text = f"the service is at {address.partition('?')[0]}, and redirects are not followed: give that as base URL"
     kind = class_of_status(response.status)
     return kind(text or "no body", status=response.status, retry_after=retry_after(response.headers))
 

@@ -103,6 +103,61 @@ def test_what_is_no_tool_says_what_reads_one() -> None:
         c.to_wire("hi", tools=[{"name": "add"}])  # type: ignore[list-item]
 
 
+@pytest.mark.parametrize("given", ["", " \n", [il.user("")], [il.user([]), il.user("")]])
+def test_nothing_to_say_is_not_sent(given: object) -> None:
+    with client(Server("http://nowhere.test", [])) as c, pytest.raises(il.CallerError, match="nothing to send"):
+        c.send(given)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("option", "value", "wanted"),
+    [
+        ("temperature", "hot", "a number"),
+        ("temperature", True, "a number"),
+        ("max_tokens", "5", "a whole number"),
+        ("max_tokens", 5.5, "a whole number"),
+        ("thinking", "yes", "True or False"),
+        ("stop", 3, "a text, or several"),
+        ("stop", [3], "a text, or several"),
+        ("effort", "huge", "low, medium, high"),
+        ("tool_choice", "sometimes", "ToolNamed"),
+        ("response_schema", "an object", "a dict"),
+        ("provider_options", "x=1", "a dict"),
+        ("headers", {"x-a": 1}, "a dict of texts"),
+        ("capabilities", {"supports_telepathy": True}, "AdapterCapabilities"),
+    ],
+)
+def test_an_options_value_of_another_kind_is_the_callers_mistake(option: str, value: object, wanted: str) -> None:
+    with client(Server("http://nowhere.test", [])) as c, pytest.raises(il.CallerError) as caught:
+        c.send("hi", **{option: value})
+
+    assert f"option {option!r} is " in str(caught.value)
+    assert wanted in str(caught.value)
+
+
+def test_what_an_options_value_says_is_left_to_the_adapter() -> None:
+    with served() as server, client(server) as c:
+        c.send("hi", temperature=99, max_tokens=-1, stop=("a", "b"), effort=None, headers={"x-a": "b"})
+
+
+def test_a_closed_client_says_so() -> None:
+    with served() as server:
+        c = client(server)
+        c.close()
+        with pytest.raises(il.CallerError, match="the client is closed"):
+            c.send("hi")
+
+
+@pytest.mark.parametrize(
+    ("given", "wanted"),
+    [({"timeout": "x"}, "seconds"), ({"timeout": -1}, "seconds"), ({"retry": "x"}, "how many times"),
+     ({"retry": -1}, "how many times")],
+)  # fmt: skip
+def test_a_limit_that_is_none_is_the_callers_mistake(given: dict[str, object], wanted: str) -> None:
+    with pytest.raises(il.CallerError, match=wanted):
+        il.Client("fake:known", registry=registry(), **given)  # type: ignore[arg-type]
+
+
 def test_a_limit_is_given_to_the_client() -> None:
     c = il.Client("fake:known", registry=registry(), environ={})
     with c, pytest.raises(il.CallerError, match=r"unknown option 'timeout': give it to the client: Client\("):

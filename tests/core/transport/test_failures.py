@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import interlingua as il
-from tests.support.fake_provider import registry
+from tests.support.fake_provider import Reply, registry, served
 
 
 def _send(url: str) -> None:
@@ -27,3 +27,14 @@ def test_the_host_that_does_not_answer_is_named_without_credentials() -> None:
 def test_an_address_that_cannot_be_asked_is_the_callers_error(url: str, place: str) -> None:
     with pytest.raises(il.CallerError, match=f"cannot be sent to {place}"):
         _send(url)
+
+
+def test_a_redirect_is_told_by_where_it_leads_and_not_followed() -> None:
+    moved = Reply(status=308, headers={"location": "https://new.test/v2/say?token=hidden"})
+    with served(moved) as server, pytest.raises(il.InvalidRequest) as caught:
+        _send(server.url)
+
+    assert "https://new.test/v2/say," in str(caught.value)
+    assert "base URL" in str(caught.value)
+    assert "hidden" not in str(caught.value)
+    assert len(server.got) == 1

@@ -1,6 +1,6 @@
 """What a caller may write, read into canonical values: options by name, and a conversation in its short forms.
 
-Never judges an option's value: each adapter knows what its wire can say.
+Never judges what an option's value says: each adapter knows what its wire can say.
 The beginning of a request (`begin`) comes in.
 """
 
@@ -38,10 +38,14 @@ def read_options(given: Mapping[str, Any], **fixed: Any) -> AdapterOptions:
         **fixed: what is no option of the caller's.
 
     Raises:
-        CallerError: an option has no such name; the message lists near ones.
+        CallerError: an option has no such name (the message lists near ones), or its value is of another kind.
     """
     if not given.keys() <= _NAMES:
         raise _unknown(next(name for name in given if name not in _NAMES))
+    if given:
+        from interlingua.client.option_values import check_values  # noqa: PLC0415  many requests have no options
+
+        check_values(given)
     return AdapterOptions(**{**fixed, **given})
 
 
@@ -62,6 +66,8 @@ def read_messages(given: str | Message | Sequence[Message]) -> Sequence[Message]
         CallerError: it is empty, or holds something that is not a Message.
     """
     if isinstance(given, str):
+        if not given.strip():
+            raise CallerError("there is nothing to send: the text is empty")
         return (user(given),)
     if isinstance(given, Message):
         return (given,)
@@ -71,6 +77,8 @@ def read_messages(given: str | Message | Sequence[Message]) -> Sequence[Message]
         raise CallerError("there is nothing to send: the conversation is empty")
     if type(given[-1]) is not Message or type(given[0]) is not Message:
         raise CallerError(_NO_CONVERSATION)
+    if not given[0].content and not any(message.content for message in given):
+        raise CallerError("there is nothing to send: no message holds anything")
     return given
 
 

@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 import attrs
 
-from interlingua.errors import InterlinguaError
+from interlingua.errors import CallerError, InterlinguaError
 
 
 def _random() -> float:
@@ -38,10 +38,18 @@ class Retry:
 
     @classmethod
     def of(cls, value: Retry | int | None) -> Retry:
-        """Read what a caller may give: a number is how many times to try again after the first attempt."""
+        """Read what a caller may give: a number is how many times to try again after the first attempt.
+
+        Raises:
+            CallerError: it is neither.
+        """
         if value is None:
             return cls()
-        return value if isinstance(value, Retry) else cls(max_attempts=value + 1)
+        if isinstance(value, Retry):
+            return value
+        if not isinstance(value, int) or value < 0:
+            raise CallerError(f"retry is a Retry, or how many times to try again, not {value!r}")
+        return cls(max_attempts=value + 1)
 
     def delay(self, error: InterlinguaError, attempt: int, random: Callable[[], float] = _random) -> float | None:
         """Return the seconds to wait after a failed attempt, or None to give up.

@@ -14,6 +14,8 @@ from interlingua.transport.timeout import Limits
 _NOT_SENT = frozenset({"InvalidURL", "UnsupportedProtocol"})
 _BAD_HEADERS = "a header holds characters HTTP does not allow (was a key pasted with a line break?)"
 
+_CLOSED = "the client is closed: make a new one, or keep this one open"
+
 
 def failure(error: Exception, limits: Limits, *, in_body: bool, url: str = "") -> InterlinguaError | None:
     """Return the typed error for what an HTTP client raised; None if it is not about the exchange (a bug: let it rise).
@@ -33,6 +35,8 @@ def failure(error: Exception, limits: Limits, *, in_body: bool, url: str = "") -
         return CallerError(f"the request cannot be sent to {_place(url)}: {error}")
     if "LocalProtocolError" in names or isinstance(error, UnicodeEncodeError):
         return CallerError(_BAD_HEADERS)
+    if isinstance(error, RuntimeError) and "closed" in str(error):
+        return CallerError(_CLOSED)
     if names & {"TransportError", "HTTPError", "StreamError", "OSError"}:
         what = "the connection broke" if in_body else f"no answer could be had from {_place(url)}"
         return TransportError(f"{what}: {type(error).__name__}: {error}")

@@ -12,7 +12,12 @@ from typing import Any
 
 import attrs
 
-from interlingua.errors import ResponseTimeout
+from interlingua.errors import CallerError, ResponseTimeout
+
+
+def _check(_timeout: object, field: attrs.Attribute[Any], value: object) -> None:
+    if value is not None and (not isinstance(value, (int, float)) or value <= 0):
+        raise CallerError(f"a timeout is a number of seconds above 0, or None for no limit, not {field.name}={value!r}")
 
 
 @attrs.frozen(kw_only=True)
@@ -27,17 +32,21 @@ class Timeout:
             is being waited for may overrun it, by no more than was left when the body began.
     """
 
-    connect: float | None = 10.0
-    first_byte: float | None = 600.0
-    between_chunks: float | None = 120.0
-    total: float | None = None
+    connect: float | None = attrs.field(default=10.0, validator=_check)
+    first_byte: float | None = attrs.field(default=600.0, validator=_check)
+    between_chunks: float | None = attrs.field(default=120.0, validator=_check)
+    total: float | None = attrs.field(default=None, validator=_check)
 
     @classmethod
     def of(cls, value: Timeout | float | None) -> Timeout:
-        """Read what a caller may give: a number of seconds is the total."""
+        """Read what a caller may give: a number of seconds is the total.
+
+        Raises:
+            CallerError: it is neither.
+        """
         if value is None:
             return cls()
-        return value if isinstance(value, Timeout) else cls(total=float(value))
+        return value if isinstance(value, Timeout) else cls(total=value)
 
 
 class Limits:
