@@ -59,8 +59,15 @@ class Provider:
     # -- before a request ---------------------------------------------------------------------------------------
 
     def capabilities(self, model: str, options: AdapterOptions | None = None) -> AdapterCapabilities:
-        """Return what this provider can carry with this model, the caller's assertions laid over."""
+        """Return what this provider can carry with this model, the caller's assertions laid over.
+
+        Raises:
+            CapabilityError: the options name a wire format that the provider does not speak.
+        """
         found: AdapterCapabilities = self._required("capabilities", model=model, options=options)
+        if options is not None and options.api is not None and found.api not in ("", options.api):
+            text = f"no API {options.api!r} here; there is {found.api}"
+            raise CapabilityError(text, path="options.api", provider=self.key, model=model)
         if options is not None and options.capabilities:
             found = attrs.evolve(found, **options.capabilities)
         return found

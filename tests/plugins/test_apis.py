@@ -1,0 +1,23 @@
+"""A wire format that a provider does not speak is refused by name, on every installed provider; its own are taken.
+
+The providers are found by entry points, so a new one is asked too. pytest comes in.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+from interlingua import CapabilityError, Client, ConnectionSettings, Registry
+
+REGISTRY = Registry()
+KEYS = [provider.key for provider in REGISTRY.providers()]
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_the_apis_are_taken_by_name_and_others_refused(key: str) -> None:
+    with Client(f"{key}:any", registry=REGISTRY, environ={}) as client:
+        for api in REGISTRY.provider(key).connection(ConnectionSettings(environ={})).endpoints:
+            assert client.to_wire("hi", api=api).api == api
+        with pytest.raises(CapabilityError, match="no API 'telepathy' here; there") as caught:
+            client.to_wire("hi", api="telepathy")
+    assert caught.value.path == "options.api"
