@@ -35,6 +35,13 @@ def loads(data: bytes | str) -> Any:
     return _loads_slow(data) if long else loads_fast(data)
 
 
+def line_fault(error: ValueError) -> str:
+    """Say what is wrong with one line of JSON, and at which of its characters, from 1; its end is not one of them."""
+    if not isinstance(error, json.JSONDecodeError):
+        return str(error)
+    return f"{error.msg} (character {min(error.pos, len(error.doc.rstrip())) + 1})"
+
+
 def loads_fast(data: bytes | str) -> Any:
     """As `loads`, for text that carries no model-made integers (one delta of a stream)."""
     try:

@@ -152,6 +152,15 @@ def test_what_cannot_be_stored_is_refused_when_written() -> None:
         dumps_message(assistant([result]))
 
 
+@pytest.mark.parametrize("end", ["", "\n", "\r\n"])
+def test_a_broken_line_is_told_by_its_number_and_its_character(end: str) -> None:
+    lines = [f"{dumps_message(user('hi'))}\n", f'{{"id": "x"{end}']
+    with pytest.raises(DecodeError) as caught:
+        list(read_jsonl(lines))
+
+    assert str(caught.value) == "line 2: not JSON: Expecting ',' delimiter (character 11)"  # behind the ten written
+
+
 def test_tools_round_trip_and_are_refused_with_the_place(caplog: pytest.LogCaptureFixture) -> None:
     schema = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
     tool = ToolDefinition(name="read_file", description="", input_schema=schema, side_effects=SideEffects.READ)

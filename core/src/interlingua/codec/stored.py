@@ -20,7 +20,7 @@ from interlingua.codec.misfit import Misfit, misfit
 from interlingua.codec.shapes import names_of
 from interlingua.codec.unknown import UNKNOWN_FIELDS, put_back, take_unknown, unknown_metadata
 from interlingua.errors import CallerError, DecodeError
-from interlingua.jsontext import dumps, freeze_object, loads
+from interlingua.jsontext import dumps, freeze_object, line_fault, loads
 from interlingua.messages import SCHEMA_VERSION, Message
 from interlingua.tools import ToolDefinition
 
@@ -196,8 +196,8 @@ def _read(text: str | bytes, newer: _Newer, line: int | None = None) -> Message:
     try:
         data = loads(text)
     except ValueError as error:
-        where = "" if line is None else f"line {line}: "
-        raise DecodeError(f"{where}not JSON: {error}") from error
+        text = f"not JSON: {error}" if line is None else f"line {line}: not JSON: {line_fault(error)}"
+        raise DecodeError(text) from error
     return _message(data, newer, "", line)
 
 

@@ -14,7 +14,7 @@ import attrs
 from interlingua.codec import decode_message, dumps_message, encode_message
 from interlingua.doctor.finding import Finding, Remedy
 from interlingua.errors import DecodeError
-from interlingua.jsontext import loads, scrub
+from interlingua.jsontext import line_fault, loads, scrub
 from interlingua.messages import Message
 
 _STRINGS = "REGRESSIONS case 22"
@@ -105,7 +105,7 @@ def _record(text: str, number: int, findings: list[Finding]) -> Record | None:
     try:
         data = loads(text)
     except ValueError as error:
-        what = f"the line is not JSON: {error}"
+        what = f"the line is not JSON: {line_fault(error)}"
         findings.append(
             Finding(
                 rule="not-json", line=number, path="", message=what, citation="seed 003 §9", remedy="removed", was=text

@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 
 from interlingua.errors import DecodeError
-from interlingua.jsontext import loads_fast
+from interlingua.jsontext import line_fault, loads_fast
 
 _STREAM_STARTS = ("data:", "event:", "id:", "retry:", ":")
 _TEXT_KINDS = (None, "", "json", "sse", "ndjson")
@@ -71,7 +71,7 @@ def read_entry(line: bytes, name: str) -> Entry:
     try:
         data = loads_fast(line)
     except ValueError as error:
-        raise DecodeError(f"not JSON: {error}", path=name) from error
+        raise DecodeError(f"not JSON: {line_fault(error)}", path=name) from error
     if not isinstance(data, dict):
         raise DecodeError("a recorded exchange is a JSON object", path=name)
     text = data.get("response_text") or ""
