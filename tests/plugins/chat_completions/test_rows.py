@@ -46,7 +46,7 @@ def test_a_row_is_loaded_alone() -> None:
 
 
 def test_a_row_of_ones_own() -> None:
-    target = row("acme", label="Acme", key_env="ACME_KEY", models=[{"id": "a-1", "max_context_tokens": 9}],
+    target = row("acme", key_env="ACME_KEY", models=[{"id": "a-1", "max_context_tokens": 9}],
                  dialect={"reasoning_fields": ["thoughts"]}, capabilities={"supports_images": True})  # fmt: skip
     known = target.capabilities("a-1")
     assert (known.max_context_tokens, known.supports_images, known.assumed) == (9, True, False)

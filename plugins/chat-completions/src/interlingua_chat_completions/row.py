@@ -37,7 +37,6 @@ class Row:
 
     Attributes:
         key: provider key.
-        label: the service's name for people.
         base_url: up to, not with, `/chat/completions`.
         base_url_env: environment variable that overrides it, for servers without a fixed place.
         key_env: environment variables that may hold the key, in order.
@@ -50,7 +49,6 @@ class Row:
     """
 
     key: str
-    label: str
     base_url: str
     base_url_env: str | None = None
     key_env: tuple[str, ...] = ()

@@ -21,7 +21,7 @@ from interlingua_chat_completions.rules import FORMAT, PAIRING, known
 
 _KEYS = frozenset(
     (
-        "format", "label", "base_url", "base_url_env", "key_env", "key_required", "hosts", "models", "dialect",
+        "format", "base_url", "base_url_env", "key_env", "key_required", "hosts", "models", "dialect",
         "capabilities", "rules", "profiles",
     )
 )  # fmt: skip
@@ -50,7 +50,6 @@ def read_row(key: str, table: Mapping[str, Any], models: str | None = None) -> R
     variable = table.get("base_url_env")
     return Row(
         key=key,
-        label=string(key, "label", table.get("label", key)),
         base_url=base_url,
         base_url_env=None if variable is None else string(key, "base_url_env", variable),
         key_env=strings(key, "key_env", table.get("key_env", ())),
