@@ -7,8 +7,7 @@ Never does I/O and never waits: the adapter's async generator is driven by hand,
 from __future__ import annotations
 
 import sys
-import types
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncIterator, Iterator
 
 from interlingua.assemble import Assembler
 from interlingua.context import RequestContext
@@ -20,13 +19,20 @@ from interlingua.provider import Provider
 from interlingua.wire import WireChunk
 
 _MORE = object()
+_ONCE = (_MORE,)
 _UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
 
 
-@types.coroutine
-def _next_batch() -> Generator[object, list[WireChunk] | None, list[WireChunk] | None]:
-    return (yield _MORE)
+class _Pause:
+    """Awaiting it gives control back, once, to whoever drives the adapter."""
 
+    __slots__ = ()
+
+    def __await__(self) -> Iterator[object]:
+        return iter(_ONCE)
+
+
+_pause = _Pause()
 
 class StreamDecoder:
     """Turns the bytes of one streamed answer into events and, at the end, into its message."""
@@ -34,12 +40,14 @@ class StreamDecoder:
     def __init__(self, provider: Provider, framer: Framer, context: RequestContext) -> None:
         self._provider = provider
         self._framer = framer
+        self._framed = framer.feed
         self._context = context
         self._assembler = Assembler(context)
+        self._batch: list[WireChunk] | None = None
         self._out: list[StreamEvent] = []
         self._assemble = self._assembler.feed
         self._pump = self._run()
-        self._send = self._pump.send
+        self._resume = self._pump.send
         self._done = False
         self._closed = False
         self._said = False
@@ -55,19 +63,22 @@ class StreamDecoder:
             sys.set_asyncgen_hooks(*hooks)
 
     async def _source(self) -> AsyncIterator[WireChunk]:
-        while (batch := await _next_batch()) is not None:
-            for chunk in batch:
+        while True:
+            await _pause
+            if self._batch is None:
+                return
+            for chunk in self._batch:
                 yield chunk
 
     async def _run(self) -> None:
-        append = self._out.append
         async for event in self._provider.stream_response(self._source(), self._context):
-            append(event)
+            self._out.append(event)
 
     def _drive(self, batch: list[WireChunk] | None) -> None:
         """Let the adapter work until it wants more; what it raises becomes a terminal error event."""
+        self._batch = batch
         try:
-            wanted = self._send(batch)
+            wanted = self._resume(None)
         except BaseException as error:  # StopIteration too
             self._stopped(error)
         else:
@@ -99,23 +110,24 @@ class StreamDecoder:
     def feed(self, data: bytes) -> list[StreamEvent]:
         """Take bytes as they arrive; return the events they complete."""
         try:
-            batch = self._framer.feed(data)
+            batch = self._framed(data)
         except InterlinguaError as error:
             if not self._done:
                 self._fail(error)
             return self._taken()
         if not batch or self._done:
             return []
+        self._batch = batch
         try:
-            wanted = self._send(batch)  # as `_drive` does, without a further call per chunk
+            wanted = self._resume(None)  # as `_drive` does, without a further call per chunk
         except BaseException as error:  # StopIteration too
             self._stopped(error)
         else:
             if wanted is not _MORE:
                 self._strange()
-        events = self._out[:]
+        events = self._out
         if events:
-            self._out.clear()
+            self._out = []
             self._assemble(events)
             if self._assembler.error is not None:
                 self._credit()
@@ -143,8 +155,7 @@ class StreamDecoder:
         return self._taken()
 
     def _taken(self) -> list[StreamEvent]:
-        events = self._out[:]
-        self._out.clear()
+        events, self._out = self._out, []
         self._assemble(events)
         if self._assembler.error is not None:
             self._credit()

@@ -6,12 +6,14 @@ Whoever may come into `interlingua.framing` reaches this class through it.
 
 from __future__ import annotations
 
-from interlingua.framing.blocks import names, read_blocks
+from interlingua.framing.blocks import read_blocks
 from interlingua.framing.fields import read_block
 from interlingua.framing.pending import EVENT_LIMIT, check_size, make_chunk, too_large
 from interlingua.wire import WireChunk
 
 _BOM = b"\xef\xbb\xbf"
+_LF, _CR = b"\n\r"  # numbers: bytes look for one five times as fast as for bytes
+_NO_HEAD = b"\n\n\n"  # no event begins so
 
 
 class SseFramer:
@@ -24,7 +26,7 @@ class SseFramer:
         limit: Bytes one event may hold; more raises MalformedResponse.
     """
 
-    __slots__ = ("_after_cr", "_at_start", "_limit", "_odd", "_rest")
+    __slots__ = ("_after_cr", "_at_start", "_cut", "_head", "_limit", "_name", "_odd", "_rest")
 
     def __init__(self, limit: int = EVENT_LIMIT) -> None:
         self._limit = limit
@@ -32,21 +34,27 @@ class SseFramer:
         self._at_start = True
         self._after_cr = False
         self._odd = True  # either of the two: one look per feed
+        self._head, self._cut, self._name = _NO_HEAD, len(_NO_HEAD), ""  # how the last event began that came alone, and its name
 
     def feed(self, data: bytes) -> list[WireChunk]:
         """Take the next bytes of the body (see `Framer.feed`)."""
-        if self._odd or b"\r" in data:
+        cut = self._cut
+        if data[:cut] == self._head and data[-2:] == b"\n\n":  # most events come alone and begin as the last one did
+            payload = data[cut:-2]
+            if _LF not in payload and _CR not in payload and len(payload) <= self._limit:
+                return [make_chunk((self._name, payload))]
+        chunks = self._feed(data)
+        alone = len(chunks) == 1 and not self._rest and not self._odd
+        name = chunks[0][0] if alone else ""
+        head = (f"event: {name}\ndata: ".encode() if name else b"data: ") if alone else _NO_HEAD
+        self._head, self._cut, self._name = head, len(head), name
+        return chunks
+
+    def _feed(self, data: bytes) -> list[WireChunk]:
+        if self._odd or _CR in data:
             data = self._plain(data)
         rest = self._rest
         if not rest and data.endswith(b"\n\n"):
-            if len(data) <= self._limit:
-                feeds = data.count(b"\n")
-                if feeds == 2 and data.startswith(b"data: "):  # one event, as live services send them
-                    return [make_chunk(("", data[6:-2]))]
-                if feeds == 3 and data.startswith(b"event: "):
-                    name, found, payload = data[7:-2].partition(b"\ndata: ")
-                    if found:
-                        return [make_chunk((names[name], payload))]
             body = data[:-2]
             return read_blocks(body) if len(body) <= self._limit else self._chunks(body)
         end = data.rfind(b"\n\n")
