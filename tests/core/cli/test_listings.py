@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+from interlingua.codec import dumps_message
+from interlingua.messages import user
 from tests.core.cli.conftest import Run
 from tests.core.cli.local import LocalServer
 
@@ -69,3 +71,42 @@ def test_an_unknown_price_is_not_zero(run: Run, server: LocalServer) -> None:
     assert facts["cost_usd"] is None
     assert facts["cost_note"] == "model not in the catalogue"
     assert "no price known" in run("price", "here:unheard-of").stdout
+
+
+def test_a_price_that_is_asked_for_by_a_near_name_shows_the_names(run: Run, server: LocalServer) -> None:
+    result = run("price", "here:ecco", "--json")
+
+    assert "there is echo" in result.stderr
+    assert json.loads(result.stdout)["model"] == "here:ecco"
+    assert "there" not in run("price", "here:unheard-of").stderr
+
+
+def test_settings_for_a_provider_that_is_not_there_are_told_of(run: Run, server: LocalServer, home: Path) -> None:
+    config = home / "interlingua" / "config.toml"
+    config.write_text(config.read_text(encoding="utf-8") + "[providers.heer]\napi = 'chat'\n", encoding="utf-8")
+    result = run("providers", "--json")
+
+    assert result.stderr == "warning: the configuration has settings for 'heer', and no such provider is here\n"
+    assert json.loads(result.stdout)
+
+
+def test_no_password_of_an_address_is_shown(run: Run, home: Path) -> None:
+    (home / "interlingua").mkdir()
+    (home / "interlingua" / "config.toml").write_text(
+        '[rows.here]\nformat = "chat-completions"\nbase_url = "http://me:pass-word@here.test:99/v1"\n', encoding="utf-8"
+    )
+    Path("talk.jsonl").write_text(f"{dumps_message(user('hi'))}\n", encoding="utf-8")
+    shown = [run("providers", "--json"), run("wire", "talk.jsonl", "--to", "here:any"),
+             run("wire", "talk.jsonl", "--to", "here:any", "--json")]  # fmt: skip
+
+    assert all("http://***@here.test:99/v1" in one.stdout for one in shown)
+    assert not any("pass-word" in one.output for one in shown)
+
+
+def test_check_without_recordings_says_so_and_groups_what_it_skipped(run: Run, home: Path) -> None:
+    result = run("check", "compatible", "--examples", "1", "--rule", "C22", "--rule", "C23", "--rule", "C01")
+
+    assert result.exit_code == 0, result.output
+    assert "C22, C23 skipped: no cassette holds a stream" in result.stdout
+    assert "no folder cassettes/compatible" in result.stderr
+    assert "no folder" not in run("check", "compatible", "--rule", "C22", "--cassettes", ".").stderr

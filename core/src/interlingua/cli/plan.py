@@ -14,6 +14,7 @@ from typing import Any
 
 import attrs
 
+from interlingua.cli.show import without_credentials
 from interlingua.cli.state import State
 from interlingua.client.begin import begin
 from interlingua.client.core import ClientCore
@@ -73,7 +74,7 @@ def as_sent(exchange: Exchange) -> tuple[str, str, dict[str, str]]:
     connection = attrs.evolve(exchange.connection, auth=no_auth)
     made = outgoing(connection, exchange.wire, exchange.options.headers)
     headers = {name: "***" if any(word in name for word in _SECRETS) else text for name, text in made.headers.items()}
-    return made.method, made.url, headers
+    return made.method, without_credentials(made.url), headers
 
 
 def estimate(exchange: Exchange) -> dict[str, Any]:

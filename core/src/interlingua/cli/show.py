@@ -11,6 +11,7 @@ import sys
 from collections.abc import Iterable, Mapping, Sequence
 from decimal import Decimal
 from typing import Any, TextIO
+from urllib.parse import urlsplit, urlunsplit
 
 import attrs
 import click
@@ -107,6 +108,13 @@ def console(*, err: bool = False) -> Any:
 
     stream = sys.stderr if err else sys.stdout
     return Console(file=stream, width=None if stream.isatty() else _WIDE, soft_wrap=False)
+
+
+def without_credentials(url: str) -> str:
+    """Return an address with what stands before its host masked: it may hold a password."""
+    parts = urlsplit(url)
+    host = parts.netloc.rpartition("@")[2]
+    return url if host == parts.netloc else urlunsplit(parts._replace(netloc=f"***@{host}"))
 
 
 def losses_json(losses: Iterable[Loss]) -> list[dict[str, Any]]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import UTC, date, datetime, time
+from difflib import get_close_matches
 from typing import Any
 
 import attrs
@@ -37,7 +38,12 @@ def command(state: State, /, model: str, as_json: bool, **counts: int | None) ->
     Prices are in USD per million tokens.
     """
     name = state.registry.resolve(model)
-    info = state.registry.provider(name.provider).model(name.name)
+    provider = state.registry.provider(name.provider)
+    info = provider.model(name.name)
+    if info is None:
+        near = get_close_matches(name.name, [known.id for known in provider.models()], n=3)
+        hint = f"; there {'are' if near[1:] else 'is'} {', '.join(near)}" if near else ""
+        click.echo(f"the catalogue does not know {name}{hint}", err=True)
     asked = any(count is not None for count in counts.values())
     facts: dict[str, Any] = {"model": str(name), "pricing_version": info.pricing_version if info else None}
     facts |= _cost(info, counts) if asked else _prices(info)

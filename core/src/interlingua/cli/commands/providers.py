@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from interlingua.cli.show import json_option, print_json, print_table
+from interlingua.cli.show import json_option, print_json, print_table, without_credentials
 from interlingua.cli.state import State
 from interlingua.errors import InterlinguaError
 from interlingua.registry import Found
@@ -31,6 +31,8 @@ def command(state: State, as_json: bool) -> None:
     keys = {row["key"] for row in rows}
     rows += [{"key": key, "kind": "plugin", "broken": str(error)}
              for key, error in registry.broken.items() if key not in keys]  # fmt: skip
+    for key in sorted(state.config.providers.keys() - {row["key"] for row in rows}):
+        click.echo(f"warning: the configuration has settings for {key!r}, and no such provider is here", err=True)
     if as_json:
         print_json(rows)
         return
@@ -55,7 +57,7 @@ def _row(state: State, found: Found) -> dict[str, Any]:
     signed = bool(connection.auth(WireRequest(path="/", body=b"", api=""))) if connection.has_key else False
     return {
         **row,
-        "base_url": connection.base_url,
+        "base_url": without_credentials(connection.base_url),
         "has_key": connection.has_key,
         "key_state": "found" if signed else "not needed" if connection.has_key else "missing",
         "env": list(connection.env),
