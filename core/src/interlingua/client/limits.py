@@ -13,7 +13,6 @@ import attrs
 
 from interlingua.blocks import AudioBlock, DocumentBlock, ImageBlock, ToolResultBlock, VideoBlock
 from interlingua.capabilities import AdapterCapabilities
-from interlingua.client.downscale import downscaled
 from interlingua.errors import CapabilityError
 from interlingua.messages import Message, Role
 from interlingua.projection import Target
@@ -136,6 +135,8 @@ def _smaller(place: _Place, message: Message, target: Target, side: int, downsca
     if not too_heavy and longest <= side:
         return None
     if downscale:
+        from interlingua.client.downscale import downscaled  # noqa: PLC0415  few requests hold images, fewer too large
+
         key = ("client.limits", place.block, place.part, side, most)
         known: ImageBlock | None = message.memo.get(key)
         if known is None:

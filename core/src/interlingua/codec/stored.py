@@ -6,7 +6,6 @@ The codec's front door comes in.
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterable, Iterator
 from functools import cache
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -28,7 +27,6 @@ if TYPE_CHECKING:
     from cattrs import Converter
 
 T = TypeVar("T")
-_log = logging.getLogger("interlingua")
 
 
 @cache
@@ -140,7 +138,7 @@ def decode_tool(data: Any) -> ToolDefinition:
     tool = _decoded(lambda: _converter().structure(data, ToolDefinition))
     unknown = sorted(map(str, data.keys() - names_of(ToolDefinition)))
     if unknown:
-        _log.warning("tool %s: fields of a newer version were let go: %s", tool.name, ", ".join(unknown))
+        _warn("tool %s: fields of a newer version were let go: %s", tool.name, ", ".join(unknown))
     return tool
 
 
@@ -224,4 +222,10 @@ class _Newer:
         found = [f"block type {name!r}" for name in sorted(self.types)]
         found += [f"schema_version {number}" for number in sorted(self.versions)]
         if found:
-            _log.warning("written by a newer version, kept as it is: %s", ", ".join(found))
+            _warn("written by a newer version, kept as it is: %s", ", ".join(found))
+
+
+def _warn(text: str, *facts: object) -> None:
+    import logging  # noqa: PLC0415  a fifth of what reading a message loads, for what newer versions wrote
+
+    logging.getLogger("interlingua").warning(text, *facts)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from functools import cache
-from hashlib import blake2b
 from typing import Any
 
 from interlingua.blocks import ImageSource
@@ -80,6 +79,8 @@ def put_back(data: dict[str, Any]) -> None:
 def _place(path: str, known: dict[str, Any]) -> str:
     if not path.startswith("content"):
         return path
+    from hashlib import blake2b  # noqa: PLC0415  slow to load, and few messages are of a newer version
+
     return f"{path}#{blake2b(dumps(known), digest_size=6).hexdigest()}"
 
 

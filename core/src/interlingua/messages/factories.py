@@ -6,14 +6,13 @@ Applications, tests and the client may come in, through `interlingua.messages`.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from typing import Any
 
 from interlingua.blocks import ContentBlock, TextBlock, ToolResultBlock, ToolUseBlock
 from interlingua.errors import CallerError
 from interlingua.ids import new_ulid
-from interlingua.messages.media import audio_block, document_block, image_block, video_block
 from interlingua.messages.message import DEFAULT_SESSION, SCHEMA_VERSION, Message, Role
 from interlingua.messages.metadata import NO_METADATA, MessageMetadata
 from interlingua.values import maker
@@ -63,11 +62,20 @@ def user(
         if not isinstance(text, Iterable):
             raise _no_text(text)
         blocks.extend(text)
-    blocks.extend(image_block(image) for image in images)
-    blocks.extend(audio_block(clip) for clip in audio)
-    blocks.extend(video_block(clip) for clip in video)
-    blocks.extend(document_block(document) for document in documents)
+    if images or audio or video or documents:
+        blocks.extend(_media(images, audio, video, documents))
     return Message(role=Role.USER, content=tuple(blocks), session_id=session_id)
+
+
+def _media(
+    images: Iterable[Any], audio: Iterable[Any], video: Iterable[Any], documents: Iterable[Any]
+) -> Iterator[ContentBlock]:
+    from interlingua.messages import media  # noqa: PLC0415  few conversations hold any
+
+    yield from map(media.image_block, images)
+    yield from map(media.audio_block, audio)
+    yield from map(media.video_block, video)
+    yield from map(media.document_block, documents)
 
 
 def system(text: str, *, session_id: str = DEFAULT_SESSION) -> Message:

@@ -32,11 +32,7 @@ def to_wire_flat_function_tool(definition: ToolDefinition) -> dict[str, Any]:
 
 
 def from_wire_tool(
-    tool: Mapping[str, Any],
-    *,
-    side_effects: SideEffects,
-    requires_workspace: bool = True,
-    kind: ToolKind | None = None,
+    tool: Mapping[str, Any], *, side_effects: SideEffects, requires_workspace: bool = True, kind: ToolKind | None = None
 ) -> ToolDefinition:
     """Read a tool in any of the three wrappers; what no wire carries comes from the caller.
 

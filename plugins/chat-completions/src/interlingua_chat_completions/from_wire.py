@@ -7,7 +7,6 @@ The format's front door comes in.
 
 from __future__ import annotations
 
-from interlingua.assemble import Assembler
 from interlingua.context import RequestContext
 from interlingua.errors import MalformedResponse
 from interlingua.jsontext import loads
@@ -15,7 +14,6 @@ from interlingua.messages import Message, MessageStatus
 from interlingua.wire import WireResponse
 from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.errors import from_wire_envelope, is_error
-from interlingua_chat_completions.reader import AnswerReader
 from interlingua_chat_completions.usual import from_wire_usual
 
 
@@ -35,6 +33,9 @@ def from_wire_body(response: WireResponse, context: RequestContext, dialect: Dia
     usual = from_wire_usual(body, context, dialect)
     if usual is not None:
         return usual
+    from interlingua.assemble import Assembler  # noqa: PLC0415  most answers are usual
+    from interlingua_chat_completions.reader import AnswerReader  # noqa: PLC0415  the same
+
     choices = body.get("choices")
     reader = AnswerReader(context, dialect, whole=True)
     assembler = Assembler(context)
