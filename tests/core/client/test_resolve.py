@@ -45,6 +45,12 @@ def test_a_file_of_the_workspace_is_inlined_once_and_pinned(tmp_path: Path) -> N
     assert message.memo[PINS] == {"a.png": hashlib.sha256(PNG).hexdigest()}
 
 
+def test_a_workspace_may_be_named_by_text(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(PNG)
+    with il.Client("fake:known", registry=registry(), environ={}, workspace=str(tmp_path)) as c:
+        assert images(c.to_wire([image("file_ref", "a.png")])) == [EMBEDDED]
+
+
 @pytest.mark.parametrize("reference", ["../b.png", "/etc/hostname", "link.png", "missing.png"])
 def test_nothing_outside_the_workspace_is_read(tmp_path: Path, reference: str) -> None:
     inside = tmp_path / "in"

@@ -64,7 +64,7 @@ class ClientCore:
         timeout: Timeout | float | None,
         retry: Retry | int | None,
         headers: Mapping[str, str] | None,
-        workspace: Path | None,
+        workspace: str | Path | None,
         environ: Mapping[str, str] | None,
     ) -> None:
         self.model = model

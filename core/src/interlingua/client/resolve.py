@@ -58,7 +58,7 @@ def resolved(
     marked: Sequence[Message],
     *,
     inline_urls: bool,
-    workspace: Path | None,
+    workspace: str | Path | None,
     fetched: Mapping[str, Fetched],
 ) -> list[Message]:
     """Return the conversation with references inlined; the same object for the same message each turn.
@@ -89,7 +89,7 @@ def _references(message: Message) -> tuple[tuple[str, str], ...]:
     return found
 
 
-def _resolved(message: Message, inline_urls: bool, workspace: Path | None, fetched: Mapping[str, Fetched]) -> Message:
+def _resolved(message: Message, inline_urls: bool, workspace: str | Path | None, fetched: Mapping[str, Fetched]) -> Message:
     key = (_RESOLVED, inline_urls)
     known: Message | None = message.memo.get(key)
     if known is not None:
@@ -133,10 +133,10 @@ def _media_type(block: Any, content: Fetched) -> str:
     return found
 
 
-def _read(reference: str, workspace: Path | None) -> bytes:
+def _read(reference: str, workspace: str | Path | None) -> bytes:
     if workspace is None:
         raise CallerError(f"the conversation refers to the file {reference!r}; give the client its workspace=")
-    root = workspace.resolve()
+    root = Path(workspace).resolve()
     path = (root / reference).resolve()  # links too must stay inside
     if not path.is_relative_to(root):
         raise CallerError(f"the file {reference!r} is outside the workspace")

@@ -65,7 +65,7 @@ class Client:
         retry: Retry | int | None = None,
         http_client: Any = None,
         headers: Mapping[str, str] | None = None,
-        workspace: Path | None = None,
+        workspace: str | Path | None = None,
         environ: Mapping[str, str] | None = None,
     ) -> None:
         self._core = ClientCore(

@@ -154,7 +154,7 @@ def _known(media_type: str | None, cls: Any) -> str:
     if media_type is None:
         kinds = " (JPEG, PNG, GIF or WEBP)" if cls is ImageBlock else ""
         raise CallerError(
-            f"these bytes are not {_name(cls)} known here{kinds}; make a {cls.__name__} with its media_type"
+            f"these bytes are not {_name(cls)} known here{kinds}; {cls.__name__}(media_type=…) says what they are"
         )
     return media_type
 
