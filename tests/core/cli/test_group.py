@@ -7,8 +7,10 @@ import subprocess
 import sys
 from pathlib import Path
 
+import click
 import pytest
 
+from interlingua.cli.root import _own, cli
 from interlingua.codec import dumps_message
 from interlingua.messages import user
 from tests.core.cli.conftest import Run
@@ -83,6 +85,14 @@ def test_a_plugin_adds_a_command_and_changes_requests(home: Path, server: LocalS
     for arguments in (["-p", plugin, "send", "here:echo", "hi"], ["send", "here:echo", "hi", "-p", plugin]):
         assert start(*arguments).returncode == 0
         assert 77 in server.requests[-1].values()
+
+
+@pytest.mark.parametrize("name", sorted({*_own()} - {"new-plugin"}))
+def test_every_command_that_asks_plugins_takes_one(name: str) -> None:
+    """An option before the command's name is easily forgotten."""
+    command = cli.get_command(click.Context(cli), name)
+    assert command is not None
+    assert any("--plugin" in parameter.opts for parameter in command.params)
 
 
 def test_a_plugin_extends_chat_alone(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

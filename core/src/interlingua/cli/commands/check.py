@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import click
 
 from interlingua.cli.show import json_option, print_json, print_table
-from interlingua.cli.state import State
+from interlingua.cli.state import State, plugin_option
 
 if TYPE_CHECKING:
     from interlingua.contract import Report, Result, Rule
@@ -32,6 +32,7 @@ _MARKS = {"pass": "ok", "fail": "FAILED", "skip": "skipped", "deviates": "deviat
 @click.option("--examples", default=40, show_default=True, help="Generated conversations per rule.")
 @click.option("--seed", default=0, show_default=True, help="Of the generated conversations.")
 @json_option
+@plugin_option
 @click.pass_obj
 def command(
     state: State, provider: str, cassettes: Path | None, numbers: tuple[str, ...], examples: int, seed: int,

@@ -13,7 +13,7 @@ import click
 
 from interlingua.catalogue import ModelInfo
 from interlingua.cli.show import json_option, print_json, print_table
-from interlingua.cli.state import State
+from interlingua.cli.state import State, plugin_option
 
 _COLUMNS = ("model", "context", "output", "$ in", "$ out", "aliases")
 
@@ -23,6 +23,7 @@ _COLUMNS = ("model", "context", "output", "$ in", "$ out", "aliases")
 @click.option("--live", is_flag=True, help="Ask the service which models it has; needs PROVIDER.")
 @click.option("--url", metavar="BASE", help="Another base URL for the provider, such as a local server's.")
 @json_option
+@plugin_option
 @click.pass_obj
 def command(state: State, provider: str | None, live: bool, url: str | None, as_json: bool) -> None:
     """List the models in the catalogues, or in one provider's."""

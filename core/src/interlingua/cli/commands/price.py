@@ -16,7 +16,7 @@ import click
 
 from interlingua.catalogue import ModelInfo
 from interlingua.cli.show import json_option, print_facts, print_json
-from interlingua.cli.state import State
+from interlingua.cli.state import State, plugin_option
 from interlingua.messages import Usage
 from interlingua.pricing import cost_of
 
@@ -31,6 +31,7 @@ _COUNT = click.IntRange(min=0)
 @click.option("--cache-write", "cache_creation_input_tokens", type=_COUNT, metavar="N",
               help="Input tokens written to a cache.")  # fmt: skip
 @json_option
+@plugin_option
 @click.pass_obj
 def command(state: State, /, model: str, as_json: bool, **counts: int | None) -> None:
     """Print a model's list prices, or what given tokens cost.

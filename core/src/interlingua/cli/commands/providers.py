@@ -12,7 +12,7 @@ from typing import Any
 import click
 
 from interlingua.cli.show import json_option, print_json, print_table, without_credentials
-from interlingua.cli.state import State
+from interlingua.cli.state import State, plugin_option
 from interlingua.errors import InterlinguaError
 from interlingua.registry import Found
 from interlingua.wire import ConnectionSettings, WireRequest
@@ -23,6 +23,7 @@ _SPARE = ("version", "distribution")
 
 @click.command("providers")
 @json_option
+@plugin_option
 @click.pass_obj
 def command(state: State, as_json: bool) -> None:
     """List the providers, and whether their keys are there."""
