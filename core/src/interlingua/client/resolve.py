@@ -89,7 +89,9 @@ def _references(message: Message) -> tuple[tuple[str, str], ...]:
     return found
 
 
-def _resolved(message: Message, inline_urls: bool, workspace: str | Path | None, fetched: Mapping[str, Fetched]) -> Message:
+def _resolved(
+    message: Message, inline_urls: bool, workspace: str | Path | None, fetched: Mapping[str, Fetched]
+) -> Message:
     key = (_RESOLVED, inline_urls)
     known: Message | None = message.memo.get(key)
     if known is not None:
