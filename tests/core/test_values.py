@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+from collections.abc import Callable
 from typing import Any
 
 import attrs
@@ -77,3 +79,45 @@ def test_what_is_missing_or_unknown_is_refused() -> None:
         Quick(name="a", seen=[])  # type: ignore[call-arg]
     with pytest.raises(KeyError):
         evolve(Quick(name="a"), seen=[])
+
+
+def fresh() -> type[Any]:
+    @quick
+    @attrs.frozen(kw_only=True)
+    class Fresh:
+        name: str
+        parts: tuple[str, ...] = attrs.field(default=(), converter=tuple, metadata={READY: tuple})
+
+    return Fresh
+
+
+def blank(cls: type[Any]) -> Any:
+    """Make a value as pickle does: its fields, without `__init__`."""
+    value = cls.__new__(cls)
+    value.__setstate__({"name": "a", "parts": ("x",)})
+    return value
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda cls: cls(name="a", parts=["x"]),
+        lambda cls: maker(cls)("a", ("x",)),
+        lambda cls: evolve(blank(cls), parts=["x"]),
+        lambda cls: type("Below", (cls,), {})(name="a", parts=["x"]),
+    ],
+    ids=["init", "maker", "evolve", "subclass"],
+)
+def test_the_first_value_of_a_class_is_as_any_other(make: Callable[[type[Any]], Any]) -> None:
+    cls = fresh()
+    first, later = make(cls), make(cls)
+    assert shown(first) == shown(later) == ["a", ("x",)]
+    with pytest.raises(attrs.exceptions.FrozenInstanceError):
+        first.name = "b"
+
+
+def test_a_class_tells_its_signature_before_and_after_its_first_value() -> None:
+    cls = fresh()
+    before = inspect.signature(cls)
+    cls(name="a")
+    assert [*before.parameters] == [*inspect.signature(cls).parameters] == ["name", "parts"]

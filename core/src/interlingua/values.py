@@ -7,6 +7,7 @@ The rooms whose values are made by the thousand come in: blocks, messages, event
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import wraps
 from typing import Any, Final, TypeVar
 
 import attrs
@@ -15,8 +16,10 @@ T = TypeVar("T")
 READY: Final = "ready"
 """Key of a field's metadata: the type whose values its converter leaves as they are, and need not be asked about."""
 
-_copier_of: dict[type, tuple[Callable[[Any], Any], dict[str, Any]]] = {}
+_quick: dict[type, Callable[..., None]] = {}
+"""Quick class -> the `__init__` that attrs gave it."""
 _maker_of: dict[type, Callable[..., Any]] = {}
+_copier_of: dict[type, tuple[Callable[[Any], Any], dict[str, Any]]] = {}
 
 
 def maker(cls: type[T]) -> Callable[..., T]:
@@ -27,6 +30,8 @@ def maker(cls: type[T]) -> Callable[..., T]:
     Raises:
         KeyError: the class is not quick.
     """
+    if cls not in _maker_of:
+        _write(cls)
     return _maker_of[cls]
 
 
@@ -37,7 +42,11 @@ def evolve(value: T, **changes: Any) -> T:
         KeyError: the class is not quick, or has no such initial field.
     """
     cls = value.__class__
-    copied, converters = _copier_of[cls]
+    try:
+        copied, converters = _copier_of[cls]
+    except KeyError:  # it came out of a pickle
+        _write(cls)
+        copied, converters = _copier_of[cls]
     made: T = copied(value)
     for name, new in changes.items():
         convert = converters[name]
@@ -52,24 +61,37 @@ def quick(cls: type[T]) -> type[T]:
     attrs stores each field of a frozen class by a call of `object.__setattr__`, which for wide values costs more than
     everything else about them. Here a new value is an instance of a changeable twin while its fields are stored;
     nobody can hold it then. A subclass keeps the `__init__` that attrs gave it.
+
+    What is quick is written when the first value is made: most programs use few of the classes they load.
     """
+    for field in attrs.fields(cls):  # type: ignore[arg-type]
+        if field.validator is not None or not field.kw_only or (field.init and field.alias not in (field.name, None)):
+            raise TypeError(f"{field.name}: quick values have no validators, positional fields or aliases")
+    slow = _quick[cls] = cls.__init__
+
+    @wraps(slow)
+    def first(self: T, **given: Any) -> None:
+        _write(cls)
+        cls.__init__(self, **given)
+
+    cls.__init__ = first  # type: ignore[method-assign, assignment]
+    return cls
+
+
+def _write(cls: type) -> None:
+    """Write a quick class's `__init__`, maker and copier; again where two threads come at once, which does no harm."""
     plain = {"__setattr__": object.__setattr__, "__delattr__": object.__delattr__}  # both, or Python calls neither fast
-    twin = type(cls.__name__, (cls,), {"__slots__": (), **plain})
+    slow = _quick[cls]
     names: dict[str, Any] = {
         "_cls": cls,
-        "_twin": twin,
+        "_twin": type(cls.__name__, (cls,), {"__slots__": (), **plain}),
         "_new": object.__new__,
         "_become": object.__dict__["__class__"].__set__,
-        "_attrs_init": cls.__init__,
+        "_attrs_init": slow,
     }
-    taken: list[str] = []
-    stored: list[str] = []
-    fields: tuple[attrs.Attribute[Any], ...] = attrs.fields(cls)  # type: ignore[arg-type]
-    for field in fields:
-        parameter, statement = _stored(field, names)
-        if field.init:
-            taken.append(parameter)
-        stored.append(statement)
+    fields: tuple[attrs.Attribute[Any], ...] = attrs.fields(cls)
+    written = [(field, *_stored(field, names)) for field in fields]
+    taken = [parameter for field, parameter, _ in written if field.init]
     initial = tuple(field.name for field in fields if field.init)
     given = ", ".join(f"{name}={name}" for name in initial)
     source = "\n    ".join(
@@ -77,30 +99,27 @@ def quick(cls: type[T]) -> type[T]:
             f"def __init__(self, *, {', '.join(taken)}):",
             f"if self.__class__ is not _cls: return _attrs_init(self, {given})",
             "_become(self, _twin)",
-            *stored,
+            *[statement for *_, statement in written],
             "self.__class__ = _cls",
         )
     )
-    plainly = [f"self.{f.name} = {f.name}" if f.init else at for f, at in zip(fields, stored, strict=True)]
+    plainly = [f"self.{field.name} = {field.name}" if field.init else at for field, _, at in written]
     made_at_once = (f"def make({', '.join(initial)}):", "self = _new(_twin)", *plainly, "self.__class__ = _cls")
     source += "\n" + "\n    ".join((*made_at_once, "return self"))
-    kept = [f"self.{f.name} = old.{f.name}" if f.init else at for f, at in zip(fields, stored, strict=True)]
+    kept = [f"self.{field.name} = old.{field.name}" if field.init else at for field, _, at in written]
     source += "\n" + "\n    ".join(("def copied(old):", "self = _new(_twin)", *kept, "return self"))
     made: dict[str, Any] = {}
     exec(compile(source, f"<quick {cls.__qualname__}>", "exec"), names, made)  # noqa: S102  as attrs does itself
-    _maker_of[cls] = made["make"]
-    _copier_of[cls] = (made["copied"], {field.name: field.converter for field in fields if field.init})
-    made["__init__"].__annotations__ = cls.__init__.__annotations__
+    made["__init__"].__annotations__ = slow.__annotations__
     made["__init__"].__qualname__ = f"{cls.__qualname__}.__init__"
-    cls.__init__ = made["__init__"]  # type: ignore[method-assign]
-    return cls
+    _copier_of[cls] = (made["copied"], {field.name: field.converter for field in fields if field.init})
+    _maker_of[cls] = made["make"]
+    cls.__init__ = made["__init__"]  # type: ignore[misc]
 
 
 def _stored(field: attrs.Attribute[Any], names: dict[str, Any]) -> tuple[str, str]:
     """Write one field: its parameter, and the statement that stores it."""
     name, default = field.name, field.default
-    if field.validator is not None or not field.kw_only or (field.init and field.alias not in (name, None)):
-        raise TypeError(f"{name}: quick values have no validators, positional fields or aliases")
     value = name
     if field.converter is not None:
         names[f"_convert_{name}"] = field.converter

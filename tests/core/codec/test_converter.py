@@ -58,3 +58,13 @@ def test_other_names_are_refused() -> None:
 
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         interlingua.codec.nothing  # noqa: B018
+
+
+def test_a_text_message_and_its_line_load_little_of_the_standard_library() -> None:
+    code = (
+        "import sys, attrs, orjson; before = set(sys.modules); import interlingua.codec as c;"
+        "from interlingua.messages import user; c.loads_message(c.dumps_message(user('x')));"
+        "print(sorted({'hashlib', 'logging', 'pathlib', 'urllib.parse'} & (set(sys.modules) - before)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
