@@ -155,6 +155,31 @@ def test_export_and_import(run: Run, server: LocalServer, place: Path) -> None:
     assert [one.text_content() for one in stored(place, "copy")] == ["hi", "Hello"]
 
 
+def test_the_context_of_a_session_is_a_conversation_for_the_other_commands(
+    run: Run, server: LocalServer, place: Path
+) -> None:
+    run("session", "send", "moon", "hi", "-m", "e", "-s", "Be brief.")
+    piped = run("session", "export", "moon", "-", "--context")
+    assert run("session", "export", "moon", "moon.jsonl", "--context").exit_code == 0
+
+    assert Path("moon.jsonl").read_text(encoding="utf-8") == piped.stdout
+    assert list(read_jsonl(piped.stdout.splitlines())) == stored(place)
+    explained = json.loads(run("explain", "-", "--to", "compatible:other", "--json", input=piped.stdout).stdout)
+    assert explained["model"] == "compatible:other"
+    assert run("session", "export", "none", "-", "--context").exit_code == 1
+
+
+def test_the_doctor_does_not_take_an_export_for_a_conversation(run: Run, server: LocalServer, place: Path) -> None:
+    run("session", "send", "moon", "hi", "-m", "e")
+    run("session", "export", "moon", "moon.jsonl")
+    before = Path("moon.jsonl").read_bytes()
+    result = run("doctor", "moon.jsonl", "--in-place")
+
+    assert result.exit_code == 1
+    assert "line 1 is a record of the type 'session'" in result.stderr
+    assert Path("moon.jsonl").read_bytes() == before
+
+
 def test_store_names_another_place(run: Run, server: LocalServer, monkeypatch: pytest.MonkeyPatch) -> None:
     run("session", "send", "moon", "hi", "-m", "e", "--store", "other.db")
     assert json.loads(run("session", "list", "--json").stdout) == []

@@ -20,6 +20,9 @@ def examine(lines: Iterable[bytes]) -> Diagnosis:
 
     Args:
         lines: of the file, in bytes, as iterating over a file opened with `rb` gives them.
+
+    Raises:
+        CallerError: the file is no conversation but of another kind, such as a store's export.
     """
     findings: list[Finding] = []
     before, records = read_records(lines, findings)

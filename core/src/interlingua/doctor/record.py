@@ -1,6 +1,7 @@
 """Lines of a conversation file, read one by one however broken: bytes to text, text to JSON, JSON to a message.
 
-Never stops at a bad line: each becomes a record or a finding. `examine` comes in.
+Never stops at a bad line: each becomes a record or a finding; only a file of another kind is refused. `examine` comes
+in.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ import attrs
 
 from interlingua.codec import decode_message, dumps_message, encode_message
 from interlingua.doctor.finding import Finding, Remedy
-from interlingua.errors import DecodeError
+from interlingua.errors import CallerError, DecodeError
 from interlingua.jsontext import line_fault, loads, scrub
 from interlingua.messages import Message
 
@@ -64,6 +65,9 @@ def read_records(lines: Iterable[bytes], findings: list[Finding]) -> tuple[dict[
         lines: its lines, with or without line ends.
         findings: told of every line that is not what it should be.
 
+    Raises:
+        CallerError: it holds records of another kind, such as a store's export.
+
     Returns:
         The text of each line that holds anything, and the records of those that hold a message.
     """
@@ -112,6 +116,11 @@ def _record(text: str, number: int, findings: list[Finding]) -> Record | None:
             )
         )
         return None
+    if isinstance(data, dict) and "type" in data and not data.keys() & {"role", "content"}:
+        raise CallerError(
+            f"line {number} is a record of the type {data['type']!r:.40}, not a message: the file is more than a"
+            " conversation, and a repair would take that away; write its messages alone to a file"
+        )
     clean = _cleaned(data, "", lambda path, was, now: _bad_string(findings, number, path, was, now))
     changed = changed or clean is not data
     try:

@@ -10,9 +10,11 @@ from pathlib import Path
 
 import click
 
+from interlingua import dumps_message
 from interlingua.cli import plugin_option
 from interlingua_sessions.cli.place import store_at, store_option
 from interlingua_sessions.cli.progress import over_messages, shown
+from interlingua_sessions.compaction import build_context
 
 _STANDARD = Path("-")
 
@@ -21,16 +23,24 @@ _STANDARD = Path("-")
 @click.argument("session")
 @click.argument("file", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path))
 @click.option("--force", is_flag=True, help="Write over a file that is there.")
+@click.option("--context", is_flag=True, help="Write what a model is sent of it, as a plain conversation.")
 @store_option
 @plugin_option
-def export_command(session: str, file: Path, force: bool, place: str | None) -> None:
+def export_command(session: str, file: Path, force: bool, context: bool, place: str | None) -> None:
     """Write a session to a JSON Lines file.
 
-    FILE - is standard output.
+    FILE - is standard output. With --context it is a conversation as `explain`, `wire` and `doctor` read it; without,
+    all that is stored, which `session import` reads.
     """
     if file != _STANDARD and file.exists() and not force:
         raise click.UsageError(f"{file} is there already: --force writes over it")
     with store_at(place) as store:
+        if context:
+            store.session(session)
+            sent = build_context(list(store.messages(session)), store.entries(session))
+            with click.open_file(str(file), "wb", atomic=file != _STANDARD) as out:
+                out.writelines(f"{dumps_message(message)}\n".encode() for message in sent)
+            return
         if file == _STANDARD:
             for line in store.export_lines(session):
                 click.echo(line.encode() + b"\n", nl=False)  # UTF-8, whatever the terminal
