@@ -16,6 +16,16 @@ SAID = "Ganymede is the largest."
 _USAGE = {"input_tokens": 12, "output_tokens": 6}
 
 
+_SHAPED = '{"largest": "Ganymede"}'
+_CALL = {"type": "tool_use", "id": "toolu_1", "name": "opening_hours", "input": {"museum": "of the moon"}}
+
+
+def _calls(asked: dict[str, Any]) -> bool:
+    """Tell whether the one tool that is called here is offered, and was not called yet."""
+    offered = any(tool.get("name") == _CALL["name"] for tool in asked.get("tools", ()))
+    return offered and len(asked["messages"]) == 1
+
+
 def _messages(stream: bool) -> list[dict[str, Any]]:
     whole = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [],
              "stop_reason": None, "stop_sequence": None, "usage": _USAGE}  # fmt: skip
@@ -31,8 +41,8 @@ def _messages(stream: bool) -> list[dict[str, Any]]:
     ]
 
 
-def _responses(stream: bool) -> list[dict[str, Any]]:
-    part = {"type": "output_text", "text": SAID, "annotations": []}
+def _responses(stream: bool, said: str = SAID) -> list[dict[str, Any]]:
+    part = {"type": "output_text", "text": said, "annotations": []}
     item = {"type": "message", "id": "msg_1", "role": "assistant", "status": "completed", "content": [part]}
     usage = {**_USAGE, "total_tokens": 18}
     whole = {"id": "resp_1", "object": "response", "status": "completed", "output": [item], "usage": usage}
@@ -43,7 +53,7 @@ def _responses(stream: bool) -> list[dict[str, Any]]:
         {"type": "response.created", "response": {**whole, "status": "in_progress", "output": [], "usage": None}},
         {"type": "response.output_item.added", "output_index": 0, "item": {**item, "content": []}},
         {"type": "response.content_part.added", **at, "part": {**part, "text": ""}},
-        {"type": "response.output_text.delta", **at, "delta": SAID},
+        {"type": "response.output_text.delta", **at, "delta": said},
         {"type": "response.output_item.done", "output_index": 0, "item": item},
         {"type": "response.completed", "response": whole},
     ]
@@ -56,7 +66,13 @@ class _Handler(BaseHTTPRequestHandler):
     def do_POST(self) -> None:
         asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
         stream = bool(asked.get("stream"))
-        events = (_messages if self.path.endswith("/messages") else _responses)(stream)
+        if not self.path.endswith("/messages"):
+            shaped = asked.get("text", {}).get("format", {}).get("type") == "json_schema"
+            events = _responses(stream, _SHAPED if shaped else SAID)
+        elif _calls(asked):
+            events = [{**_messages(False)[0], "content": [_CALL], "stop_reason": "tool_use"}]
+        else:
+            events = _messages(stream)
         if stream:
             lines = [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events]
             body, kind = "".join(lines).encode(), "text/event-stream"
