@@ -158,6 +158,14 @@ def test_a_limit_that_is_none_is_the_callers_mistake(given: dict[str, object], w
         il.Client("fake:known", registry=registry(), **given)  # type: ignore[arg-type]
 
 
+def test_a_forced_tool_is_one_of_those_given() -> None:
+    tool = il.ToolDefinition(
+        name="read", description="", input_schema={"type": "object"}, side_effects=il.SideEffects.READ
+    )
+    with client(Server("http://nowhere.test", [])) as c, pytest.raises(il.CallerError, match=r"'write'; .* read"):
+        c.to_wire("hi", tools=[tool], tool_choice=il.ToolNamed("write"))
+
+
 def test_a_limit_is_given_to_the_client() -> None:
     c = il.Client("fake:known", registry=registry(), environ={})
     with c, pytest.raises(il.CallerError, match=r"unknown option 'timeout': give it to the client: Client\("):

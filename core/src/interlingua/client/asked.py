@@ -11,7 +11,7 @@ from typing import Any
 
 from interlingua.errors import CallerError
 from interlingua.messages import Message, user
-from interlingua.options import AdapterOptions, option_fields
+from interlingua.options import AdapterOptions, ToolNamed, option_fields
 from interlingua.tools import ToolDefinition
 
 # `model` and `user_id` are arguments of their own; `stream` is which method is called
@@ -82,13 +82,17 @@ def read_messages(given: str | Message | Sequence[Message]) -> Sequence[Message]
     return given
 
 
-def read_tools(given: Sequence[ToolDefinition]) -> Sequence[ToolDefinition]:
+def read_tools(given: Sequence[ToolDefinition], asked: AdapterOptions) -> Sequence[ToolDefinition]:
     """Return the tools as they are.
 
     Raises:
-        CallerError: one is no ToolDefinition.
+        CallerError: one is no ToolDefinition, or the options force a tool that is not among them.
     """
     odd = next((type(tool).__name__ for tool in given if not isinstance(tool, ToolDefinition)), None)
     if odd is not None:
         raise CallerError(f"a tool is a ToolDefinition, not {odd}; from_wire_tool(...) reads a wire's")
+    forced = asked.tool_choice
+    if isinstance(forced, ToolNamed) and all(tool.name != forced.name for tool in given):
+        names = ", ".join(tool.name for tool in given) or "none"
+        raise CallerError(f"tool_choice names the tool {forced.name!r}; those given are: {names}")
     return given

@@ -39,4 +39,6 @@ def begin(
     if given.get("api") is None and (api := core.api(known.provider)) is not None:
         given["api"] = api
     asked = read_options(given, model=known.id.name, stream=stream, user_id=user_id)
-    return Exchange(core, known.provider, read_messages(messages), read_tools(tools), asked, routing or known.routing)
+    return Exchange(
+        core, known.provider, read_messages(messages), read_tools(tools, asked), asked, routing or known.routing
+    )
