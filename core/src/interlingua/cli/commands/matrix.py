@@ -45,11 +45,12 @@ def command(state: State, only: str | None, out: Path | None, cassettes: Path | 
     found = sides(state.registry, filter(None, (only or "").split(",")))
     if len(found) < 2:
         raise click.BadParameter("a swap takes two wires", param_hint="--only")
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)  # before the work: what cannot be written is told at once
     grid = Grid(found, cassettes=cassettes or _usual())
     with _progress(len(found) * (len(found) - 1)) as progress:
         matrix = grid.run(progress)
     if out is not None:
-        out.mkdir(parents=True, exist_ok=True)
         for name, text in ((PAGE, markdown_page(matrix)), (HTML, html_page(matrix))):
             write_whole(out / name, text)
             (out / name).chmod(0o644)  # a page is for everybody, unlike a conversation
