@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import errno
+import io
 import json
 import os
 import signal
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from interlingua.cli import session
 from interlingua.cli.conversation import write_conversation
+from interlingua.cli.prompt import Chat, talk
 from interlingua.codec import read_jsonl
 from interlingua.messages import Message, MessageStatus
 from tests.core.cli.conftest import Run
@@ -170,6 +173,22 @@ def test_chat_keeps_what_came_before_a_failure_and_goes_on(run: Run, server: Loc
     assert "the question is taken back" in result.stderr  # refused: nothing to keep
     statuses = [message.metadata.status for message in saved(Path("talk.jsonl"))[1::2]]
     assert statuses == [MessageStatus.ERROR, MessageStatus.COMPLETE]
+
+
+def test_a_person_is_told_how_to_keep_and_how_to_end(
+    run: Run, server: LocalServer, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Terminal(io.StringIO):
+        def isatty(self) -> bool:
+            return True
+
+    monkeypatch.setattr("sys.stdin", Terminal("/quit\n"))
+    talk(cast("Chat", None))
+
+    told = capsys.readouterr().err
+    assert "/save FILE" in told
+    assert "Ctrl-D ends" in told
+    assert "/save" not in run("chat", "here:echo", input="hi\n").stderr  # a pipe is no person
 
 
 @pytest.mark.usefixtures("hears_ctrl_c", "server")

@@ -67,6 +67,16 @@ def test_an_answer_that_breaks_off_is_kept(run: Run, server: LocalServer, place:
     assert stored(place)[-1].metadata.status is MessageStatus.ERROR
 
 
+def test_json_of_an_answer_that_breaks_off_is_what_was_stored(run: Run, server: LocalServer, place: Path) -> None:
+    broken = run("session", "send", "moon", "hi", "-m", "here:broken", "--json")
+    refused = run("session", "send", "moon", "more", "-m", "here:refused", "--json")
+
+    assert (broken.exit_code, refused.exit_code) == (1, 1)
+    assert json.loads(broken.stdout)["id"] == stored(place)[1].id
+    assert json.loads(broken.stdout)["content"][0]["text"] == "Hel"
+    assert refused.stdout == ""  # the earlier answer is no answer to this
+
+
 def test_nothing_to_say_is_wrong_usage(run: Run, server: LocalServer) -> None:
     assert run("session", "send", "moon", "-m", "e", input="").exit_code == 2
 

@@ -34,6 +34,8 @@ class Chat(Protocol):
 
 def talk(chat: Chat) -> None:
     """Read from the terminal until the end of input, and let the chat do what is asked."""
+    if sys.stdin.isatty():
+        click.secho("/save FILE keeps the conversation, /help says what else there is, Ctrl-D ends", err=True, dim=True)
     while True:
         try:
             text = read_input()

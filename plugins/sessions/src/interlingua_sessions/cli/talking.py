@@ -52,17 +52,21 @@ def send_command(state: State, session: str, text: tuple[str, ...], model: str |
     """Say something in a session and print the answer.
 
     Without TEXT standard input is read. Ctrl-C stops the answer and keeps what came. A session that is not there is
-    made.
+    made. With --json the stored answer is printed, also one that was stopped or broke off.
     """
     content = None if again else _content(text, files)
     with store_at(place) as store, state.client(model, url) as client:
         opened = session_in(store, session, client, system=instructions)
+        known = {message.id for message in opened.messages[-1:]}
         try:
             with opened.stream(content, model=model, **options) as stream:
                 if not as_json:
                     print_stream(stream)
                 answer = stream.message
-        except InterlinguaError as error:
+        except (InterlinguaError, KeyboardInterrupt) as error:
+            last = opened.messages[-1:]
+            if as_json and last and last[0].role is Role.ASSISTANT and last[0].id not in known:
+                print_json(encode_message(last[0]))
             if _may_be_asked_again(opened, error):
                 click.echo("(the question is stored: this command with --again in place of TEXT asks again)", err=True)
             raise
@@ -73,7 +77,7 @@ def send_command(state: State, session: str, text: tuple[str, ...], model: str |
     print_bill(answer)
 
 
-def _may_be_asked_again(session: Session, error: InterlinguaError) -> bool:
+def _may_be_asked_again(session: Session, error: BaseException) -> bool:
     """Tell whether there is a question without any answer, which another attempt might have."""
     refused = isinstance(error, (SwapRefused, NoRoute))  # before anything was stored
     return not refused and bool(session.messages) and session.messages[-1].role in (Role.USER, Role.TOOL)
