@@ -93,7 +93,7 @@ def test_every_shipped_provider_lints_what_it_writes_itself() -> None:
 def _row(**fields: object) -> Provider:
     from interlingua_chat_completions.rows import provider_from_row
 
-    made = provider_from_row("acme", {"base_url": "http://127.0.0.1:9", "label": "Acme", **fields})
+    made = provider_from_row("acme", {"base_url": "http://127.0.0.1:9", **fields})
     return Registry(providers={"acme": made}).provider("acme")
 
 
