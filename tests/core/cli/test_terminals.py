@@ -75,6 +75,13 @@ def test_a_terminal_that_cannot_write_a_character_gets_its_escape() -> None:
     assert b"turn 1 \\xb7 " in done.stdout
 
 
+def test_what_the_demo_says_itself_is_not_warned_of() -> None:
+    done = _demo("utf-8")
+
+    assert done.stderr == b""
+    assert b"runs on this machine and has no price" in done.stdout
+
+
 def test_json_stays_json_in_a_poor_encoding() -> None:
     done = _demo("ascii", "--json")
 

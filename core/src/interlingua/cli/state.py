@@ -20,12 +20,16 @@ if TYPE_CHECKING:
 
 
 class State:
-    """One run. Attributes `plugins` (module names), `debug`, and `ledger_shown` are set while the line is read."""
+    """One run. Attributes `plugins` (module names) and `debug` are set while the line is read.
+
+    A command sets `ledger_shown` and `models_told` (canonical ids) where it says itself what would be warned of.
+    """
 
     def __init__(self) -> None:
         self.plugins: list[str] = []
         self.debug = False
         self.ledger_shown = False
+        self.models_told: frozenset[str] = frozenset()
         self.environ: Mapping[str, str] = os.environ
 
     @cached_property

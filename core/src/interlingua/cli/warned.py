@@ -22,10 +22,11 @@ class _Warnings(logging.Handler):
         self._state = state
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Print a warning; ledger rows are left to a command that shows the whole ledger."""
+        """Print a warning; what a command says itself is left to it: ledger rows, models of no catalogue."""
         from interlingua.cli.answer import end_line  # noqa: PLC0415  help needs it not
 
-        if not (self._state.ledger_shown and hasattr(record, "block_type")):
+        told = isinstance(record.args, tuple) and ":".join(map(str, record.args)) in self._state.models_told
+        if not (told or (self._state.ledger_shown and hasattr(record, "block_type"))):
             end_line()
             click.echo(f"warning: {record.getMessage()}", err=True)
 
