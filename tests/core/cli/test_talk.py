@@ -74,6 +74,14 @@ def test_send_takes_a_file_and_standard_input(run: Run, server: LocalServer, tmp
     assert "what is this?" in said
 
 
+def test_an_empty_file_is_not_attached(run: Run, server: LocalServer) -> None:
+    Path("note.txt").touch()
+    result = run("send", "here:echo", "-f", "note.txt", "what is this?")
+
+    assert (result.exit_code, server.requests) == (1, [])
+    assert "note.txt is empty" in result.stderr
+
+
 def test_send_without_anything_to_say_is_wrong_usage(run: Run, server: LocalServer) -> None:
     assert run("send", "here:echo", input="").exit_code == 2
 

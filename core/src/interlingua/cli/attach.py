@@ -25,10 +25,12 @@ def attached(path: Path) -> ContentBlock:
     """Return a file as an image, audio, a video, a document, or text under its name.
 
     Raises:
-        CallerError: it is none of these.
+        CallerError: it is none of these, or empty.
         OSError: it cannot be read.
     """
     data = path.read_bytes()
+    if not data:
+        raise CallerError(f"{path} is empty: there is nothing to attach")
     kind = (media_type_of(data) or "").partition("/")[0]
     if kind in _FACTORIES:
         return _FACTORIES[kind](data)

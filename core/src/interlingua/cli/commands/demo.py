@@ -33,10 +33,8 @@ def command(state: State, live: str | None, live_url: str | None, as_json: bool)
     from interlingua.cli.demo import cast, script, show  # noqa: PLC0415  help needs none of them
 
     chosen = cast.live(live) if live else cast.local(live_url) if live_url else cast.recorded()
-    state.ledger_shown, state.models_told = (
-        True,
-        frozenset(chosen.as_if),
-    )  # the closing lines say what is unknown of them
+    state.ledger_shown = True
+    state.models_told = frozenset(chosen.as_if)  # in the closing lines
     with _client(state, chosen) as client:
         steps = script.play(client, chosen.models, chosen.turns, **chosen.options)
         if as_json:
