@@ -130,7 +130,7 @@ class Provider:
         projected, losses = self._projector.project(messages, target)
         names: Mapping[str, str] = {}
         if tools:
-            tools, names, lost_tools = self._named(tools, target)
+            tools, names, lost_tools = self._projector.named(tools, target)
             losses = (*losses, *lost_tools)
         request: WireRequest = self._required("to_wire", messages=projected, tools=tools, options=options)
         own = request.losses
@@ -286,26 +286,6 @@ class Provider:
         if answer is None:
             raise PluginError(f"provider {self.key!r} does not answer {name}", provider=self.key)
         return answer
-
-    def _named(
-        self, tools: Sequence[ToolDefinition], target: Target
-    ) -> tuple[Sequence[ToolDefinition], Mapping[str, str], tuple[Loss, ...]]:
-        """Put the definitions' names into the wire's pattern, as the walk did with the calls'."""
-        from interlingua.projection import wire_name  # noqa: PLC0415  loaded already, by the projector
-        from interlingua.wire import Loss  # noqa: PLC0415  loaded already, by the projector
-
-        if not target.capabilities.supports_tools:
-            reason = "this target has no tools"
-            rows = [
-                Loss(path=f"tools[{at}]", block_type="tool", verdict="dropped", reason=reason)
-                for at in range(len(tools))
-            ]
-            return (), {}, tuple(rows)
-        names = [wire_name(tool.name, target) for tool in tools]
-        changed = {name: tool.name for name, tool in zip(names, tools, strict=True) if name != tool.name}
-        if changed:
-            tools = [attrs.evolve(tool, name=name) for name, tool in zip(names, tools, strict=True)]
-        return tools, changed, ()
 
     def _credit(self, error: InterlinguaError, context: RequestContext, response: WireResponse) -> None:
         """Fill in what the adapter need not repeat."""

@@ -184,9 +184,7 @@ class AsyncClient:
         *,
         stream: bool,
     ) -> Exchange:
-        from interlingua.client.begin import begin  # noqa: PLC0415  not needed until something is sent
-
-        return begin(
+        return self._core.begin(
             self._core,
             messages,
             model=model,

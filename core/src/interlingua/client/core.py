@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -24,6 +24,7 @@ from interlingua.transport import Timeout
 
 if TYPE_CHECKING:  # a client is made without them
     from interlingua.catalogue import ModelInfo
+    from interlingua.client.exchange import Exchange
     from interlingua.client.prefix import Prefixes
     from interlingua.messages import RoutingDecisionRecord
     from interlingua.wire import Connection
@@ -123,6 +124,13 @@ class ClientCore:
             )
             found = self._connections[provider.key, api] = provider.connection(settings)
         return found
+
+    @cached_property
+    def begin(self) -> Callable[..., Exchange]:
+        """The function that begins a request; kept, for each request asks for it."""
+        from interlingua.client.begin import begin  # noqa: PLC0415  not needed until something is sent
+
+        return begin
 
     @cached_property
     def prefixes(self) -> Prefixes:

@@ -22,6 +22,7 @@ from interlingua.context import RequestContext
 from interlingua.errors import CallerError, CapabilityError, InterlinguaError, InvariantViolation
 from interlingua.fragments import keep_grown, take_grown
 from interlingua.ids import new_ulid
+from interlingua.invariants import check_sendable, extraordinary
 from interlingua.messages import Message, MessageStatus, Origin, RoutingDecisionRecord
 from interlingua.options import AdapterOptions
 from interlingua.provider import Provider
@@ -64,8 +65,6 @@ class Exchange:
         self.capabilities: AdapterCapabilities = provider.target(self.options).capabilities
         self._check_capabilities()
         # what went out before is neither searched for references nor checked again
-        from interlingua.invariants import extraordinary  # noqa: PLC0415  not needed until something is sent
-
         sent, media = take_grown(self.messages, _CLEAN)
         self._grown = sent > 0
         self._odd = extraordinary(self.messages, sent)
@@ -153,8 +152,6 @@ class Exchange:
                 )
 
     def _check_invariants(self) -> None:
-        from interlingua.invariants import check_sendable  # noqa: PLC0415  not needed until something is sent
-
         broken = check_sendable(self.messages, self.tools, self._odd)
         if broken:
             raise InvariantViolation(broken, provider=self.provider.key, model=self.options.model)

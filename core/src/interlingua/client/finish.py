@@ -12,6 +12,7 @@ from typing import Any
 from interlingua.blocks import ToolUseBlock
 from interlingua.catalogue import ModelInfo
 from interlingua.messages import Message, MessageStatus, Usage
+from interlingua.pricing import cost_fields
 from interlingua.registry import Registry
 from interlingua.tools import ToolDefinition
 from interlingua.values import evolve
@@ -30,8 +31,6 @@ def priced(message: Message, info: ModelInfo | None, latency_ms: int) -> Message
     metadata = message.metadata
     usage: Usage = metadata.usage or Usage()
     if metadata.status is MessageStatus.COMPLETE:
-        from interlingua.pricing import cost_fields  # noqa: PLC0415  not needed until there is an answer
-
         usage = evolve(usage, latency_ms=latency_ms, **cost_fields(usage, info, message.created_at))
     else:
         usage = evolve(usage, cost_note=UNFINISHED_COST, latency_ms=latency_ms)

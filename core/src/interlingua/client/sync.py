@@ -211,9 +211,7 @@ class Client:
         *,
         stream: bool,
     ) -> Exchange:
-        from interlingua.client.begin import begin  # noqa: PLC0415  not needed until something is sent
-
-        exchange = begin(
+        exchange = self._core.begin(
             self._core,
             messages,
             model=model,

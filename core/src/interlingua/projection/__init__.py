@@ -12,7 +12,7 @@ from operator import is_
 from threading import Lock
 
 from interlingua.messages import Message
-from interlingua.projection.names import wire_name
+from interlingua.projection.names import wire_name, wire_tools
 from interlingua.projection.places import in_conversation
 from interlingua.projection.stand_ins import MISSING_RESULT
 from interlingua.projection.target import Target
@@ -28,6 +28,8 @@ class Projector:
     A walk is remembered under its target and first message, and continued only when every message it saw is the very
     same object. A thread takes a walk out while it uses it, so two never share one.
     """
+
+    named = staticmethod(wire_tools)
 
     def __init__(self, limit: int = 16) -> None:
         self._limit = limit

@@ -7,10 +7,15 @@ The projection walk and the façade come in.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
+
+import attrs
 
 from interlingua.errors import CapabilityError
 from interlingua.projection.ids import digest
 from interlingua.projection.target import Target
+from interlingua.tools import ToolDefinition
+from interlingua.wire import Loss
 
 _DIGEST = 8
 _LETTERS = (r"[^A-Za-z0-9_-]", r"[^A-Za-z0-9_]", r"[^A-Za-z0-9]")
@@ -34,3 +39,24 @@ def wire_name(name: str, target: Target) -> str:
             if target.name_pattern.fullmatch("t" + made[1:]):
                 return "t" + made[1:]
     raise CapabilityError(f"no form of the tool name {name!r} fits the pattern {target.name_pattern.pattern!r}")
+
+
+def wire_tools(
+    tools: Sequence[ToolDefinition], target: Target
+) -> tuple[Sequence[ToolDefinition], Mapping[str, str], tuple[Loss, ...]]:
+    """Return the definitions under the names their calls have on the wire, the canonical name of each, and the losses.
+
+    Raises:
+        CapabilityError: the declared pattern takes no name that could be built.
+    """
+    if not target.capabilities.supports_tools:
+        reason = "this target has no tools"
+        rows = [
+            Loss(path=f"tools[{at}]", block_type="tool", verdict="dropped", reason=reason) for at in range(len(tools))
+        ]
+        return (), {}, tuple(rows)
+    names = [wire_name(tool.name, target) for tool in tools]
+    changed = {name: tool.name for name, tool in zip(names, tools, strict=True) if name != tool.name}
+    if changed:
+        tools = [attrs.evolve(tool, name=name) for name, tool in zip(names, tools, strict=True)]
+    return tools, changed, ()

@@ -10,6 +10,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from interlingua_chat_completions import errors as errors
+    from interlingua_chat_completions import estimate as estimate
+    from interlingua_chat_completions import from_wire as from_wire
+    from interlingua_chat_completions import rules as rules
+    from interlingua_chat_completions import stream as stream
+    from interlingua_chat_completions import to_wire as to_wire
     from interlingua_chat_completions.capabilities import capabilities_of
     from interlingua_chat_completions.dialect import Dialect
     from interlingua_chat_completions.format import API, ENDPOINT, ChatFormat
@@ -25,9 +31,12 @@ _HOMES = {
     "Dialect": "dialect",
     "capabilities_of": "capabilities",
 }
+_PARTS = frozenset({"errors", "estimate", "from_wire", "rules", "stream", "to_wire"})
 
 
 def __getattr__(name: str) -> Any:
+    if name in _PARTS:
+        return importlib.import_module(f"{__name__}.{name}")
     home = _HOMES.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

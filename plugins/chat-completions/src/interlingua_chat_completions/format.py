@@ -10,6 +10,8 @@ from collections.abc import AsyncIterator, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING
 
+import interlingua_chat_completions as own
+
 if TYPE_CHECKING:  # a provider is found and made without them
     from interlingua.context import RequestContext
     from interlingua.errors import ProviderError
@@ -39,9 +41,7 @@ class ChatFormat:
 
     @cached_property
     def _writer(self) -> RequestWriter:
-        from interlingua_chat_completions.to_wire import RequestWriter
-
-        return RequestWriter(self._provider)
+        return own.to_wire.RequestWriter(self._provider)
 
     def to_wire(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions, dialect: Dialect
@@ -60,20 +60,14 @@ class ChatFormat:
             ProviderError: an error inside a 200.
             MalformedResponse: not this wire.
         """
-        from interlingua_chat_completions.from_wire import from_wire_body
-
-        return from_wire_body(response, context, dialect)
+        return own.from_wire.from_wire_body(response, context, dialect)
 
     def stream_response(
         self, source: AsyncIterator[WireChunk], context: RequestContext, dialect: Dialect
     ) -> AsyncIterator[StreamEvent]:
         """Read a stream (hook `stream_response`)."""
-        from interlingua_chat_completions.stream import from_wire_stream
-
-        return from_wire_stream(source, context, dialect)
+        return own.stream.from_wire_stream(source, context, dialect)
 
     def from_wire_error(self, response: WireResponse, dialect: Dialect) -> ProviderError:
         """Read a failed answer (hook `from_wire_error`)."""
-        from interlingua_chat_completions.errors import from_wire_failure
-
-        return from_wire_failure(response, dialect)
+        return own.errors.from_wire_failure(response, dialect)

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Sequence
 from typing import TYPE_CHECKING
 
+import interlingua_chat_completions as own
 from interlingua.hookspecs import hookimpl
 
 if TYPE_CHECKING:  # a provider is found and made without them
@@ -49,9 +50,7 @@ class ChatProvider:
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions | None
     ) -> int:
         """Estimate a request's input tokens."""
-        from interlingua_chat_completions.estimate import estimate_tokens
-
-        return estimate_tokens(messages, tools)
+        return own.estimate.estimate_tokens(messages, tools)
 
     @hookimpl
     def from_wire_response(self, response: WireResponse, context: RequestContext) -> Message:

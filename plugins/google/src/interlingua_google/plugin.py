@@ -7,8 +7,10 @@ The entry point `interlingua.providers: google` comes in.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+import interlingua_google as own
 from interlingua.hookspecs import hookimpl
 
 if TYPE_CHECKING:  # a provider is found and made without them
@@ -28,74 +30,52 @@ class _Google:
 
     @hookimpl
     def capabilities(self, model: str, options: AdapterOptions | None) -> AdapterCapabilities:
-        from interlingua_google.catalogue import capabilities_of
-
-        return capabilities_of(model)
+        return own.catalogue.capabilities_of(model)
 
     @hookimpl
     def models(self) -> Sequence[ModelInfo]:
-        from interlingua_google.catalogue import models
-
-        return models()
+        return own.catalogue.models()
 
     @hookimpl
     def connection(self, settings: ConnectionSettings) -> Connection:
-        from interlingua_google.service import connection
-
-        return connection(settings)
+        return own.service.connection(settings)
 
     @hookimpl
     def to_wire(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
     ) -> WireRequest:
-        from interlingua_google.to_wire import to_wire
-
-        return to_wire(messages, tools, options)
+        return own.to_wire.to_wire(messages, tools, options)
 
     @hookimpl
     def estimate_input_tokens(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions | None
     ) -> int:
-        from interlingua_google.estimate import estimate_input_tokens
-
-        return estimate_input_tokens(messages, tools, options.model if options is not None else "")
+        return own.estimate.estimate_input_tokens(messages, tools, options.model if options is not None else "")
 
     @hookimpl
     def from_wire_response(self, response: WireResponse, context: RequestContext) -> Message:
-        from interlingua_google.from_wire import from_wire_response
-
-        return from_wire_response(response, context)
+        return own.from_wire.from_wire_response(response, context)
 
     @hookimpl
     def stream_response(
         self, response_stream: AsyncIterator[WireChunk], context: RequestContext
     ) -> AsyncIterator[StreamEvent]:
-        from interlingua_google.stream import stream_response
-
-        return stream_response(response_stream, context)
+        return own.stream.stream_response(response_stream, context)
 
     @hookimpl
     def from_wire_error(self, response: WireResponse, context: RequestContext) -> ProviderError:
-        from interlingua_google.failures import from_wire_error
-
-        return from_wire_error(response)
+        return own.failures.from_wire_error(response)
 
     @hookimpl
     def auxiliary_request(self, kind: str, arguments: Mapping[str, Any]) -> WireRequest | None:
-        from interlingua_google.auxiliary import auxiliary_request
-
-        return auxiliary_request(kind, arguments)
+        return own.auxiliary.auxiliary_request(kind, arguments)
 
     @hookimpl
     def from_wire_auxiliary(self, kind: str, response: WireResponse) -> Any:
-        from interlingua_google.auxiliary import from_wire_auxiliary
-
-        return from_wire_auxiliary(kind, response)
+        return own.auxiliary.from_wire_auxiliary(kind, response)
 
     @hookimpl
     def wire_rules(self) -> Sequence[str]:
-        from importlib.resources import files
-
         return [files("interlingua_google").joinpath("lint.toml").read_text("utf-8")]
 
 

@@ -7,8 +7,11 @@ The entry point `interlingua.providers: openai` comes in.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+import interlingua_chat_completions as chat_completions
+import interlingua_openai as own
 from interlingua.hookspecs import hookimpl
 
 if TYPE_CHECKING:  # a provider is found and made without them
@@ -28,97 +31,61 @@ class _OpenAI:
 
     @hookimpl
     def capabilities(self, model: str, options: AdapterOptions | None) -> AdapterCapabilities:
-        from interlingua_openai.catalogue import api_of, capabilities_of
-
-        return capabilities_of(model, api_of(model, options.api if options else None))
+        return own.catalogue.capabilities_of(model, own.catalogue.api_of(model, options.api if options else None))
 
     @hookimpl
     def models(self) -> Sequence[ModelInfo]:
-        from interlingua_openai.catalogue import models
-
-        return models()
+        return own.catalogue.models()
 
     @hookimpl
     def connection(self, settings: ConnectionSettings) -> Connection:
-        from interlingua_openai.service import connection
-
-        return connection(settings)
+        return own.service.connection(settings)
 
     @hookimpl
     def to_wire(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
     ) -> WireRequest:
-        from interlingua_openai.catalogue import CHAT, api_of
-
-        if api_of(options.model, options.api) == CHAT:
-            from interlingua_openai.chat import FORMAT, dialect_for
-
-            return FORMAT.to_wire(messages, tools, options, dialect_for(options))
-        from interlingua_openai.responses.to_wire import to_wire
-
-        return to_wire(messages, tools, options)
+        if own.catalogue.api_of(options.model, options.api) == own.catalogue.CHAT:
+            return own.chat.FORMAT.to_wire(messages, tools, options, own.chat.dialect_for(options))
+        return own.responses.to_wire.to_wire(messages, tools, options)
 
     @hookimpl
     def estimate_input_tokens(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions | None
     ) -> int:
-        from interlingua_chat_completions.estimate import estimate_tokens
-
-        return estimate_tokens(messages, tools)
+        return chat_completions.estimate.estimate_tokens(messages, tools)
 
     @hookimpl
     def from_wire_response(self, response: WireResponse, context: RequestContext) -> Message:
-        from interlingua_openai.catalogue import CHAT
-
-        if context.origin.api == CHAT:
-            from interlingua_openai.chat import FORMAT, dialect_of
-
-            return FORMAT.from_wire_response(response, context, dialect_of(context.origin.model))
-        from interlingua_openai.responses.from_wire import from_wire_response
-
-        return from_wire_response(response, context)
+        if context.origin.api == own.catalogue.CHAT:
+            return own.chat.FORMAT.from_wire_response(response, context, own.chat.dialect_of(context.origin.model))
+        return own.responses.from_wire.from_wire_response(response, context)
 
     @hookimpl
     def stream_response(
         self, response_stream: AsyncIterator[WireChunk], context: RequestContext
     ) -> AsyncIterator[StreamEvent]:
-        from interlingua_openai.catalogue import CHAT
-
-        if context.origin.api == CHAT:
-            from interlingua_openai.chat import FORMAT, dialect_of
-
-            return FORMAT.stream_response(response_stream, context, dialect_of(context.origin.model))
-        from interlingua_openai.responses.stream import stream_response
-
-        return stream_response(response_stream, context)
+        if context.origin.api == own.catalogue.CHAT:
+            return own.chat.FORMAT.stream_response(response_stream, context, own.chat.dialect_of(context.origin.model))
+        return own.responses.stream.stream_response(response_stream, context)
 
     @hookimpl
     def from_wire_error(self, response: WireResponse, context: RequestContext) -> ProviderError:
-        from interlingua_openai.service import from_wire_error
-
-        return from_wire_error(response)
+        return own.service.from_wire_error(response)
 
     @hookimpl
     def auxiliary_request(self, kind: str, arguments: Mapping[str, Any]) -> WireRequest | None:
-        from interlingua_openai.auxiliary import auxiliary_request
-
-        return auxiliary_request(kind, arguments)
+        return own.auxiliary.auxiliary_request(kind, arguments)
 
     @hookimpl
     def from_wire_auxiliary(self, kind: str, response: WireResponse) -> Any:
-        from interlingua_openai.auxiliary import from_wire_auxiliary
-
-        return from_wire_auxiliary(kind, response)
+        return own.auxiliary.from_wire_auxiliary(kind, response)
 
     @hookimpl
     def wire_rules(self) -> Sequence[str]:
-        from importlib.resources import files
-
-        from interlingua_chat_completions.rules import wire_rules
-
         own = files("interlingua_openai").joinpath("lint")
         texts = (own.joinpath(f"{name}.toml").read_text("utf-8") for name in ("chat", "responses"))
-        return [*wire_rules("format", "pairing"), *texts]
+        return [*chat_completions.rules.wire_rules("format", "pairing"), *texts]
 
 
 plugin = _OpenAI()

@@ -17,7 +17,7 @@ class Sessions:
     @hookimpl
     def register_commands(self, cli: Any) -> None:
         """Add `session`, and `--session` to `chat`."""
-        from interlingua_sessions.cli import add_commands  # click is an extra
+        from interlingua_sessions.cli import add_commands  # noqa: PLC0415  click is an extra
 
         add_commands(cli)
 
