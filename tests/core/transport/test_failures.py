@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+
 import pytest
 
 import interlingua as il
@@ -38,3 +40,27 @@ def test_a_redirect_is_told_by_where_it_leads_and_not_followed() -> None:
     assert "base URL" in str(caught.value)
     assert "hidden" not in str(caught.value)
     assert len(server.got) == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "value", "said"),
+    [
+        ("ALL_PROXY", "socks5://me:pass-word@127.0.0.1:9", "socks"),
+        ("HTTPS_PROXY", "http://me:pass-word", "InvalidURL"),
+        ("SSL_CERT_FILE", "/nowhere/ca.pem", "No such file"),
+    ],
+)
+def test_an_environment_that_no_http_client_can_be_made_in_is_told(
+    monkeypatch: pytest.MonkeyPatch, name: str, value: str, said: str
+) -> None:
+    monkeypatch.setenv(name, value)
+
+    async def ask() -> None:
+        await il.AsyncClient("fake:known", api_key="k", base_url="http://127.0.0.1:9", registry=registry()).send("hi")
+
+    for make in (lambda: _send("http://127.0.0.1:9"), lambda: asyncio.run(ask())):
+        with pytest.raises(il.CallerError) as caught:
+            make()
+        assert said in str(caught.value)
+        assert name in str(caught.value)
+        assert "pass-word" not in str(caught.value)

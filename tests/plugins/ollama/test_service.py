@@ -7,6 +7,7 @@ from urllib.parse import urlsplit
 import pytest
 from ollama._client import _parse_host
 
+from interlingua.errors import CallerError
 from interlingua.wire import ConnectionSettings, WireRequest, WireResponse
 from tests.plugins.ollama.wire import OLLAMA
 
@@ -68,3 +69,9 @@ def test_the_live_list() -> None:
 
     assert (request.method, request.path) == ("GET", "/api/tags")
     assert OLLAMA.from_wire_auxiliary("models", WireResponse(body=listed)) == ["qwen3:4b"]
+
+
+@pytest.mark.parametrize("host", ["::::", "http://[::1", "localhost:port"])
+def test_what_is_no_address_is_the_callers_mistake(host: str) -> None:
+    with pytest.raises(CallerError, match="OLLAMA_HOST"):
+        OLLAMA.connection(ConnectionSettings(environ={"OLLAMA_HOST": host}))

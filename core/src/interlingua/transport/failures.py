@@ -43,6 +43,15 @@ def failure(error: Exception, limits: Limits, *, in_body: bool, url: str = "") -
     return None
 
 
+def unmade(error: Exception) -> CallerError:
+    """Return the error for an HTTP client that cannot be made; it reads proxies and certificates by itself."""
+    what = f": {error}" if isinstance(error, (ImportError, OSError)) else ""  # others may repeat a proxy's password
+    return CallerError(
+        f"no HTTP client can be made ({type(error).__name__}{what}); look at HTTP_PROXY, HTTPS_PROXY, ALL_PROXY,"
+        " SSL_CERT_FILE and SSL_CERT_DIR, or give http_client="
+    )
+
+
 def _place(url: str) -> str:
     """Return scheme, host and port: what stands before and behind them may be secret."""
     try:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from interlingua.transport.answer import Head, builder, own_limits, url_type
-from interlingua.transport.failures import failure
+from interlingua.transport.failures import failure, unmade
 from interlingua.transport.outgoing import Outgoing
 from interlingua.transport.timeout import Limits
 
@@ -102,4 +102,7 @@ def _new_client() -> Any:
     import httpx  # noqa: PLC0415  costs more than all of core; loaded when a client is made
 
     # no pool limit: a caller's threads decide how many requests run at once
-    return httpx.Client(limits=httpx.Limits(max_connections=None, max_keepalive_connections=64))
+    try:
+        return httpx.Client(limits=httpx.Limits(max_connections=None, max_keepalive_connections=64))
+    except Exception as error:
+        raise unmade(error) from None

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 from urllib.parse import urlsplit
 
+from interlingua.errors import CallerError
+
 PORT = 11434
 _USUAL_PORTS = {"http": 80, "https": 443}
 _ANY = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  a server listens there; a client cannot call it
@@ -19,16 +21,22 @@ def base_url_of(host: str) -> str:
     A URL without a port gets its scheme's; anything else gets this service's own port.
 
     Raises:
-        ValueError: the port is no number.
+        CallerError: it is no address.
     """
     scheme, marker, rest = host.strip().partition("://")
     if not marker:
         scheme, rest = "http", host.strip()
-    split = urlsplit(f"{scheme}://{rest}")
-    name = split.hostname or "127.0.0.1"
+    try:
+        split = urlsplit(f"{scheme}://{rest}")
+        name = split.hostname or "127.0.0.1"
+        given = split.port
+    except ValueError as error:
+        raise CallerError(
+            f"{host!r} is no address: write host, host:port or a URL (OLLAMA_HOST, or base_url)"
+        ) from error
     name = _ANY.get(name, name)
     usual = _USUAL_PORTS.get(scheme)
-    port = split.port or (usual if marker else PORT)
+    port = given or (usual if marker else PORT)
     shown = f"[{name}]" if ":" in name else name
     place = shown if port in (None, usual) else f"{shown}:{port}"
     return f"{scheme}://{place}{split.path.rstrip('/')}"
