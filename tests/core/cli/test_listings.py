@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import pytest
+
 from interlingua.codec import dumps_message
 from interlingua.messages import user
 from tests.core.cli.conftest import Run
@@ -101,6 +103,20 @@ def test_no_password_of_an_address_is_shown(run: Run, home: Path) -> None:
 
     assert all("http://***@here.test:99/v1" in one.stdout for one in shown)
     assert not any("pass-word" in one.output for one in shown)
+
+
+def test_an_address_that_is_none_does_not_end_the_listing(
+    run: Run, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://[::1")
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://[::1")
+    monkeypatch.setenv("OLLAMA_HOST", "::::")
+    result = run("providers", "--json")
+
+    rows = {row["key"]: row for row in json.loads(result.stdout)}
+    assert result.exit_code == 0
+    assert rows["anthropic"]["base_url"] == "no valid address"
+    assert "OLLAMA_HOST" in rows["ollama"]["broken"]
 
 
 def test_check_without_recordings_says_so_and_groups_what_it_skipped(run: Run, home: Path) -> None:

@@ -112,7 +112,10 @@ def console(*, err: bool = False) -> Any:
 
 def without_credentials(url: str) -> str:
     """Return an address with what stands before its host masked: it may hold a password."""
-    parts = urlsplit(url)
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "no valid address"
     host = parts.netloc.rpartition("@")[2]
     return url if host == parts.netloc else urlunsplit(parts._replace(netloc=f"***@{host}"))
 
