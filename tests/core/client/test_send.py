@@ -9,6 +9,7 @@ import json
 import logging
 from threading import Thread
 
+import httpx
 import pytest
 
 import interlingua as il
@@ -164,6 +165,22 @@ def test_a_forced_tool_is_one_of_those_given() -> None:
     )
     with client(Server("http://nowhere.test", [])) as c, pytest.raises(il.CallerError, match=r"'write'; .* read"):
         c.to_wire("hi", tools=[tool], tool_choice=il.ToolNamed("write"))
+
+
+def test_a_model_is_named_by_text_or_by_its_id() -> None:
+    with client(Server("http://nowhere.test", [])) as c:
+        assert c.to_wire("hi", model=il.ModelId("fake", "known")).path == "/say"  # type: ignore[arg-type]
+        with pytest.raises(il.CallerError, match="named by a text"):
+            c.to_wire("hi", model=5)  # type: ignore[arg-type]
+
+
+def test_an_http_client_of_the_other_kind_is_the_callers_mistake() -> None:
+    with pytest.raises(il.CallerError, match="AsyncClient takes this one"):
+        il.Client("fake:known", registry=registry(), http_client=httpx.AsyncClient())
+    with httpx.Client() as blocking, pytest.raises(il.CallerError, match="; Client takes this one"):
+        il.AsyncClient("fake:known", registry=registry(), http_client=blocking)
+    with pytest.raises(il.CallerError, match="takes an httpx client"):
+        il.Client("fake:known", registry=registry(), http_client="http://proxy.test")
 
 
 def test_a_limit_is_given_to_the_client() -> None:

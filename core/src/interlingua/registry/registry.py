@@ -15,7 +15,7 @@ from functools import partial
 from threading import RLock
 from typing import Any
 
-from interlingua.errors import PluginError, UnknownProvider
+from interlingua.errors import CallerError, PluginError, UnknownProvider
 from interlingua.hookspecs import PROJECT
 from interlingua.ids import ModelId, split_model_id
 from interlingua.provider import Provider, Shipped
@@ -109,7 +109,7 @@ class Registry:
                     _log.warning("%s", error)
         return loaded
 
-    def resolve(self, model: str) -> ModelId:
+    def resolve(self, model: str | ModelId) -> ModelId:
         """Turn a model id or alias into a canonical model id.
 
         A user's alias wins; an exact catalogue id or a full `<provider>:<name>` stays as it was asked for.
@@ -117,6 +117,10 @@ class Registry:
         Raises:
             CallerError: neither an id nor a known alias.
         """
+        if isinstance(model, ModelId):
+            return model
+        if not isinstance(model, str):
+            raise CallerError(f"a model is named by a text, <provider>:<model>, not by {type(model).__name__}")
         for _ in self._aliases:
             model = self._aliases.get(model, model)
         if ":" in model:

@@ -12,7 +12,7 @@ from threading import Lock
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from interlingua.transport.answer import Head, builder, own_limits, url_type
+from interlingua.transport.answer import Head, builder, check_kind, own_limits, url_type
 from interlingua.transport.failures import failure, unmade
 from interlingua.transport.outgoing import Outgoing
 from interlingua.transport.timeout import Limits
@@ -57,6 +57,8 @@ class AsyncTransport:
 
     def __init__(self, http_client: Any = None) -> None:
         self._given = http_client
+        if http_client is not None:
+            check_kind(http_client, blocking=False)
         self.own_limits = http_client is not None and own_limits(http_client)
         self._lock = Lock()
         self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncGenerator[Any, None]] = WeakKeyDictionary()

@@ -7,9 +7,11 @@ The two transports come in.
 from __future__ import annotations
 
 import socket
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
+from inspect import iscoroutinefunction
 from typing import Any
 
+from interlingua.errors import CallerError
 from interlingua.transport.timeout import Limits
 
 # a client whose timeouts are all httpx's default was given none: five seconds would cut most answers off
@@ -25,6 +27,23 @@ def own_limits(http_client: Any) -> bool:
 def url_type(http_client: Any) -> Any:
     """Return the URL class of an HTTP client, which it takes without reading the text again."""
     return type(getattr(http_client, "base_url", ""))
+
+
+def check_kind(http_client: Any, *, blocking: bool) -> None:
+    """Look at an HTTP client that a caller gave.
+
+    Raises:
+        CallerError: it is none, or one of the other kind.
+    """
+    send = getattr(http_client, "send", None)
+    if not callable(send) or not hasattr(http_client, "build_request"):
+        raise CallerError("http_client= takes an httpx client, or one that is made like it")
+    if blocking and iscoroutinefunction(send):
+        raise CallerError("Client takes a blocking HTTP client, such as httpx.Client; AsyncClient takes this one")
+    if not blocking and isinstance(http_client, AbstractContextManager) and not iscoroutinefunction(send):
+        raise CallerError(
+            "AsyncClient takes an asynchronous HTTP client such as httpx.AsyncClient; Client takes this one"
+        )
 
 
 def builder(http_client: Any, *, own: bool) -> tuple[Any, dict[str, str]]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from interlingua.transport.answer import Head, builder, own_limits, url_type
+from interlingua.transport.answer import Head, builder, check_kind, own_limits, url_type
 from interlingua.transport.failures import failure, unmade
 from interlingua.transport.outgoing import Outgoing
 from interlingua.transport.timeout import Limits
@@ -61,6 +61,8 @@ class SyncTransport:
 
     def __init__(self, http_client: Any = None) -> None:
         self._own = http_client is None
+        if not self._own:
+            check_kind(http_client, blocking=True)
         self._http = _new_client() if http_client is None else http_client
         self._build, self._headers = builder(self._http, own=self._own)
         self.own_limits = not self._own and own_limits(http_client)
