@@ -10,7 +10,6 @@ import os
 import tempfile
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import click
 
@@ -51,17 +50,12 @@ def read_tools(path: str) -> list[ToolDefinition]:
             raise DecodeError(f"{path} is not JSON: {error}") from error
     tools = []
     for number, tool in enumerate(data if isinstance(data, list) else [data]):
-        try:
-            tools.append(_tool(tool))
+        canonical = not isinstance(tool, dict) or "side_effects" in tool
+        try:  # a wire does not say what running it may change: take the widest
+            tools.append(decode_tool(tool) if canonical else from_wire_tool(tool, side_effects=SideEffects.EXECUTE))
         except InterlinguaError as error:
             raise DecodeError(f"{path}: {error}", path=f"[{number}]") from error
     return tools
-
-
-def _tool(data: Any) -> ToolDefinition:
-    if not isinstance(data, dict) or "side_effects" in data:
-        return decode_tool(data)
-    return from_wire_tool(data, side_effects=SideEffects.EXECUTE)  # a wire does not say: take the widest
 
 
 def write_conversation(path: Path, messages: Sequence[Message]) -> None:

@@ -19,36 +19,16 @@ _EFFORTS = get_args(Effort)
 _CHOICES = ("auto", "none", "required")
 
 
-def _whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
-def _number(value: Any) -> bool:
-    return isinstance(value, (int, float)) and not isinstance(value, bool)
-
-
-def _flag(value: Any) -> bool:
-    return isinstance(value, bool)
-
-
-def _text(value: Any) -> bool:
-    return isinstance(value, str)
+def _is(*kinds: type) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
 
 
 def _texts(value: Any) -> bool:
-    return isinstance(value, str) or (isinstance(value, Sequence) and all(map(_text, value)))
-
-
-def _object(value: Any) -> bool:
-    return isinstance(value, Mapping)
+    return isinstance(value, str) or (isinstance(value, Sequence) and all(isinstance(text, str) for text in value))
 
 
 def _headers(value: Any) -> bool:
-    return isinstance(value, Mapping) and all(map(_text, (*value, *value.values())))
-
-
-def _effort(value: Any) -> bool:
-    return value in _EFFORTS
+    return isinstance(value, Mapping) and all(isinstance(text, str) for text in (*value, *value.values()))
 
 
 def _choice(value: Any) -> bool:
@@ -59,19 +39,19 @@ def _facts(value: Any) -> bool:
     return isinstance(value, Mapping) and value.keys() <= attrs.fields_dict(AdapterCapabilities).keys()
 
 
-_KINDS: dict[Callable[[Any], bool], tuple[str, tuple[str, ...]]] = {
-    _whole: ("a whole number", ("max_tokens", "top_k", "seed", "thinking_budget")),
-    _number: ("a number", ("temperature", "top_p")),
-    _flag: ("True or False", ("parallel_tool_calls", "thinking", "demote_thinking", "downscale_images")),
-    _text: ("a text", ("api", "response_name")),
-    _texts: ("a text, or several", ("stop",)),
-    _object: ("a dict", ("response_schema", "provider_options")),
-    _headers: ("a dict of texts", ("headers",)),
-    _effort: (f"one of {', '.join(_EFFORTS)}", ("effort",)),
-    _choice: (f"one of {', '.join(_CHOICES)}, or ToolNamed(name)", ("tool_choice",)),
-    _facts: ("a dict by field names of AdapterCapabilities", ("capabilities",)),
-}
-_CHECKS = {name: (check, wanted) for check, (wanted, names) in _KINDS.items() for name in names}
+_KINDS: tuple[tuple[str, Callable[[Any], bool], tuple[str, ...]], ...] = (
+    ("a whole number", _is(int), ("max_tokens", "top_k", "seed", "thinking_budget")),
+    ("a number", _is(int, float), ("temperature", "top_p")),
+    ("True or False", _is(bool), ("parallel_tool_calls", "thinking", "demote_thinking", "downscale_images")),
+    ("a text", _is(str), ("api", "response_name")),
+    ("a text, or several", _texts, ("stop",)),
+    ("a dict", _is(Mapping), ("response_schema", "provider_options")),
+    ("a dict of texts", _headers, ("headers",)),
+    (f"one of {', '.join(_EFFORTS)}", _EFFORTS.__contains__, ("effort",)),
+    (f"one of {', '.join(_CHOICES)}, or ToolNamed(name)", _choice, ("tool_choice",)),
+    ("a dict by field names of AdapterCapabilities", _facts, ("capabilities",)),
+)
+_CHECKS = {name: (check, wanted) for wanted, check, names in _KINDS for name in names}
 
 
 def check_values(given: Mapping[str, Any]) -> None:
