@@ -133,21 +133,23 @@ class FrozenList(list[Any]):
 
 
 _LEAVES = frozenset({str, int, float, bool, type(None)})
+_set = dict.__setitem__
 
 
 def freeze(value: Any) -> Any:
     """Return a deeply immutable copy of a JSON value; an already frozen one comes back as the same object."""
     kind = type(value)
-    if kind is str or kind is FrozenDict or kind is FrozenList:
-        return value
     if kind is dict:
         frozen = FrozenDict(value)
-        for key, item in value.items():
-            if type(item) not in _LEAVES:
-                dict.__setitem__(frozen, key, freeze(item))
+        if not _LEAVES.issuperset(map(type, value.values())):
+            for key, item in value.items():
+                if type(item) not in _LEAVES:
+                    _set(frozen, key, freeze(item))
         return frozen
     if kind is list or kind is tuple:
-        return FrozenList([item if type(item) in _LEAVES else freeze(item) for item in value])
+        return FrozenList(value if _LEAVES.issuperset(map(type, value)) else map(freeze, value))
+    if kind in _LEAVES or kind is FrozenDict or kind is FrozenList:
+        return value
     if isinstance(value, Mapping):
         return FrozenDict({str(key): freeze(item) for key, item in value.items()})
     if isinstance(value, (list, set, frozenset)):

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from interlingua.blocks import ContentBlock, TextBlock, ToolResultBlock, ToolUseBlock
+from interlingua.blocks.tool import result_content
 from interlingua.errors import CallerError
 from interlingua.ids import new_ulid
 from interlingua.messages.message import DEFAULT_SESSION, SCHEMA_VERSION, Message, Role
@@ -18,7 +19,10 @@ from interlingua.messages.metadata import NO_METADATA, MessageMetadata
 from interlingua.values import maker
 
 _message = maker(Message)
+_metadata = maker(MessageMetadata)
+_result = maker(ToolResultBlock)
 _text = maker(TextBlock)
+_USER, _TOOL = Role.USER, Role.TOOL  # an enum's member is found by a slow call before Python 3.12
 
 
 def _saying(role: Role, text: str, session_id: str) -> Message:
@@ -56,7 +60,7 @@ def user(
         OSError: a file cannot be read.
     """
     if text and isinstance(text, str) and not (images or audio or video or documents):
-        return _saying(Role.USER, text, session_id)
+        return _saying(_USER, text, session_id)
     blocks: list[ContentBlock] = [TextBlock(text=text)] if isinstance(text, str) and text else []
     if not isinstance(text, str):
         if not isinstance(text, Iterable):
@@ -113,9 +117,15 @@ def tool_result(
         tool_use_id, tool_name = call.id, tool_name or call.name
     else:
         tool_use_id = call
-    block = ToolResultBlock(tool_use_id=tool_use_id, content=result, is_error=is_error, tool_name=tool_name, **facts)
-    metadata = MessageMetadata(parent_tool_use_id=tool_use_id)
-    return _message(new_ulid(), session_id, Role.TOOL, (block,), metadata, datetime.now(UTC), SCHEMA_VERSION)
+    content = result_content(result)
+    if facts:
+        block = ToolResultBlock(
+            tool_use_id=tool_use_id, content=content, is_error=is_error, tool_name=tool_name, **facts
+        )
+    else:
+        block = _result(tool_use_id, content, is_error, tool_name)
+    metadata = _metadata(parent_tool_use_id=tool_use_id)
+    return _message(new_ulid(), session_id, _TOOL, (block,), metadata, datetime.now(UTC), SCHEMA_VERSION)
 
 
 def tool_results(

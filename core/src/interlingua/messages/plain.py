@@ -17,6 +17,7 @@ CALLS: Final = "calls"
 RESULT: Final = "result"
 Plain = Literal["text", "calls", "result", ""]
 _NAME_LIMIT = 64
+_ASSISTANT, _TOOL = Role.ASSISTANT, Role.TOOL  # an enum's member is found by a slow call before Python 3.12
 _keep = Message.__dict__["_plain"].__set__  # a frozen value's own slot, filled once
 
 
@@ -41,7 +42,7 @@ def _look(message: Message) -> Plain:
     if not content:
         return ""
     first = content[0]
-    if role is Role.TOOL:
+    if role is _TOOL:
         return RESULT if len(content) == 1 and _is_result(first) else ""
     if type(first) is TextBlock:
         text = first.text
@@ -52,7 +53,7 @@ def _look(message: Message) -> Plain:
         calls = content[1:]
     else:
         calls = content
-    if role is not Role.ASSISTANT:
+    if role is not _ASSISTANT:
         return ""
     for call in calls:
         if not (

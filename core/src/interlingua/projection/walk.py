@@ -22,6 +22,8 @@ from interlingua.projection.target import Target
 from interlingua.values import evolve
 from interlingua.wire import Loss, Verdict
 
+_SYSTEM = Role.SYSTEM  # an enum's member is found by a slow call before Python 3.12
+
 
 class _Row(NamedTuple):
     """A loss before its message's place in the conversation is known."""
@@ -87,7 +89,7 @@ class Walk:
             if at < done:
                 continue
             kind, width = plainness(message), 0
-            if kind is TEXT and message.role is not Role.SYSTEM and message.metadata.provider_raw is None:
+            if kind is TEXT and message.role is not _SYSTEM and message.metadata.provider_raw is None:
                 width = 1
             elif kind is CALLS:
                 width = self._answered_plainly(messages, at)

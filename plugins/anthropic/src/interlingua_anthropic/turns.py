@@ -20,6 +20,7 @@ from interlingua_anthropic.body import Body
 from interlingua_anthropic.elements import Elements, Mark, to_wire_elements
 from interlingua_anthropic.usual import WRITTEN, usual_blocks
 
+_ASSISTANT, _SYSTEM = Role.ASSISTANT, Role.SYSTEM  # an enum's member is found by a slow call before Python 3.12
 _KEY = ("anthropic", "elements")
 _GROWN_KEY = ("anthropic", "grown")
 _SYSTEM_KEY = ("anthropic", "system")
@@ -111,9 +112,9 @@ def _usual(messages: Sequence[Message]) -> Turns | None:
         return None
     for at in range(known, len(spoken)):
         message = spoken[at]
-        if message.role is Role.SYSTEM:
+        if message.role is _SYSTEM:
             return None
-        role = "assistant" if message.role is Role.ASSISTANT else "user"
+        role = "assistant" if message.role is _ASSISTANT else "user"
         memo = message.memo
         joined: bytes | None = memo.get(WRITTEN) if memo else None
         if joined is None:

@@ -13,6 +13,7 @@ from interlingua.fragments import inside
 from interlingua.jsontext import dumps
 from interlingua.messages import RESULT, TEXT, Message, Role, plainness
 
+_ASSISTANT = Role.ASSISTANT  # an enum's member is found by a slow call before Python 3.12
 WRITTEN = ("anthropic", "usual")
 """Memo key of what `usual_elements` made of a message."""
 
@@ -36,7 +37,7 @@ def usual_blocks(message: Message) -> list[dict[str, Any]] | None:
     block = content[0]
     if kind is TEXT:
         text = block.text
-        if message.role is Role.ASSISTANT and text[-1].isspace():
+        if message.role is _ASSISTANT and text[-1].isspace():
             return None  # cannot always stand at an assistant's end
         return [{"type": "text", "text": text}]
     if kind is RESULT:

@@ -13,6 +13,8 @@ from interlingua.jsontext import dumps
 from interlingua.messages import RESULT, TEXT, Message, Role, plainness
 from interlingua_chat_completions.dialect import Dialect
 
+_SYSTEM, _USER = Role.SYSTEM, Role.USER  # an enum's member is found by a slow call before Python 3.12
+
 
 def usual_body(message: Message, dialect: Dialect) -> dict[str, Any] | None:
     """Return a message's object; None: its content is not plain, or this service wants more of it."""
@@ -26,12 +28,12 @@ def usual_body(message: Message, dialect: Dialect) -> dict[str, Any] | None:
             return None
         return {"role": "tool", "tool_call_id": first.tool_use_id, "content": first.content[0].text}
     role = message.role
-    if role is Role.USER:
+    if role is _USER:
         if dialect.cache_breakpoints:  # markers need parts, and so the parts are always there
             return {"role": "user", "content": [{"type": "text", "text": first.text}]}
         return {"role": "user", "content": first.text}
     if (
-        role is Role.SYSTEM
+        role is _SYSTEM
         or type(first) is not TextBlock
         or message.metadata.provider_raw is not None
         or dialect.content_chunks
