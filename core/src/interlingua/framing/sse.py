@@ -13,7 +13,7 @@ from interlingua.wire import WireChunk
 
 _BOM = b"\xef\xbb\xbf"
 _LF, _CR = b"\n\r"  # numbers: bytes look for one five times as fast as for bytes
-_NO_HEAD = b"\n\n\n"  # no event begins so
+_NO_HEAD = b"\n"  # with a cut of 0 no data begins so, whatever it is
 
 
 class SseFramer:
@@ -34,7 +34,7 @@ class SseFramer:
         self._at_start = True
         self._after_cr = False
         self._odd = True  # either of the two: one look per feed
-        self._head, self._cut, self._name = _NO_HEAD, len(_NO_HEAD), ""  # how the last event began that came alone, and its name
+        self._head, self._cut, self._name = _NO_HEAD, 0, ""  # how the last event began that came alone; its name
 
     def feed(self, data: bytes) -> list[WireChunk]:
         """Take the next bytes of the body (see `Framer.feed`)."""
@@ -47,7 +47,7 @@ class SseFramer:
         alone = len(chunks) == 1 and not self._rest and not self._odd
         name = chunks[0][0] if alone else ""
         head = (f"event: {name}\ndata: ".encode() if name else b"data: ") if alone else _NO_HEAD
-        self._head, self._cut, self._name = head, len(head), name
+        self._head, self._cut, self._name = head, len(head) if alone else 0, name
         return chunks
 
     def _feed(self, data: bytes) -> list[WireChunk]:
