@@ -7,7 +7,7 @@ Never does I/O and never waits: the adapter's async generator is driven by hand,
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Generator
 
 from interlingua.assemble import Assembler
 from interlingua.context import RequestContext
@@ -28,11 +28,12 @@ class _Pause:
 
     __slots__ = ()
 
-    def __await__(self) -> Iterator[object]:
-        return iter(_ONCE)
+    def __await__(self) -> Generator[object, None, None]:
+        return iter(_ONCE)  # type: ignore[return-value]  # any iterator will do; this one is cheapest
 
 
 _pause = _Pause()
+
 
 class StreamDecoder:
     """Turns the bytes of one streamed answer into events and, at the end, into its message."""
