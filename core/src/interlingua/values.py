@@ -106,7 +106,8 @@ def _write(cls: type) -> None:
         )
     )
     plainly = [f"self.{field.name} = {field.name}" if field.init else at for field, _, at in written]
-    made_at_once = (f"def make({', '.join(_maybe_given(fields))}):", "self = _new(_twin)", *plainly, "self.__class__ = _cls")
+    parameters = ", ".join(_maybe_given(fields))
+    made_at_once = (f"def make({parameters}):", "self = _new(_twin)", *plainly, "self.__class__ = _cls")
     source += "\n" + "\n    ".join((*made_at_once, "return self"))
     kept = [f"self.{field.name} = old.{field.name}" if field.init else at for field, _, at in written]
     source += "\n" + "\n    ".join(("def copied(old):", "self = _new(_twin)", *kept, "return self"))
