@@ -7,6 +7,7 @@ Adapters come in.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from operator import is_
 from typing import Any, TypeVar
 
@@ -106,6 +107,11 @@ class GrowingArray:
             self._said = []
 
 
+@lru_cache(maxsize=256)
+def _named(name: str) -> bytes:
+    return dumps(name) + b":"
+
+
 Json = bytes | Sequence[Piece]
 """A ready JSON value, whole or in pieces: a history is joined once, with the request around it."""
 
@@ -115,7 +121,7 @@ def json_object(fields: Mapping[str, Json] | Iterable[tuple[str, Json]]) -> byte
     pairs = fields.items() if isinstance(fields, Mapping) else fields
     pieces: list[Piece] = []
     for name, value in pairs:
-        pieces += (b"," if pieces else b"{", dumps(name), b":")
+        pieces += (b"," if pieces else b"{", _named(name))
         if isinstance(value, bytes):
             pieces.append(value)
         else:

@@ -7,8 +7,10 @@ The beginning of a request (`begin`) comes in.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import lru_cache
 from typing import Any
 
+from interlingua.client.option_values import check_values
 from interlingua.errors import CallerError
 from interlingua.messages import Message, user
 from interlingua.options import AdapterOptions, ToolNamed, option_fields
@@ -16,6 +18,7 @@ from interlingua.tools import ToolDefinition
 
 # `model` and `user_id` are arguments of their own; `stream` is which method is called
 _NAMES = frozenset(option_fields()) - {"model", "stream", "user_id"}
+_UNCHANGING = frozenset({str, int, float, bool, type(None)})
 _NO_CONVERSATION = "a conversation is a sequence of Message values; interlingua.user(...) makes one"
 _HINTS = {
     "stream": "call .stream(...) for a stream",
@@ -40,13 +43,25 @@ def read_options(given: Mapping[str, Any], **fixed: Any) -> AdapterOptions:
     Raises:
         CallerError: an option has no such name (the message lists near ones), or its value is of another kind.
     """
+    both = {**fixed, **given}
+    values = tuple(both.values())
+    kinds = tuple(map(type, values))
+    if _UNCHANGING.issuperset(kinds):  # as in most requests, and most are asked alike
+        return _kept_options(tuple(both), values, kinds, len(fixed))
+    return _options(both, len(fixed))
+
+
+@lru_cache(maxsize=64)
+def _kept_options(names: tuple[str, ...], values: tuple[Any, ...], _kinds: tuple[type, ...], fixed: int) -> AdapterOptions:
+    return _options(dict(zip(names, values, strict=True)), fixed)
+
+
+def _options(named: Mapping[str, Any], fixed: int) -> AdapterOptions:
+    given = {name: named[name] for name in list(named)[fixed:]}
     if not given.keys() <= _NAMES:
         raise _unknown(next(name for name in given if name not in _NAMES))
-    if given:
-        from interlingua.client.option_values import check_values  # noqa: PLC0415  many requests have no options
-
-        check_values(given)
-    return AdapterOptions(**{**fixed, **given})
+    check_values(given)
+    return AdapterOptions(**named)
 
 
 def _unknown(name: str) -> CallerError:

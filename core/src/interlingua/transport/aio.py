@@ -13,7 +13,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 from interlingua.transport.answer import Head, builder, check_kind, own_limits, url_type
-from interlingua.transport.failures import failure, unmade
+from interlingua.transport.failures import failure
 from interlingua.transport.outgoing import Outgoing
 from interlingua.transport.timeout import Limits
 
@@ -125,9 +125,6 @@ async def _keep(client: Any) -> AsyncGenerator[Any, None]:
 
 
 def _new_client() -> Any:
-    import httpx  # noqa: PLC0415  costs more than all of core; loaded when a client is first used
+    from interlingua.transport.direct import new_client  # noqa: PLC0415  httpx costs more than all of core
 
-    try:
-        return httpx.AsyncClient(limits=httpx.Limits(max_connections=None, max_keepalive_connections=64))
-    except Exception as error:
-        raise unmade(error) from None
+    return new_client(blocking=False)

@@ -7,6 +7,7 @@ The two transports come in.
 from __future__ import annotations
 
 import socket
+from collections.abc import Sequence
 from contextlib import AbstractContextManager, suppress
 from inspect import iscoroutinefunction
 from typing import Any
@@ -16,6 +17,7 @@ from interlingua.transport.timeout import Limits
 
 # a client whose timeouts are all httpx's default was given none: five seconds would cut most answers off
 _LIBRARY_DEFAULT = {5.0}
+_LF = b"\n"
 
 
 def own_limits(http_client: Any) -> bool:
@@ -61,6 +63,14 @@ def builder(http_client: Any, *, own: bool) -> tuple[Any, dict[str, str]]:
     return Request, dict(http_client.headers.items())
 
 
+def _decoded(pairs: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Decode all headers at once, for the library's mapping decodes them all again for each name; none has a LF."""
+    if not pairs:
+        return {}
+    names, values = (_LF.join(part).decode("latin-1") for part in zip(*pairs, strict=True))
+    return dict(zip(names.lower().split("\n"), values.split("\n"), strict=True))
+
+
 class Head:
     """Status and headers of an answer whose body has yet to be read."""
 
@@ -68,10 +78,7 @@ class Head:
         self._response = response
         self._limits = limits
         self.status: int = response.status_code
-        # the pairs as they came: the library's mapping decodes them all again for each name
-        self.headers: dict[str, str] = {
-            name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers.raw
-        }
+        self.headers = _decoded(response.headers.raw)
 
     @property
     def plain_stream(self) -> Any:

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from interlingua.transport.answer import Head, builder, check_kind, own_limits, url_type
-from interlingua.transport.failures import failure, unmade
+from interlingua.transport.failures import failure
 from interlingua.transport.outgoing import Outgoing
 from interlingua.transport.timeout import Limits
 
@@ -101,10 +101,6 @@ class SyncTransport:
 
 
 def _new_client() -> Any:
-    import httpx  # noqa: PLC0415  costs more than all of core; loaded when a client is made
+    from interlingua.transport.direct import new_client  # noqa: PLC0415  httpx costs more than all of core
 
-    # no pool limit: a caller's threads decide how many requests run at once
-    try:
-        return httpx.Client(limits=httpx.Limits(max_connections=None, max_keepalive_connections=64))
-    except Exception as error:
-        raise unmade(error) from None
+    return new_client(blocking=True)

@@ -1,0 +1,69 @@
+"""httpx's transports without the work its clients do around them for each answer, which costs more than sending.
+
+Never does without a client where it is wanted: for a proxy of the environment, or a name and password in the address.
+Cookies are not kept and redirects not prepared: no API asks for either. The two transports come in.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.request import getproxies
+
+import httpx
+
+from interlingua.transport.failures import unmade
+
+# no pool limit: a caller's threads decide how many requests run at once
+_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=64)
+
+
+class Direct:
+    """A blocking client whose requests go to its transport at once.
+
+    Tools that watch or replay httpx do so at its transports, and see these requests like any other.
+    """
+
+    def __init__(self) -> None:
+        self._transport = httpx.HTTPTransport(limits=_LIMITS)
+        self._client = httpx.Client(transport=self._transport)
+        self.headers, self.base_url, self.close = self._client.headers, self._client.base_url, self._client.close
+
+    def send(self, request: httpx.Request, *, stream: bool) -> httpx.Response:
+        """Send as `httpx.Client.send` does."""
+        if self._client.is_closed or request.url.userinfo:
+            return self._client.send(request, stream=stream)
+        response = self._transport.handle_request(request)
+        response.request = request
+        return response
+
+
+class AsyncDirect:
+    """An asynchronous client whose requests go to its transport at once; see `Direct`."""
+
+    def __init__(self) -> None:
+        self._transport = httpx.AsyncHTTPTransport(limits=_LIMITS)
+        self._client = httpx.AsyncClient(transport=self._transport)
+        self.headers, self.base_url, self.aclose = self._client.headers, self._client.base_url, self._client.aclose
+
+    async def send(self, request: httpx.Request, *, stream: bool) -> httpx.Response:
+        """Send as `httpx.AsyncClient.send` does."""
+        if self._client.is_closed or request.url.userinfo:
+            return await self._client.send(request, stream=stream)
+        response = await self._transport.handle_async_request(request)
+        response.request = request
+        return response
+
+
+def new_client(*, blocking: bool) -> Any:
+    """Make a client.
+
+    Raises:
+        CallerError: the environment names a proxy or a certificate that cannot be used.
+    """
+    proxied = any(getproxies().get(name) for name in ("http", "https", "all"))
+    try:
+        if proxied:
+            return (httpx.Client if blocking else httpx.AsyncClient)(limits=_LIMITS)
+        return Direct() if blocking else AsyncDirect()
+    except Exception as error:
+        raise unmade(error) from None
