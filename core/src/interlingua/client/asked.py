@@ -52,7 +52,9 @@ def read_options(given: Mapping[str, Any], **fixed: Any) -> AdapterOptions:
 
 
 @lru_cache(maxsize=64)
-def _kept_options(names: tuple[str, ...], values: tuple[Any, ...], _kinds: tuple[type, ...], fixed: int) -> AdapterOptions:
+def _kept_options(
+    names: tuple[str, ...], values: tuple[Any, ...], _kinds: tuple[type, ...], fixed: int
+) -> AdapterOptions:
     return _options(dict(zip(names, values, strict=True)), fixed)
 
 

@@ -12,7 +12,7 @@ from threading import Lock
 from typing import Any
 from weakref import WeakKeyDictionary
 
-from interlingua.transport.answer import Head, builder, check_kind, own_limits, url_type
+from interlingua.transport.answer import Head, check_kind, own_limits, url_type
 from interlingua.transport.failures import failure
 from interlingua.transport.outgoing import Outgoing
 from interlingua.transport.timeout import Limits
@@ -64,7 +64,6 @@ class AsyncTransport:
         self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncGenerator[Any, None]] = WeakKeyDictionary()
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
         self._urls: dict[str, Any] = {}
-        self._builder: tuple[Any, dict[str, str]] | None = None
 
     async def _client(self) -> Any:
         if self._given is not None:
@@ -81,22 +80,17 @@ class AsyncTransport:
                 self._loops[loop], self._clients[loop] = keeper, client
         return client
 
-    def _set_builder(self, http: Any) -> tuple[Any, dict[str, str]]:
-        self._builder = builder(http, own=self._given is None)
-        return self._builder
-
     async def open(self, request: Outgoing, limits: Limits) -> AsyncAnswer:
         """Send, and return when the answer's headers are there; errors as in the blocking transport."""
         timeouts = limits.for_headers()
         http = await self._client()
         try:
             url = self._urls.get(request.url) or self._urls.setdefault(request.url, url_type(http)(request.url))
-            build, headers = self._builder or self._set_builder(http)
-            built = build(
+            built = http.build_request(
                 request.method,
                 url,
                 content=request.body or None,
-                headers=headers | request.headers,
+                headers=request.headers,
                 extensions=None if timeouts is None else {"timeout": timeouts},
             )
             return AsyncAnswer(await http.send(built, stream=True), limits)

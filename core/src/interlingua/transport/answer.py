@@ -48,21 +48,6 @@ def check_kind(http_client: Any, *, blocking: bool) -> None:
         )
 
 
-def builder(http_client: Any, *, own: bool) -> tuple[Any, dict[str, str]]:
-    """Return how to build a request for an HTTP client, and the headers to add.
-
-    Args:
-        http_client: the client that will send it.
-        own: nobody but us set it up, so merging its settings into each request, which costs more than the request
-            itself, can be left out.
-    """
-    if not own:
-        return http_client.build_request, {}
-    from httpx import Request  # noqa: PLC0415  loaded already, with the client
-
-    return Request, dict(http_client.headers.items())
-
-
 def _decoded(pairs: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
     """Decode all headers at once, for the library's mapping decodes them all again for each name; none has a LF."""
     if not pairs:

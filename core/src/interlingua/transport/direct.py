@@ -6,6 +6,7 @@ Cookies are not kept and redirects not prepared: no API asks for either. The two
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 from urllib.request import getproxies
 
@@ -17,7 +18,26 @@ from interlingua.transport.failures import unmade
 _LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=64)
 
 
-class Direct:
+class _Builder:
+    """Builds requests with a client's own headers; those of most requests are the last one's, and made once."""
+
+    def __init__(self, client: httpx.Client | httpx.AsyncClient) -> None:
+        self.base_url = client.base_url
+        self._own = dict(client.headers.items())
+        self._last: tuple[Mapping[str, str], httpx.Headers] = ({}, client.headers)
+
+    def build_request(
+        self, method: str, url: httpx.URL, *, content: bytes | None, headers: Mapping[str, str], extensions: Any
+    ) -> httpx.Request:
+        """Build as a client does, but for its settings: nobody but us set it up."""
+        asked, merged = self._last
+        if headers != asked:
+            merged = httpx.Headers({**self._own, **headers})
+            self._last = (headers, merged)
+        return httpx.Request(method, url, content=content, headers=merged, extensions=extensions)
+
+
+class Direct(_Builder):
     """A blocking client whose requests go to its transport at once.
 
     Tools that watch or replay httpx do so at its transports, and see these requests like any other.
@@ -26,7 +46,8 @@ class Direct:
     def __init__(self) -> None:
         self._transport = httpx.HTTPTransport(limits=_LIMITS)
         self._client = httpx.Client(transport=self._transport)
-        self.headers, self.base_url, self.close = self._client.headers, self._client.base_url, self._client.close
+        self.close = self._client.close
+        super().__init__(self._client)
 
     def send(self, request: httpx.Request, *, stream: bool) -> httpx.Response:
         """Send as `httpx.Client.send` does."""
@@ -37,13 +58,14 @@ class Direct:
         return response
 
 
-class AsyncDirect:
+class AsyncDirect(_Builder):
     """An asynchronous client whose requests go to its transport at once; see `Direct`."""
 
     def __init__(self) -> None:
         self._transport = httpx.AsyncHTTPTransport(limits=_LIMITS)
         self._client = httpx.AsyncClient(transport=self._transport)
-        self.headers, self.base_url, self.aclose = self._client.headers, self._client.base_url, self._client.aclose
+        self.aclose = self._client.aclose
+        super().__init__(self._client)
 
     async def send(self, request: httpx.Request, *, stream: bool) -> httpx.Response:
         """Send as `httpx.AsyncClient.send` does."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from interlingua.transport.answer import Head, builder, check_kind, own_limits, url_type
+from interlingua.transport.answer import Head, check_kind, own_limits, url_type
 from interlingua.transport.failures import failure
 from interlingua.transport.outgoing import Outgoing
 from interlingua.transport.timeout import Limits
@@ -64,7 +64,6 @@ class SyncTransport:
         if not self._own:
             check_kind(http_client, blocking=True)
         self._http = _new_client() if http_client is None else http_client
-        self._build, self._headers = builder(self._http, own=self._own)
         self.own_limits = not self._own and own_limits(http_client)
         self._url = url_type(self._http)
         self._urls: dict[str, Any] = {}
@@ -80,11 +79,11 @@ class SyncTransport:
         timeouts = limits.for_headers()
         try:
             url = self._urls.get(request.url) or self._urls.setdefault(request.url, self._url(request.url))
-            built = self._build(
+            built = self._http.build_request(
                 request.method,
                 url,
                 content=request.body or None,
-                headers=self._headers | request.headers,
+                headers=request.headers,
                 extensions=None if timeouts is None else {"timeout": timeouts},
             )
             return Answer(self._http.send(built, stream=True), limits)
