@@ -1,0 +1,96 @@
+"""Our own HTTP clients go to httpx's transports at once: what still holds of httpx's clients, and what does not.
+
+pytest comes in. Expected headers are HTTP's own (RFC 9110, RFC 7617), not this code's.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import pytest
+
+import interlingua as il
+from tests.support.fake_provider import Got, Reply, Server, registry, served
+
+Ask = Callable[..., None]
+
+
+def ask(server: Server, url: str = "", **options: Any) -> None:
+    with il.Client("fake:known", api_key="k", base_url=url or server.url, registry=registry()) as client:
+        for headers in options.pop("each", ({},)):
+            client.send("hi", headers=headers, **options)
+
+
+def ask_async(server: Server, url: str = "", **options: Any) -> None:
+    async def run() -> None:
+        async with il.AsyncClient("fake:known", api_key="k", base_url=url or server.url, registry=registry()) as client:
+            for headers in options.pop("each", ({},)):
+                await client.send("hi", headers=headers, **options)
+
+    asyncio.run(run())
+
+
+@pytest.fixture(params=[ask, ask_async])
+def either(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Ask:
+    for name in ("http_proxy", "https_proxy", "all_proxy"):
+        monkeypatch.delenv(name, raising=False)
+        monkeypatch.delenv(name.upper(), raising=False)
+    ask: Ask = request.param
+    return ask
+
+
+def test_headers_of_one_request_are_not_the_next_ones(either: Ask) -> None:
+    with served() as server:
+        either(server, each=({"x-turn": "1"}, {"x-turn": "2", "x-more": "yes"}, {}, {}))
+    assert [(got.headers.get("x-turn"), got.headers.get("x-more")) for got in server.got] == [
+        ("1", None),
+        ("2", "yes"),
+        (None, None),
+        (None, None),
+    ]
+    lengths = {int(got.headers["content-length"]) == len(got.body) for got in server.got}
+    assert lengths == {True}
+    assert all("gzip" in got.headers["accept-encoding"] for got in server.got)
+
+
+def test_a_name_and_password_in_the_address_are_sent(either: Ask) -> None:
+    with served() as server:
+        either(server, server.url.replace("http://", "http://me:pass@"))
+    wanted = "Basic " + base64.b64encode(b"me:pass").decode()
+    assert [got.headers.get("authorization") for got in server.got] == [wanted]
+
+
+def test_a_proxy_of_the_environment_is_used(either: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    with served() as proxy:
+        monkeypatch.setenv("http_proxy", proxy.url)
+        monkeypatch.delenv("no_proxy", raising=False)
+        monkeypatch.delenv("NO_PROXY", raising=False)
+        either(proxy, "http://service.invalid")
+    assert [got.headers["host"] for got in proxy.got] == ["service.invalid"]
+
+
+def test_cookies_are_not_kept(either: Ask) -> None:
+    with served(Reply(headers={"set-cookie": "seen=1"})) as server:
+        either(server, each=({}, {}))
+    assert [got.headers.get("cookie") for got in server.got] == [None, None]
+
+
+def test_who_watches_httpx_at_its_transports_sees_the_requests(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As recorders, mocks and tracers do; the request is the one that was sent."""
+    seen: list[tuple[str, bytes]] = []
+    sent = httpx.HTTPTransport.handle_request
+
+    def watched(self: httpx.HTTPTransport, request: httpx.Request) -> httpx.Response:
+        seen.append((request.method, request.read()))
+        return sent(self, request)
+
+    monkeypatch.setattr(httpx.HTTPTransport, "handle_request", watched)
+    with served() as server:
+        ask(server)
+        (got,) = server.got
+    assert isinstance(got, Got)
+    assert seen == [("POST", got.body)]
