@@ -43,26 +43,23 @@ def read_options(given: Mapping[str, Any], **fixed: Any) -> AdapterOptions:
     Raises:
         CallerError: an option has no such name (the message lists near ones), or its value is of another kind.
     """
-    both = {**fixed, **given}
-    values = tuple(both.values())
+    if not given.keys() <= _NAMES:
+        raise _unknown(next(name for name in given if name not in _NAMES))
+    named = {**fixed, **given}
+    values = tuple(named.values())
     kinds = tuple(map(type, values))
     if _UNCHANGING.issuperset(kinds):  # as in most requests, and most are asked alike
-        return _kept_options(tuple(both), values, kinds, len(fixed))
-    return _options(both, len(fixed))
+        return _kept_options(tuple(named), values, kinds)
+    return _options(named)
 
 
 @lru_cache(maxsize=64)
-def _kept_options(
-    names: tuple[str, ...], values: tuple[Any, ...], _kinds: tuple[type, ...], fixed: int
-) -> AdapterOptions:
-    return _options(dict(zip(names, values, strict=True)), fixed)
+def _kept_options(names: tuple[str, ...], values: tuple[Any, ...], _kinds: tuple[type, ...]) -> AdapterOptions:
+    return _options(dict(zip(names, values, strict=True)))
 
 
-def _options(named: Mapping[str, Any], fixed: int) -> AdapterOptions:
-    given = {name: named[name] for name in list(named)[fixed:]}
-    if not given.keys() <= _NAMES:
-        raise _unknown(next(name for name in given if name not in _NAMES))
-    check_values(given)
+def _options(named: Mapping[str, Any]) -> AdapterOptions:
+    check_values({name: value for name, value in named.items() if name in _NAMES})
     return AdapterOptions(**named)
 
 
