@@ -34,7 +34,7 @@ class ProviderHooks:
 
     @hookspec(firstresult=True)
     def capabilities(self, model: str, options: AdapterOptions | None) -> AdapterCapabilities | None:
-        """Called before routing and before `to_wire`, once for equal options in a row: say what this provider can carry with this model.
+        """Called before routing and before `to_wire`, once for equal options: say what this provider can carry.
 
         Args:
             model: model name without provider key; it need not be in the catalogue.
