@@ -138,3 +138,10 @@ def test_an_error_in_a_list_as_the_cloud_host_sends_it() -> None:
 
     assert type(error) is RateLimited
     assert error.message == "Quota exceeded"
+
+
+@pytest.mark.parametrize("index", [-1, 0])
+def test_text_at_an_index_that_comes_too_late_stands_behind_what_was_said(index: int) -> None:
+    late = {"type": "content_block_delta", "index": index, "delta": {"type": "text_delta", "text": "late"}}
+    made = streamed(START, *block(1, {"type": "text"}, {"type": "text_delta", "text": "first, "}), late, ended(), STOP)
+    assert made.text_content() == "first, late"

@@ -133,3 +133,16 @@ ERRORS: list[tuple[Any, type[ProviderError], str]] = [
 def test_an_error_in_a_200_in_the_words_of_gateways(body: Any, kind: type[ProviderError], words: str) -> None:
     with pytest.raises(kind, match=words):
         whole(body)
+
+
+@pytest.mark.parametrize(("index", "item_id"), [(True, "msg_1"), (-1, "msg_1"), (0, "msg_1"), (1, "unheard of")])
+def test_text_for_a_place_that_cannot_be_its_own_stands_behind_what_was_said(index: Any, item_id: str) -> None:
+    action = {"type": "search", "query": "q"}
+    search = {"type": "web_search_call", "id": "ws_1", "status": "completed", "action": action}
+    first = {"type": "response.output_item.done", "output_index": 0, "item": search}
+    item = {"type": "message", "id": "msg_1", "role": "assistant", "content": []}
+    began = {"type": "response.output_item.added", "output_index": 2, "item": item}
+    text = {"type": "response.output_text.delta", "content_index": 0}
+    said_first = {**text, "output_index": 2, "item_id": "msg_1", "delta": "first, "}
+    late = {**text, "output_index": index, "item_id": item_id, "delta": "late"}
+    assert streamed([first, began, said_first, late, EMPTY_END]).text_content() == "first, late"

@@ -141,9 +141,8 @@ class Reader:
             raise MalformedResponse("a block begins without an object or an index", path="content_block")
         if wire_index in self.open:
             raise MalformedResponse(f"block {wire_index} begins twice", path="index")
-        index = wire_index + self._offset
-        if index in self._begun:
-            index = max(self._begun) + 1  # a compatible server that gives all its blocks one index
+        # blocks stand as they began: compatible servers give all of theirs one index
+        index = max(wire_index + self._offset, max(self._begun, default=-1) + 1)
         self._begun.add(index)
         kind = raw.get("type")
         opened = Open(index, raw, *_TAKES.get(str(kind), ("", "")))

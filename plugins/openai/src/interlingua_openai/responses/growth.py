@@ -80,7 +80,8 @@ class Growth:
             yield from self._more_text(slot, _part_of(event), text, whole=True)
 
     def _text_delta(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
-        slot = self._slots.of(event, "message") or self._slots.open({"type": "message"}, event.get("output_index"))
+        slot = self._slots.of(event, "message")
+        slot = slot or self._slots.open({"type": "message"}, event.get("output_index"), behind=True)
         yield from self._more_text(slot, _part_of(event), _delta(event))
 
     def _text_done(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
@@ -212,7 +213,7 @@ class Growth:
 def _part_of(event: dict[str, Any]) -> int:
     """Return the part an event is about; what cannot be a place is the first."""
     index = event.get("content_index")
-    return index if isinstance(index, int) and 0 <= index < SPAN else 0
+    return index if type(index) is int and 0 <= index < SPAN else 0
 
 
 def _delta(event: dict[str, Any]) -> str:

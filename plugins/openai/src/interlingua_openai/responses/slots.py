@@ -80,22 +80,32 @@ class Slots:
 
     def place_of(self, wire_index: Any) -> int | None:
         """Return the place an `output_index` stands for; None where a server sends none that can be one."""
-        return wire_index + self.offset if isinstance(wire_index, int) and wire_index >= 0 else None
+        return wire_index + self.offset if type(wire_index) is int and wire_index >= 0 else None
 
     def of(self, event: dict[str, Any], kind: str | None = None) -> Slot | None:
-        """Return the item an event belongs to; without an index the last one of the kind where the id says nothing."""
+        """Return the item an event belongs to; without an index the last one of the kind where the id says nothing.
+
+        The id also decides where the item at that index is of another kind.
+        """
         place = self.place_of(event.get("output_index"))
-        if place is not None:
-            return self._by_place.get(place)
+        placed = None if place is None else self._by_place.get(place)
         known = self._by_id.get(str(event.get("item_id")))
-        if known is not None:
+        if known is not None and (place is None or (placed is not None and kind not in (None, placed.kind))):
             return known
+        if place is not None:
+            return placed
         return self._last if self._last is not None and kind in (None, self._last.kind) else None
 
-    def open(self, item: dict[str, Any], wire_index: Any) -> Slot:
-        """Return the slot for an item that begins: a new one, unless it began before."""
+    def open(self, item: dict[str, Any], wire_index: Any, *, behind: bool = False) -> Slot:
+        """Return the slot for an item that begins: a new one, unless it began before.
+
+        Args:
+            item: the item, as far as it is known.
+            wire_index: where it is said to stand.
+            behind: nobody announced it, so it stands behind all that came before.
+        """
         place = self.place_of(wire_index)
-        if place is None:
+        if place is None or (behind and place < max(self._by_place, default=0)):
             place = max(self._by_place, default=-1) + 1
         slot = self._by_place.get(place)
         if slot is None or slot.kind != item.get("type"):
