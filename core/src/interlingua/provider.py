@@ -101,7 +101,7 @@ class Provider:
     def target(self, options: AdapterOptions) -> Target:
         """Return the projection target of these options; the same object for the same facts."""
         asked, target = self._last_target
-        if asked is options:  # one request asks more than once
+        if asked is options:  # one request asks more than once, and equal options are one value
             return target
         capabilities = self.capabilities(options.model, options)
         key = (options.model, capabilities, options.demote_thinking)

@@ -76,7 +76,8 @@ class Reader:
         self._message: dict[str, Any] = {}
         self._usage: dict[str, Any] = {}
         self._calls: dict[str, Any] = {}
-        self._begun: set[int] = set()
+        self._begun: set[int] = set()  # as the wire counts blocks
+        self._last = -1  # as they stand
         # a body may hold several messages, one after the other: their blocks follow each other (seen in recordings)
         self._offset = 0
 
@@ -128,7 +129,7 @@ class Reader:
 
     def _begin(self, message: dict[str, Any]) -> Iterator[StreamEvent]:
         yield from self.flush()
-        self._offset = max(self._begun, default=-1) + 1
+        self._offset = self._last + 1
         self._message.update(message)
         yield RawUpdate(replay=prefix_replay(self._context), trace={"id": message.get("id")})
         yield from self._count(message.get("usage"))
@@ -142,8 +143,8 @@ class Reader:
         if wire_index in self.open:
             raise MalformedResponse(f"block {wire_index} begins twice", path="index")
         # blocks stand as they began: compatible servers give all of theirs one index
-        index = max(wire_index + self._offset, max(self._begun, default=-1) + 1)
-        self._begun.add(index)
+        self._begun.add(wire_index + self._offset)
+        index = self._last = max(wire_index + self._offset, self._last + 1)
         kind = raw.get("type")
         opened = Open(index, raw, *_TAKES.get(str(kind), ("", "")))
         if kind == "tool_use":
