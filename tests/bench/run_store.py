@@ -23,20 +23,18 @@ import orjson
 from report import FLOOR_NAME, OUR_NAME
 from run_interlingua import A
 
-from interlingua import (
-    Client,
+from interlingua.http.client import Client
+from interlingua.types import new_tool_use_id
+from interlingua.types.blocks import TextBlock, ToolUseBlock
+from interlingua.types.factories import tool_result, user
+from interlingua.types.messages import (
     Message,
     MessageMetadata,
     Role,
     RoutingDecisionRecord,
     RoutingMode,
     StopReason,
-    TextBlock,
-    ToolUseBlock,
     Usage,
-    new_tool_use_id,
-    tool_result,
-    user,
 )
 from interlingua_sessions import Session, Store, open_store
 

@@ -11,10 +11,11 @@ from typing import Any
 import attrs
 import pytest
 
-from interlingua.blocks import DocumentBlock, ImageBlock, ImageSource, TextBlock, ToolUseBlock
-from interlingua.messages import Message, assistant, system, tool_result, user
-from interlingua.options import AdapterOptions
-from interlingua.tools import ToolDefinition
+from interlingua.types.blocks import DocumentBlock, ImageBlock, ImageSource, TextBlock, ToolUseBlock
+from interlingua.types.factories import assistant, system, tool_result, user
+from interlingua.types.messages import Message
+from interlingua.types.options import AdapterOptions
+from interlingua.types.tools import ToolDefinition
 from tests.oracle import anthropic_sdk, openai_sdk
 from tests.record.scenarios import READ_FILE
 from tests.support import driving

@@ -9,9 +9,9 @@ import json
 
 from click.testing import CliRunner
 
-from interlingua.cli.root import cli
-from interlingua.contract import ProviderContract
-from interlingua.contract.rules import ALL
+from interlingua_cli.root import cli
+from interlingua_contract.rules import ALL
+from interlingua_contract.suite import ProviderContract
 from tests.support import tree
 
 EXAMPLE = tree.ROOT / "docs" / "plugins" / "example"

@@ -16,11 +16,12 @@ from typing import Any
 import attrs
 import pytest
 
-from interlingua.contract import Subject, check
-from interlingua.contract.rules import ALL
-from interlingua.hookspecs import hookimpl
-from interlingua.registry import Registry
-from interlingua.wire import WireRequest
+from interlingua.plugins.hookspecs import hookimpl
+from interlingua.plugins.registry import Registry
+from interlingua.plugins.wire import WireRequest
+from interlingua_contract.rules import ALL
+from interlingua_contract.runner import check
+from interlingua_contract.subject import Subject
 from tests.support import tree
 
 SOURCE = str(tree.ROOT / "docs" / "plugins" / "example" / "src")

@@ -6,7 +6,7 @@ pytest comes in.
 
 from __future__ import annotations
 
-from interlingua.contract import ProviderContract
+from interlingua_contract.suite import ProviderContract
 from tests.support import tree
 
 CASSETTES = tree.ROOT / "cassettes"

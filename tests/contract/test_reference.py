@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import textwrap
 
-from interlingua.contract.rules import ALL
+from interlingua_contract.rules import ALL
 from tests.support import tree
 
 PAGE = tree.ROOT / "docs" / "reference" / "contract.md"

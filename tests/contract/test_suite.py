@@ -14,16 +14,22 @@ import pytest
 from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 
-from interlingua.cli.root import cli
-from interlingua.contract import Finding, ProviderContract, Quirks, Rule, Subject, broken_laws, check
-from interlingua.contract.guard import NetworkUsed, no_network, watched
-from interlingua.contract.quirks import read_quirks
-from interlingua.contract.rules import ALL
-from interlingua.contract.strategies import blocks, conversations, request_points, tools
 from interlingua.errors import CallerError
-from interlingua.events import MessageComplete, TextDelta, ToolUseEnd, ToolUseInputDelta, ToolUseStart
-from interlingua.invariants import check_conversation
-from interlingua.messages import Message, StopReason
+from interlingua.request.validate import validate_conversation
+from interlingua.types.events import MessageComplete, TextDelta, ToolUseEnd, ToolUseInputDelta, ToolUseStart
+from interlingua.types.messages import Message, StopReason
+from interlingua_cli.root import cli
+from interlingua_contract.eventlaw import broken_laws
+from interlingua_contract.guard import NetworkUsed, no_network, watched
+from interlingua_contract.quirks import Quirks, read_quirks
+from interlingua_contract.rule import Finding, Rule
+from interlingua_contract.rules import ALL
+from interlingua_contract.runner import check
+from interlingua_contract.strategies.blocks import blocks
+from interlingua_contract.strategies.conversations import conversations, request_points
+from interlingua_contract.strategies.tools import tools
+from interlingua_contract.subject import Subject
+from interlingua_contract.suite import ProviderContract
 from tests.support import tree
 
 relaxed = settings(max_examples=60, deadline=None, database=None, suppress_health_check=list(HealthCheck))
@@ -112,7 +118,7 @@ def test_the_watch_sees_what_it_should() -> None:
 @relaxed
 @given(conversations(), tools())
 def test_histories_are_valid_but_for_what_core_repairs(history: list[Message], offered: list[object]) -> None:
-    wrong = [each for each in check_conversation(history) if not each.repairable]
+    wrong = [each for each in validate_conversation(history) if not each.repairable]
 
     assert not wrong
 

@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import pytest
 
-from interlingua.values import READY, evolve, maker, quick
+from interlingua.frozen import READY, fast_frozen, maker, replace
 
 
 @attrs.frozen(kw_only=True)
@@ -23,7 +23,7 @@ class Slow:
     mark: str | None = attrs.field(init=False, default=None, eq=False)
 
 
-@quick
+@fast_frozen
 @attrs.frozen(kw_only=True)
 class Quick:
     """The same, quick."""
@@ -48,7 +48,7 @@ def shown(value: Any) -> list[Any]:
 def test_made_and_evolved_as_attrs_does(given: dict[str, Any], changes: dict[str, Any]) -> None:
     slow, fast = Slow(**given), Quick(**given)
     assert shown(fast) == shown(slow)
-    made = evolve(fast, **changes)
+    made = replace(fast, **changes)
     assert shown(made) == shown(attrs.evolve(slow, **changes)) == shown(attrs.evolve(fast, **changes))
     assert type(made) is Quick
     assert hash(fast) == hash(Quick(**given))
@@ -58,12 +58,12 @@ def test_made_and_evolved_as_attrs_does(given: dict[str, Any], changes: dict[str
 def test_a_copy_inherits_nothing_that_is_not_given() -> None:
     value = Quick(name="a")
     value.seen.append(1)
-    changed = evolve(value, name="b")
+    changed = replace(value, name="b")
 
     assert (value.seen, changed.seen, changed.notes is value.notes) == ([1], [], True)
 
 
-@pytest.mark.parametrize("value", [Quick(name="a"), evolve(Quick(name="a")), maker(Quick)("a", (), {})])
+@pytest.mark.parametrize("value", [Quick(name="a"), replace(Quick(name="a")), maker(Quick)("a", (), {})])
 def test_none_can_be_changed(value: Quick) -> None:
     assert value == Quick(name="a")
     with pytest.raises(attrs.exceptions.FrozenInstanceError):
@@ -78,11 +78,11 @@ def test_what_is_missing_or_unknown_is_refused() -> None:
     with pytest.raises(TypeError):
         Quick(name="a", seen=[])  # type: ignore[call-arg]
     with pytest.raises(KeyError):
-        evolve(Quick(name="a"), seen=[])
+        replace(Quick(name="a"), seen=[])
 
 
 def fresh() -> type[Any]:
-    @quick
+    @fast_frozen
     @attrs.frozen(kw_only=True)
     class Fresh:
         name: str
@@ -103,7 +103,7 @@ def blank(cls: type[Any]) -> Any:
     [
         lambda cls: cls(name="a", parts=["x"]),
         lambda cls: maker(cls)("a", ("x",)),
-        lambda cls: evolve(blank(cls), parts=["x"]),
+        lambda cls: replace(blank(cls), parts=["x"]),
         lambda cls: type("Below", (cls,), {})(name="a", parts=["x"]),
     ],
     ids=["init", "maker", "evolve", "subclass"],

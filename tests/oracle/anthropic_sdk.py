@@ -12,7 +12,7 @@ import anthropic
 import attrs
 import httpx2
 
-from interlingua.messages import StopReason
+from interlingua.types.messages import StopReason
 
 STOPS = {  # sheet MAPPING, stop reason
     "end_turn": StopReason.END_TURN,

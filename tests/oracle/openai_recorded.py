@@ -10,15 +10,15 @@ from collections.abc import Iterator
 
 import attrs
 
-from interlingua.jsontext import thaw
-from interlingua.messages import Message, user
-from interlingua.options import AdapterOptions
-from interlingua.registry import Registry
-from interlingua.replay import Matcher
-from interlingua.replay.entry import Entry, read_entry
-from interlingua.replay.exchange import context_of, decode
-from interlingua.replay.match import Match
-from interlingua.wire import WireResponse
+from interlingua.json import thaw
+from interlingua.plugins.registry import Registry
+from interlingua.plugins.wire import WireResponse
+from interlingua.types.factories import user
+from interlingua.types.messages import Message
+from interlingua.types.options import AdapterOptions
+from interlingua_cli.replay.entry import Entry, read_entry
+from interlingua_cli.replay.exchange import context_of, decode
+from interlingua_cli.replay.match import Match, Matcher
 from tests.oracle.openai_sdk import Reading
 from tests.support.corpus import Corpus
 

@@ -16,7 +16,7 @@ import openai
 from openai.lib.streaming.chat import ChatCompletionStreamState
 from openai.types.chat import ChatCompletion
 
-from interlingua.messages import StopReason
+from interlingua.types.messages import StopReason
 
 FINISHES = {  # sheet MAPPING, stop reason; the last four are compatible services' words
     "stop": StopReason.END_TURN,

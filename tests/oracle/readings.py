@@ -9,8 +9,8 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from interlingua.jsontext import thaw
-from interlingua.messages import Message
+from interlingua.json import thaw
+from interlingua.types.messages import Message
 
 FOLDER = Path(__file__).parent
 

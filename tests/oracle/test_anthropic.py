@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from interlingua.messages import Message, user
-from interlingua.options import AdapterOptions
+from interlingua.types.factories import user
+from interlingua.types.messages import Message
+from interlingua.types.options import AdapterOptions
 from tests.oracle import anthropic_sdk as sdk
 from tests.oracle.readings import calls_of, disagreements, usage_of
 from tests.support import driving, leaves

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from interlingua.errors import ProviderError
-from interlingua.messages import Message
+from interlingua.types.messages import Message
 from tests.oracle import openai_sdk as sdk
 from tests.oracle.openai_recorded import Answer, answers, differences, reading
 from tests.oracle.readings import disagreements

@@ -24,7 +24,7 @@ from openai.types.chat import completion_create_params as chat_request
 from openai.types.responses import response_create_params as responses_request
 from openai.types.shared_params import Reasoning
 
-from interlingua.registry import Registry
+from interlingua.plugins.registry import Registry
 
 # headers of the service, which its SDK lists among the parameters (sheet anthropic §1)
 HEADERS = {"workspace_id", "user_profile_id", "betas"}

@@ -7,7 +7,10 @@ from __future__ import annotations
 
 import pytest
 
-from interlingua import CapabilityError, Client, ConnectionSettings, Registry
+from interlingua.errors import CapabilityError
+from interlingua.http.client import Client
+from interlingua.plugins.registry import Registry
+from interlingua.plugins.wire import ConnectionSettings
 
 REGISTRY = Registry()
 KEYS = [provider.key for provider in REGISTRY.providers()]

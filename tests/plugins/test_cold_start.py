@@ -30,5 +30,5 @@ def test_a_client_loads_the_plugin_alone_and_a_request_the_rest(model: str) -> N
 
     assert {name for name in before if name.startswith(package)} == {package, f"{package}.plugin"}
     assert not LATER & before
-    assert {"interlingua.messages", "interlingua.projection", "interlingua.wire"} <= after
-    assert "interlingua.events" not in after  # a request that is no stream
+    assert {"interlingua.types.messages", "interlingua.request.project", "interlingua.plugins.wire"} <= after
+    assert "interlingua.types.events" not in after  # a request that is no stream

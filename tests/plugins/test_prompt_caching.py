@@ -11,20 +11,12 @@ from typing import Any
 
 import pytest
 
-from interlingua import (
-    AdapterOptions,
-    CacheHint,
-    Message,
-    MessageMetadata,
-    Registry,
-    Role,
-    SideEffects,
-    TextBlock,
-    ToolDefinition,
-    ToolResultBlock,
-    ToolUseBlock,
-    WireRequest,
-)
+from interlingua.plugins.registry import Registry
+from interlingua.plugins.wire import WireRequest
+from interlingua.types.blocks import CacheHint, TextBlock, ToolResultBlock, ToolUseBlock
+from interlingua.types.messages import Message, MessageMetadata, Role
+from interlingua.types.options import AdapterOptions
+from interlingua.types.tools import SideEffects, ToolDefinition
 
 REGISTRY = Registry()
 SHORT, LONG = CacheHint(), CacheHint(ttl="1h")

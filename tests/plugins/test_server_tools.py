@@ -13,21 +13,13 @@ from typing import Any
 import attrs
 import pytest
 
-from interlingua import (
-    AdapterOptions,
-    Message,
-    OpaqueBlock,
-    Registry,
-    SideEffects,
-    TextBlock,
-    ToolDefinition,
-    ToolUseBlock,
-    WireRequest,
-    WireResponse,
-    assistant,
-    tool_result,
-    user,
-)
+from interlingua.plugins.registry import Registry
+from interlingua.plugins.wire import WireRequest, WireResponse
+from interlingua.types.blocks import OpaqueBlock, TextBlock, ToolUseBlock
+from interlingua.types.factories import assistant, tool_result, user
+from interlingua.types.messages import Message
+from interlingua.types.options import AdapterOptions
+from interlingua.types.tools import SideEffects, ToolDefinition
 from tests.support.driving import context
 
 REGISTRY = Registry()

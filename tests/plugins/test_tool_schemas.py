@@ -13,7 +13,11 @@ from typing import Any
 
 import pytest
 
-from interlingua import AdapterOptions, Registry, SideEffects, ToolDefinition, WireRequest, user
+from interlingua.plugins.registry import Registry
+from interlingua.plugins.wire import WireRequest
+from interlingua.types.factories import user
+from interlingua.types.options import AdapterOptions
+from interlingua.types.tools import SideEffects, ToolDefinition
 from interlingua_chat_completions.strict import strict_schema
 
 REGISTRY = Registry()

@@ -9,8 +9,8 @@ from __future__ import annotations
 import sys
 from contextlib import nullcontext
 
-from interlingua.cli.demo import cast, script, show
-from interlingua.client import Client
+from interlingua.http.client import Client
+from interlingua_cli.demo import cast, script, show
 from tests.local_server.server import LocalServer
 from tests.record.provenance import write_row
 from tests.record.recorder import LOCAL_SOURCE, recording

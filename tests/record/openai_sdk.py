@@ -13,7 +13,7 @@ import httpx2
 import openai
 from openai.lib.streaming.chat import ChatCompletionStreamState
 
-from interlingua.messages import Message, StopReason
+from interlingua.types.messages import Message, StopReason
 from tests.support.cassettes import Exchange
 
 FAILURES = {  # sheet openai_chat §8

@@ -11,8 +11,10 @@ from typing import Any
 
 import attrs
 
-from interlingua.client import AsyncClient, Client
-from interlingua.messages import Message, system, tool_result, user
+from interlingua.http.async_client import AsyncClient
+from interlingua.http.client import Client
+from interlingua.types.factories import system, tool_result, user
+from interlingua.types.messages import Message
 from tests.record.scenarios import Scenario
 from tests.record.wires import Cast, Wire
 

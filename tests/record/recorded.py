@@ -15,12 +15,14 @@ import attrs
 import httpx
 import pytest
 
-from interlingua.blocks import ToolUseBlock
-from interlingua.client import AsyncClient, Client
 from interlingua.errors import ProviderError
-from interlingua.messages import Message, tool_result, user
-from interlingua.options import AdapterOptions
-from interlingua.provider import Provider
+from interlingua.http.async_client import AsyncClient
+from interlingua.http.client import Client
+from interlingua.plugins.provider import Provider
+from interlingua.types.blocks import ToolUseBlock
+from interlingua.types.factories import tool_result, user
+from interlingua.types.messages import Message
+from interlingua.types.options import AdapterOptions
 from tests.local_server.server import MODEL
 from tests.record.playing import play, play_async
 from tests.record.scenarios import Scenario, scenarios_of

@@ -15,8 +15,8 @@ from tempfile import TemporaryDirectory
 
 import vcr  # type: ignore[import-untyped]
 
-from interlingua.client import Client
 from interlingua.errors import ProviderError
+from interlingua.http.client import Client
 from tests.local_server.server import MODEL
 from tests.record.playing import play
 from tests.record.provenance import write_row

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import attrs
 
 from interlingua import errors
-from interlingua.tools import SideEffects, ToolDefinition
+from interlingua.types.tools import SideEffects, ToolDefinition
 
 READ_FILE = ToolDefinition(
     name="read_file",
@@ -128,26 +128,26 @@ SCENARIOS: tuple[Scenario, ...] = (
         name="bad_request",
         says=("Say hello.",),
         options={"provider_options": {"temperature": "hot"}},
-        fails=errors.InvalidRequest,
+        fails=errors.BadRequestError,
     ),
     Scenario(
         name="unknown_model",
         says=("Say hello.",),
         server="router",
         model="no-such-model",
-        fails=errors.ModelNotFound,
+        fails=errors.ModelNotFoundError,
         # 400 invalid_request_error, where the service itself answers 404 not_found_error (sheet anthropic §10)
-        fails_on={"messages": errors.InvalidRequest},
+        fails_on={"messages": errors.BadRequestError},
     ),
     Scenario(
         name="context_overflow",
         says=("one two three four five six seven eight nine ten " * 30,),
         server="strict",
         key="local-key",
-        fails=errors.ContextOverflow,
+        fails=errors.ContextWindowExceededError,
         service=False,
     ),
-    Scenario(name="unauthorized", says=("Say hello.",), server="strict", key="wrong-key", fails=errors.Authentication),
+    Scenario(name="unauthorized", says=("Say hello.",), server="strict", key="wrong-key", fails=errors.AuthenticationError),
 )
 
 

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from interlingua.cli.demo.cassette import Cassette
-from interlingua.cli.root import cli
-from interlingua.transport.replay import Recorded
+from interlingua.http.transport import Recorded
+from interlingua_cli.demo.cassette import Cassette
+from interlingua_cli.root import cli
 from tests.support.cassettes import FOLDER, load_exchanges
 
 SESSION = FOLDER / "demo" / "session.yaml"

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from interlingua.cli.root import cli
+from interlingua_cli.root import cli
 from tests.local_server import files
 from tests.local_server.server import MODEL, LocalServer
 

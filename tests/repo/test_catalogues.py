@@ -5,7 +5,10 @@ Only declarations are read; that they are true is the contract suite's affair. p
 
 from __future__ import annotations
 
-from interlingua import AdapterOptions, CapabilityError, ConnectionSettings, Registry
+from interlingua.errors import CapabilityError
+from interlingua.plugins.registry import Registry
+from interlingua.plugins.wire import ConnectionSettings
+from interlingua.types.options import AdapterOptions
 
 NEEDS_IMAGES = ("supports_image_urls", "supports_tool_result_images")
 

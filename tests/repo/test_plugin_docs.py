@@ -17,10 +17,13 @@ from types import ModuleType
 import attrs
 import pytest
 
-from interlingua import AdapterOptions, system, user
-from interlingua.contract import Quirks, Subject, run
-from interlingua.hookspecs import PLUGIN_HOOKS, PROVIDER_HOOKS
-from interlingua.registry import Registry
+from interlingua.plugins.hookspecs import PLUGIN_HOOKS, PROVIDER_HOOKS
+from interlingua.plugins.registry import Registry
+from interlingua.types.factories import system, user
+from interlingua.types.options import AdapterOptions
+from interlingua_contract.quirks import Quirks
+from interlingua_contract.runner import run
+from interlingua_contract.subject import Subject
 from tests.repo.test_docs import FENCE
 from tests.support import tree
 

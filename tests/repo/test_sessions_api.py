@@ -6,7 +6,7 @@ import ast
 from collections.abc import Iterator
 
 import interlingua
-import interlingua.cli
+import interlingua_cli
 from tests.support import tree
 
 MODULES = [module for module in tree.shipped() if module.name.split(".")[0] == "interlingua_sessions"]
@@ -22,7 +22,7 @@ def _core_imports(module: tree.Module) -> Iterator[tuple[int, str]]:
 
 
 def test_sessions_use_only_public_names_of_core() -> None:
-    allowed = {*interlingua.__all__, "interlingua", *(f"cli.{name}" for name in interlingua.cli.__all__)}
+    allowed = {*interlingua.__all__, "interlingua", *(f"cli.{name}" for name in interlingua_cli.__all__)}
     wrong = [
         f"{module.where}:{line} {name}"
         for module in MODULES

@@ -18,7 +18,7 @@ class Watching:
     def __init__(self) -> None:
         self.events: list[Mapping[str, Any]] = []
 
-    @il.hookimpl
+    @il.plugins.hookimpl
     def observe(self, event: Mapping[str, Any]) -> None:
         self.events.append(event)
 
@@ -29,7 +29,7 @@ class Watching:
 class Counting(Fake):
     """The made-up provider, estimating one token a letter."""
 
-    @il.hookimpl
+    @il.plugins.hookimpl
     def estimate_input_tokens(self, messages: Sequence[il.Message]) -> int:
         return sum(len(message.text_content()) for message in messages)
 

@@ -11,13 +11,12 @@ from typing import Any
 
 import attrs
 
-from interlingua.blocks import ContentBlock
-from interlingua.context import RequestContext
-from interlingua.messages import Message, MessageMetadata, Origin, Provenance, Role, Usage
-from interlingua.options import AdapterOptions
-from interlingua.provider import Provider
-from interlingua.tools import SideEffects, ToolDefinition
-from interlingua.wire import WireRequest
+from interlingua.plugins.provider import Provider
+from interlingua.plugins.wire import RequestContext, WireRequest
+from interlingua.types.blocks import ContentBlock
+from interlingua.types.messages import Message, MessageMetadata, Origin, Provenance, Role, Usage
+from interlingua.types.options import AdapterOptions
+from interlingua.types.tools import SideEffects, ToolDefinition
 from tests.support import driving
 
 READ = ToolDefinition(

@@ -9,9 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from interlingua.contract import recording
-from interlingua.contract.recording import register
-from interlingua.replay.cassettes import Exchange, read_cassette
+from interlingua_cli.replay.cassettes import Exchange, read_cassette
+from interlingua_contract import recording
+from interlingua_contract.recording import register
 from tests.support.tree import ROOT
 
 __all__ = ["FOLDER", "REQUEST_HEADERS", "RESPONSE_HEADERS", "Exchange", "load_exchanges", "register", "vcr_config"]

@@ -10,7 +10,8 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from interlingua.blocks import (
+from interlingua.types.blocks import (
+    CacheHint,
     ContentBlock,
     DocumentBlock,
     ImageBlock,
@@ -22,8 +23,16 @@ from interlingua.blocks import (
     ToolResultBlock,
     ToolUseBlock,
 )
-from interlingua.cache import CacheHint
-from interlingua.messages import Message, MessageMetadata, MessageStatus, Origin, Provenance, Role, StopReason, Usage
+from interlingua.types.messages import (
+    Message,
+    MessageMetadata,
+    MessageStatus,
+    Origin,
+    Provenance,
+    Role,
+    StopReason,
+    Usage,
+)
 
 EXTREMES = (
     *("", " ", "\n", "a \n", "\x00", "\ud800", "\U0001f701\U0001f702", "\u202eabc", "e\u0301", '"\\/', "\u2028"),

@@ -9,13 +9,12 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from itertools import count
 
-from interlingua.client.decoder import StreamDecoder
-from interlingua.context import RequestContext
-from interlingua.framing import framer
-from interlingua.messages import Message, Origin
-from interlingua.provider import Provider
-from interlingua.registry import Registry
-from interlingua.wire import ConnectionSettings, WireResponse
+from interlingua.plugins.provider import Provider
+from interlingua.plugins.registry import Registry
+from interlingua.plugins.wire import ConnectionSettings, RequestContext, WireResponse
+from interlingua.response.decode import StreamDecoder
+from interlingua.response.framing import framer
+from interlingua.types.messages import Message, Origin
 
 _REGISTRY = Registry()
 _THEN = datetime(2026, 11, 21, tzinfo=UTC)

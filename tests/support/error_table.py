@@ -11,10 +11,9 @@ from typing import Any
 
 import pytest
 
-from interlingua.context import RequestContext
 from interlingua.errors import ProviderError
-from interlingua.provider import Provider
-from interlingua.wire import WireResponse
+from interlingua.plugins.provider import Provider
+from interlingua.plugins.wire import RequestContext, WireResponse
 
 
 def rows_of(path: Path) -> list[dict[str, Any]]:

@@ -18,18 +18,23 @@ from typing import Any
 
 import attrs
 
-from interlingua.blocks import ContentBlock, TextBlock, ToolUseBlock
-from interlingua.capabilities import AdapterCapabilities
 from interlingua.catalogue import ModelInfo
-from interlingua.context import RequestContext
-from interlingua.errors import Overloaded, ProviderError
-from interlingua.events import ErrorEvent, MessageComplete, StreamEvent, TextDelta, UsageUpdate
-from interlingua.hookspecs import hookimpl
-from interlingua.messages import Message, StopReason, Usage
-from interlingua.options import AdapterOptions
-from interlingua.registry import Registry
-from interlingua.tools import ToolDefinition
-from interlingua.wire import Connection, ConnectionSettings, WireChunk, WireRequest, WireResponse
+from interlingua.errors import OverloadedError, ProviderError
+from interlingua.plugins.hookspecs import hookimpl
+from interlingua.plugins.registry import Registry
+from interlingua.plugins.wire import (
+    Connection,
+    ConnectionSettings,
+    RequestContext,
+    WireChunk,
+    WireRequest,
+    WireResponse,
+)
+from interlingua.types.blocks import ContentBlock, TextBlock, ToolUseBlock
+from interlingua.types.events import ErrorEvent, MessageComplete, StreamEvent, TextDelta, UsageUpdate
+from interlingua.types.messages import Message, StopReason, Usage
+from interlingua.types.options import AdapterCapabilities, AdapterOptions
+from interlingua.types.tools import ToolDefinition
 
 CAPABLE = AdapterCapabilities(
     supports_tools=True, supports_images=True, supports_system_prompt=True, supports_streaming=True, api="say"
@@ -77,7 +82,7 @@ class Fake:
     def from_wire_response(self, response: WireResponse, context: RequestContext) -> Message:
         body = json.loads(response.body)
         if "error" in body:
-            raise Overloaded(body["error"])
+            raise OverloadedError(body["error"])
         calls = [
             ToolUseBlock(id=context.mint_tool_use_id(), name=name, input=value, provider_id=given)
             for given, name, value in body.get("calls", [])
@@ -97,7 +102,7 @@ class Fake:
             elif "use" in event:
                 yield UsageUpdate(usage=Usage(input_tokens=event["use"][0], output_tokens=event["use"][1]))
             elif "error" in event:
-                yield ErrorEvent(error=Overloaded(event["error"]))
+                yield ErrorEvent(error=OverloadedError(event["error"]))
                 return
             elif "end" in event:
                 yield MessageComplete(stop_reason=StopReason(event["end"]))

@@ -17,9 +17,9 @@ from typing import Any
 
 import attrs
 
-from interlingua.context import RequestContext
 from interlingua.errors import InterlinguaError
-from interlingua.messages import Message
+from interlingua.plugins.wire import RequestContext
+from interlingua.types.messages import Message
 from tests.support import corpus as corpus_files
 from tests.support import driving
 from tests.support.corpus import Corpus
@@ -207,8 +207,8 @@ def _judge(wire: Wire, body: bytes, intact: list[bytes], size: int | None) -> st
 
 def _sendable(wire: Wire, message: Message) -> str:
     """What came out can be put into the next request."""
-    from interlingua.messages import user
-    from interlingua.options import AdapterOptions
+    from interlingua.types.factories import user
+    from interlingua.types.options import AdapterOptions
 
     try:
         driving.provider(wire.key).to_wire([user("a"), message, user("b")], [], AdapterOptions(model="m", api=wire.api))

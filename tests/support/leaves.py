@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from interlingua.blocks import (
+from interlingua.types.blocks import (
     OpaqueBlock,
     RedactedThinkingBlock,
     TextBlock,
@@ -19,7 +19,7 @@ from interlingua.blocks import (
     ToolUseBlock,
     UnknownBlock,
 )
-from interlingua.messages import Message
+from interlingua.types.messages import Message
 
 Leaf = tuple[str, Any]
 """(kind, value): kind is `text`, `thinking`, `name`, `argument` or `opaque`."""

@@ -14,7 +14,7 @@ import attrs
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from interlingua.messages import Message, Origin
+from interlingua.types.messages import Message, Origin
 from tests.support.adapter import READ, Adapter
 from tests.support.conversations import histories, request_points
 

@@ -18,7 +18,9 @@ from hashlib import sha256
 
 import attrs
 
-from interlingua import Message, MessageMetadata, MessageStatus, Role, TextBlock, ToolUseBlock, tool_result, user
+from interlingua.types.blocks import TextBlock, ToolUseBlock
+from interlingua.types.factories import tool_result, user
+from interlingua.types.messages import Message, MessageMetadata, MessageStatus, Role
 from interlingua_sessions import Store, open_store
 from interlingua_sessions.session.saving import Saver
 

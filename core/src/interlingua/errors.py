@@ -2,22 +2,21 @@
 
     InterlinguaError
     ├── CallerError            a local mistake; nothing was sent
-    │   ├── InvariantViolation, SchemaNotSupported, CapabilityError, UnknownProvider, DecodeError
+    │   ├── InvalidConversationError, UnsupportedSchemaError, CapabilityError, UnknownProviderError, DecodeError
     ├── ProviderError          the remote service answered with a failure
-    │   ├── Authentication, PermissionDenied, RateLimited, QuotaExhausted, Overloaded, ContextOverflow,
-    │   │   ContentRefused, InvalidRequest, ModelNotFound, ServerFault
-    ├── WireError              the protocol broke
-    │   ├── MalformedResponse, StreamInterrupted, TransportError
-    │       └── ConnectTimeout, ResponseTimeout
+    │   ├── AuthenticationError, PermissionDeniedError, RateLimitError, QuotaExceededError, OverloadedError,
+    │   │   ContextWindowExceededError, ContentRefusedError, BadRequestError, ModelNotFoundError, ServerError
+    ├── WireError              no readable answer
+    │   ├── MalformedResponseError, StreamInterruptedError, APIConnectionError
+    │       └── APITimeoutError
     └── PluginError            a plugin is missing, broken or misbehaves
 
-Never classifies a provider's answer: each adapter does that for its own wire (DESIGN 9). Every room may come in.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 
 class InterlinguaError(Exception):
@@ -80,7 +79,7 @@ class CallerError(InterlinguaError):
     """A local mistake of the caller; nothing was sent."""
 
 
-class InvariantViolation(CallerError):
+class InvalidConversationError(CallerError):
     """A conversation breaks numbered rules of the canonical format; `violations` lists all of them."""
 
     def __init__(self, violations: Sequence[Any], **facts: Any) -> None:
@@ -96,7 +95,7 @@ class _Located(CallerError):
         self.path = path
 
 
-class SchemaNotSupported(_Located):
+class UnsupportedSchemaError(_Located):
     """A tool's schema is outside the subset of seed 003 §5.4; `path` is the JSON pointer of the keyword."""
 
 
@@ -108,7 +107,7 @@ class CapabilityError(_Located):
     """The target cannot do what was asked, and dropping it silently would be a lie; `path` names it if a block."""
 
 
-class UnknownProvider(CallerError):
+class UnknownProviderError(CallerError):
     """No installed plugin or configured row has this provider key."""
 
 
@@ -116,47 +115,47 @@ class ProviderError(InterlinguaError):
     """The remote service answered with a failure."""
 
 
-class Authentication(ProviderError):
+class AuthenticationError(ProviderError):
     """The key is missing, wrong or expired."""
 
 
-class PermissionDenied(ProviderError):
+class PermissionDeniedError(ProviderError):
     """The key is good but may not do this."""
 
 
-class RateLimited(ProviderError):
+class RateLimitError(ProviderError):
     """Too many requests or tokens for now; `retry_after` says how long, where the provider did."""
 
     default_retryable = True
 
 
-class QuotaExhausted(ProviderError):
+class QuotaExceededError(ProviderError):
     """The account's money or plan is used up: waiting does not help."""
 
 
-class Overloaded(ProviderError):
+class OverloadedError(ProviderError):
     """The service is short of capacity."""
 
     default_retryable = True
 
 
-class ContextOverflow(ProviderError):
+class ContextWindowExceededError(ProviderError):
     """The request does not fit the model's context window."""
 
 
-class ContentRefused(ProviderError):
+class ContentRefusedError(ProviderError):
     """A content filter refused the request without giving a message."""
 
 
-class InvalidRequest(ProviderError):
+class BadRequestError(ProviderError):
     """The service found the request wrong."""
 
 
-class ModelNotFound(ProviderError):
+class ModelNotFoundError(ProviderError):
     """The service does not have this model, or not for this account."""
 
 
-class ServerFault(ProviderError):
+class ServerError(ProviderError):
     """The service failed by itself."""
 
     default_retryable = True
@@ -166,7 +165,7 @@ class WireError(InterlinguaError):
     """The protocol broke."""
 
 
-class MalformedResponse(WireError):
+class MalformedResponseError(WireError):
     """What arrived is not what the wire format allows; `path` names the place where it is known."""
 
     def __init__(self, message: str, *, path: str = "", **facts: Any) -> None:
@@ -174,24 +173,24 @@ class MalformedResponse(WireError):
         self.path = path
 
 
-class StreamInterrupted(WireError):
+class StreamInterruptedError(WireError):
     """A stream ended before its terminal event; `partial` holds what was received."""
 
     default_retryable = True
 
 
-class TransportError(WireError):
+class APIConnectionError(WireError):
     """No answer could be had: connecting, sending or reading failed."""
 
     default_retryable = True
 
 
-class ConnectTimeout(TransportError):
-    """No connection within the time allowed."""
+class APITimeoutError(APIConnectionError):
+    """A limit of time was passed: `phase` is "connect" (no connection) or "response" (no first byte, next chunk or end)."""
 
-
-class ResponseTimeout(TransportError):
-    """Connected, but the answer (its first byte, its next chunk or its end) did not come in the time allowed."""
+    def __init__(self, message: str, *, phase: Literal["connect", "response"] = "response", **facts: Any) -> None:
+        super().__init__(message, **facts)
+        self.phase = phase
 
 
 class PluginError(InterlinguaError):

@@ -12,9 +12,9 @@ import sys
 import time
 from typing import Any
 
-from interlingua.contract import check
-from interlingua.contract.rules import ALL
-from interlingua.contract.subject import Subject
+from interlingua_contract.rules import ALL
+from interlingua_contract.runner import check
+from interlingua_contract.subject import Subject
 from tests.contract.broken import SHELF
 from tests.contract.broken.machine import Handed, real, subject_of
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import attrs
 
-from interlingua.errors import InvalidRequest, ServerFault
-from interlingua.messages import StopReason, Usage
+from interlingua.errors import BadRequestError, ServerError
+from interlingua.types.messages import StopReason, Usage
 from tests.contract.broken.machine import Mutant, in_message
 
 
@@ -97,11 +97,11 @@ def _no_wait(inner: Callable[..., Any], **_: Any) -> Any:
 
 
 def _all_invalid(inner: Callable[..., Any], response: Any, **_: Any) -> Any:
-    return InvalidRequest("failed", status=response.status)
+    return BadRequestError("failed", status=response.status)
 
 
 def _all_server(inner: Callable[..., Any], response: Any, **_: Any) -> Any:
-    return ServerFault("failed", status=response.status) if b"error" in response.body else inner()
+    return ServerError("failed", status=response.status) if b"error" in response.body else inner()
 
 
 _stored: list[Any] = []

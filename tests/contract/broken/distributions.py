@@ -14,8 +14,8 @@ from pathlib import Path
 
 import attrs
 
-from interlingua.contract import Subject
-from interlingua.registry import PROVIDERS, Registry
+from interlingua.plugins.registry import PROVIDERS, Registry
+from interlingua_contract.subject import Subject
 
 KEY = "anthropic"
 PLUGIN = "from interlingua_anthropic.plugin import plugin\n"

@@ -13,8 +13,8 @@ from typing import Any
 
 import attrs
 
-from interlingua.errors import ContextOverflow, InvalidRequest, RateLimited, ServerFault
-from interlingua.events import (
+from interlingua.errors import BadRequestError, ContextWindowExceededError, RateLimitError, ServerError
+from interlingua.types.events import (
     BlockEnd,
     MessageComplete,
     RawUpdate,
@@ -24,7 +24,7 @@ from interlingua.events import (
     ToolUseStart,
     UsageUpdate,
 )
-from interlingua.messages import MessageStatus, StopReason
+from interlingua.types.messages import MessageStatus, StopReason
 from tests.contract.broken.machine import Mutant, in_data, in_events, in_message, in_stream
 
 
@@ -142,8 +142,8 @@ def _seconds_only(error: Any, response: Any) -> Any:
 
 
 def _another_class(error: Any, response: Any) -> Any:
-    if isinstance(error, RateLimited):
-        made = ServerFault(str(error), status=error.status, retry_after=error.retry_after)
+    if isinstance(error, RateLimitError):
+        made = ServerError(str(error), status=error.status, retry_after=error.retry_after)
         made.body = error.body
         return made
     return error
@@ -151,15 +151,15 @@ def _another_class(error: Any, response: Any) -> Any:
 
 def _all_caller(error: Any, response: Any) -> Any:
     if 400 <= response.status < 500 and not error.retryable:
-        made = InvalidRequest(str(error), status=error.status)
+        made = BadRequestError(str(error), status=error.status)
         made.body = error.body
         return made
     return error
 
 
 def _no_overflow(error: Any, response: Any) -> Any:
-    if isinstance(error, ContextOverflow) and response.status == 400:
-        made = InvalidRequest(str(error), status=error.status)
+    if isinstance(error, ContextWindowExceededError) and response.status == 400:
+        made = BadRequestError(str(error), status=error.status)
         made.body = error.body
         return made
     return error
@@ -268,7 +268,7 @@ def _line_lost(inner: Callable[..., Any], **_: Any) -> Any:
             self.text = ""
 
         def feed(self, data: bytes) -> list[Any]:
-            from interlingua.wire import WireChunk
+            from interlingua.plugins.wire import WireChunk
 
             *whole, self.text = (self.text + data.decode("utf-8", "replace")).split("\n")
             return [WireChunk("", line[5:].strip().encode()) for line in whole if line.startswith("data:")]

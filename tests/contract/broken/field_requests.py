@@ -191,7 +191,7 @@ def _one_stop(body: dict[str, Any]) -> None:
 
 
 def _ledger_of_nothing(request: Any, messages: Any, **_: Any) -> Any:
-    from interlingua.wire import Loss
+    from interlingua.plugins.wire import Loss
 
     told = Loss(path="messages[0]", block_type="text", verdict="dropped", reason="too long", message_id=messages[0].id)
     return attrs.evolve(request, losses=(*request.losses, told))

@@ -14,11 +14,11 @@ from typing import Any
 
 import attrs
 
-from interlingua.contract import Subject
-from interlingua.events import StreamEvent
-from interlingua.hookspecs import hookimpl
-from interlingua.registry import Registry
-from interlingua.replay.cassettes import Exchange
+from interlingua.plugins.hookspecs import hookimpl
+from interlingua.plugins.registry import Registry
+from interlingua.types.events import StreamEvent
+from interlingua_cli.replay.cassettes import Exchange
+from interlingua_contract.subject import Subject
 from tests.support import tree
 
 

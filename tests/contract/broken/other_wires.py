@@ -12,7 +12,7 @@ from typing import Any
 
 import attrs
 
-from interlingua.events import StreamEvent
+from interlingua.types.events import StreamEvent
 from tests.contract.broken.field_answers import both_blocks, both_stops, both_usages, meta, without
 from tests.contract.broken.machine import Mutant, in_body, in_chunks, in_data, in_events, in_message
 
@@ -143,7 +143,7 @@ def _last_dropped(inner: Callable[..., Any], **_: Any) -> Any:
             self.rest = b""
 
         def feed(self, data: bytes) -> list[Any]:
-            from interlingua.wire import WireChunk
+            from interlingua.plugins.wire import WireChunk
 
             *whole, self.rest = (self.rest + data).split(b"\n")
             return [WireChunk("", line) for line in whole if line.strip()]

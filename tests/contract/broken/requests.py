@@ -202,7 +202,7 @@ REQUESTS = (
 
 
 def _again(messages: Any) -> list[Any]:
-    from interlingua.wire import Loss
+    from interlingua.plugins.wire import Loss
 
     kinds = ("thinking", "audio", "opaque", "video")
     return [

@@ -11,8 +11,8 @@ from typing import Any
 
 import attrs
 
-from interlingua.events import MessageComplete, RawUpdate, StreamEvent, TextDelta
-from interlingua.messages import StopReason
+from interlingua.types.events import MessageComplete, RawUpdate, StreamEvent, TextDelta
+from interlingua.types.messages import StopReason
 from tests.contract.broken.machine import Mutant, in_chunks, in_events
 
 

@@ -7,23 +7,13 @@ from __future__ import annotations
 
 import json
 
-from interlingua import (
-    AdapterOptions,
-    Message,
-    MessageMetadata,
-    Provenance,
-    Registry,
-    Role,
-    TextBlock,
-    ThinkingBlock,
-    ToolResultBlock,
-    ToolUseBlock,
-    UnknownBlock,
-    check_conversation,
-    dumps_message,
-    loads_message,
-    user,
-)
+from interlingua.codec.stored import dumps_message, loads_message
+from interlingua.plugins.registry import Registry
+from interlingua.request.validate import validate_conversation
+from interlingua.types.blocks import TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock, UnknownBlock
+from interlingua.types.factories import user
+from interlingua.types.messages import Message, MessageMetadata, Provenance, Role
+from interlingua.types.options import AdapterOptions
 
 RECORD = {"isSidechain": True, "parentUuid": "p-1", "version": "9.9"}  # what the agent's file said of this message
 STRANGE = {"type": "file-history-snapshot", "snapshot": {"a": [1, None]}}
@@ -44,7 +34,7 @@ HISTORY = [
 
 
 def test_case_37_an_imported_history_needs_nothing_invented() -> None:
-    broken = [violation for violation in check_conversation(HISTORY) if not violation.repairable]
+    broken = [violation for violation in validate_conversation(HISTORY) if not violation.repairable]
     assert not broken
     assert all(message.metadata.routing is None and message.metadata.usage is None for message in HISTORY)
 

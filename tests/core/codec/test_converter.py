@@ -9,17 +9,19 @@ import attrs
 import cattrs
 import pytest
 
-from interlingua.codec import configure_converter, encode_message, make_converter
-from interlingua.messages import Message, user
+from interlingua.codec.converter import configure_converter, make_converter
+from interlingua.codec.stored import encode_message
+from interlingua.types.factories import user
+from interlingua.types.messages import Message
 
 LOADED = """
 import interlingua.codec, sys
-from interlingua.messages import user
+from interlingua.types.factories import user
 before = {"cattrs", "httpx", "jsonschema", "ulid", "pluggy"} & set(sys.modules)
-line = interlingua.codec.dumps_message(user("x"))
-interlingua.codec.loads_message(line)
+line = interlingua.codec.stored.dumps_message(user("x"))
+interlingua.codec.stored.loads_message(line)
 usual = "cattrs" in sys.modules
-interlingua.codec.loads_message(line.replace("{", '{"new": 1,', 1))
+interlingua.codec.stored.loads_message(line.replace("{", '{"new": 1,', 1))
 print(sorted(before), usual, "cattrs" in sys.modules, "httpx" in sys.modules)
 """
 
@@ -63,7 +65,7 @@ def test_other_names_are_refused() -> None:
 def test_a_text_message_and_its_line_load_little_of_the_standard_library() -> None:
     code = (
         "import sys, attrs, orjson; before = set(sys.modules); import interlingua.codec as c;"
-        "from interlingua.messages import user; c.loads_message(c.dumps_message(user('x')));"
+        "from interlingua.types.factories import user; c.loads_message(c.dumps_message(user('x')));"
         "print(sorted({'hashlib', 'logging', 'pathlib', 'urllib.parse'} & (set(sys.modules) - before)))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from interlingua.blocks import TextBlock, ToolResultBlock, UnknownBlock
-from interlingua.codec import (
+from interlingua.codec.stored import (
     decode_message,
     decode_messages,
     decode_tool,
@@ -22,8 +21,10 @@ from interlingua.codec import (
     read_jsonl,
 )
 from interlingua.errors import CallerError, DecodeError
-from interlingua.messages import Message, assistant, user
-from interlingua.tools import SideEffects, ToolDefinition
+from interlingua.types.blocks import TextBlock, ToolResultBlock, UnknownBlock
+from interlingua.types.factories import assistant, user
+from interlingua.types.messages import Message
+from interlingua.types.tools import SideEffects, ToolDefinition
 from tests.core.codec import values
 
 

@@ -13,13 +13,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from interlingua.blocks import TextBlock, ToolResultBlock, ToolUseBlock, UnknownBlock
-from interlingua.codec import decode_message, decode_messages, encode_message, make_converter
+from interlingua.codec.converter import make_converter
 from interlingua.codec.fast_reading import FALLBACK_ERRORS, Unusual, read_message
 from interlingua.codec.fast_writing import write_message
+from interlingua.codec.stored import decode_message, decode_messages, encode_message
 from interlingua.errors import DecodeError
-from interlingua.jsontext import FrozenDict, thaw
-from interlingua.messages import NO_METADATA, Message, MessageMetadata, assistant, user
+from interlingua.json import FrozenDict, thaw
+from interlingua.types.blocks import TextBlock, ToolResultBlock, ToolUseBlock, UnknownBlock
+from interlingua.types.factories import assistant, user
+from interlingua.types.messages import NO_METADATA, Message, MessageMetadata
 from tests.core.codec import values
 from tests.core.codec.test_errors import WRONG
 

@@ -8,8 +8,7 @@ import attrs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from interlingua.blocks import TextBlock
-from interlingua.codec import (
+from interlingua.codec.stored import (
     decode_message,
     decode_messages,
     dumps_message,
@@ -18,8 +17,10 @@ from interlingua.codec import (
     loads_message,
     read_jsonl,
 )
-from interlingua.jsontext import thaw
-from interlingua.messages import Message, Role, assistant, user
+from interlingua.json import thaw
+from interlingua.types.blocks import TextBlock
+from interlingua.types.factories import assistant, user
+from interlingua.types.messages import Message, Role
 from tests.core.codec import values
 
 
@@ -88,7 +89,7 @@ def test_lone_surrogates_are_replaced_in_text_and_pairs_are_untouched() -> None:
 
 
 def test_integers_of_any_size_survive() -> None:
-    from interlingua.blocks import ToolUseBlock
+    from interlingua.types.blocks import ToolUseBlock
 
     message = assistant([ToolUseBlock(id="tu_1", name="n", input={"id": 2**70, "small": 9007199254740993})])
 

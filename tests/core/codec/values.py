@@ -10,8 +10,9 @@ from typing import Any
 
 from hypothesis import strategies as st
 
-from interlingua.blocks import (
+from interlingua.types.blocks import (
     AudioBlock,
+    CacheHint,
     ContentBlock,
     DocumentBlock,
     ImageBlock,
@@ -25,8 +26,7 @@ from interlingua.blocks import (
     UnknownBlock,
     VideoBlock,
 )
-from interlingua.cache import CacheHint
-from interlingua.messages import (
+from interlingua.types.messages import (
     CostParts,
     ErrorInfo,
     Message,

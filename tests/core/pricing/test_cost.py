@@ -9,8 +9,8 @@ import attrs
 import pytest
 
 from interlingua.catalogue import ModelInfo, Price, PriceTier
-from interlingua.messages import CostParts, Usage
 from interlingua.pricing import cost_of
+from interlingua.types.messages import CostParts, Usage
 
 AT = datetime(2026, 11, 21, 12, tzinfo=UTC)
 PRICE = Price(

@@ -11,8 +11,8 @@ import genai_prices
 import pytest
 
 from interlingua.catalogue import ModelInfo, load_catalogue
-from interlingua.messages import Usage
 from interlingua.pricing import cost_of
+from interlingua.types.messages import Usage
 
 PLUGINS = {
     "anthropic": files("interlingua_anthropic") / "models.json",

@@ -8,8 +8,9 @@ from decimal import Decimal
 import attrs
 
 from interlingua.catalogue import ModelInfo, Price
-from interlingua.messages import Message, MessageMetadata, Usage, assistant, user
 from interlingua.pricing import reprice
+from interlingua.types.factories import assistant, user
+from interlingua.types.messages import Message, MessageMetadata, Usage
 
 OLD = Price(input_per_mtok_usd=Decimal(3), output_per_mtok_usd=Decimal(15))
 NEW = attrs.evolve(OLD, since=date(2026, 6, 1), input_per_mtok_usd=Decimal(1))

@@ -9,8 +9,8 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
-from interlingua.messages import Message
-from interlingua.wire import WireRequest
+from interlingua.plugins.wire import WireRequest
+from interlingua.types.messages import Message
 from tests.support.adapter import Adapter
 
 OLD = "claude-sonnet-4-5"  # manual thinking, sampling, prefill (sheet §5)

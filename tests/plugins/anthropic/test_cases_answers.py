@@ -7,10 +7,10 @@ from email.utils import format_datetime
 
 import pytest
 
-from interlingua.blocks import OpaqueBlock, TextBlock, ThinkingBlock
-from interlingua.errors import ContextOverflow, Overloaded, RateLimited, StreamInterrupted
-from interlingua.messages import MessageStatus, StopReason
-from interlingua.wire import WireResponse
+from interlingua.errors import ContextWindowExceededError, OverloadedError, RateLimitError, StreamInterruptedError
+from interlingua.plugins.wire import WireResponse
+from interlingua.types.blocks import OpaqueBlock, TextBlock, ThinkingBlock
+from interlingua.types.messages import MessageStatus, StopReason
 from tests.plugins.anthropic.asking import ANTHROPIC, START, STOP, block, context, ended, read, said, streamed, whole
 
 TOOL = {"type": "tool_use", "id": "toolu_1", "name": "read_file", "input": {}}
@@ -44,8 +44,8 @@ def test_arguments_given_at_the_start_survive_empty_fragments() -> None:
 
 
 def test_case_15_an_error_in_the_stream_keeps_what_came() -> None:
-    failed = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}, "request_id": "req_1"}
-    with pytest.raises(Overloaded) as caught:
+    failed = {"type": "error", "error": {"type": "overloaded_error", "message": "OverloadedError"}, "request_id": "req_1"}
+    with pytest.raises(OverloadedError) as caught:
         streamed(START, *said("half")[:2], failed)
 
     assert caught.value.retryable
@@ -55,13 +55,13 @@ def test_case_15_an_error_in_the_stream_keeps_what_came() -> None:
 
 
 def test_case_15_an_error_body_with_status_200_is_an_error() -> None:
-    with pytest.raises(Overloaded):
-        read({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})
+    with pytest.raises(OverloadedError):
+        read({"type": "error", "error": {"type": "overloaded_error", "message": "OverloadedError"}})
 
 
 @pytest.mark.parametrize("end", [(), (ended(),)])
 def test_case_16_a_stream_without_its_end_is_interrupted(end: tuple[dict[str, object], ...]) -> None:
-    with pytest.raises(StreamInterrupted) as caught:
+    with pytest.raises(StreamInterruptedError) as caught:
         streamed(START, *said("half"), *end)
 
     assert caught.value.partial.text_content() == "half"
@@ -131,10 +131,10 @@ def test_case_20_stop_reasons(raw: str | None, expected: StopReason) -> None:
         assert (message.metadata.stop_reason, message.metadata.stop_reason_raw) == (expected, raw)
 
 
-def _limited(**headers: str) -> RateLimited:
+def _limited(**headers: str) -> RateLimitError:
     body = b'{"type":"error","error":{"type":"rate_limit_error","message":"slow down"}}'
     error = ANTHROPIC.from_wire_error(WireResponse(status=429, headers=headers, body=body), context())
-    assert type(error) is RateLimited
+    assert type(error) is RateLimitError
     return error
 
 
@@ -159,7 +159,7 @@ def test_case_26_overflow_is_overflow_whatever_the_status(status: int) -> None:
 
     error = ANTHROPIC.from_wire_error(WireResponse(status=status, body=body), context())
 
-    assert type(error) is ContextOverflow
+    assert type(error) is ContextWindowExceededError
     assert not error.retryable
 
 
@@ -177,7 +177,7 @@ def _call_at_one() -> list[dict[str, object]]:
 
 def test_case_35_an_interrupted_stream_keeps_ids_and_state() -> None:
     start = {"type": "thinking", "thinking": "", "signature": ""}
-    with pytest.raises(StreamInterrupted) as caught:
+    with pytest.raises(StreamInterruptedError) as caught:
         streamed(START, *block(0, start, {"type": "signature_delta", "signature": "s"}), *_call_at_one()[:2])
     partial = caught.value.partial
 

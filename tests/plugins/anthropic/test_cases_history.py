@@ -6,7 +6,9 @@ import re
 
 import pytest
 
-from interlingua.blocks import (
+from interlingua.errors import CapabilityError
+from interlingua.types.blocks import (
+    CacheHint,
     ImageBlock,
     ImageSource,
     RedactedThinkingBlock,
@@ -15,10 +17,9 @@ from interlingua.blocks import (
     ToolResultBlock,
     ToolUseBlock,
 )
-from interlingua.cache import CacheHint
-from interlingua.errors import CapabilityError
-from interlingua.messages import Message, MessageMetadata, MessageStatus, Role, system, tool_result, user
-from interlingua.tools import SideEffects, ToolDefinition
+from interlingua.types.factories import system, tool_result, user
+from interlingua.types.messages import Message, MessageMetadata, MessageStatus, Role
+from interlingua.types.tools import SideEffects, ToolDefinition
 from tests.plugins.anthropic.asking import NEW, OLD, answer, asked, body, body_of, elements
 from tests.support.adapter import READ
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 import anthropic
 import pytest
 
-from interlingua.blocks import RedactedThinkingBlock, ThinkingBlock
-from interlingua.errors import Authentication, Overloaded, ProviderError, RateLimited
-from interlingua.messages import Message, StopReason
-from interlingua.options import AdapterOptions
-from interlingua.wire import WireResponse
+from interlingua.errors import AuthenticationError, OverloadedError, ProviderError, RateLimitError
+from interlingua.plugins.wire import WireResponse
+from interlingua.types.blocks import RedactedThinkingBlock, ThinkingBlock
+from interlingua.types.messages import Message, StopReason
+from interlingua.types.options import AdapterOptions
 from tests.oracle import anthropic_sdk as sdk
 from tests.oracle.readings import calls_of, usage_of
 from tests.plugins.anthropic.asking import ANTHROPIC, context
@@ -48,7 +48,7 @@ def test_the_sdk_reads_the_same(name: str) -> None:
 
 @pytest.mark.parametrize("name", [*STREAMED, *WHOLE])
 def test_the_answer_can_be_sent_back(name: str) -> None:
-    from interlingua.messages import tool_result, user
+    from interlingua.types.factories import tool_result, user
 
     message = _read(name)
     results = [tool_result(call, "r") for call in message.tool_calls()]
@@ -86,8 +86,8 @@ def test_cached_tokens_are_part_of_the_input() -> None:
 
 
 def test_an_image_request_is_the_one_we_write() -> None:
-    from interlingua.blocks import ImageBlock, ImageSource, TextBlock
-    from interlingua.messages import user
+    from interlingua.types.blocks import ImageBlock, ImageSource, TextBlock
+    from interlingua.types.factories import user
 
     asked = _exchange("image").request
     data = asked["messages"][0]["content"][1]["source"]["data"]
@@ -101,9 +101,9 @@ def test_an_image_request_is_the_one_we_write() -> None:
 @pytest.mark.parametrize(
     ("name", "ours", "theirs"),
     [
-        ("unauthorized", Authentication, anthropic.AuthenticationError),
-        ("rate_limited", RateLimited, anthropic.RateLimitError),
-        ("overloaded", Overloaded, anthropic.APIStatusError),
+        ("unauthorized", AuthenticationError, anthropic.AuthenticationError),
+        ("rate_limited", RateLimitError, anthropic.RateLimitError),
+        ("overloaded", OverloadedError, anthropic.APIStatusError),
     ],
 )
 def test_failures_have_the_class_the_sdk_gives_them(
@@ -122,7 +122,7 @@ def test_failures_have_the_class_the_sdk_gives_them(
 
 def test_an_error_in_the_stream_keeps_the_text_and_fails_in_the_sdk_too() -> None:
     body = _exchange("error_in_stream").body
-    with pytest.raises(Overloaded) as ours:
+    with pytest.raises(OverloadedError) as ours:
         driving.streamed(ANTHROPIC, body, context(MODEL))
     with pytest.raises(anthropic.APIStatusError):
         sdk.streamed(body)

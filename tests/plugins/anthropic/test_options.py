@@ -7,13 +7,13 @@ from typing import Any
 
 import pytest
 
-from interlingua.blocks import DocumentBlock, ImageSource, OpaqueBlock, TextBlock, ToolUseBlock
-from interlingua.cache import CacheHint
 from interlingua.errors import CapabilityError
-from interlingua.messages import Message, Role, tool_result, user
-from interlingua.options import ToolNamed
-from interlingua.transport import outgoing
-from interlingua.wire import ConnectionSettings, WireRequest
+from interlingua.http.transport import outgoing
+from interlingua.plugins.wire import ConnectionSettings, WireRequest
+from interlingua.types.blocks import CacheHint, DocumentBlock, ImageSource, OpaqueBlock, TextBlock, ToolUseBlock
+from interlingua.types.factories import tool_result, user
+from interlingua.types.messages import Message, Role
+from interlingua.types.options import ToolChoice
 from tests.plugins.anthropic.asking import ANTHROPIC, NEW, OLD, answer, asked, body, body_of, elements
 from tests.support.adapter import READ
 
@@ -132,7 +132,7 @@ def test_no_room_for_the_smallest_budget_is_said_before_sending() -> None:
         ("auto", None, {"type": "auto"}),
         ("required", None, {"type": "any"}),
         ("none", None, {"type": "none"}),
-        (ToolNamed("read_file"), False, {"type": "tool", "name": "read_file", "disable_parallel_tool_use": True}),
+        (ToolChoice("read_file"), False, {"type": "tool", "name": "read_file", "disable_parallel_tool_use": True}),
         (None, False, {"type": "auto", "disable_parallel_tool_use": True}),
     ],
 )
@@ -140,7 +140,7 @@ def test_choice(choice: Any, parallel: bool | None, expected: dict[str, Any]) ->
     assert body(Q, [READ], tool_choice=choice, parallel_tool_calls=parallel)["tool_choice"] == expected
 
 
-@pytest.mark.parametrize("choice", ["required", ToolNamed("read_file")])
+@pytest.mark.parametrize("choice", ["required", ToolChoice("read_file")])
 def test_a_forced_choice_is_refused_where_the_model_or_the_request_cannot(choice: Any) -> None:
     for model, tools in ((NEW, [READ]), (OLD, [])):
         with pytest.raises(CapabilityError):
@@ -217,7 +217,7 @@ def _opaque(data: dict[str, Any]) -> OpaqueBlock:
 
 
 def test_a_paused_turn_is_continued_without_a_user_message_and_merged_with_its_end() -> None:
-    from interlingua.messages import StopReason
+    from interlingua.types.messages import StopReason
 
     paused = answer(_opaque(SERVER), stop_reason=StopReason.PAUSE_TURN)
     result = {"type": "web_search_tool_result", "tool_use_id": "srvtoolu_1", "content": []}
@@ -232,7 +232,7 @@ def test_a_paused_turn_is_continued_without_a_user_message_and_merged_with_its_e
 
 
 def test_a_server_call_cut_off_before_its_result_is_dropped_with_a_loss() -> None:
-    from interlingua.messages import MessageStatus
+    from interlingua.types.messages import MessageStatus
 
     cut = answer(TextBlock(text="I look"), _opaque(SERVER), status=MessageStatus.PARTIAL)
     request = asked([user("q"), cut, user("n")])
@@ -307,7 +307,7 @@ def test_a_name_of_a_history_that_does_not_fit_the_wire_is_projected() -> None:
 
 
 def test_audio_asserted_by_the_caller_is_a_loss_not_a_crash() -> None:
-    from interlingua.blocks import AudioBlock
+    from interlingua.types.blocks import AudioBlock
 
     clip = AudioBlock(source=ImageSource(kind="base64", data="AA=="))
     message = Message(role=Role.USER, content=(clip, TextBlock(text="q")))

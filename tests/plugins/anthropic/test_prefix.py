@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from interlingua.blocks import OpaqueBlock, TextBlock
-from interlingua.messages import Message, Role, assistant, system, user
+from interlingua.types.blocks import OpaqueBlock, TextBlock
+from interlingua.types.factories import assistant, system, user
+from interlingua.types.messages import Message, Role
 from tests.plugins.anthropic.asking import ADAPTER, NEW, OLD, asked
 from tests.plugins.anthropic.checker import broken_rules, plain_elements
 from tests.support.adapter import READ

@@ -8,7 +8,7 @@ import anthropic
 import pytest
 
 from interlingua.errors import ProviderError
-from interlingua.messages import StopReason
+from interlingua.types.messages import StopReason
 from tests.oracle import anthropic_sdk as sdk
 from tests.oracle.readings import calls_of, usage_of
 from tests.plugins.anthropic.asking import ANTHROPIC, context

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from interlingua.blocks import TextBlock, ToolUseBlock
-from interlingua.messages import tool_result, user
+from interlingua.types.blocks import TextBlock, ToolUseBlock
+from interlingua.types.factories import tool_result, user
 from tests.plugins.anthropic.asking import OLD, START, STOP, answer, asked, block, body_of, ended, streamed
 from tests.plugins.anthropic.checker import plain_elements
 from tests.support.adapter import READ

@@ -10,10 +10,10 @@ from typing import Any
 
 import pytest
 
-from interlingua.blocks import TextBlock, ThinkingBlock
-from interlingua.errors import Overloaded, ProviderError, RateLimited, ServerFault
-from interlingua.messages import StopReason
-from interlingua.wire import WireResponse
+from interlingua.errors import OverloadedError, ProviderError, RateLimitError, ServerError
+from interlingua.plugins.wire import WireResponse
+from interlingua.types.blocks import TextBlock, ThinkingBlock
+from interlingua.types.messages import StopReason
 from tests.plugins.anthropic.asking import (
     ADAPTER,
     ANTHROPIC,
@@ -29,7 +29,7 @@ from tests.plugins.anthropic.asking import (
     whole,
 )
 
-DETAIL = {"type": "overloaded_error", "message": "Overloaded"}
+DETAIL = {"type": "overloaded_error", "message": "OverloadedError"}
 
 
 def delta(kind: str, **fields: Any) -> dict[str, Any]:
@@ -102,10 +102,10 @@ def test_an_end_mark_of_another_wire_ends_a_message_that_has_its_stop_reason() -
 
 
 ERRORS: list[tuple[Any, type[ProviderError]]] = [
-    ({"error": DETAIL}, Overloaded),
-    ([{"type": "error", "error": DETAIL}], Overloaded),
-    ({"error": "broken"}, ServerFault),
-    ({"detail": "broken"}, ServerFault),
+    ({"error": DETAIL}, OverloadedError),
+    ([{"type": "error", "error": DETAIL}], OverloadedError),
+    ({"error": "broken"}, ServerError),
+    ({"detail": "broken"}, ServerError),
 ]
 
 
@@ -118,9 +118,9 @@ def test_an_error_in_a_200_without_its_type(body: Any, kind: type[ProviderError]
 @pytest.mark.parametrize(
     ("framed", "kind"),
     [
-        (b'data: {"error": %s}\n\n' % json.dumps(DETAIL).encode(), Overloaded),
-        (b'event: error\ndata: {"message": "broken"}\n\n', ServerFault),
-        (b"event: error\ndata: broken\n\n", ServerFault),
+        (b'data: {"error": %s}\n\n' % json.dumps(DETAIL).encode(), OverloadedError),
+        (b'event: error\ndata: {"message": "broken"}\n\n', ServerError),
+        (b"event: error\ndata: broken\n\n", ServerError),
     ],
 )
 def test_an_error_event_whatever_its_body(framed: bytes, kind: type[ProviderError]) -> None:
@@ -136,7 +136,7 @@ def test_an_error_in_a_list_as_the_cloud_host_sends_it() -> None:
     raw = b'[{"error": {"code": 429, "message": "Quota exceeded", "status": "RESOURCE_EXHAUSTED"}}]'
     error = ANTHROPIC.from_wire_error(WireResponse(status=429, body=raw), context())
 
-    assert type(error) is RateLimited
+    assert type(error) is RateLimitError
     assert error.message == "Quota exceeded"
 
 

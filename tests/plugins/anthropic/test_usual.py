@@ -5,8 +5,8 @@ from __future__ import annotations
 import attrs
 from hypothesis import given, settings
 
-from interlingua import Message, Origin
-from interlingua.messages import plainness
+from interlingua.types.messages import Message, Origin
+from interlingua.types.plain import plainness
 from interlingua_anthropic.elements import to_wire_elements
 from interlingua_anthropic.turns import Spent, to_wire_turns
 from interlingua_anthropic.usual import usual_elements

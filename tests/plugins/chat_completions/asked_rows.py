@@ -10,9 +10,10 @@ from typing import Any
 
 import attrs
 
-from interlingua.blocks import ImageBlock, ImageSource, TextBlock
-from interlingua.messages import Message, assistant, system, user
-from interlingua.options import ToolNamed
+from interlingua.types.blocks import ImageBlock, ImageSource, TextBlock
+from interlingua.types.factories import assistant, system, user
+from interlingua.types.messages import Message
+from interlingua.types.options import ToolChoice
 
 BRIEF = system("Be brief.")
 LIBRARY = system(
@@ -81,7 +82,7 @@ _SERVICES: dict[str, dict[str, Asked]] = {
     "xai": {
         "thinking": Asked([BRIEF, COMPARE], options={"effort": "low"}),
         "parallel_calls": CALL,
-        "named_tool": Asked([ONE], tool=True, options={"tool_choice": ToolNamed("read_file")}),
+        "named_tool": Asked([ONE], tool=True, options={"tool_choice": ToolChoice("read_file")}),
         "forced_tool": FORCED,
         "structured": attrs.evolve(JSON, messages=[LIBRARY, SKY]),
         "image": Asked([PICTURES]),

@@ -11,14 +11,13 @@ from typing import Any
 import httpx as http
 import openai
 
-from interlingua.client.decoder import StreamDecoder
-from interlingua.context import RequestContext
-from interlingua.framing import framer
-from interlingua.messages import Message, Origin
-from interlingua.options import AdapterOptions
-from interlingua.provider import Provider
-from interlingua.registry import Registry
-from interlingua.wire import WireRequest, WireResponse
+from interlingua.plugins.provider import Provider
+from interlingua.plugins.registry import Registry
+from interlingua.plugins.wire import RequestContext, WireRequest, WireResponse
+from interlingua.response.decode import StreamDecoder
+from interlingua.response.framing import framer
+from interlingua.types.messages import Message, Origin
+from interlingua.types.options import AdapterOptions
 
 REGISTRY = Registry()
 

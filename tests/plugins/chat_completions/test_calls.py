@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from interlingua.blocks import ToolUseBlock
-from interlingua.errors import StreamInterrupted
-from interlingua.messages import StopReason
+from interlingua.errors import StreamInterruptedError
+from interlingua.types.blocks import ToolUseBlock
+from interlingua.types.messages import StopReason
 from tests.plugins.chat_completions.support import (
     body,
     calls_of,
@@ -90,7 +90,7 @@ def test_case_13_whole_calls_under_one_index_without_ids() -> None:
 
 def test_case_13_calls_are_final_only_at_the_end() -> None:
     decoder = decoded(sse([chunk({"tool_calls": [fragment("{}", "f", index=0, id="x")]})], done=False))
-    with pytest.raises(StreamInterrupted) as caught:
+    with pytest.raises(StreamInterruptedError) as caught:
         decoder.message()
     (call,) = caught.value.partial.tool_calls()
     assert call.parse_error is not None

@@ -13,10 +13,11 @@ import openai
 import pytest
 
 from interlingua import errors as tree
-from interlingua.errors import InvalidRequest, Overloaded, ProviderError, ServerFault
-from interlingua.messages import Message, tool_result
-from interlingua.options import AdapterOptions
-from interlingua.wire import WireResponse
+from interlingua.errors import BadRequestError, OverloadedError, ProviderError, ServerError
+from interlingua.plugins.wire import WireResponse
+from interlingua.types.factories import tool_result
+from interlingua.types.messages import Message
+from interlingua.types.options import AdapterOptions
 from tests.oracle import groq_sdk, openai_sdk
 from tests.plugins.chat_completions.asked_rows import ASKED, COMPARE
 from tests.support import driving
@@ -110,14 +111,14 @@ def test_reasoning_that_is_counted_beside_the_output_becomes_part_of_it() -> Non
 
 
 _KINDS = {
-    "Authentication": ("bad_key", "unauthorized"),
-    "ContentRefused": ("refused",),
-    "ContextOverflow": ("context_full",),
-    "InvalidRequest": ("bad_request", "effort_refused", "image_refused", "tool_use_failed"),
-    "ModelNotFound": ("decommissioned", "model_not_found"),
-    "Overloaded": ("overloaded",),
-    "QuotaExhausted": ("no_balance", "no_credits"),
-    "RateLimited": ("rate_limited",),
+    "AuthenticationError": ("bad_key", "unauthorized"),
+    "ContentRefusedError": ("refused",),
+    "ContextWindowExceededError": ("context_full",),
+    "BadRequestError": ("bad_request", "effort_refused", "image_refused", "tool_use_failed"),
+    "ModelNotFoundError": ("decommissioned", "model_not_found"),
+    "OverloadedError": ("overloaded",),
+    "QuotaExceededError": ("no_balance", "no_credits"),
+    "RateLimitError": ("rate_limited",),
 }
 CLASSES = {name: kind for kind, names in _KINDS.items() for name in names}
 """Of each failure: sheet openai_chat §8, or what the service itself says of the code (PROVENANCE)."""
@@ -135,16 +136,16 @@ def test_failures_are_failures_for_the_sdk_too(key: str, name: str) -> None:
 
     assert type(error) is getattr(tree, CLASSES[name])
     assert error.status == caught.value.status_code == found.status
-    assert error.retryable is (CLASSES[name] in ("RateLimited", "Overloaded"))
+    assert error.retryable is (CLASSES[name] in ("RateLimitError", "OverloadedError"))
     assert error.retry_after == (7 if name == "rate_limited" else None)
 
 
-IN_STREAMS: dict[str, type[ProviderError]] = {"groq": InvalidRequest, "deepseek": Overloaded, "moonshot": Overloaded}
+IN_STREAMS: dict[str, type[ProviderError]] = {"groq": BadRequestError, "deepseek": OverloadedError, "moonshot": OverloadedError}
 
 
 @pytest.mark.parametrize("key", KEYS)
 def test_an_error_in_the_stream_keeps_the_text_and_fails_in_the_sdk_too(key: str) -> None:
-    ours = IN_STREAMS.get(key, ServerFault)
+    ours = IN_STREAMS.get(key, ServerError)
     found = _exchange(key, "error_in_stream")
     with pytest.raises(ours) as caught:
         _read(key, "error_in_stream")

@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from interlingua.errors import ProviderError
-from interlingua.messages import Message
-from interlingua.wire import WireResponse
+from interlingua.plugins.wire import WireResponse
+from interlingua.types.messages import Message
 from tests.plugins.chat_completions.support import context, decoded, provider, whole
 from tests.support.corpus import Corpus
 

@@ -9,7 +9,7 @@ import pytest
 
 from interlingua import errors
 from interlingua.errors import ProviderError
-from interlingua.wire import WireResponse
+from interlingua.plugins.wire import WireResponse
 from tests.plugins.chat_completions.support import context, provider, row
 
 
@@ -23,31 +23,31 @@ def coded(code: Any, kind: str | None = None, message: str = "text") -> dict[str
 
 
 @pytest.mark.parametrize(("status", "answer", "name"), [
-    (400, coded("unsupported_parameter", "invalid_request_error"), "InvalidRequest"),
-    (400, coded("context_length_exceeded", "invalid_request_error"), "ContextOverflow"),
-    (400, coded(400, "exceed_context_size_error"), "ContextOverflow"),
-    (400, coded(400, "too_many_prompt_tokens"), "ContextOverflow"),
-    (400, coded("model_decommissioned", "invalid_request_error"), "ModelNotFound"),
-    (400, coded("content_filter"), "ContentRefused"),
-    (401, coded("invalid_api_key", "invalid_request_error"), "Authentication"),
-    (401, coded(None, "api_error"), "Authentication"),
-    (403, coded("unsupported_country_region_territory"), "PermissionDenied"),
-    (404, coded("model_not_found", "invalid_request_error"), "ModelNotFound"),
-    (404, {"error": "Specified model not found"}, "ModelNotFound"),
-    (404, {"code": "Some requested entity was not found", "error": "deprecated"}, "ModelNotFound"),
-    (400, {"code": 400, "message": "Validation", "type": "Bad Request"}, "InvalidRequest"),
-    (422, {"detail": [{"loc": ["body"], "msg": "field required", "type": "missing"}]}, "InvalidRequest"),
-    (401, {"detail": "Unauthorized"}, "Authentication"),
-    (429, coded("rate_limit_exceeded"), "RateLimited"),
-    (429, coded("slow_down", "rate_limit_error"), "RateLimited"),
-    (503, coded("slow_down"), "RateLimited"),
-    (429, coded("insufficient_quota", "insufficient_quota"), "QuotaExhausted"),
-    (429, coded("credit_balance_exhausted"), "QuotaExhausted"),
-    (500, coded(None, "server_error"), "ServerFault"),
-    (503, coded("server_is_overloaded", "service_unavailable_error"), "Overloaded"),
-    (502, b"<html>bad gateway</html>", "ServerFault"),
-    (500, b"", "ServerFault"),
-    (400, [{"error": {"message": "in a list", "code": 400}}], "InvalidRequest"),
+    (400, coded("unsupported_parameter", "invalid_request_error"), "BadRequestError"),
+    (400, coded("context_length_exceeded", "invalid_request_error"), "ContextWindowExceededError"),
+    (400, coded(400, "exceed_context_size_error"), "ContextWindowExceededError"),
+    (400, coded(400, "too_many_prompt_tokens"), "ContextWindowExceededError"),
+    (400, coded("model_decommissioned", "invalid_request_error"), "ModelNotFoundError"),
+    (400, coded("content_filter"), "ContentRefusedError"),
+    (401, coded("invalid_api_key", "invalid_request_error"), "AuthenticationError"),
+    (401, coded(None, "api_error"), "AuthenticationError"),
+    (403, coded("unsupported_country_region_territory"), "PermissionDeniedError"),
+    (404, coded("model_not_found", "invalid_request_error"), "ModelNotFoundError"),
+    (404, {"error": "Specified model not found"}, "ModelNotFoundError"),
+    (404, {"code": "Some requested entity was not found", "error": "deprecated"}, "ModelNotFoundError"),
+    (400, {"code": 400, "message": "Validation", "type": "Bad Request"}, "BadRequestError"),
+    (422, {"detail": [{"loc": ["body"], "msg": "field required", "type": "missing"}]}, "BadRequestError"),
+    (401, {"detail": "Unauthorized"}, "AuthenticationError"),
+    (429, coded("rate_limit_exceeded"), "RateLimitError"),
+    (429, coded("slow_down", "rate_limit_error"), "RateLimitError"),
+    (503, coded("slow_down"), "RateLimitError"),
+    (429, coded("insufficient_quota", "insufficient_quota"), "QuotaExceededError"),
+    (429, coded("credit_balance_exhausted"), "QuotaExceededError"),
+    (500, coded(None, "server_error"), "ServerError"),
+    (503, coded("server_is_overloaded", "service_unavailable_error"), "OverloadedError"),
+    (502, b"<html>bad gateway</html>", "ServerError"),
+    (500, b"", "ServerError"),
+    (400, [{"error": {"message": "in a list", "code": 400}}], "BadRequestError"),
 ])  # fmt: skip
 def test_class(status: int, answer: Any, name: str) -> None:
     error = failed(status, answer)
@@ -63,7 +63,7 @@ def test_class(status: int, answer: Any, name: str) -> None:
 ])  # fmt: skip
 def test_case_26_overflow_is_recognised_by_its_text(status: int, text: str) -> None:
     error = failed(status, coded(None, "invalid_request_error", text))
-    assert type(error) is errors.ContextOverflow
+    assert type(error) is errors.ContextWindowExceededError
     assert not error.retryable
 
 
@@ -81,7 +81,7 @@ def test_case_26_the_service_may_say_whether_to_retry() -> None:
 
 
 def test_a_dialect_adds_its_own_codes() -> None:
-    target = row(dialect={"error_codes": {"1113": "QuotaExhausted"}})
+    target = row(dialect={"error_codes": {"1113": "QuotaExceededError"}})
     raw = json.dumps({"error": {"code": "1113", "message": "in arrears"}}).encode()
     error = target.from_wire_error(WireResponse(status=429, body=raw), context())
-    assert type(error) is errors.QuotaExhausted
+    assert type(error) is errors.QuotaExceededError

@@ -7,9 +7,9 @@ from typing import Any
 import pytest
 
 from interlingua.errors import CapabilityError
-from interlingua.messages import user
-from interlingua.options import ToolNamed
-from interlingua.tools import SideEffects, ToolDefinition
+from interlingua.types.factories import user
+from interlingua.types.options import ToolChoice
+from interlingua.types.tools import SideEffects, ToolDefinition
 from tests.plugins.chat_completions.support import provider, request, row
 
 SCHEMA = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
@@ -34,7 +34,7 @@ def test_length_goes_by_the_name_the_service_knows() -> None:
     ("choice", "wire"),
     [
         ("auto", "auto"), ("none", "none"), ("required", "required"),
-        (ToolNamed("f"), {"type": "function", "function": {"name": "f"}}),
+        (ToolChoice("f"), {"type": "function", "function": {"name": "f"}}),
     ],
 )  # fmt: skip
 def test_tool_choice(choice: Any, wire: Any) -> None:

@@ -9,7 +9,7 @@ import pytest
 from openai.lib.streaming.chat import ChatCompletionStreamState
 from openai.types.chat import ChatCompletion
 
-from interlingua.messages import Message
+from interlingua.types.messages import Message
 from tests.plugins.chat_completions.support import body, chunk, sdk, sse, streamed, whole
 
 USAGE = {

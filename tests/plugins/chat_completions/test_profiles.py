@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from interlingua.blocks import ImageBlock, ImageSource, TextBlock
 from interlingua.errors import CapabilityError, PluginError
-from interlingua.messages import user
-from interlingua.options import AdapterOptions
-from interlingua.wire import WireRequest
+from interlingua.plugins.wire import WireRequest
+from interlingua.types.blocks import ImageBlock, ImageSource, TextBlock
+from interlingua.types.factories import user
+from interlingua.types.options import AdapterOptions
 from tests.plugins.chat_completions.support import provider, row
 from tests.support.adapter import READ
 

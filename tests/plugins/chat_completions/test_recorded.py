@@ -7,7 +7,7 @@ import json
 import pytest
 
 from interlingua.errors import ProviderError
-from interlingua.messages import Message, StopReason
+from interlingua.types.messages import Message, StopReason
 from tests.record import openai_sdk as sdk
 from tests.record.recorded import ROADS, Recorded, Road, essence, next_turn, recorded, replay, replay_cut
 from tests.support import driving

@@ -8,10 +8,10 @@ from typing import Any
 
 import pytest
 
-from interlingua.blocks import ToolUseBlock
 from interlingua.errors import PluginError
-from interlingua.messages import assistant, tool_result, user
-from interlingua.wire import ConnectionSettings, WireRequest
+from interlingua.plugins.wire import ConnectionSettings, WireRequest
+from interlingua.types.blocks import ToolUseBlock
+from interlingua.types.factories import assistant, tool_result, user
 from tests.plugins.chat_completions.support import provider, request, row
 
 SHIPPED = ["cerebras", "compatible", "deepseek", "fireworks", "groq", "llamacpp", "lmstudio", "moonshot", "together",

@@ -6,9 +6,16 @@ from typing import Any
 
 import pytest
 
-from interlingua.blocks import OpaqueBlock, TextBlock, ThinkingBlock
-from interlingua.errors import ContextOverflow, InvalidRequest, Overloaded, ProviderError, StreamInterrupted
-from interlingua.messages import MessageStatus, StopReason, user
+from interlingua.errors import (
+    BadRequestError,
+    ContextWindowExceededError,
+    OverloadedError,
+    ProviderError,
+    StreamInterruptedError,
+)
+from interlingua.types.blocks import OpaqueBlock, TextBlock, ThinkingBlock
+from interlingua.types.factories import user
+from interlingua.types.messages import MessageStatus, StopReason
 from tests.plugins.chat_completions.support import body, chunk, decoded, provider, request, sse, streamed, whole
 
 USAGE = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
@@ -68,7 +75,7 @@ def test_case_17_what_is_not_understood_is_kept_in_the_trace() -> None:
 
 
 def test_case_16_cut_stream_is_interrupted_with_its_text() -> None:
-    with pytest.raises(StreamInterrupted) as caught:
+    with pytest.raises(StreamInterruptedError) as caught:
         decoded(sse([HI, chunk({"content": " there"})], done=False)).message()
     assert caught.value.partial.text_content() == "Hi there"
     assert caught.value.partial.metadata.status is MessageStatus.ERROR
@@ -87,9 +94,9 @@ def test_case_16_done_without_finish_reason_is_complete_for_an_unknown_reason() 
 @pytest.mark.parametrize(
     ("error", "kind"),
     [
-        ({"message": "busy", "type": "service_unavailable_error", "code": "server_is_overloaded"}, Overloaded),
-        ({"message": "Token limit reached", "code": 400}, InvalidRequest),
-        ({"message": "too long", "code": "context_length_exceeded"}, ContextOverflow),
+        ({"message": "busy", "type": "service_unavailable_error", "code": "server_is_overloaded"}, OverloadedError),
+        ({"message": "Token limit reached", "code": 400}, BadRequestError),
+        ({"message": "too long", "code": "context_length_exceeded"}, ContextWindowExceededError),
         ("just text", ProviderError),
     ],
 )
@@ -98,13 +105,13 @@ def test_case_15_error_in_a_good_stream(error: Any, kind: type[ProviderError]) -
     with pytest.raises(kind) as caught:
         decoder.message()
     assert caught.value.partial.text_content() == "Hi"
-    assert caught.value.retryable is (kind in (Overloaded, ProviderError))
+    assert caught.value.retryable is (kind in (OverloadedError, ProviderError))
 
 
 def test_case_15_error_as_first_chunk_and_as_event() -> None:
     raw = b'event: error\ndata: {"error":{"message":"no","type":"invalid_request_error"}}\n\n'
     decoder = decoded(raw)
-    assert isinstance(decoder.failed, InvalidRequest)
+    assert isinstance(decoder.failed, BadRequestError)
 
 
 @pytest.mark.parametrize("sent", [

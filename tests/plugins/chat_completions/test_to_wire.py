@@ -8,8 +8,10 @@ from typing import Any
 import attrs
 import pytest
 
-from interlingua.blocks import (
+from interlingua.json import thaw
+from interlingua.types.blocks import (  # fmt: skip
     AudioBlock,
+    CacheHint,
     DocumentBlock,
     ImageBlock,
     ImageSource,
@@ -17,11 +19,10 @@ from interlingua.blocks import (
     ThinkingBlock,
     ToolResultBlock,
     ToolUseBlock,
-)  # fmt: skip
-from interlingua.cache import CacheHint
-from interlingua.jsontext import thaw
-from interlingua.messages import Message, Role, assistant, system, user
-from interlingua.tools import SideEffects, ToolDefinition
+)
+from interlingua.types.factories import assistant, system, user
+from interlingua.types.messages import Message, Role
+from interlingua.types.tools import SideEffects, ToolDefinition
 from tests.plugins.chat_completions.support import body, provider, request, row, whole
 
 PNG = ImageBlock(source=ImageSource(kind="base64", data="AAAA"), media_type="image/png")
@@ -187,6 +188,6 @@ def test_elements_of_a_turn_are_a_prefix_of_the_next() -> None:
 @pytest.mark.parametrize("key", ["compatible", "deepseek", "cerebras"])
 def test_estimate_is_in_its_band(key: str) -> None:
     text = "The quick brown fox jumps over the lazy dog. " * 100  # 10 tokens a sentence in common vocabularies
-    from interlingua.options import AdapterOptions
+    from interlingua.types.options import AdapterOptions
 
     assert 700 <= provider(key).estimate_input_tokens([user(text)], [], AdapterOptions(model="m")) <= 1400

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from interlingua.blocks import OpaqueBlock, TextBlock, ThinkingBlock
-from interlingua.errors import InvalidRequest, ProviderError, RateLimited, ServerFault
-from interlingua.wire import WireResponse
+from interlingua.errors import BadRequestError, ProviderError, RateLimitError, ServerError
+from interlingua.plugins.wire import WireResponse
+from interlingua.types.blocks import OpaqueBlock, TextBlock, ThinkingBlock
 from tests.plugins.chat_completions.support import (
     body,
     calls_of,
@@ -117,13 +117,13 @@ def test_a_count_below_zero_is_not_reported() -> None:
 
 # Failures with a good status, in the shapes of gateways: Cloudflare's envelope, FastAPI's, and those of bare servers.
 FAILURES: list[tuple[dict[str, Any], type[ProviderError], str]] = [
-    ({"success": False, "result": None, "errors": [{"code": 7000, "message": "No route"}]}, ServerFault, "No route"),
-    ({"detail": "Busy"}, ServerFault, "Busy"),
-    ({"detail": [{"loc": ["body"], "msg": "Field required", "type": "missing"}]}, ServerFault, "Field required"),
-    ({"code": 500, "msg": "Broken"}, ServerFault, "Broken"),
-    ({"choices": None, "message": "Slow down", "code": 429}, RateLimited, "Slow down"),
-    ({"choices": [], "error": {"message": "Bad", "code": 400}}, InvalidRequest, "Bad"),
-    ({"object": "error", "message": "Bad", "code": 400}, InvalidRequest, "Bad"),
+    ({"success": False, "result": None, "errors": [{"code": 7000, "message": "No route"}]}, ServerError, "No route"),
+    ({"detail": "Busy"}, ServerError, "Busy"),
+    ({"detail": [{"loc": ["body"], "msg": "Field required", "type": "missing"}]}, ServerError, "Field required"),
+    ({"code": 500, "msg": "Broken"}, ServerError, "Broken"),
+    ({"choices": None, "message": "Slow down", "code": 429}, RateLimitError, "Slow down"),
+    ({"choices": [], "error": {"message": "Bad", "code": 400}}, BadRequestError, "Bad"),
+    ({"object": "error", "message": "Bad", "code": 400}, BadRequestError, "Bad"),
 ]
 
 
@@ -142,7 +142,7 @@ def test_a_failure_that_older_local_servers_write_as_a_field_of_its_own_is_typed
         sse([chunk({"content": "a"}), b'error: {"code": 500, "message": "Broken"}\n\n'], done=False)
     ).failed
 
-    assert type(failed) is ServerFault
+    assert type(failed) is ServerError
     assert failed.message == "Broken"
 
 

@@ -6,8 +6,8 @@ import attrs
 import pytest
 from hypothesis import given, settings
 
-from interlingua import Message, Origin
-from interlingua.jsontext import dumps
+from interlingua.json import dumps
+from interlingua.types.messages import Message, Origin
 from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.to_wire_messages import Profile, to_wire_message
 from interlingua_chat_completions.to_wire_usual import usual_body

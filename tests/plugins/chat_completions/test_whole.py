@@ -6,9 +6,16 @@ from typing import Any
 
 import pytest
 
-from interlingua.blocks import AudioBlock, ImageBlock, OpaqueBlock, RedactedThinkingBlock, TextBlock, ThinkingBlock
-from interlingua.errors import ContentRefused, MalformedResponse
-from interlingua.messages import StopReason
+from interlingua.errors import ContentRefusedError, MalformedResponseError
+from interlingua.types.blocks import (
+    AudioBlock,
+    ImageBlock,
+    OpaqueBlock,
+    RedactedThinkingBlock,
+    TextBlock,
+    ThinkingBlock,
+)
+from interlingua.types.messages import StopReason
 from tests.plugins.chat_completions.support import body, request, whole
 
 
@@ -77,19 +84,19 @@ def test_message_null_is_a_filtered_answer() -> None:
 
 
 def test_case_15_error_object_inside_200() -> None:
-    with pytest.raises(ContentRefused):
+    with pytest.raises(ContentRefusedError):
         whole({"error": {"message": "filtered", "code": "content_filter", "type": None}})
 
 
 def test_case_15_what_came_with_the_error_is_kept() -> None:
-    with pytest.raises(ContentRefused) as caught:
+    with pytest.raises(ContentRefusedError) as caught:
         whole(body({"content": "half"}, "error", error={"message": "no", "code": "content_filter"}))
     assert caught.value.partial.text_content() == "half"
 
 
 @pytest.mark.parametrize("raw", [b"", b"<html>", b"[]", b"{}", b'{"choices":[]}', b'{"choices":{}}'])
 def test_bodies_that_are_not_this_wire(raw: bytes) -> None:
-    with pytest.raises(MalformedResponse):
+    with pytest.raises(MalformedResponseError):
         whole(raw)
 
 

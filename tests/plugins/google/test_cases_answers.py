@@ -7,9 +7,19 @@ from decimal import Decimal
 
 import pytest
 
-from interlingua import Registry, cost_of
-from interlingua.blocks import AudioBlock, ImageBlock, MediaSource, OpaqueBlock, TextBlock, ThinkingBlock, ToolUseBlock
-from interlingua.messages import StopReason, user
+from interlingua.plugins.registry import Registry
+from interlingua.pricing import cost_of
+from interlingua.types.blocks import (
+    AudioBlock,
+    ImageBlock,
+    MediaSource,
+    OpaqueBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolUseBlock,
+)
+from interlingua.types.factories import user
+from interlingua.types.messages import StopReason
 from interlingua_google.continuation import continuation_token
 from tests.plugins.google.wire import NEW, body, chunk, parts_of, read, streamed
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from interlingua.blocks import (
+from interlingua.types.blocks import (
     AudioBlock,
     DocumentBlock,
     ImageBlock,
@@ -18,7 +18,8 @@ from interlingua.blocks import (
     ToolUseBlock,
     VideoBlock,
 )
-from interlingua.messages import MessageStatus, assistant, system, tool_result, user
+from interlingua.types.factories import assistant, system, tool_result, user
+from interlingua.types.messages import MessageStatus
 from tests.plugins.google.checker import broken_rules
 from tests.plugins.google.wire import NEW, OLD, answer, asked, body, body_of, chunk, parts_of, read, streamed
 from tests.support.adapter import READ

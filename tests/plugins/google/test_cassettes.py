@@ -10,7 +10,17 @@ import pytest
 from google.genai import errors as sdk_errors
 from google.genai import types
 
-from interlingua.blocks import (
+from interlingua.errors import (
+    AuthenticationError,
+    ContentRefusedError,
+    ModelNotFoundError,
+    OverloadedError,
+    ProviderError,
+    RateLimitError,
+    ServerError,
+)
+from interlingua.plugins.wire import WireRequest, WireResponse
+from interlingua.types.blocks import (
     AudioBlock,
     DocumentBlock,
     ImageBlock,
@@ -20,18 +30,9 @@ from interlingua.blocks import (
     ThinkingBlock,
     VideoBlock,
 )
-from interlingua.errors import (
-    Authentication,
-    ContentRefused,
-    ModelNotFound,
-    Overloaded,
-    ProviderError,
-    RateLimited,
-    ServerFault,
-)
-from interlingua.messages import Message, StopReason, system, tool_result, user
-from interlingua.options import ToolNamed
-from interlingua.wire import WireRequest, WireResponse
+from interlingua.types.factories import system, tool_result, user
+from interlingua.types.messages import Message, StopReason
+from interlingua.types.options import ToolChoice
 from tests.oracle.readings import calls_of, usage_of
 from tests.plugins.google.checker import broken_rules
 from tests.plugins.google.wire import GOOGLE, NEW, OLD, asked, chunk, context, read, sdk, sdk_streamed, sdk_whole
@@ -96,7 +97,7 @@ REQUESTS: dict[str, Callable[[], WireRequest]] = {
     "image_result": _looked,
     "media": lambda: asked([user([TextBlock(text="Which of these agree?"), *MEDIA])]),
     "system": lambda: asked([system("Answer in one word."), user("Hello?")]),
-    "forced_tool": lambda: asked([QUESTION], [READ], tool_choice=ToolNamed("read_file")),
+    "forced_tool": lambda: asked([QUESTION], [READ], tool_choice=ToolChoice("read_file")),
     "cut_short": lambda: asked([QUESTION], max_tokens=3),
     "structured": lambda: asked([QUESTION], model=NEW, response_schema=SCHEMA),
     "citations": lambda: asked([user("Capital of Korea?")], provider_options={"tools": [{"googleSearch": {}}]}),
@@ -190,7 +191,7 @@ def test_an_array_is_a_stream_without_sse() -> None:
 
 @pytest.mark.parametrize(
     ("name", "kind", "theirs"),
-    [("blocked", ContentRefused, None), ("malformed_call", ServerFault, "MALFORMED_FUNCTION_CALL")],
+    [("blocked", ContentRefusedError, None), ("malformed_call", ServerError, "MALFORMED_FUNCTION_CALL")],
 )
 def test_nothing_said_for_a_reason_is_an_error(name: str, kind: type[ProviderError], theirs: str | None) -> None:
     body = _exchange(name).body
@@ -205,10 +206,10 @@ def test_nothing_said_for_a_reason_is_an_error(name: str, kind: type[ProviderErr
 @pytest.mark.parametrize(
     ("name", "ours", "theirs"),
     [
-        ("bad_key", Authentication, sdk_errors.ClientError),
-        ("not_found", ModelNotFound, sdk_errors.ClientError),
-        ("rate_limited", RateLimited, sdk_errors.ClientError),
-        ("overloaded", Overloaded, sdk_errors.ServerError),
+        ("bad_key", AuthenticationError, sdk_errors.ClientError),
+        ("not_found", ModelNotFoundError, sdk_errors.ClientError),
+        ("rate_limited", RateLimitError, sdk_errors.ClientError),
+        ("overloaded", OverloadedError, sdk_errors.ServerError),
     ],
 )
 def test_failures_have_a_class_and_are_failures_of_the_sdk(
@@ -227,7 +228,7 @@ def test_failures_have_a_class_and_are_failures_of_the_sdk(
 
 def test_an_error_in_the_stream_keeps_the_text_and_fails_in_the_sdk_too() -> None:
     body = _exchange("error_in_stream").body
-    with pytest.raises(Overloaded) as ours:
+    with pytest.raises(OverloadedError) as ours:
         driving.streamed(GOOGLE, body, context(OLD))
     with pytest.raises(sdk_errors.APIError):
         sdk_streamed(body)

@@ -10,9 +10,10 @@ import pytest
 from google.genai import errors as sdk_errors
 from google.genai import types
 
-from interlingua.jsontext import thaw
-from interlingua.messages import Message, StopReason, user
-from interlingua.wire import WireResponse
+from interlingua.json import thaw
+from interlingua.plugins.wire import WireResponse
+from interlingua.types.factories import user
+from interlingua.types.messages import Message, StopReason
 from tests.oracle.readings import disagreements
 from tests.plugins.google.checker import DATA, MODIFIERS, TOP
 from tests.plugins.google.wire import GOOGLE, STOPS, asked, context, sdk, sdk_streamed, sdk_whole

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from interlingua.errors import ContentRefused, Overloaded, RateLimited, ServerFault, StreamInterrupted
-from interlingua.messages import StopReason
-from interlingua.wire import WireResponse
+from interlingua.errors import ContentRefusedError, OverloadedError, RateLimitError, ServerError, StreamInterruptedError
+from interlingua.plugins.wire import WireResponse
+from interlingua.types.messages import StopReason
 from tests.plugins.google.wire import GOOGLE, chunk, context, read, streamed
 from tests.support import driving
 from tests.support.error_table import check, name_of, rows_of
@@ -30,12 +30,12 @@ def test_case_26_the_delay_asked_for_is_honoured() -> None:
     error = GOOGLE.from_wire_error(WireResponse(status=429, headers={"retry-after": "7"}, body=body), context())
     plain = GOOGLE.from_wire_error(WireResponse(status=429, headers={"retry-after": "7"}, body=b"{}"), context())
 
-    assert type(error) is RateLimited
+    assert type(error) is RateLimitError
     assert (error.retry_after, plain.retry_after) == (48.5, 7)
 
 
 def test_case_15_a_blocked_prompt_in_a_stream_is_content_refused() -> None:
-    with pytest.raises(ContentRefused) as caught:
+    with pytest.raises(ContentRefusedError) as caught:
         streamed({"promptFeedback": {"blockReason": "SAFETY"}, "usageMetadata": {"promptTokenCount": 4}})
 
     assert not caught.value.retryable
@@ -45,7 +45,7 @@ def test_case_15_a_blocked_prompt_in_a_stream_is_content_refused() -> None:
 def test_case_15_a_malformed_call_keeps_what_was_said() -> None:
     said = {"text": "Let me look."}
     message = read(chunk(said, finish="MALFORMED_FUNCTION_CALL", finishMessage="Malformed function call: x("))
-    with pytest.raises(ServerFault) as caught:
+    with pytest.raises(ServerError) as caught:
         streamed(chunk(finish="MALFORMED_FUNCTION_CALL", finishMessage="Malformed function call: x("))
 
     assert message.text_content() == "Let me look."
@@ -57,7 +57,7 @@ def test_case_15_a_malformed_call_keeps_what_was_said() -> None:
 
 def test_case_15_an_error_in_a_stream_keeps_the_text() -> None:
     failed = {"error": {"code": 503, "message": "overloaded", "status": "UNAVAILABLE"}}
-    with pytest.raises(Overloaded) as caught:
+    with pytest.raises(OverloadedError) as caught:
         streamed(chunk({"text": "They are "}), failed)
 
     assert caught.value.partial.text_content() == "They are "
@@ -68,14 +68,14 @@ def test_case_15_an_error_body_without_data_lines_is_read_too() -> None:
     """As the SDK does: raw lines that form a JSON error (sheet §7)."""
     raw = b'data: {"candidates":[{"content":{"parts":[{"text":"a"}]}}]}\n\n{"error": {"code": 500, "message": "no",\n'
     raw += b'  "status": "INTERNAL"}}\n'
-    with pytest.raises(ServerFault) as caught:
+    with pytest.raises(ServerError) as caught:
         driving.streamed(GOOGLE, raw, context())
 
     assert caught.value.partial.text_content() == "a"
 
 
 def test_case_16_a_stream_without_a_finish_reason_is_interrupted() -> None:
-    with pytest.raises(StreamInterrupted) as caught:
+    with pytest.raises(StreamInterruptedError) as caught:
         streamed(chunk({"text": "half"}, usage={"promptTokenCount": 3}))
 
     assert caught.value.partial.text_content() == "half"
@@ -83,7 +83,7 @@ def test_case_16_a_stream_without_a_finish_reason_is_interrupted() -> None:
 
 
 def test_case_16_an_array_without_a_finish_reason_is_interrupted_too() -> None:
-    with pytest.raises(StreamInterrupted) as caught:
+    with pytest.raises(StreamInterruptedError) as caught:
         read([chunk({"text": "half"})])
 
     assert caught.value.partial.text_content() == "half"

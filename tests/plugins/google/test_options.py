@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-from interlingua.cache import CacheHint
 from interlingua.errors import CapabilityError
-from interlingua.messages import system, user
-from interlingua.options import ToolNamed
-from interlingua.tools import SideEffects, ToolDefinition
+from interlingua.types.blocks import CacheHint
+from interlingua.types.factories import system, user
+from interlingua.types.options import ToolChoice
+from interlingua.types.tools import SideEffects, ToolDefinition
 from tests.plugins.google.wire import NEW, OLD, asked, body, body_of
 from tests.support.adapter import READ
 
@@ -59,7 +59,7 @@ def test_case_23_an_empty_description_is_left_out_and_the_schema_is_not_changed(
         ("auto", {"mode": "AUTO"}),
         ("none", {"mode": "NONE"}),
         ("required", {"mode": "ANY"}),
-        (ToolNamed("read_file"), {"mode": "ANY", "allowedFunctionNames": ["read_file"]}),
+        (ToolChoice("read_file"), {"mode": "ANY", "allowedFunctionNames": ["read_file"]}),
     ],
 )
 def test_tool_choice_is_a_mode(choice: Any, config: dict[str, Any]) -> None:

@@ -7,8 +7,8 @@ import json
 import attrs
 import pytest
 
-from interlingua.blocks import OpaqueBlock
-from interlingua.messages import Message
+from interlingua.types.blocks import OpaqueBlock
+from interlingua.types.messages import Message
 from tests.plugins.google.checker import broken_rules
 from tests.plugins.google.wire import ADAPTER, NEW, OLD, asked, body_of, parts_of
 from tests.support.adapter import READ

@@ -6,8 +6,8 @@ import json
 
 import pytest
 
-from interlingua.messages import user
-from interlingua.wire import ConnectionSettings, WireRequest, WireResponse
+from interlingua.plugins.wire import ConnectionSettings, WireRequest, WireResponse
+from interlingua.types.factories import user
 from tests.plugins.google.wire import GOOGLE, NEW, OLD, asked
 from tests.support.adapter import READ
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from interlingua.blocks import OpaqueBlock, TextBlock
-from interlingua.messages import StopReason
+from interlingua.types.blocks import OpaqueBlock, TextBlock
+from interlingua.types.messages import StopReason
 from tests.plugins.google.wire import chunk, read, streamed
 
 

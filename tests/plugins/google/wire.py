@@ -13,8 +13,8 @@ import httpx
 from google import genai
 from google.genai import types
 
-from interlingua.messages import Message, StopReason
-from interlingua.wire import WireRequest
+from interlingua.plugins.wire import WireRequest
+from interlingua.types.messages import Message, StopReason
 from tests.support import driving
 from tests.support.adapter import Adapter
 

@@ -6,9 +6,9 @@ import json
 
 import pytest
 
-from interlingua.blocks import TextBlock, ThinkingBlock
-from interlingua.errors import ProviderError, StreamInterrupted
-from interlingua.messages import StopReason
+from interlingua.errors import ProviderError, StreamInterruptedError
+from interlingua.types.blocks import TextBlock, ThinkingBlock
+from interlingua.types.messages import StopReason
 from tests.plugins.mistral.wire import MISTRAL, chunk, completion, context, sse, streamed, whole
 from tests.support import driving
 
@@ -66,7 +66,7 @@ def test_case_15_an_error_object_in_the_stream_keeps_the_text() -> None:
 
 def test_case_16_a_stream_without_an_end_is_interrupted() -> None:
     raw = sse(chunk({"content": "They "})).removesuffix(b"data: [DONE]\n\n")
-    with pytest.raises(StreamInterrupted):
+    with pytest.raises(StreamInterruptedError):
         driving.streamed(MISTRAL, raw, context())
 
 

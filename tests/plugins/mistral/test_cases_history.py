@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from interlingua.blocks import (
+from interlingua.types.blocks import (
     AudioBlock,
     DocumentBlock,
     ImageBlock,
@@ -15,7 +15,8 @@ from interlingua.blocks import (
     ToolResultBlock,
     ToolUseBlock,
 )
-from interlingua.messages import Message, MessageMetadata, Role, tool_result, user
+from interlingua.types.factories import tool_result, user
+from interlingua.types.messages import Message, MessageMetadata, Role
 from tests.plugins.mistral.checker import ID, broken_rules
 from tests.plugins.mistral.wire import MODEL, answer, asked, body, completion, whole
 from tests.support.adapter import READ

@@ -8,10 +8,11 @@ import pytest
 from mistralai.client.errors import MistralError
 from mistralai.client.models import ChatCompletionRequest
 
-from interlingua.blocks import AudioBlock, DocumentBlock, ImageBlock, ImageSource, TextBlock, ThinkingBlock
-from interlingua.errors import Authentication, InvalidRequest, ProviderError, RateLimited
-from interlingua.messages import Message, StopReason, assistant, system, tool_result, user
-from interlingua.wire import WireResponse
+from interlingua.errors import AuthenticationError, BadRequestError, ProviderError, RateLimitError
+from interlingua.plugins.wire import WireResponse
+from interlingua.types.blocks import AudioBlock, DocumentBlock, ImageBlock, ImageSource, TextBlock, ThinkingBlock
+from interlingua.types.factories import assistant, system, tool_result, user
+from interlingua.types.messages import Message, StopReason
 from tests.oracle.readings import calls_of
 from tests.plugins.mistral.checker import broken_rules
 from tests.plugins.mistral.wire import ASKED, MISTRAL, MODEL, answer, asked, context, sdk, sdk_streamed, sdk_whole
@@ -171,10 +172,10 @@ def test_what_the_answers_hold() -> None:
 @pytest.mark.parametrize(
     ("name", "kind", "delay"),
     [
-        ("order_refused", InvalidRequest, None),
-        ("unauthorized", Authentication, None),
-        ("invalid_field", InvalidRequest, None),
-        ("rate_limited", RateLimited, 7),
+        ("order_refused", BadRequestError, None),
+        ("unauthorized", AuthenticationError, None),
+        ("invalid_field", BadRequestError, None),
+        ("rate_limited", RateLimitError, 7),
     ],
 )
 def test_failures_fail_in_the_sdk_too(name: str, kind: type[ProviderError], delay: float | None) -> None:

@@ -9,8 +9,9 @@ import pytest
 from mistralai.client.errors import SDKError
 
 from interlingua.errors import ProviderError
-from interlingua.messages import Message, user
-from interlingua.wire import WireResponse
+from interlingua.plugins.wire import WireResponse
+from interlingua.types.factories import user
+from interlingua.types.messages import Message
 from tests.plugins.mistral.wire import ASKED, MISTRAL, asked, context, sdk, sdk_streamed, sdk_whole
 from tests.support import driving, leaves
 from tests.support.corpus import Corpus

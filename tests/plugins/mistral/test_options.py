@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from interlingua.errors import CapabilityError
-from interlingua.messages import user
-from interlingua.options import AdapterOptions, ToolNamed
-from interlingua.wire import ConnectionSettings, WireRequest, WireResponse
+from interlingua.plugins.wire import ConnectionSettings, WireRequest, WireResponse
+from interlingua.types.factories import user
+from interlingua.types.options import AdapterOptions, ToolChoice
 from tests.plugins.mistral.wire import MISTRAL, asked, body
 from tests.support.adapter import READ
 
@@ -27,7 +27,7 @@ def test_streams_are_asked_for_without_stream_options() -> None:
     [
         ("auto", "auto"),
         ("required", "any"),
-        (ToolNamed("read_file"), {"type": "function", "function": {"name": "read_file"}}),
+        (ToolChoice("read_file"), {"type": "function", "function": {"name": "read_file"}}),
     ],
 )
 def test_tool_choice(choice: object, expected: object) -> None:

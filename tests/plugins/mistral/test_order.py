@@ -10,10 +10,11 @@ from typing import Any
 
 import pytest
 
-from interlingua.blocks import TextBlock
-from interlingua.contract.scenes import READ
-from interlingua.messages import Message, system, tool_result, user
-from interlingua.wire import WireRequest
+from interlingua.plugins.wire import WireRequest
+from interlingua.types.blocks import TextBlock
+from interlingua.types.factories import system, tool_result, user
+from interlingua.types.messages import Message
+from interlingua_contract.scenes import READ
 from tests.plugins.mistral.checker import broken_rules
 from tests.plugins.mistral.test_cases_history import CALL
 from tests.plugins.mistral.wire import MISTRAL, MODEL, answer, asked, body

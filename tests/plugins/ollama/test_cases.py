@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from interlingua.blocks import ImageBlock, ImageSource, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
-from interlingua.errors import ModelNotFound, Overloaded, ServerFault, StreamInterrupted
-from interlingua.messages import Message, MessageMetadata, Role, StopReason, tool_result, user
-from interlingua.tools import SideEffects, ToolDefinition
+from interlingua.errors import ModelNotFoundError, OverloadedError, ServerError, StreamInterruptedError
+from interlingua.types.blocks import ImageBlock, ImageSource, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
+from interlingua.types.factories import tool_result, user
+from interlingua.types.messages import Message, MessageMetadata, Role, StopReason
+from interlingua.types.tools import SideEffects, ToolDefinition
 from tests.plugins.ollama.wire import OLLAMA, answer, asked, body, call, context, done, line, streamed, whole
 from tests.support import driving
 from tests.support.adapter import READ
@@ -77,18 +78,18 @@ def test_case_14_arguments_that_are_no_object_are_kept() -> None:
 
 
 def test_case_15_an_error_line_keeps_the_text_before_it() -> None:
-    with pytest.raises(ServerFault, match="exploded") as caught:
+    with pytest.raises(ServerError, match="exploded") as caught:
         streamed(line({"content": "They "}), {"error": "the runner exploded"})
     assert caught.value.partial is not None
     assert caught.value.partial.text_content() == "They "
-    with pytest.raises(Overloaded):
+    with pytest.raises(OverloadedError):
         streamed({"error": "try again", "status": 503})
-    with pytest.raises(ModelNotFound):
+    with pytest.raises(ModelNotFoundError):
         whole({"error": "model 'x' not found"})
 
 
 def test_case_16_a_stream_without_its_last_line_is_interrupted() -> None:
-    with pytest.raises(StreamInterrupted) as caught:
+    with pytest.raises(StreamInterruptedError) as caught:
         streamed(line({"content": "They "}))
     assert caught.value.partial is not None
     assert caught.value.partial.metadata.stop_reason is StopReason.ERROR

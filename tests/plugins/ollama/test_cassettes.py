@@ -7,11 +7,12 @@ from typing import Any
 import ollama
 import pytest
 
-from interlingua.blocks import ImageBlock, ImageSource, TextBlock, ThinkingBlock
-from interlingua.errors import ContextOverflow, ModelNotFound, ProviderError, ServerFault
-from interlingua.jsontext import thaw
-from interlingua.messages import Message, StopReason, assistant, system, tool_result, user
-from interlingua.wire import WireResponse
+from interlingua.errors import ContextWindowExceededError, ModelNotFoundError, ProviderError, ServerError
+from interlingua.json import thaw
+from interlingua.plugins.wire import WireResponse
+from interlingua.types.blocks import ImageBlock, ImageSource, TextBlock, ThinkingBlock
+from interlingua.types.factories import assistant, system, tool_result, user
+from interlingua.types.messages import Message, StopReason
 from tests.oracle.readings import calls_of
 from tests.plugins.ollama.wire import OLLAMA, asked, context, sdk
 from tests.support import driving
@@ -140,7 +141,7 @@ def test_what_the_answers_hold() -> None:
     assert cut.usage.input_tokens is None
 
 
-@pytest.mark.parametrize(("name", "kind"), [("model_not_found", ModelNotFound), ("context_overflow", ContextOverflow)])
+@pytest.mark.parametrize(("name", "kind"), [("model_not_found", ModelNotFoundError), ("context_overflow", ContextWindowExceededError)])
 def test_failures_fail_in_the_sdk_too(name: str, kind: type[ProviderError]) -> None:
     found = _exchange(name)
     error = OLLAMA.from_wire_error(WireResponse(status=found.status, headers=found.headers, body=found.body), context())
@@ -153,7 +154,7 @@ def test_failures_fail_in_the_sdk_too(name: str, kind: type[ProviderError]) -> N
 
 def test_an_error_in_the_stream_keeps_the_text_and_fails_in_the_sdk_too() -> None:
     raw = _exchange("error_in_stream").body
-    with pytest.raises(ServerFault) as ours:
+    with pytest.raises(ServerError) as ours:
         driving.streamed(OLLAMA, raw, context())
     with pytest.raises(ollama.ResponseError):
         list(sdk(raw).chat(model="m", messages=[], stream=True))

@@ -8,10 +8,11 @@ from typing import Any
 import ollama
 import pytest
 
-from interlingua.errors import ModelNotFound
-from interlingua.jsontext import thaw
-from interlingua.messages import Message, StopReason, user
-from interlingua.wire import WireResponse
+from interlingua.errors import ModelNotFoundError
+from interlingua.json import thaw
+from interlingua.plugins.wire import WireResponse
+from interlingua.types.factories import user
+from interlingua.types.messages import Message, StopReason
 from tests.plugins.ollama.wire import OLLAMA, asked, context, sdk
 from tests.support import driving, leaves
 from tests.support.corpus import Corpus
@@ -109,7 +110,7 @@ def test_the_recorded_failure_is_one_for_the_sdk_too(corpus: Corpus) -> None:
         with pytest.raises(ollama.ResponseError) as caught:
             sdk(raw, status=entry["status"]).chat(model="m", messages=[])
 
-        assert type(error) is ModelNotFound
+        assert type(error) is ModelNotFoundError
         assert str(error).startswith(caught.value.error)
         assert error.status == caught.value.status_code
     assert failures

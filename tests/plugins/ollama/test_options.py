@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from interlingua.blocks import ImageBlock, ImageSource, TextBlock, ToolResultBlock, ToolUseBlock
 from interlingua.errors import CapabilityError
-from interlingua.messages import Message, MessageMetadata, Role, user
-from interlingua.options import AdapterOptions, ToolNamed
+from interlingua.types.blocks import ImageBlock, ImageSource, TextBlock, ToolResultBlock, ToolUseBlock
+from interlingua.types.factories import user
+from interlingua.types.messages import Message, MessageMetadata, Role
+from interlingua.types.options import AdapterOptions, ToolChoice
 from tests.plugins.ollama.wire import MODEL, OLLAMA, answer, asked, body
 from tests.support.adapter import READ
 
@@ -66,7 +67,7 @@ def test_provider_options_go_where_they_belong_and_last() -> None:
 def test_no_tool_is_said_by_naming_none_and_force_is_refused() -> None:
     assert "tools" not in body([user("q")], [READ], tool_choice="none")
     assert "tool_choice" not in body([user("q")], [READ], tool_choice="auto")
-    for choice in ("required", ToolNamed("read_file")):
+    for choice in ("required", ToolChoice("read_file")):
         with pytest.raises(CapabilityError):
             asked([user("q")], [READ], tool_choice=choice)
 

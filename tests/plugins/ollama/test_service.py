@@ -8,7 +8,7 @@ import pytest
 from ollama._client import _parse_host
 
 from interlingua.errors import CallerError
-from interlingua.wire import ConnectionSettings, WireRequest, WireResponse
+from interlingua.plugins.wire import ConnectionSettings, WireRequest, WireResponse
 from tests.plugins.ollama.wire import OLLAMA
 
 HOSTS = [

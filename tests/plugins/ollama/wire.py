@@ -11,7 +11,7 @@ from typing import Any
 import httpx as http
 import ollama
 
-from interlingua.messages import Message
+from interlingua.types.messages import Message
 from tests.support.adapter import Adapter
 
 API = "chat-native"

@@ -22,25 +22,25 @@ class Rule(NamedTuple):
 
 RULES = (
     # words first: sheet openai_chat §8 says to look at the code, not the status alone
-    Rule((), r"request too large.*tokens per min", "RateLimited"),
-    Rule((), r"context_length_exceeded|exceed_context_size|(maximum|max) context length", "ContextOverflow"),
-    Rule((), r'"insufficient_quota"|credit_balance_exhausted', "QuotaExhausted"),
-    Rule((), r"content_filter|responsibleaipolicy", "ContentRefused"),
-    Rule((), r'"(model_not_found|model_decommissioned|deploymentnotfound)"', "ModelNotFound"),
-    Rule((400,), r"incorrect api key", "Authentication"),
-    Rule((400,), r'"model not found', "ModelNotFound"),
+    Rule((), r"request too large.*tokens per min", "RateLimitError"),
+    Rule((), r"context_length_exceeded|exceed_context_size|(maximum|max) context length", "ContextWindowExceededError"),
+    Rule((), r'"insufficient_quota"|credit_balance_exhausted', "QuotaExceededError"),
+    Rule((), r"content_filter|responsibleaipolicy", "ContentRefusedError"),
+    Rule((), r'"(model_not_found|model_decommissioned|deploymentnotfound)"', "ModelNotFoundError"),
+    Rule((400,), r"incorrect api key", "AuthenticationError"),
+    Rule((400,), r'"model not found', "ModelNotFoundError"),
     # then the status (§8)
-    Rule((400, 422), "", "InvalidRequest"),
-    Rule((401,), "", "Authentication"),
-    Rule((403,), "", "PermissionDenied"),
-    Rule((404,), "", "ModelNotFound"),
-    Rule((413,), "", "ContextOverflow"),
-    Rule((429,), "", "RateLimited", True),
-    Rule((503, 529), "", "Overloaded", True),
-    Rule((500, 502, 504), "", "ServerFault", True),
+    Rule((400, 422), "", "BadRequestError"),
+    Rule((401,), "", "AuthenticationError"),
+    Rule((403,), "", "PermissionDeniedError"),
+    Rule((404,), "", "ModelNotFoundError"),
+    Rule((413,), "", "ContextWindowExceededError"),
+    Rule((429,), "", "RateLimitError", True),
+    Rule((503, 529), "", "OverloadedError", True),
+    Rule((500, 502, 504), "", "ServerError", True),
     # inside a 200
-    Rule((200,), r'"invalid_request_error"|"invalid_prompt"', "InvalidRequest"),
-    Rule((200,), r'"server_error"', "ServerFault", True),
+    Rule((200,), r'"invalid_request_error"|"invalid_prompt"', "BadRequestError"),
+    Rule((200,), r'"server_error"', "ServerError", True),
 )
 
 

@@ -7,18 +7,18 @@ from typing import Any
 
 import pytest
 
-from interlingua.blocks import OpaqueBlock, RedactedThinkingBlock, TextBlock, ThinkingBlock, ToolUseBlock
 from interlingua.errors import (
-    Authentication,
-    ContextOverflow,
+    AuthenticationError,
+    ContextWindowExceededError,
     InterlinguaError,
-    QuotaExhausted,
-    RateLimited,
-    ServerFault,
-    StreamInterrupted,
+    QuotaExceededError,
+    RateLimitError,
+    ServerError,
+    StreamInterruptedError,
 )
-from interlingua.messages import Message, MessageStatus, Role, StopReason
-from interlingua.wire import WireResponse
+from interlingua.plugins.wire import WireResponse
+from interlingua.types.blocks import OpaqueBlock, RedactedThinkingBlock, TextBlock, ThinkingBlock, ToolUseBlock
+from interlingua.types.messages import Message, MessageStatus, Role, StopReason
 from tests.plugins.openai.wire import (
     PROVIDER,
     body_of,
@@ -97,7 +97,7 @@ def test_arguments_keep_their_bytes_and_long_integers() -> None:
 )  # fmt: skip
 def test_case_15_an_error_in_the_stream_keeps_what_was_said(event: dict[str, Any]) -> None:
     events = events_of(response(said("Partly said.")))[:5]
-    with pytest.raises(RateLimited) as raised:
+    with pytest.raises(RateLimitError) as raised:
         streamed([*events, event])
     assert raised.value.retryable
     assert raised.value.partial.text_content() == "Partly said."[:10]
@@ -106,7 +106,7 @@ def test_case_15_an_error_in_the_stream_keeps_what_was_said(event: dict[str, Any
 
 def test_case_15_a_failed_response_is_its_error() -> None:
     body = response(said("Half"), status="failed", error={"code": "server_error", "message": "oops"})
-    with pytest.raises(ServerFault) as raised:
+    with pytest.raises(ServerError) as raised:
         whole(body)
     assert raised.value.partial.text_content() == "Half"
 
@@ -114,11 +114,11 @@ def test_case_15_a_failed_response_is_its_error() -> None:
 @pytest.mark.parametrize(
     ("status", "body", "kind"),
     [
-        (401, {"error": {"message": "bad key", "code": "invalid_api_key"}}, Authentication),
-        (401, {"detail": "Could not parse your authentication token."}, Authentication),
-        (400, {"error": {"message": "too long", "code": "context_length_exceeded"}}, ContextOverflow),
-        (429, {"error": {"message": "pay", "type": "insufficient_quota"}}, QuotaExhausted),
-        (429, {"error": {"message": "slow", "type": "requests", "code": "rate_limit_exceeded"}}, RateLimited),
+        (401, {"error": {"message": "bad key", "code": "invalid_api_key"}}, AuthenticationError),
+        (401, {"detail": "Could not parse your authentication token."}, AuthenticationError),
+        (400, {"error": {"message": "too long", "code": "context_length_exceeded"}}, ContextWindowExceededError),
+        (429, {"error": {"message": "pay", "type": "insufficient_quota"}}, QuotaExceededError),
+        (429, {"error": {"message": "slow", "type": "requests", "code": "rate_limit_exceeded"}}, RateLimitError),
     ],
 )
 def test_failed_answers_are_typed(status: int, body: dict[str, Any], kind: type[InterlinguaError]) -> None:
@@ -131,7 +131,7 @@ def test_failed_answers_are_typed(status: int, body: dict[str, Any], kind: type[
 
 
 def test_case_16_a_stream_without_its_end_is_interrupted() -> None:
-    with pytest.raises(StreamInterrupted) as raised:
+    with pytest.raises(StreamInterruptedError) as raised:
         streamed(events_of(ANSWERS[1])[:-1])
     assert raised.value.partial.text_content() == "Looking."
     assert raised.value.partial.metadata.provider_raw["replay"]["items"][0]["item"]["id"] == "rs_1"

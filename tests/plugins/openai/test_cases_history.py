@@ -6,8 +6,8 @@ from typing import Any
 
 import attrs
 
-from interlingua.blocks import ImageBlock, ImageSource, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
-from interlingua.messages import Message, MessageMetadata, Role
+from interlingua.types.blocks import ImageBlock, ImageSource, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
+from interlingua.types.messages import Message, MessageMetadata, Role
 from tests.plugins.openai.wire import body_of, call, reasoning, request, response, said, whole
 
 USER = Message(role=Role.USER, content="go")

@@ -6,12 +6,11 @@ from typing import Any
 
 import pytest
 
-from interlingua.blocks import TextBlock
-from interlingua.cache import CacheHint
 from interlingua.errors import CapabilityError
-from interlingua.messages import Message, Role
-from interlingua.options import ToolNamed
-from interlingua.tools import SideEffects, ToolDefinition
+from interlingua.types.blocks import CacheHint, TextBlock
+from interlingua.types.messages import Message, Role
+from interlingua.types.options import ToolChoice
+from interlingua.types.tools import SideEffects, ToolDefinition
 from tests.plugins.openai.wire import PROVIDER, body_of, request
 
 USER = Message(role=Role.USER, content="go")
@@ -48,7 +47,7 @@ def test_case_23_an_answer_schema_is_strict_only_where_that_changes_nothing() ->
 @pytest.mark.parametrize(
     ("choice", "expected"),
     [("auto", "auto"), ("none", "none"), ("required", "required"),
-     (ToolNamed("read_file"), {"type": "function", "name": "read_file"})],
+     (ToolChoice("read_file"), {"type": "function", "name": "read_file"})],
 )  # fmt: skip
 def test_tool_choice(choice: Any, expected: Any) -> None:
     assert body_of([USER], tools=[tool(SCHEMA)], tool_choice=choice)["tool_choice"] == expected

@@ -5,11 +5,19 @@ from __future__ import annotations
 import openai
 import pytest
 
-from interlingua.blocks import AudioBlock, ContentBlock, ImageBlock, ImageSource, TextBlock, ThinkingBlock
-from interlingua.errors import Authentication, Overloaded, ProviderError, QuotaExhausted, RateLimited, ServerFault
-from interlingua.messages import Message, StopReason, tool_result, user
-from interlingua.options import AdapterOptions
-from interlingua.wire import WireResponse
+from interlingua.errors import (
+    AuthenticationError,
+    OverloadedError,
+    ProviderError,
+    QuotaExceededError,
+    RateLimitError,
+    ServerError,
+)
+from interlingua.plugins.wire import WireResponse
+from interlingua.types.blocks import AudioBlock, ContentBlock, ImageBlock, ImageSource, TextBlock, ThinkingBlock
+from interlingua.types.factories import tool_result, user
+from interlingua.types.messages import Message, StopReason
+from interlingua.types.options import AdapterOptions
 from tests.oracle import openai_sdk as sdk
 from tests.oracle.openai_recorded import reading
 from tests.plugins.chat_completions import checker as chat_checker
@@ -147,9 +155,9 @@ def test_reasoning_goes_back_with_its_call_byte_for_byte(number: int) -> None:
 @pytest.mark.parametrize(
     ("name", "ours", "theirs", "retryable"),
     [
-        ("unauthorized", Authentication, openai.AuthenticationError, False),
-        ("rate_limited", RateLimited, openai.RateLimitError, True),
-        ("quota_exhausted", QuotaExhausted, openai.RateLimitError, False),
+        ("unauthorized", AuthenticationError, openai.AuthenticationError, False),
+        ("rate_limited", RateLimitError, openai.RateLimitError, True),
+        ("quota_exhausted", QuotaExceededError, openai.RateLimitError, False),
     ],
 )
 def test_failures_have_the_class_the_sdk_gives_them(
@@ -169,9 +177,9 @@ def test_failures_have_the_class_the_sdk_gives_them(
 @pytest.mark.parametrize(
     ("name", "kind"),
     [
-        ("chat_error_in_stream", Overloaded),
-        ("responses_failed_in_stream", ServerFault),
-        ("responses_error_in_stream", Overloaded),
+        ("chat_error_in_stream", OverloadedError),
+        ("responses_failed_in_stream", ServerError),
+        ("responses_error_in_stream", OverloadedError),
     ],
 )
 def test_an_error_in_the_stream_keeps_the_text_and_the_sdk_fails_too(name: str, kind: type[ProviderError]) -> None:

@@ -9,7 +9,7 @@ import httpx2
 import openai
 import pytest
 
-from interlingua.messages import Message
+from interlingua.types.messages import Message
 from tests.plugins.openai.test_cases_answers import ANSWERS
 from tests.plugins.openai.wire import events_of, sse, streamed, whole
 

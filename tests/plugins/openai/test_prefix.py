@@ -7,8 +7,9 @@ from collections.abc import Callable
 
 import pytest
 
-from interlingua.messages import Message, Origin, assistant, system, user
-from interlingua.options import AdapterOptions
+from interlingua.types.factories import assistant, system, user
+from interlingua.types.messages import Message, Origin
+from interlingua.types.options import AdapterOptions
 from tests.plugins.chat_completions import checker as chat_checker
 from tests.plugins.chat_completions.checker import elements
 from tests.plugins.openai import checker as responses_checker

@@ -7,9 +7,10 @@ import json
 import pytest
 
 from interlingua.errors import ProviderError
-from interlingua.registry import Registry
-from interlingua.replay import Matcher, replay
-from interlingua.replay.entry import read_entry
+from interlingua.plugins.registry import Registry
+from interlingua_cli.replay.entry import read_entry
+from interlingua_cli.replay.exchange import replay
+from interlingua_cli.replay.match import Matcher
 from tests.plugins.openai.error_rules import expected
 from tests.support.corpus import Corpus
 

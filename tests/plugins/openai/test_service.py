@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 
-from interlingua.messages import Message, Role
-from interlingua.options import AdapterOptions
-from interlingua.wire import ConnectionSettings, WireRequest, WireResponse
+from interlingua.plugins.wire import ConnectionSettings, WireRequest, WireResponse
+from interlingua.types.messages import Message, Role
+from interlingua.types.options import AdapterOptions
 from interlingua_openai import auxiliary
 from tests.plugins.openai.wire import PROVIDER
 

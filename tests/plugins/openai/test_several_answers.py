@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from interlingua.errors import StreamInterrupted
-from interlingua.messages import StopReason
+from interlingua.errors import StreamInterruptedError
+from interlingua.types.messages import StopReason
 from tests.plugins.openai.wire import call, decoder, events_of, reasoning, response, said, sse, streamed
 
 FIRST = response(reasoning(), call('{"path": "a"}'), id="resp_1")
@@ -32,7 +32,7 @@ def test_the_last_terminal_event_counts() -> None:
 
 
 def test_an_earlier_answer_does_not_make_a_cut_one_whole() -> None:
-    with pytest.raises(StreamInterrupted) as caught:
+    with pytest.raises(StreamInterruptedError) as caught:
         streamed(EVENTS[:-3])
 
     assert caught.value.partial.text_content() == "Both are there."

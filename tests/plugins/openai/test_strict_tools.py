@@ -16,12 +16,13 @@ from hypothesis import strategies as st
 from openai.lib._pydantic import to_strict_json_schema
 from pydantic import BaseModel
 
-from interlingua import AdapterOptions, CapabilityError, SideEffects, ToolDefinition, user
-from interlingua.context import RequestContext
-from interlingua.contract.strategies.tools import tools as tool_lists
-from interlingua.messages import Message, Origin
-from interlingua.tools import validate_input
-from interlingua.wire import WireRequest
+from interlingua.errors import CapabilityError
+from interlingua.plugins.wire import RequestContext, WireRequest
+from interlingua.types.factories import user
+from interlingua.types.messages import Message, Origin
+from interlingua.types.options import AdapterOptions
+from interlingua.types.tools import SideEffects, ToolDefinition, validate_input
+from interlingua_contract.strategies.tools import tools as tool_lists
 from tests.plugins.openai.wire import PROVIDER
 from tests.support import driving
 

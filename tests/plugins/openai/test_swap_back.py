@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from interlingua.blocks import TextBlock, ToolUseBlock
-from interlingua.messages import Message, MessageMetadata, Provenance, Role, Usage, tool_result, user
-from interlingua.options import AdapterOptions
+from interlingua.types.blocks import TextBlock, ToolUseBlock
+from interlingua.types.factories import tool_result, user
+from interlingua.types.messages import Message, MessageMetadata, Provenance, Role, Usage
+from interlingua.types.options import AdapterOptions
 from tests.plugins.chat_completions.checker import elements
 from tests.plugins.openai.wire import PROVIDER, context
 from tests.support import driving

@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from interlingua.blocks import TextBlock, ThinkingBlock
-from interlingua.errors import ProviderError, RateLimited, ServerFault
-from interlingua.messages import StopReason
+from interlingua.errors import ProviderError, RateLimitError, ServerError
+from interlingua.types.blocks import TextBlock, ThinkingBlock
+from interlingua.types.messages import StopReason
 from tests.plugins.openai.wire import call, events_of, response, said, streamed, whole
 
 SHORT: list[tuple[Any, dict[str, Any]]] = [
@@ -123,9 +123,9 @@ def test_events_without_their_object_say_nothing() -> None:
 
 
 ERRORS: list[tuple[Any, type[ProviderError], str]] = [
-    ([{"error": {"code": "rate_limit_exceeded", "message": "Slow down"}}], RateLimited, "Slow down"),
-    ({"code": 500, "message": "Broken"}, ServerFault, "Broken"),
-    ({"code": "unknown-error", "error": "Broken"}, ServerFault, "Broken"),
+    ([{"error": {"code": "rate_limit_exceeded", "message": "Slow down"}}], RateLimitError, "Slow down"),
+    ({"code": 500, "message": "Broken"}, ServerError, "Broken"),
+    ({"code": "unknown-error", "error": "Broken"}, ServerError, "Broken"),
 ]
 
 

@@ -11,13 +11,12 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import Any
 
-from interlingua.client.decoder import StreamDecoder
-from interlingua.context import RequestContext
-from interlingua.framing import framer
-from interlingua.messages import Message, Origin
-from interlingua.options import AdapterOptions
-from interlingua.registry import Registry
-from interlingua.wire import WireRequest, WireResponse
+from interlingua.plugins.registry import Registry
+from interlingua.plugins.wire import RequestContext, WireRequest, WireResponse
+from interlingua.response.decode import StreamDecoder
+from interlingua.response.framing import framer
+from interlingua.types.messages import Message, Origin
+from interlingua.types.options import AdapterOptions
 
 PROVIDER = Registry().provider("openai")
 MODEL = "gpt-5.5"

@@ -9,7 +9,7 @@ import json
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from interlingua.messages import Message
+from interlingua.types.messages import Message
 from tests.support.adapter import Adapter
 
 MODEL = "anthropic/claude-opus-5.5"

@@ -8,11 +8,19 @@ from typing import Any
 
 import pytest
 
-from interlingua.blocks import ImageBlock, ImageSource, OpaqueBlock, RedactedThinkingBlock, TextBlock, ThinkingBlock
-from interlingua.errors import InvalidRequest, Overloaded
-from interlingua.jsontext import thaw
-from interlingua.messages import Message, StopReason, assistant, tool_result, user
-from interlingua.wire import WireResponse
+from interlingua.errors import BadRequestError, OverloadedError
+from interlingua.json import thaw
+from interlingua.plugins.wire import WireResponse
+from interlingua.types.blocks import (
+    ImageBlock,
+    ImageSource,
+    OpaqueBlock,
+    RedactedThinkingBlock,
+    TextBlock,
+    ThinkingBlock,
+)
+from interlingua.types.factories import assistant, tool_result, user
+from interlingua.types.messages import Message, StopReason
 from interlingua_openrouter.costs import generation_id, reported_cost
 from tests.plugins.openrouter.asking import MODEL, OPENROUTER, answer, asked, body, chunk, context, read, sse, streamed
 from tests.support import driving
@@ -103,7 +111,7 @@ def test_case_13_a_later_empty_id_is_no_new_call() -> None:
 def test_case_15_an_error_in_the_stream_keeps_the_text() -> None:
     error = {"code": 502, "message": "Gone", "metadata": {"error_type": "provider_overloaded", "provider_code": "x"}}
     raw = sse([chunk({"content": "They are "}), chunk({}, "error", error=error)], done=False)
-    with pytest.raises(Overloaded) as caught:
+    with pytest.raises(OverloadedError) as caught:
         driving.streamed(OPENROUTER, raw, context())
 
     assert caught.value.retryable
@@ -111,7 +119,7 @@ def test_case_15_an_error_in_the_stream_keeps_the_text() -> None:
 
 
 def test_case_15_an_error_in_a_200() -> None:
-    with pytest.raises(InvalidRequest, match="Token limit"):
+    with pytest.raises(BadRequestError, match="Token limit"):
         read({"error": {"code": 400, "message": "Token limit reached"}})
 
 

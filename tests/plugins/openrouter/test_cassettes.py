@@ -8,8 +8,18 @@ from typing import Any
 import pytest
 from openrouter import errors as theirs_errors
 
-from interlingua.blocks import (
+from interlingua.errors import (
+    AuthenticationError,
+    ModelNotFoundError,
+    OverloadedError,
+    ProviderError,
+    QuotaExceededError,
+    RateLimitError,
+)
+from interlingua.plugins.wire import WireResponse
+from interlingua.types.blocks import (
     AudioBlock,
+    CacheHint,
     ContentBlock,
     DocumentBlock,
     ImageBlock,
@@ -18,17 +28,8 @@ from interlingua.blocks import (
     TextBlock,
     VideoBlock,
 )
-from interlingua.cache import CacheHint
-from interlingua.errors import (
-    Authentication,
-    ModelNotFound,
-    Overloaded,
-    ProviderError,
-    QuotaExhausted,
-    RateLimited,
-)
-from interlingua.messages import Message, Role, assistant, tool_result, user
-from interlingua.wire import WireResponse
+from interlingua.types.factories import assistant, tool_result, user
+from interlingua.types.messages import Message, Role
 from interlingua_openrouter.costs import reported_cost
 from tests.oracle import openrouter_sdk as sdk
 from tests.oracle.openai_sdk import read_chat
@@ -149,11 +150,11 @@ def test_encrypted_reasoning_images_and_citations_are_blocks() -> None:
 @pytest.mark.parametrize(
     ("name", "ours", "theirs"),
     [
-        ("unauthorized", Authentication, theirs_errors.UnauthorizedResponseError),
-        ("no_credits", QuotaExhausted, theirs_errors.PaymentRequiredResponseError),
-        ("no_endpoints", ModelNotFound, theirs_errors.NotFoundResponseError),
-        ("rate_limited", RateLimited, theirs_errors.TooManyRequestsResponseError),
-        ("overloaded", Overloaded, theirs_errors.ProviderOverloadedResponseError),
+        ("unauthorized", AuthenticationError, theirs_errors.UnauthorizedResponseError),
+        ("no_credits", QuotaExceededError, theirs_errors.PaymentRequiredResponseError),
+        ("no_endpoints", ModelNotFoundError, theirs_errors.NotFoundResponseError),
+        ("rate_limited", RateLimitError, theirs_errors.TooManyRequestsResponseError),
+        ("overloaded", OverloadedError, theirs_errors.ProviderOverloadedResponseError),
     ],
 )
 def test_failures_have_the_class_the_sdk_gives_them(
@@ -175,7 +176,7 @@ def test_failures_have_the_class_the_sdk_gives_them(
 def test_an_error_in_the_stream_keeps_the_text_and_the_sdk_reads_it_too() -> None:
     raw = _exchange("error_in_stream").body
     told = [chunk["error"] for chunk in sdk.streamed(raw) if chunk.get("error")]
-    with pytest.raises(Overloaded) as caught:
+    with pytest.raises(OverloadedError) as caught:
         driving.streamed(OPENROUTER, raw, context())
 
     assert str(caught.value).startswith(told[0]["message"])

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from interlingua.errors import InterlinguaError, ProviderError
-from interlingua.messages import Message, user
-from interlingua.wire import WireResponse
+from interlingua.plugins.wire import WireResponse
+from interlingua.types.factories import user
+from interlingua.types.messages import Message
 from interlingua_openrouter.costs import reported_cost
 from tests.oracle import openai_sdk, openrouter_sdk
 from tests.plugins.openrouter.asking import OPENROUTER, asked, context

@@ -8,11 +8,19 @@ from typing import Any
 import attrs
 import pytest
 
-from interlingua.blocks import DocumentBlock, ImageBlock, ImageSource, TextBlock, ToolResultBlock, ToolUseBlock
-from interlingua.cache import CacheHint
-from interlingua.messages import Message, Role, user
-from interlingua.options import ToolNamed
-from interlingua.wire import ConnectionSettings
+from interlingua.plugins.wire import ConnectionSettings
+from interlingua.types.blocks import (
+    CacheHint,
+    DocumentBlock,
+    ImageBlock,
+    ImageSource,
+    TextBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
+from interlingua.types.factories import user
+from interlingua.types.messages import Message, Role
+from interlingua.types.options import ToolChoice
 from tests.plugins.openrouter.asking import MODEL, OPENROUTER, asked, body
 from tests.support.adapter import READ
 
@@ -48,7 +56,7 @@ def test_case_32_options(options: dict[str, Any], expected: dict[str, Any]) -> N
 
 
 def test_tools_and_forcing() -> None:
-    sent = body([user("x")], [READ], tool_choice=ToolNamed("read_file"), parallel_tool_calls=False)
+    sent = body([user("x")], [READ], tool_choice=ToolChoice("read_file"), parallel_tool_calls=False)
 
     assert sent["tool_choice"] == {"type": "function", "function": {"name": "read_file"}}
     assert sent["parallel_tool_calls"] is False

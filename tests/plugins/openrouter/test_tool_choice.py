@@ -10,15 +10,15 @@ import json
 import attrs
 import pytest
 
-from interlingua.contract.scenes import READ
 from interlingua.errors import CapabilityError
-from interlingua.messages import user
-from interlingua.options import ToolNamed
+from interlingua.types.factories import user
+from interlingua.types.options import ToolChoice
+from interlingua_contract.scenes import READ
 from tests.plugins.openrouter.asking import OPENROUTER, asked, body
 from tests.support.corpus import Corpus
 
 NAMELESS = ("x-ai/grok-4", "x-ai/grok-4-fast", "x-ai/grok-code-fast-1", "x-ai/grok-4-fast:free")
-NAMED = ToolNamed("read_file")
+NAMED = ToolChoice("read_file")
 OTHER = attrs.evolve(READ, name="other")
 
 

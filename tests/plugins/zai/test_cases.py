@@ -7,11 +7,12 @@ from typing import Any
 import attrs
 import pytest
 
-from interlingua.blocks import ImageBlock, ImageSource, TextBlock, ThinkingBlock
-from interlingua.errors import CapabilityError, RateLimited
-from interlingua.messages import Message, StopReason, tool_result, user
-from interlingua.options import ToolNamed
-from interlingua.wire import WireResponse
+from interlingua.errors import CapabilityError, RateLimitError
+from interlingua.plugins.wire import WireResponse
+from interlingua.types.blocks import ImageBlock, ImageSource, TextBlock, ThinkingBlock
+from interlingua.types.factories import tool_result, user
+from interlingua.types.messages import Message, StopReason
+from interlingua.types.options import ToolChoice
 from tests.plugins.zai.asking import ZAI, answer, asked, body, chunk, context, read, sse, streamed
 from tests.support import driving
 from tests.support.adapter import READ
@@ -121,7 +122,7 @@ def test_case_32_values_inside_and_a_seed_of_0_stay() -> None:
 
 
 def test_no_tool_can_be_forced() -> None:
-    for choice in ("required", ToolNamed("read_file")):
+    for choice in ("required", ToolChoice("read_file")):
         with pytest.raises(CapabilityError):
             asked([user("x")], [READ], tool_choice=choice)
     assert "tools" not in body([user("x")], [READ], tool_choice="none")
@@ -188,7 +189,7 @@ def test_case_15_a_mid_stream_error_keeps_the_text() -> None:
         sse([chunk({"content": "They are "}), error], done=False),
         sse([chunk({"content": "They are "})], done=False) + b'event: error\ndata: {"error":{"code":"1302"}}\n\n',
     ):
-        with pytest.raises(RateLimited) as caught:
+        with pytest.raises(RateLimitError) as caught:
             driving.streamed(ZAI, raw, context())
         assert caught.value.partial.text_content() == "They are "
 

@@ -8,10 +8,11 @@ from typing import Any
 import pytest
 from zai.core import APIAuthenticationError, APIReachLimitError, APIResponseError, APIStatusError
 
-from interlingua.blocks import ImageBlock, ImageSource, TextBlock, ThinkingBlock
-from interlingua.errors import Authentication, ProviderError, QuotaExhausted, RateLimited, ServerFault
-from interlingua.messages import Message, Role, StopReason, assistant, tool_result, user
-from interlingua.wire import WireResponse
+from interlingua.errors import AuthenticationError, ProviderError, QuotaExceededError, RateLimitError, ServerError
+from interlingua.plugins.wire import WireResponse
+from interlingua.types.blocks import ImageBlock, ImageSource, TextBlock, ThinkingBlock
+from interlingua.types.factories import assistant, tool_result, user
+from interlingua.types.messages import Message, Role, StopReason
 from tests.oracle import zai_sdk as sdk
 from tests.oracle.openai_sdk import read_chat
 from tests.plugins.zai.asking import ZAI, asked, context
@@ -98,9 +99,9 @@ def test_a_moderated_answer_is_a_refusal() -> None:
 @pytest.mark.parametrize(
     ("name", "ours", "retryable", "theirs"),
     [
-        ("unauthorized", Authentication, False, APIAuthenticationError),
-        ("rate_limited", RateLimited, True, APIReachLimitError),
-        ("in_arrears", QuotaExhausted, False, APIReachLimitError),  # the SDK looks at the status alone
+        ("unauthorized", AuthenticationError, False, APIAuthenticationError),
+        ("rate_limited", RateLimitError, True, APIReachLimitError),
+        ("in_arrears", QuotaExceededError, False, APIReachLimitError),  # the SDK looks at the status alone
     ],
 )
 def test_failures_are_failures_for_the_sdk_too(
@@ -118,7 +119,7 @@ def test_failures_are_failures_for_the_sdk_too(
 
 def test_an_error_in_the_stream_keeps_the_text_and_fails_in_the_sdk_too() -> None:
     raw = _exchange("error_in_stream").body
-    with pytest.raises(ServerFault) as ours:
+    with pytest.raises(ServerError) as ours:
         driving.streamed(ZAI, raw, context())
     with pytest.raises(APIResponseError):
         sdk.streamed(raw)

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from interlingua.messages import Message, user
+from interlingua.types.factories import user
+from interlingua.types.messages import Message
 from tests.oracle import zai_sdk
 from tests.oracle.openai_sdk import read_chat
 from tests.plugins.zai.asking import ZAI, asked, context

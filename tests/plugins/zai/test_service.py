@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 
 from interlingua.errors import InterlinguaError
-from interlingua.messages import user
-from interlingua.wire import Connection, ConnectionSettings
+from interlingua.plugins.wire import Connection, ConnectionSettings
+from interlingua.types.factories import user
 from tests.oracle import zai_sdk
 from tests.plugins.zai.asking import ZAI, asked
 

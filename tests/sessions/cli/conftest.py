@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.core.cli.conftest import Run, home, run, server
+from tests.cli.conftest import Run, home, run, server
 
 __all__ = ["Run", "home", "place", "run", "server"]
 

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
-from interlingua import Message, MessageStatus
+from interlingua.types.messages import Message, MessageStatus
 from interlingua_sessions import open_store
-from tests.core.cli.conftest import Run
-from tests.core.cli.local import LocalServer
+from tests.cli.conftest import Run
+from tests.cli.local import LocalServer
 from tests.support import interrupt
 
 

@@ -12,11 +12,13 @@ from pathlib import Path
 
 import pytest
 
-from interlingua import Message, MessageStatus, read_jsonl, user
+from interlingua.codec.stored import read_jsonl
+from interlingua.types.factories import user
+from interlingua.types.messages import Message, MessageStatus
 from interlingua_sessions import open_store
 from interlingua_sessions.cli import _COMMANDS, Group, moving, progress
-from tests.core.cli.conftest import Run
-from tests.core.cli.local import LocalServer
+from tests.cli.conftest import Run
+from tests.cli.local import LocalServer
 
 
 def stored(place: Path, session: str = "moon") -> list[Message]:
@@ -218,7 +220,7 @@ def test_the_group_lists_what_the_commands_say(run: Run) -> None:
 
 def test_help_opens_no_database(home: Path) -> None:
     code = (
-        "import sys\nfrom interlingua.cli import main\nsys.argv = ['interlingua', *sys.argv[1:], '--help']\n"
+        "import sys\nfrom interlingua_cli import main\nsys.argv = ['interlingua', *sys.argv[1:], '--help']\n"
         "try:\n    main()\nexcept SystemExit as done:\n    assert not done.code\n"
         "print(sorted({'httpx', 'sqlite3', 'interlingua_sessions.store'} & set(sys.modules)))"
     )

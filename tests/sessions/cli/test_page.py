@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from click.testing import CliRunner
 
-from interlingua.cli.root import cli
+from interlingua_cli.root import cli
 from interlingua_sessions.cli import _COMMANDS
 from tests.support import tree
 

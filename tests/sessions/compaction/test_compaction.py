@@ -16,7 +16,7 @@ import attrs
 import pytest
 
 import interlingua as il
-from interlingua.transport.replay import Recorded, replaying_client
+from interlingua.http.transport import Recorded, replaying_client
 from interlingua_sessions import open_store
 from interlingua_sessions.compaction import PRUNING, Compaction, Summary, ToolPruning, build_context
 from interlingua_sessions.session import Session

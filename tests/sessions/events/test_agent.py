@@ -108,7 +108,7 @@ def test_a_model_that_cannot_stream_is_listened_to_as_well(tmp_path: Path) -> No
 def test_a_failed_run_ends_its_events(tmp_path: Path) -> None:
     told: list[ev.AgentEvent] = []
     broken = Theatre(Say(parts=["half of it"], cut=True))
-    with playing(broken, tmp_path / "s.db") as session, pytest.raises(il.StreamInterrupted):
+    with playing(broken, tmp_path / "s.db") as session, pytest.raises(il.errors.StreamInterruptedError):
         session.send("count", tools=AgentLoop([count], listen=told.append))
 
     assert [event.type for event in told][-3:] == ["message_end", "turn_end", "agent_end"]
@@ -122,7 +122,7 @@ AT = datetime(2025, 2, 19, 21, 20, tzinfo=UTC)  # 1740000000000 in the seed's mi
 
 def test_messages_in_the_seeds_form() -> None:
     """Seed 000 §3's examples, made canonical by hand, come out as the seed has them."""
-    image = il.ImageBlock(source=il.ImageSource(kind="base64", data="iVBORw0KGgo"), media_type="image/png")
+    image = il.ImageBlock(source=il.types.ImageSource(kind="base64", data="iVBORw0KGgo"), media_type="image/png")
     text = il.TextBlock(text="What's in this screenshot?")
     asked = il.Message(role=il.Role.USER, content=(text, image), created_at=AT)
     usage = il.Usage(
@@ -130,7 +130,7 @@ def test_messages_in_the_seeds_form() -> None:
         output_tokens=200,
         cache_creation_input_tokens=1_500,
         cost_usd=Decimal("0.0655"),
-        cost=il.CostParts(
+        cost=il.types.CostParts(
             input=Decimal("0.0225"), output=Decimal("0.015"), cached_read=Decimal(0), cache_write=Decimal("0.028")
         ),
     )
@@ -140,7 +140,7 @@ def test_messages_in_the_seeds_form() -> None:
             il.ThinkingBlock(text="I need to read the file first...", signature="sig"),
             il.ToolUseBlock(id="tu_1", name="read", input={"offset": 0}),
         ),
-        metadata=il.MessageMetadata(
+        metadata=il.types.MessageMetadata(
             model="anthropic:claude-opus-4-6", provider="anthropic", api="anthropic-messages", usage=usage,
             stop_reason=il.StopReason.TOOL_USE,
         ),
@@ -190,7 +190,7 @@ def test_messages_in_the_seeds_form() -> None:
 
 
 def _media(kind: Any, data: str) -> il.ImageBlock:
-    return il.ImageBlock(source=il.ImageSource(kind=kind, data=data), media_type="image/png")
+    return il.ImageBlock(source=il.types.ImageSource(kind=kind, data=data), media_type="image/png")
 
 
 @pytest.mark.parametrize(
@@ -206,8 +206,8 @@ def _media(kind: Any, data: str) -> il.ImageBlock:
             il.Message(
                 role=il.Role.ASSISTANT,
                 content=(),
-                metadata=il.MessageMetadata(
-                    status=il.MessageStatus.ERROR, error=il.ErrorInfo(type="Overloaded", message="try later")
+                metadata=il.types.MessageMetadata(
+                    status=il.MessageStatus.ERROR, error=il.types.ErrorInfo(type="OverloadedError", message="try later")
                 ),
             ),
             {"text": "try later", "replyToId": "m1", "isError": True},

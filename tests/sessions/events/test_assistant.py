@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 import interlingua as il
-from interlingua.transport.replay import Recorded, replaying_client
+from interlingua.http.transport import Recorded, replaying_client
 from interlingua_sessions import events as ev
 from tests.sessions.tools import scripted
 from tests.sessions.tools.scripted import Say, Theatre, call
@@ -120,9 +120,9 @@ def test_recorded_streams_of_every_wire_keep_the_grammar(path: Path) -> None:
 
 def test_a_partial_costs_nothing_unless_read(monkeypatch: pytest.MonkeyPatch) -> None:
     made: list[il.Message] = []
-    real = il.Assembler.message
+    real = il.plugins.Assembler.message
 
-    def counted(assembler: il.Assembler) -> il.Message:
+    def counted(assembler: il.plugins.Assembler) -> il.Message:
         made.append(real(assembler))
         return made[-1]
 
@@ -150,10 +150,10 @@ def test_blocks_that_come_whole_are_one_delta_and_unknown_to_the_seed_are_none()
     """A wire may give a call or a text in one piece, and blocks that seed 000 has no word for."""
     use = il.ToolUseBlock(id="tu_1", name="read", input={"path": "a"})
     said: list[il.StreamEvent] = [
-        il.BlockStart(index=0, block=il.RedactedThinkingBlock(data="x")),
-        il.BlockEnd(index=0, block=il.RedactedThinkingBlock(data="x")),
-        il.BlockEnd(index=4, block=il.TextBlock(text="whole", signature="s")),
-        il.ToolUseStart(index=2, id="tu_1", name="read", keep_raw=False),
+        il.types.BlockStart(index=0, block=il.types.RedactedThinkingBlock(data="x")),
+        il.types.BlockEnd(index=0, block=il.types.RedactedThinkingBlock(data="x")),
+        il.types.BlockEnd(index=4, block=il.TextBlock(text="whole", signature="s")),
+        il.types.ToolUseStart(index=2, id="tu_1", name="read", keep_raw=False),
         il.ToolUseEnd(index=2, block=use),
     ]
     view = ev.AssistantView(lambda: il.assistant("x"))
@@ -178,7 +178,7 @@ def test_a_failed_stream_ends_with_an_error_and_raises_nothing() -> None:
     last = events[-1]
     assert isinstance(last, ev.Error)
     assert last.reason == "error"
-    assert isinstance(last.cause, il.StreamInterrupted)
+    assert isinstance(last.cause, il.errors.StreamInterruptedError)
     assert last.error.text_content() == "half of it"
     assert last.error.metadata.status is il.MessageStatus.ERROR
     check_grammar([*events[:-1], last])
@@ -228,7 +228,7 @@ def test_a_cancelled_stream_ends_with_aborted() -> None:
     ],
 )
 def test_stop_reasons_in_the_seeds_words(reason: il.StopReason, said: str) -> None:
-    message = il.Message(role=il.Role.ASSISTANT, content="x", metadata=il.MessageMetadata(stop_reason=reason))
+    message = il.Message(role=il.Role.ASSISTANT, content="x", metadata=il.types.MessageMetadata(stop_reason=reason))
 
     assert ev.seed_stop_reason(message) == said
 

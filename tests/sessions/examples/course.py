@@ -6,9 +6,12 @@ The words are those of the recorded demo, which plays the same examples.
 
 from __future__ import annotations
 
-from interlingua import CacheHint, Client, Message, Role, RoutingMode, TextBlock, tool_result
-from interlingua.cli.demo.cast import Cast
-from interlingua.cli.demo.script import FILES, READ_FILE
+from interlingua.http.client import Client
+from interlingua.types.blocks import CacheHint, TextBlock
+from interlingua.types.factories import tool_result
+from interlingua.types.messages import Message, Role, RoutingMode
+from interlingua_cli.demo.cast import Cast
+from interlingua_cli.demo.script import FILES, READ_FILE
 from interlingua_sessions import Store
 from interlingua_sessions.routing import RoutingPolicy
 from interlingua_sessions.session import Session

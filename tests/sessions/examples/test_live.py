@@ -8,8 +8,10 @@ from pathlib import Path
 
 import pytest
 
-from interlingua import Client, MessageStatus, RoutingMode, user
-from interlingua.cli.demo.cast import local
+from interlingua.http.client import Client
+from interlingua.types.factories import user
+from interlingua.types.messages import MessageStatus, RoutingMode
+from interlingua_cli.demo.cast import local
 from interlingua_sessions import Store, open_store
 from interlingua_sessions.routing import SwapRefused
 from tests.local_server import files

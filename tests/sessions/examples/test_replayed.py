@@ -11,23 +11,17 @@ from typing import Any
 import attrs
 import pytest
 
-from interlingua import (
-    AdapterCapabilities,
-    AdapterOptions,
-    Client,
-    ImageBlock,
-    ImageSource,
-    ModelInfo,
-    Registry,
-    Role,
-    RoutingMode,
-    TextBlock,
-    hookimpl,
-)
-from interlingua.cli.demo.cassette import Cassette
-from interlingua.cli.demo.cast import recorded
-from interlingua.transport.replay import replaying_client
+from interlingua.catalogue import ModelInfo
+from interlingua.http.client import Client
+from interlingua.http.transport import replaying_client
+from interlingua.plugins.hookspecs import hookimpl
+from interlingua.plugins.registry import Registry
+from interlingua.types.blocks import ImageBlock, ImageSource, TextBlock
+from interlingua.types.messages import Role, RoutingMode
+from interlingua.types.options import AdapterCapabilities, AdapterOptions
 from interlingua_anthropic.plugin import _Anthropic
+from interlingua_cli.demo.cassette import Cassette
+from interlingua_cli.demo.cast import recorded
 from interlingua_sessions import Store, open_store
 from interlingua_sessions.routing import RoutingPolicy, SwapRefused
 from interlingua_sessions.session import Session

@@ -30,7 +30,7 @@ from tests.support.fake_provider import CAPABLE, Got, Reply, Server, served
 EMPTY = {"type": "object", "properties": {}}
 LOOK = il.ToolDefinition(name="look", description="", input_schema=EMPTY, side_effects=il.SideEffects.READ)
 ELSEWHERE = il.user("", images=["https://example.org/a"]).content[0]
-PICTURE = il.ImageBlock(source=il.ImageSource(kind="base64", data="iVBORw0KGgo="), media_type="image/png")
+PICTURE = il.ImageBlock(source=il.types.ImageSource(kind="base64", data="iVBORw0KGgo="), media_type="image/png")
 NAMES = ("one", "two", "three")
 
 
@@ -219,7 +219,7 @@ def test_an_image_behind_an_address_is_not_refused_for_its_type(server: Server, 
 
 def test_a_swap_away_from_tool_calls_is_refused(server: Server, opened: Open) -> None:
     session = opened(server, "one:a", limits={"two": {"supports_tools": False}})
-    call = il.ToolUseBlock(id=il.new_tool_use_id(), name="look", input={})
+    call = il.ToolUseBlock(id=il.types.new_tool_use_id(), name="look", input={})
     session.add(il.user("hi"))
     session.add(il.assistant([call]))
 
@@ -254,7 +254,7 @@ def test_a_model_of_no_catalogue_is_never_refused(server: Server, opened: Open) 
 def test_a_swap_to_what_is_not_installed_changes_nothing(server: Server, opened: Open) -> None:
     session = opened(server, "one:a")
     session.switch("one:sticky")
-    with pytest.raises(il.UnknownProvider):
+    with pytest.raises(il.errors.UnknownProviderError):
         session.switch("four:x")
     with pytest.raises(il.CallerError, match="has no provider"):
         session.switch("nonsense")
@@ -307,10 +307,10 @@ def test_an_overloaded_service_is_left_for_the_next_allowed_model(
 
 def test_without_an_allowed_model_the_failure_stands(opened: Open) -> None:
     with served(BUSY) as server:
-        with pytest.raises(il.RateLimited):
+        with pytest.raises(il.errors.RateLimitError):
             opened(server, "one:a").send("hi")
         policy = RoutingPolicy(workspace_default="one:a", fallbacks=["two:b"])
-        with pytest.raises(il.RateLimited):
+        with pytest.raises(il.errors.RateLimitError):
             opened(server, policy=policy).send("hi")
 
     assert [json.loads(got.body)["model"] for got in server.got] == ["a", "a", "b"]
@@ -318,7 +318,7 @@ def test_without_an_allowed_model_the_failure_stands(opened: Open) -> None:
 
 def test_other_failures_do_not_fall_back(opened: Open) -> None:
     policy = RoutingPolicy(workspace_default="one:a", fallbacks=["two:b"])
-    with served(Reply(status=401, body=[b"who?"])) as server, pytest.raises(il.Authentication):
+    with served(Reply(status=401, body=[b"who?"])) as server, pytest.raises(il.errors.AuthenticationError):
         opened(server, policy=policy).send("hi")
 
     assert len(server.got) == 1

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from interlingua import DecodeError, RoutingMode
+from interlingua.errors import DecodeError
+from interlingua.types.messages import RoutingMode
 from interlingua_sessions.routing import ChainPolicy, RoutingPolicy, Rule, When, decode_policy, encode_policy
 
 

@@ -6,7 +6,7 @@ import gc
 from contextlib import suppress
 from pathlib import Path
 
-from interlingua import user
+from interlingua.types.factories import user
 from interlingua_sessions import open_store
 from interlingua_sessions.session.bulk import collector_at_rest
 from interlingua_sessions.session.core import Core, Setup

@@ -33,7 +33,7 @@ def test_case_07_a_call_without_a_result_is_answered_by_the_same_error_on_every_
 ) -> None:
     """The process died between the call and its result; the next turn sends a stand-in and stores none."""
     settings = {"anthropic": {"api_key": "k"}}
-    call = il.ToolUseBlock(id=il.new_tool_use_id(), name="look", input={})
+    call = il.ToolUseBlock(id=il.types.new_tool_use_id(), name="look", input={})
     with il.Client("anthropic:claude-haiku-4-5", settings=settings) as c:
         session = Session.open(store, "s", client=c)
         session.add(il.user("look!"))
@@ -85,7 +85,7 @@ def test_case_10_call_ids_stay_the_same_over_turns_and_swaps(store: Store) -> No
 def test_case_26_an_overflow_is_no_overload_and_does_not_fall_back(store: Store) -> None:
     policy = RoutingPolicy(workspace_default="fake:a", fallbacks=["fake:b"])
     overflow = Reply(status=413, body=[b"too long"])
-    with served(overflow) as server, client(server) as c, pytest.raises(il.ContextOverflow):
+    with served(overflow) as server, client(server) as c, pytest.raises(il.errors.ContextWindowExceededError):
         Session.open(store, "s", client=c, policy=policy).send("hi")
 
     assert len(server.got) == 1
@@ -94,13 +94,13 @@ def test_case_26_an_overflow_is_no_overload_and_does_not_fall_back(store: Store)
 def test_case_28_a_session_of_a_newer_version_is_gone_on_with(store: Store, tmp_path: Path) -> None:
     """An unknown block and unknown fields stay as they were written, and the conversation goes on without them."""
     with served() as server, client(server) as c:
-        newer = il.decode_message({**il.encode_message(il.user("hi")), "content": HOLOGRAM})
+        newer = il.codec.decode_message({**il.codec.encode_message(il.user("hi")), "content": HOLOGRAM})
         Session.open(store, "s", client=c).add(newer)
         session = Session.open(store, "s", client=c)
         session.send("more")
         store.export_jsonl("s", tmp_path / "s.jsonl")
 
-    assert isinstance(session.messages[0].content[0], il.UnknownBlock)
+    assert isinstance(session.messages[0].content[0], il.types.UnknownBlock)
     assert '"beam":7' in (tmp_path / "s.jsonl").read_text().replace(" ", "")
     assert json.loads(server.got[0].body)["texts"] == ["hi", "more"]
 
@@ -134,10 +134,10 @@ def test_case_39_an_answer_of_reasoning_alone_is_kept_and_gone_on_with(store: St
     with served() as server, client(server) as c:
         session = Session.open(store, "s", client=c)
         session.add(il.user("hi"))
-        metadata = il.MessageMetadata(
+        metadata = il.types.MessageMetadata(
             model="other:m", provider="other", stop_reason=il.StopReason.MAX_TOKENS, usage=il.Usage(output_tokens=9),
-            provenance=il.Provenance.GENERATED,
-            routing=il.RoutingDecisionRecord(mode=il.RoutingMode.DEFAULT, chosen_model="other:m", reason="x"),
+            provenance=il.types.Provenance.GENERATED,
+            routing=il.types.RoutingDecisionRecord(mode=il.types.RoutingMode.DEFAULT, chosen_model="other:m", reason="x"),
         )  # fmt: skip
         session.add(il.Message(role=il.Role.ASSISTANT, content=[il.ThinkingBlock(text="hm")], metadata=metadata))
         session.send("and?")

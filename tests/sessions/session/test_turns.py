@@ -73,7 +73,7 @@ def test_user_and_team_are_on_every_message_and_not_sent(store: Store) -> None:
     with served() as server, client(server) as c:
         session = Session.open(store, "s", client=c, user_id="u_7", team_id="t_3")
         session.send("hi")
-        session.send(il.Message(role=il.Role.USER, content="other", metadata=il.MessageMetadata(user_id="u_8")))
+        session.send(il.Message(role=il.Role.USER, content="other", metadata=il.types.MessageMetadata(user_id="u_8")))
 
     credited = [(one.metadata.user_id, one.metadata.team_id) for one in store.messages("s")]
     assert credited == [("u_7", "t_3"), ("u_7", "t_3"), ("u_8", "t_3"), ("u_7", "t_3")]
@@ -83,7 +83,7 @@ def test_user_and_team_are_on_every_message_and_not_sent(store: Store) -> None:
 def test_a_failure_keeps_the_question_and_none_answers_it(store: Store) -> None:
     with served(BROKEN, Reply()) as server, client(server) as c:
         session = Session.open(store, "s", client=c)
-        with pytest.raises(il.ServerFault):
+        with pytest.raises(il.errors.ServerError):
             session.send("hi")
         assert texts(store) == [("user", "hi")]
         session.send()

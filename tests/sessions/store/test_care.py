@@ -9,19 +9,10 @@ from decimal import Decimal
 import attrs
 import pytest
 
-from interlingua import (
-    Message,
-    MessageMetadata,
-    MessageStatus,
-    ModelInfo,
-    TextBlock,
-    ToolUseBlock,
-    Usage,
-    assistant,
-    tool_result,
-    user,
-)
-from interlingua.catalogue import Price
+from interlingua.catalogue import ModelInfo, Price
+from interlingua.types.blocks import TextBlock, ToolUseBlock
+from interlingua.types.factories import assistant, tool_result, user
+from interlingua.types.messages import Message, MessageMetadata, MessageStatus, Usage
 from interlingua_sessions import SessionNotFound, Store
 from tests.support import raw_sql
 
@@ -138,10 +129,10 @@ def test_trimming_takes_the_trace_and_leaves_what_a_replay_needs(store: Store) -
 
     assert store.trim_raw() == 0, "within core's own limit"
     assert store.trim_raw(before=datetime.now(UTC) - timedelta(days=30)) == 1
-    trimmed = store.message(old.id).metadata.provider_raw
-    assert trimmed is not None
-    assert trimmed["replay"] == raw["replay"]
-    assert trimmed["origin"] == raw["origin"]
-    assert "headers" not in trimmed["trace"]
+    trim_trace = store.message(old.id).metadata.provider_raw
+    assert trim_trace is not None
+    assert trim_trace["replay"] == raw["replay"]
+    assert trim_trace["origin"] == raw["origin"]
+    assert "headers" not in trim_trace["trace"]
     assert store.message(new.id).metadata.provider_raw == raw
     assert store.trim_raw(limit=100, session_id="s") == 1

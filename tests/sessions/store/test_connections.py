@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from interlingua import user
+from interlingua.types.factories import user
 from interlingua_sessions import Store, StoreError, open_store
 from interlingua_sessions.store import sqlite
 from interlingua_sessions.store.sql_store import SqlStore

@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import time
 
-from interlingua import Message, MessageStatus, Role
+from interlingua.types.messages import Message, MessageStatus, Role
 from interlingua_sessions import Store, open_store
 from tests.support.store_writer import chunks_of, digest
 from tests.support.store_writers import Writers

@@ -11,22 +11,13 @@ from typing import Any
 import attrs
 import pytest
 
-from interlingua import (
-    CallerError,
-    DecodeError,
-    MessageMetadata,
-    ModelInfo,
-    RoutingDecisionRecord,
-    RoutingMode,
-    ToolResultBlock,
-    ToolUseBlock,
-    Usage,
-    assistant,
-    dumps_message,
-    tool_result,
-    user,
-)
-from interlingua.catalogue import Price
+from interlingua import CallerError
+from interlingua.catalogue import ModelInfo, Price
+from interlingua.codec.stored import dumps_message
+from interlingua.errors import DecodeError
+from interlingua.types.blocks import ToolResultBlock, ToolUseBlock
+from interlingua.types.factories import assistant, tool_result, user
+from interlingua.types.messages import MessageMetadata, RoutingDecisionRecord, RoutingMode, Usage
 from interlingua_sessions import EntryKind, SessionNotFound, Store, open_store
 from tests.sessions.store.test_messages import NEWER
 

@@ -10,21 +10,12 @@ import attrs
 import pytest
 from hypothesis import HealthCheck, given, settings
 
-from interlingua import (
-    CallerError,
-    Message,
-    MessageMetadata,
-    MessageStatus,
-    Origin,
-    Role,
-    TextBlock,
-    ToolUseBlock,
-    assistant,
-    dumps_message,
-    loads_message,
-    new_ulid,
-    user,
-)
+from interlingua import CallerError
+from interlingua.codec.stored import dumps_message, loads_message
+from interlingua.types import new_ulid
+from interlingua.types.blocks import TextBlock, ToolUseBlock
+from interlingua.types.factories import assistant, user
+from interlingua.types.messages import Message, MessageMetadata, MessageStatus, Origin, Role
 from interlingua_sessions import SessionNotFound, Store, open_store
 from tests.support.conversations import histories
 

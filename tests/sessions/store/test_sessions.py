@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from interlingua import CallerError, user
+from interlingua import CallerError
+from interlingua.types.factories import user
 from interlingua_sessions import EntryKind, SessionNotFound, Store
 
 

@@ -6,8 +6,10 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from interlingua import CallerError, ImageBlock, ImageSource, TextBlock, ToolResultBlock, ToolUseBlock, assistant
-from interlingua import tool_result as result
+from interlingua import CallerError
+from interlingua.types.blocks import ImageBlock, ImageSource, TextBlock, ToolResultBlock, ToolUseBlock
+from interlingua.types.factories import assistant
+from interlingua.types.factories import tool_result as result
 from interlingua_sessions import Store, ToolCallStatus
 
 START = datetime(2026, 5, 8, 12, tzinfo=UTC)

@@ -20,12 +20,12 @@ import httpx
 
 import interlingua as il
 from interlingua.catalogue import Price
-from interlingua.transport import replay
+from interlingua.http import transport as replay
 from interlingua_sessions import open_store
 from interlingua_sessions.session import AsyncSession, Session
 
 MODEL = "script:dear"
-CAPABLE = il.AdapterCapabilities(
+CAPABLE = il.types.AdapterCapabilities(
     supports_tools=True, supports_images=True, supports_system_prompt=True, supports_system_messages_in_list=True,
     supports_streaming=True, supports_streaming_tool_calls=True, supports_parallel_tool_calls=True,
     supports_thinking=True, accepts_unsigned_thinking=True, supports_tool_result_images=True,
@@ -65,52 +65,52 @@ def call(name: str, arguments: Any = None) -> tuple[str, str, Any]:
 class Script:
     """The provider's plugin: a tiny wire."""
 
-    def __init__(self, capabilities: il.AdapterCapabilities = CAPABLE) -> None:
+    def __init__(self, capabilities: il.types.AdapterCapabilities = CAPABLE) -> None:
         self._capabilities = capabilities
 
-    @il.hookimpl
-    def capabilities(self, model: str) -> il.AdapterCapabilities:
+    @il.plugins.hookimpl
+    def capabilities(self, model: str) -> il.types.AdapterCapabilities:
         return self._capabilities
 
-    @il.hookimpl
-    def models(self) -> Sequence[il.ModelInfo]:
+    @il.plugins.hookimpl
+    def models(self) -> Sequence[il.plugins.ModelInfo]:
         price = Price(input_per_mtok_usd=Decimal(100), output_per_mtok_usd=Decimal(1_000))
-        return [il.ModelInfo(id="dear", prices=[price], pricing_version="test"), il.ModelInfo(id="unpriced")]
+        return [il.plugins.ModelInfo(id="dear", prices=[price], pricing_version="test"), il.plugins.ModelInfo(id="unpriced")]
 
-    @il.hookimpl
-    def connection(self, settings: il.ConnectionSettings) -> il.Connection:
-        return il.Connection(base_url="http://script.test")
+    @il.plugins.hookimpl
+    def connection(self, settings: il.plugins.ConnectionSettings) -> il.plugins.Connection:
+        return il.plugins.Connection(base_url="http://script.test")
 
-    @il.hookimpl
+    @il.plugins.hookimpl
     def estimate_input_tokens(self, messages: Sequence[il.Message], tools: Sequence[il.ToolDefinition]) -> int:
         return sum(len(json.dumps(_seen(message))) for message in messages) // 4
 
-    @il.hookimpl
+    @il.plugins.hookimpl
     def to_wire(
-        self, messages: Sequence[il.Message], tools: Sequence[il.ToolDefinition], options: il.AdapterOptions
-    ) -> il.WireRequest:
+        self, messages: Sequence[il.Message], tools: Sequence[il.ToolDefinition], options: il.types.AdapterOptions
+    ) -> il.plugins.WireRequest:
         body = {
             "stream": options.stream,
             "tools": [tool.name for tool in tools],
             "messages": list(map(_seen, messages)),
         }
-        return il.WireRequest(path="/say", body=json.dumps(body).encode(), api="script", stream=options.stream)
+        return il.plugins.WireRequest(path="/say", body=json.dumps(body).encode(), api="script", stream=options.stream)
 
-    @il.hookimpl
-    def from_wire_response(self, response: il.WireResponse, context: il.RequestContext) -> il.Message:
+    @il.plugins.hookimpl
+    def from_wire_response(self, response: il.plugins.WireResponse, context: il.plugins.RequestContext) -> il.Message:
         body = json.loads(response.body)
         content = [_block(part, context) for part in body["parts"]]
         usage = il.Usage(input_tokens=body["in"], output_tokens=body["out"])
         return context.message(content, stop_reason=il.StopReason(body["end"]), usage=usage)
 
-    @il.hookimpl
+    @il.plugins.hookimpl
     async def stream_response(
-        self, response_stream: AsyncIterator[il.WireChunk], context: il.RequestContext
+        self, response_stream: AsyncIterator[il.plugins.WireChunk], context: il.plugins.RequestContext
     ) -> AsyncIterator[il.StreamEvent]:
         async for chunk in response_stream:
             event = json.loads(chunk.data)
             if "end" in event:
-                yield il.UsageUpdate(usage=il.Usage(input_tokens=event["in"], output_tokens=event["out"]))
+                yield il.types.UsageUpdate(usage=il.Usage(input_tokens=event["in"], output_tokens=event["out"]))
                 yield il.MessageComplete(stop_reason=il.StopReason(event["end"]))
             elif "text" in event:
                 yield il.TextDelta(index=event["at"], text=event["text"])
@@ -118,9 +118,9 @@ class Script:
                 yield il.ThinkingDelta(index=event["at"], text=event["think"])
             elif "name" in event:
                 minted = context.mint_tool_use_id()
-                yield il.ToolUseStart(index=event["at"], id=minted, name=event["name"], provider_id=event["id"])
+                yield il.types.ToolUseStart(index=event["at"], id=minted, name=event["name"], provider_id=event["id"])
             elif "json" in event:
-                yield il.ToolUseInputDelta(index=event["at"], partial_json=event["json"])
+                yield il.types.ToolUseInputDelta(index=event["at"], partial_json=event["json"])
             else:
                 yield il.ToolUseEnd(index=event["at"])
 
@@ -137,7 +137,7 @@ def _text(content: Sequence[Any]) -> str:
     return "".join(block.text if block.type == "text" else f"({block.type})" for block in content)
 
 
-def _block(part: Any, context: il.RequestContext) -> il.ContentBlock:
+def _block(part: Any, context: il.plugins.RequestContext) -> il.types.ContentBlock:
     if part[0] == "text":
         return il.TextBlock(text=part[1])
     if part[0] == "think":

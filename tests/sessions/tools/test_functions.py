@@ -32,7 +32,7 @@ class Options(TypedDict):
     deep: bool
 
 
-@tool(side_effects=il.SideEffects.READ, kind=il.ToolKind.SEARCH)
+@tool(side_effects=il.SideEffects.READ, kind=il.types.ToolKind.SEARCH)
 async def searchFiles(  # noqa: N802  a name to be made canonical
     pattern: str,
     where: Annotated[str, "folder to begin in"] = ".",
@@ -63,7 +63,7 @@ def test_a_signature_becomes_a_definition() -> None:
 
     assert definition.name == "search_files"
     assert definition.description == "Search files.\n\nLooks into every file."
-    assert (definition.side_effects, definition.kind) == (il.SideEffects.READ, il.ToolKind.SEARCH)
+    assert (definition.side_effects, definition.kind) == (il.SideEffects.READ, il.types.ToolKind.SEARCH)
     assert schema["required"] == ["pattern"]
     assert schema["additionalProperties"] is False
     assert "context" not in schema["properties"]
@@ -126,7 +126,7 @@ def _either(value: int | str) -> str:
         (_untyped, il.CallerError, "its parameter 'value' has no type"),
         (_many, il.CallerError, r"a model cannot fill in \*values"),
         (_opaque, il.CallerError, "cannot be a tool"),
-        (_either, il.SchemaNotSupported, "anyOf|type"),
+        (_either, il.errors.UnsupportedSchemaError, "anyOf|type"),
         (functools.partial(_opaque), il.CallerError, "a tool is a function or method"),
     ],
 )

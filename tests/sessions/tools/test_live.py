@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 import interlingua as il
-from interlingua.cli.demo.cast import local
-from interlingua.cli.demo.script import FILES, READ_FILE
+from interlingua_cli.demo.cast import local
+from interlingua_cli.demo.script import FILES, READ_FILE
 from interlingua_sessions import Session, open_store
 from interlingua_sessions.events import AgentEvent, MessageUpdate, ToolExecutionEnd
 from interlingua_sessions.tools import AgentLoop, StopCause, Stopped, tool_of

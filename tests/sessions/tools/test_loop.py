@@ -108,7 +108,7 @@ def test_case_14_invalid_input_is_answered_to_the_model_and_observed_once(
     seen: list[dict[str, Any]] = []
 
     class Watching:
-        @il.hookimpl
+        @il.plugins.hookimpl
         def observe(self, event: dict[str, Any]) -> None:
             seen.append(event)
 
@@ -133,7 +133,7 @@ def test_an_input_that_only_the_functions_types_refuse_is_observed_too(tmp_path:
     seen: list[dict[str, Any]] = []
 
     class Watching:
-        @il.hookimpl
+        @il.plugins.hookimpl
         def observe(self, event: dict[str, Any]) -> None:
             seen.append(event)
 
@@ -190,7 +190,7 @@ def test_outputs_that_say_more_than_content(tmp_path: Path, returned: str) -> No
 def test_a_failing_model_raises_and_the_history_holds_what_was_done(tmp_path: Path) -> None:
     theatre = Theatre(Say(parts=[call("add", {"a": 1, "b": 1})]), Say(fail=(400, "no")))
     with playing(theatre, tmp_path / "s.db") as session:
-        with pytest.raises(il.InvalidRequest):
+        with pytest.raises(il.errors.BadRequestError):
             session.send("go", tools=AgentLoop([add]))
 
         assert roles(session) == ["user", "assistant", "tool"]

@@ -9,10 +9,10 @@ from __future__ import annotations
 from pathlib import Path
 
 import interlingua as il
-from interlingua.cli.demo.cassette import Cassette
-from interlingua.cli.demo.cast import recorded
-from interlingua.cli.demo.script import FILES, READ_FILE
-from interlingua.transport.replay import Recorded, replaying_client
+from interlingua.http.transport import Recorded, replaying_client
+from interlingua_cli.demo.cassette import Cassette
+from interlingua_cli.demo.cast import recorded
+from interlingua_cli.demo.script import FILES, READ_FILE
 from interlingua_sessions import open_store
 from interlingua_sessions.events import AgentEvent, ToolExecutionEnd
 from interlingua_sessions.session import Session

@@ -14,12 +14,12 @@ from typing import Any, Literal, Union, get_args, get_origin
 
 from cattrs import Converter
 
-from interlingua.blocks import ContentBlock, UnknownBlock
 from interlingua.codec import reading, writing
 from interlingua.codec.misfit import as_bool, as_decimal, as_float, as_int, as_object, as_str, as_time
 from interlingua.codec.shapes import VALUES
-from interlingua.jsontext import FrozenDict, FrozenList
-from interlingua.messages import MessageMetadata
+from interlingua.json import FrozenDict, FrozenList
+from interlingua.types.blocks import ContentBlock, UnknownBlock
+from interlingua.types.messages import MessageMetadata
 
 
 def make_converter() -> Converter:

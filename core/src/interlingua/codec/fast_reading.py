@@ -15,13 +15,13 @@ from typing import Any, Literal, get_args, get_origin
 
 import attrs
 
-from interlingua.blocks import ContentBlock
 from interlingua.codec.misfit import Misfit, as_decimal, as_float, as_object
 from interlingua.codec.shapes import BLOCKS, VALUES, default_of, fields_of, is_always_written
 from interlingua.codec.sharing import Read, sharing
-from interlingua.jsontext import FrozenDict
-from interlingua.messages import SCHEMA_VERSION, Message
-from interlingua.values import maker
+from interlingua.frozen import maker
+from interlingua.json import FrozenDict
+from interlingua.types.blocks import ContentBlock
+from interlingua.types.messages import SCHEMA_VERSION, Message
 
 
 class Unusual(LookupError):
@@ -29,6 +29,8 @@ class Unusual(LookupError):
 
 
 FALLBACK_ERRORS = (LookupError, TypeError, ValueError, Misfit, RecursionError)
+
+
 """What the fast path may raise: each sends the value to the general path, and nobody else hears of it."""
 
 

@@ -19,8 +19,8 @@ import attrs
 from interlingua.codec.fast_reading import Unusual
 from interlingua.codec.shapes import BLOCKS, VALUES, fields_of, is_always_written
 from interlingua.codec.writing import time_text
-from interlingua.jsontext import FrozenDict, FrozenList
-from interlingua.messages import NO_METADATA, Message, MessageMetadata
+from interlingua.json import FrozenDict, FrozenList
+from interlingua.types.messages import NO_METADATA, Message, MessageMetadata
 
 Write = Callable[[Any], Any]
 
@@ -48,7 +48,11 @@ def _array(items: tuple[Any, ...]) -> list[Any]:
 
 
 _PLAIN: frozenset[type] = frozenset({str, int, float, bool, type(None)})
+
+
 _writers = _Writers({FrozenDict: _same, FrozenList: _same, tuple: _array, Decimal: str, datetime: time_text})
+
+
 _writers |= dict.fromkeys(_PLAIN, _same)
 
 

@@ -11,7 +11,7 @@ from decimal import Decimal, InvalidOperation
 from typing import Any, NoReturn
 
 from interlingua.errors import DecodeError
-from interlingua.jsontext import freeze
+from interlingua.json import freeze
 
 _NAMES = {dict: "object", list: "array", type(None): "null"}
 

@@ -13,10 +13,10 @@ from typing import Any, NoReturn, get_args
 
 from cattrs import Converter
 
-from interlingua.blocks import UnknownBlock
 from interlingua.codec.misfit import Misfit, as_object, as_str, misfit
 from interlingua.codec.shapes import BLOCKS, fields_of, is_required
-from interlingua.errors import CallerError, SchemaNotSupported
+from interlingua.errors import CallerError, UnsupportedSchemaError
+from interlingua.types.blocks import UnknownBlock
 
 Hook = Callable[[Any, Any], Any]
 
@@ -44,7 +44,7 @@ def value_hook(cls: type, converter: Converter) -> Hook:
                 raise Misfit("missing", step)
         try:
             return cls(**values)
-        except SchemaNotSupported as error:
+        except UnsupportedSchemaError as error:
             raise Misfit(error.message, f".input_schema{error.path}") from error
         except CallerError as error:  # the only other field that checks itself is a tool's name
             raise Misfit(error.message, ".name") from error

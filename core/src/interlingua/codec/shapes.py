@@ -10,8 +10,9 @@ from typing import Any
 
 import attrs
 
-from interlingua.blocks import (
+from interlingua.types.blocks import (
     AudioBlock,
+    CacheHint,
     ContentBlock,
     DocumentBlock,
     ImageBlock,
@@ -24,9 +25,8 @@ from interlingua.blocks import (
     ToolUseBlock,
     VideoBlock,
 )
-from interlingua.cache import CacheHint
-from interlingua.messages import CostParts, ErrorInfo, Message, MessageMetadata, RoutingDecisionRecord, Usage
-from interlingua.tools import ToolDefinition
+from interlingua.types.messages import CostParts, ErrorInfo, Message, MessageMetadata, RoutingDecisionRecord, Usage
+from interlingua.types.tools import ToolDefinition
 
 BLOCKS: dict[str, type] = {
     block.type: block
@@ -43,6 +43,7 @@ BLOCKS: dict[str, type] = {
         OpaqueBlock,
     )
 }
+
 
 # Beside the fields that have no default: those of seed 003, and the media types, whose default may change one day.
 _ALWAYS: dict[type, set[str]] = {
@@ -78,8 +79,11 @@ _ALWAYS: dict[type, set[str]] = {
     Message: {"id", "session_id", "metadata", "created_at", "schema_version"},
     ToolDefinition: {"requires_workspace"},
 }
+
+
 # what is not a field of the stored form: derived, or laid out beside the known fields
 _NOT_STORED: dict[type, set[str]] = {MessageMetadata: {"extra"}}
+
 
 VALUES: frozenset[type] = frozenset(
     {*BLOCKS.values(), *_ALWAYS, ImageSource, CostParts, ErrorInfo},

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 from interlingua.codec.shapes import fields_of, is_always_written
-from interlingua.messages import NO_METADATA, MessageMetadata, RoutingDecisionRecord
+from interlingua.types.messages import NO_METADATA, MessageMetadata, RoutingDecisionRecord
 
 Read = Callable[[Any], Any]
 

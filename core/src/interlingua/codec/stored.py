@@ -12,19 +12,20 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
-from interlingua.blocks import ToolResultBlock, UnknownBlock
 from interlingua.codec.fast_reading import FALLBACK_ERRORS, read_message
 from interlingua.codec.fast_writing import write_message
 from interlingua.codec.misfit import Misfit, misfit
 from interlingua.codec.shapes import names_of
 from interlingua.codec.unknown import UNKNOWN_FIELDS, put_back, take_unknown, unknown_metadata
 from interlingua.errors import CallerError, DecodeError
-from interlingua.jsontext import dumps, freeze_object, line_fault, loads
-from interlingua.messages import SCHEMA_VERSION, Message
-from interlingua.tools import ToolDefinition
+from interlingua.json import dumps, freeze_object, line_fault, loads
+from interlingua.types.blocks import ToolResultBlock, UnknownBlock
+from interlingua.types.messages import SCHEMA_VERSION, Message
+from interlingua.types.tools import ToolDefinition
 
 if TYPE_CHECKING:
     from cattrs import Converter
+
 
 T = TypeVar("T")
 

@@ -10,16 +10,20 @@ from collections.abc import Callable, Iterator
 from functools import cache
 from typing import Any
 
-from interlingua.blocks import ImageSource
-from interlingua.cache import CacheHint
 from interlingua.codec.shapes import BLOCKS, names_of
-from interlingua.jsontext import dumps
-from interlingua.messages import CostParts, ErrorInfo, Message, MessageMetadata, RoutingDecisionRecord, Usage
+from interlingua.json import dumps
+from interlingua.types.blocks import CacheHint, ImageSource
+from interlingua.types.messages import CostParts, ErrorInfo, Message, MessageMetadata, RoutingDecisionRecord, Usage
 
 UNKNOWN_FIELDS = "_unknown_fields"
+
+
 """The key in `MessageMetadata.extra`: `{place: {field: value}}`, as docs/explanation/decisions/110 describes."""
 
+
 _names = cache(names_of)
+
+
 _PARTS: dict[str, type] = {
     "metadata": MessageMetadata,
     "usage": Usage,

@@ -12,10 +12,10 @@ from typing import Any
 
 import orjson
 
-from interlingua.blocks import UnknownBlock
 from interlingua.codec.shapes import BLOCKS, default_of, fields_of, is_always_written
 from interlingua.errors import CallerError
-from interlingua.messages import MessageMetadata
+from interlingua.types.blocks import UnknownBlock
+from interlingua.types.messages import MessageMetadata
 
 _ABSENT = object()  # equal to nothing, so a field that is always written never equals its default
 

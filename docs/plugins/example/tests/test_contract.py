@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from interlingua.contract import ProviderContract
+from interlingua_contract.suite import ProviderContract
 
 
 class TestParrot(ProviderContract):

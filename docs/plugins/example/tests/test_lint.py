@@ -10,9 +10,9 @@ from typing import Any
 import httpx
 import parrot_server
 import pytest
-from interlingua.lint import load_rules
-from interlingua.replay.cassettes import read_cassettes
-from interlingua.wire import WireRequest
+from interlingua.plugins.wire import WireRequest
+from interlingua_cli.lint.reader import load_rules
+from interlingua_cli.replay.cassettes import read_cassettes
 
 RULES = load_rules(files("interlingua_parrot").joinpath("lint.toml").read_text("utf-8"))
 WORDS = [{"type": "words", "words": "Hello."}]

@@ -10,9 +10,12 @@ from collections.abc import Iterator
 
 import parrot_server
 import pytest
-from interlingua import AsyncClient, Client, Message, StopReason, ToolDefinition, system, tool_result, user
-from interlingua.errors import Authentication, ModelNotFound, Overloaded, ProviderError
-from interlingua.tools import SideEffects
+from interlingua.errors import AuthenticationError, ModelNotFoundError, OverloadedError, ProviderError
+from interlingua.http.async_client import AsyncClient
+from interlingua.http.client import Client
+from interlingua.types.factories import system, tool_result, user
+from interlingua.types.messages import Message, StopReason
+from interlingua.types.tools import SideEffects, ToolDefinition
 
 SAID = "Good morning, and thank you very much for the crackers that I was given."
 TRICKS = 'do read_file {"path": "a.txt"}\ndo read_file {"path": "b.txt", "lines": [1, 2]}'
@@ -85,18 +88,18 @@ class Talk:
         assert answer.metadata.stop_reason is StopReason.MAX_TOKENS
 
     def test_asleep(self, client: Client) -> None:
-        with pytest.raises(Overloaded, match="The parrot is asleep") as failed:
+        with pytest.raises(OverloadedError, match="The parrot is asleep") as failed:
             client.send("be asleep")
 
         assert failed.value.retry_after == 2
         assert failed.value.retryable
 
     def test_no_such_bird(self, client: Client) -> None:
-        with pytest.raises(ModelNotFound, match="There is no bird dodo here"):
+        with pytest.raises(ModelNotFoundError, match="There is no bird dodo here"):
             client.send("Hello?", model="parrot:dodo")
 
     def test_bad_key(self, url: str) -> None:
-        with parrot(url, key="cracker") as client, pytest.raises(Authentication, match="not the key"):
+        with parrot(url, key="cracker") as client, pytest.raises(AuthenticationError, match="not the key"):
             client.send("Open up.")
 
     def test_fallen_in_the_middle(self, client: Client) -> None:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from interlingua.jsontext import dumps, loads
-from interlingua.wire import WireRequest, WireResponse
+from interlingua.json import dumps, loads
+from interlingua.plugins.wire import WireRequest, WireResponse
 from interlingua_anthropic.catalogue import API
 
 _COUNTED = ("model", "system", "messages", "tools", "tool_choice", "thinking")

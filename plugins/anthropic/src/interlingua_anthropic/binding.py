@@ -10,9 +10,9 @@ import hashlib
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from interlingua.blocks import RedactedThinkingBlock, ThinkingBlock
-from interlingua.fragments import remembered
-from interlingua.messages import Message
+from interlingua.plugins.encoding import remembered
+from interlingua.types.blocks import RedactedThinkingBlock, ThinkingBlock
+from interlingua.types.messages import Message
 from interlingua_anthropic.elements import Elements, to_wire_elements_without_thinking
 from interlingua_anthropic.turns import elements_of
 

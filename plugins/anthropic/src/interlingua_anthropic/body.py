@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlingua.fragments import Piece, gather, inside
-from interlingua.jsontext import dumps
+from interlingua.json import dumps
+from interlingua.plugins.encoding import Piece, gather, inside
 
 _OPEN = {role: b'{"role":"%s","content":[' % role.encode() for role in ("user", "assistant", "system")}
 _NEXT = {role: b"]}," + opened for role, opened in _OPEN.items()}

@@ -11,9 +11,9 @@ from importlib.resources import files
 
 import attrs
 
-from interlingua.capabilities import AdapterCapabilities
 from interlingua.catalogue import ModelInfo, find_model, load_catalogue
-from interlingua.jsontext import EMPTY, FrozenDict
+from interlingua.json import EMPTY, FrozenDict
+from interlingua.types.options import AdapterCapabilities
 
 API = "messages"
 

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from interlingua.blocks import (
+from interlingua.json import dumps
+from interlingua.plugins.wire import BlockLoss, Verdict
+from interlingua.types.blocks import (
     DocumentBlock,
     ImageBlock,
     OpaqueBlock,
@@ -19,9 +21,7 @@ from interlingua.blocks import (
     ToolResultBlock,
     ToolUseBlock,
 )
-from interlingua.jsontext import dumps
-from interlingua.messages import Message, Role
-from interlingua.wire import BlockLoss, Verdict
+from interlingua.types.messages import Message, Role
 from interlingua_anthropic.media import to_wire_media
 from interlingua_anthropic.opaque import refusal_in, unanswered_server_calls, without_citations
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from interlingua.blocks import DocumentBlock, ImageBlock
-from interlingua.fragments import remembered
-from interlingua.messages import Message
-from interlingua.tools import ToolDefinition
+from interlingua.plugins.encoding import remembered
+from interlingua.types.blocks import DocumentBlock, ImageBlock
+from interlingua.types.messages import Message
+from interlingua.types.tools import ToolDefinition
 from interlingua_anthropic.tools import to_wire_tools
 from interlingua_anthropic.turns import elements_of
 from interlingua_anthropic.usual import usual_elements

@@ -9,7 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from interlingua.blocks import (
+from interlingua.errors import MalformedResponseError
+from interlingua.json import dumps
+from interlingua.plugins.wire import RequestContext
+from interlingua.types.blocks import (
     ContentBlock,
     OpaqueBlock,
     RedactedThinkingBlock,
@@ -18,10 +21,7 @@ from interlingua.blocks import (
     ToolUseBlock,
     read_tool_input,
 )
-from interlingua.context import RequestContext
-from interlingua.errors import MalformedResponse
-from interlingua.jsontext import dumps
-from interlingua.messages import StopReason, Usage
+from interlingua.types.messages import StopReason, Usage
 
 _STOPS = {
     "end_turn": StopReason.END_TURN,
@@ -50,11 +50,11 @@ def words(raw: Mapping[str, Any], name: str) -> str:
     """Return a member that must be a string.
 
     Raises:
-        MalformedResponse: it is absent or something else.
+        MalformedResponseError: it is absent or something else.
     """
     value = raw.get(name)
     if not isinstance(value, str):
-        raise MalformedResponse(f"{raw.get('type')} has no string {name!r}", path=name)
+        raise MalformedResponseError(f"{raw.get('type')} has no string {name!r}", path=name)
     return value
 
 
@@ -62,7 +62,7 @@ def said(raw: Mapping[str, Any], name: str) -> str:
     """Return a member that is text or, as compatible servers have it, nothing.
 
     Raises:
-        MalformedResponse: it is something else.
+        MalformedResponseError: it is something else.
     """
     return "" if raw.get(name) is None else words(raw, name)
 
@@ -76,7 +76,7 @@ def citations_of(raw: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return a text block's citations, each an object in the service's own words."""
     found = raw.get("citations") or []
     if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
-        raise MalformedResponse("citations are not a list of objects", path="citations")
+        raise MalformedResponseError("citations are not a list of objects", path="citations")
     return found
 
 
@@ -109,7 +109,7 @@ def from_wire_block(raw: Any, context: RequestContext) -> ContentBlock:
     if isinstance(raw, str):
         return TextBlock(text=raw)
     if not isinstance(raw, Mapping):
-        raise MalformedResponse("a content block is not an object", path="content")
+        raise MalformedResponseError("a content block is not an object", path="content")
     kind = raw.get("type")
     if kind == "text":
         return TextBlock(text=said(raw, "text"), citations=citations_of(raw))

@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlingua.context import RequestContext
-from interlingua.errors import MalformedResponse
-from interlingua.jsontext import loads
-from interlingua.messages import Message
-from interlingua.wire import WireResponse
+from interlingua.errors import MalformedResponseError
+from interlingua.json import loads
+from interlingua.plugins.wire import RequestContext, WireResponse
+from interlingua.types.messages import Message
 from interlingua_anthropic.facts import (
     call_extras,
     from_wire_block,
@@ -31,18 +30,18 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
 
     Raises:
         ProviderError: an error object with status 200.
-        MalformedResponse: not a message.
+        MalformedResponseError: not a message.
     """
     body: Any = loads(response.body)
     if isinstance(body, list) and body:
         body = body[0]  # as the cloud host wraps its errors
     if not isinstance(body, dict):
-        raise MalformedResponse("the answer is not a JSON object")
+        raise MalformedResponseError("the answer is not a JSON object")
     content = _content(body)
     if content is None and is_error(body):
         raise error_from_body(body, status=response.status, headers=response.headers)
     if content is None:
-        raise MalformedResponse("the answer has no content list", path="content")
+        raise MalformedResponseError("the answer has no content list", path="content")
     blocks = [from_wire_block(raw, context) for raw in content]
     calls = [raw for raw in content if isinstance(raw, dict) and raw.get("type") == "tool_use"]
     extras = {raw["id"]: more for raw in calls if issued_id(raw) and (more := call_extras(raw))}

@@ -10,7 +10,7 @@ import base64
 import binascii
 from typing import Any
 
-from interlingua.blocks import DocumentBlock, ImageBlock
+from interlingua.types.blocks import DocumentBlock, ImageBlock
 
 
 def to_wire_media(block: ImageBlock | DocumentBlock) -> dict[str, Any]:

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from interlingua.blocks import OpaqueBlock
-from interlingua.messages import Message, MessageStatus, Role, StopReason
+from interlingua.types.blocks import OpaqueBlock
+from interlingua.types.messages import Message, MessageStatus, Role, StopReason
 
 _WAITING = (StopReason.PAUSE_TURN, StopReason.TOOL_USE)  # the result comes with the next answer
 

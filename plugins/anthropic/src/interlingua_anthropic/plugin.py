@@ -11,18 +11,23 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 import interlingua_anthropic as own
-from interlingua.hookspecs import hookimpl
+from interlingua.plugins.hookspecs import hookimpl
 
 if TYPE_CHECKING:  # a provider is found and made without them
-    from interlingua.capabilities import AdapterCapabilities
     from interlingua.catalogue import ModelInfo
-    from interlingua.context import RequestContext
     from interlingua.errors import ProviderError
-    from interlingua.events import StreamEvent
-    from interlingua.messages import Message
-    from interlingua.options import AdapterOptions
-    from interlingua.tools import ToolDefinition
-    from interlingua.wire import Connection, ConnectionSettings, WireChunk, WireRequest, WireResponse
+    from interlingua.plugins.wire import (
+        Connection,
+        ConnectionSettings,
+        RequestContext,
+        WireChunk,
+        WireRequest,
+        WireResponse,
+    )
+    from interlingua.types.events import StreamEvent
+    from interlingua.types.messages import Message
+    from interlingua.types.options import AdapterCapabilities, AdapterOptions
+    from interlingua.types.tools import ToolDefinition
 
 
 class _Anthropic:

@@ -11,10 +11,11 @@ from typing import Any
 
 import attrs
 
-from interlingua.blocks import ContentBlock, TextBlock, ThinkingBlock, ToolUseBlock, read_tool_input
-from interlingua.context import RequestContext
-from interlingua.errors import MalformedResponse
-from interlingua.events import (
+from interlingua.errors import MalformedResponseError
+from interlingua.json import thaw
+from interlingua.plugins.wire import RequestContext
+from interlingua.types.blocks import ContentBlock, TextBlock, ThinkingBlock, ToolUseBlock, read_tool_input
+from interlingua.types.events import (
     BlockEnd,
     ErrorEvent,
     MessageComplete,
@@ -26,7 +27,6 @@ from interlingua.events import (
     ToolUseStart,
     UsageUpdate,
 )
-from interlingua.jsontext import thaw
 from interlingua_anthropic.facts import (
     call_extras,
     call_of,
@@ -139,9 +139,9 @@ class Reader:
 
     def _start(self, wire_index: int, raw: dict[str, Any]) -> Iterator[StreamEvent]:
         if not isinstance(raw, dict) or not isinstance(wire_index, int):
-            raise MalformedResponse("a block begins without an object or an index", path="content_block")
+            raise MalformedResponseError("a block begins without an object or an index", path="content_block")
         if wire_index in self.open:
-            raise MalformedResponse(f"block {wire_index} begins twice", path="index")
+            raise MalformedResponseError(f"block {wire_index} begins twice", path="index")
         # blocks stand as they began: compatible servers give all of theirs one index
         self._begun.add(wire_index + self._offset)
         index = self._last = max(wire_index + self._offset, self._last + 1)
@@ -178,7 +178,7 @@ class Reader:
         elif kind == "citations_delta":
             raw["citations"] = [*(raw.get("citations") or ()), delta["citation"]]
         elif opened.takes and (kind in _TEXTS or kind == "input_json_delta"):
-            raise MalformedResponse(
+            raise MalformedResponseError(
                 f"a {kind} that block {event['index']} ({raw.get('type')}) cannot take", path="delta"
             )
         elif kind == "input_json_delta":

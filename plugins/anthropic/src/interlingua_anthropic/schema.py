@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from interlingua.jsontext import dumps
-from interlingua.wire import Loss
+from interlingua.json import dumps
+from interlingua.plugins.wire import Loss
 
 _KEPT = ("type", "properties", "required", "items", "enum", "const", "anyOf", "allOf", "$ref", "$defs", "title",
          "description")  # fmt: skip

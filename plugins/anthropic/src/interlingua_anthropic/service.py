@@ -10,37 +10,45 @@ from collections.abc import Mapping
 from typing import Any
 
 from interlingua.errors import (
-    Authentication,
-    ContextOverflow,
-    InvalidRequest,
-    ModelNotFound,
-    Overloaded,
-    PermissionDenied,
+    AuthenticationError,
+    BadRequestError,
+    ContextWindowExceededError,
+    ModelNotFoundError,
+    OverloadedError,
+    PermissionDeniedError,
     ProviderError,
-    QuotaExhausted,
-    RateLimited,
-    ServerFault,
+    QuotaExceededError,
+    RateLimitError,
+    ServerError,
 )
-from interlingua.jsontext import loads
-from interlingua.status import class_of_status, error_of_status, retry_after
-from interlingua.wire import Connection, ConnectionSettings, WireRequest, WireResponse, no_auth
+from interlingua.json import loads
+from interlingua.plugins.wire import (
+    Connection,
+    ConnectionSettings,
+    WireRequest,
+    WireResponse,
+    error_class_for_status,
+    error_for_status,
+    no_auth,
+    retry_after,
+)
 from interlingua_anthropic.catalogue import API
 
 VERSION = "2026-10-21"
 SAMPLING_VERSION = "2023-06-01"  # the only live one that still takes temperature, top_p and top_k
 
 _BY_TYPE: dict[str, type[ProviderError]] = {
-    "invalid_request_error": InvalidRequest,
-    "authentication_error": Authentication,
-    "billing_error": QuotaExhausted,
-    "permission_error": PermissionDenied,
-    "not_found_error": ModelNotFound,
-    "request_too_large": ContextOverflow,
-    "conflict_error": ServerFault,
-    "rate_limit_error": RateLimited,
-    "api_error": ServerFault,
-    "timeout_error": ServerFault,
-    "overloaded_error": Overloaded,
+    "invalid_request_error": BadRequestError,
+    "authentication_error": AuthenticationError,
+    "billing_error": QuotaExceededError,
+    "permission_error": PermissionDeniedError,
+    "not_found_error": ModelNotFoundError,
+    "request_too_large": ContextWindowExceededError,
+    "conflict_error": ServerError,
+    "rate_limit_error": RateLimitError,
+    "api_error": ServerError,
+    "timeout_error": ServerError,
+    "overloaded_error": OverloadedError,
 }
 _SHOULD_RETRY = {"true": True, "false": False}  # the service's own advice (sheet §10)
 _ENVELOPE = ("error", "message", "detail")
@@ -94,7 +102,7 @@ def from_wire_error(response: WireResponse) -> ProviderError:
         body = body[0]  # as the cloud host wraps its errors
     if isinstance(body, dict):
         return error_from_body(body, status=response.status, headers=response.headers)
-    error = error_of_status(response)  # an edge answer, such as 413, may lack the JSON shape (sheet §10)
+    error = error_for_status(response)  # an edge answer, such as 413, may lack the JSON shape (sheet §10)
     error.request_id = response.headers.get("request-id")
     return error
 
@@ -135,12 +143,12 @@ def _text(value: Any) -> str | None:
 
 def _class_of(kind: str, message: str, code: str | None, status: int | None) -> type[ProviderError]:
     if code in _SPEND_CODES:
-        return QuotaExhausted
+        return QuotaExceededError
     if any(phrase in message.lower() for phrase in _TOO_LONG):
-        return ContextOverflow
+        return ContextWindowExceededError
     found = _BY_TYPE.get(kind)
-    if found is InvalidRequest and status not in (None, 400):
-        return class_of_status(status)  # the type is "also used for other 4xx" (sheet §10)
+    if found is BadRequestError and status not in (None, 400):
+        return error_class_for_status(status)  # the type is "also used for other 4xx" (sheet §10)
     if found is None:
-        return class_of_status(status) if status else ServerFault
+        return error_class_for_status(status) if status else ServerError
     return found

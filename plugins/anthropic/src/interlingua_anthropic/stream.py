@@ -8,11 +8,10 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-from interlingua.context import RequestContext
-from interlingua.events import StreamEvent, TextDelta, ThinkingDelta, ToolUseInputDelta
-from interlingua.jsontext import loads, loads_fast
-from interlingua.values import maker
-from interlingua.wire import WireChunk
+from interlingua.frozen import maker
+from interlingua.json import loads, loads_fast
+from interlingua.plugins.wire import RequestContext, WireChunk
+from interlingua.types.events import StreamEvent, TextDelta, ThinkingDelta, ToolUseInputDelta
 from interlingua_anthropic.reader import Reader
 
 text_delta = maker(TextDelta)

@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any
 
 from interlingua.errors import CapabilityError
-from interlingua.jsontext import FrozenDict
-from interlingua.options import AdapterOptions
-from interlingua.wire import Loss, option_loss
+from interlingua.json import FrozenDict
+from interlingua.plugins.wire import Loss, option_loss
+from interlingua.types.options import AdapterOptions
 
 MIN_BUDGET = 1024  # sheet §5
 _BUDGETS = {"low": 2048, "medium": 8192, "high": 16384, "xhigh": 32000, "max": 32000}

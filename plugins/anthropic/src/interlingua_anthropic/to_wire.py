@@ -10,12 +10,12 @@ from collections.abc import Sequence
 from typing import Any
 
 from interlingua.errors import CapabilityError
-from interlingua.fragments import Json, json_object
-from interlingua.jsontext import FrozenDict, dumps
-from interlingua.messages import Message, StopReason
-from interlingua.options import AdapterOptions
-from interlingua.tools import ToolDefinition
-from interlingua.wire import Loss, WireRequest, message_loss, option_loss
+from interlingua.json import FrozenDict, dumps
+from interlingua.plugins.encoding import Json, json_object
+from interlingua.plugins.wire import Loss, WireRequest, message_loss, option_loss
+from interlingua.types.messages import Message, StopReason
+from interlingua.types.options import AdapterOptions
+from interlingua.types.tools import ToolDefinition
 from interlingua_anthropic import binding
 from interlingua_anthropic.catalogue import API, capabilities_of, facts_of
 from interlingua_anthropic.schema import to_wire_schema

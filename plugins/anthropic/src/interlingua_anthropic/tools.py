@@ -8,14 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from interlingua.blocks import ToolUseBlock
 from interlingua.errors import CapabilityError
-from interlingua.fragments import joined, json_array, spliced
-from interlingua.jsontext import FrozenDict, dumps
-from interlingua.messages import Message
-from interlingua.options import AdapterOptions, ToolNamed
-from interlingua.tools import ToolDefinition, to_wire_input_schema_tool
-from interlingua.wire import Loss, option_loss
+from interlingua.json import FrozenDict, dumps
+from interlingua.plugins.encoding import append_member, concat_arrays, json_array
+from interlingua.plugins.wire import Loss, option_loss
+from interlingua.types.blocks import ToolUseBlock
+from interlingua.types.messages import Message
+from interlingua.types.options import AdapterOptions, ToolChoice
+from interlingua.types.tool_schemas import to_wire_input_schema_tool
+from interlingua.types.tools import ToolDefinition
 from interlingua_anthropic.turns import MAX_MARKS, Spent, cache_control
 
 _CHOICES = {"auto": "auto", "none": "none", "required": "any"}
@@ -47,7 +48,7 @@ def to_wire_tools(tools: Sequence[ToolDefinition], losses: list[Loss]) -> Writte
             reason = "a 1h cache marker may not follow a 5m one; sent as 5m"
             losses.append(Loss(path=path, block_type="tool", verdict="rewritten", reason=reason))
             ttl = None
-        sent[at] = spliced(plain[at], "cache_control", cache_control(ttl))
+        sent[at] = append_member(plain[at], "cache_control", cache_control(ttl))
         used, short = used + 1, short or ttl != "1h"
     return Written(json_array(sent), json_array(plain), Spent(used, short))
 
@@ -59,7 +60,7 @@ def with_service_tools(written: Written | None, own: Sequence[Any]) -> Written:
     marks = [tool["cache_control"] for tool in own if isinstance(tool, Mapping) and tool.get("cache_control")]
     short = known.spent.short or any(mark.get("ttl") != "1h" for mark in marks)
     spent = Spent(known.spent.markers + len(marks), short)
-    return Written(joined(known.sent, more), joined(known.plain, more), spent)
+    return Written(concat_arrays(known.sent, more), concat_arrays(known.plain, more), spent)
 
 
 def tools_of_history(messages: Sequence[Message]) -> Written | None:
@@ -73,7 +74,7 @@ def tools_of_history(messages: Sequence[Message]) -> Written | None:
 
 def is_forced(options: AdapterOptions) -> bool:
     """True when the caller demands a call."""
-    return isinstance(options.tool_choice, ToolNamed) or options.tool_choice == "required"
+    return isinstance(options.tool_choice, ToolChoice) or options.tool_choice == "required"
 
 
 def to_wire_tool_choice(options: AdapterOptions, facts: FrozenDict, losses: list[Loss]) -> dict[str, Any] | None:
@@ -89,7 +90,7 @@ def to_wire_tool_choice(options: AdapterOptions, facts: FrozenDict, losses: list
             path="options.tool_choice",
         )
     choice: dict[str, Any] | None = None
-    if isinstance(wanted, ToolNamed):
+    if isinstance(wanted, ToolChoice):
         choice = {"type": "tool", "name": wanted.name}
     elif wanted is not None:
         choice = {"type": _CHOICES[wanted]}

@@ -11,11 +11,11 @@ from typing import NamedTuple
 
 import attrs
 
-from interlingua.blocks import OpaqueBlock, TextBlock
-from interlingua.fragments import Json, answered, keep_grown, remembered, spliced, take_grown
-from interlingua.jsontext import dumps
-from interlingua.messages import SILENTLY_ANSWERED, Message, Role, StopReason
-from interlingua.wire import BlockLoss, Loss, message_loss
+from interlingua.json import dumps
+from interlingua.plugins.encoding import Json, append_member, keep_grown, remembered, take_grown, was_answered
+from interlingua.plugins.wire import BlockLoss, Loss, message_loss
+from interlingua.types.blocks import OpaqueBlock, TextBlock
+from interlingua.types.messages import SILENTLY_ANSWERED, Message, Role, StopReason
 from interlingua_anthropic.body import Body
 from interlingua_anthropic.elements import Elements, Mark, to_wire_elements
 from interlingua_anthropic.usual import WRITTEN, usual_blocks
@@ -25,7 +25,7 @@ _KEY = ("anthropic", "elements")
 _GROWN_KEY = ("anthropic", "grown")
 _SYSTEM_KEY = ("anthropic", "system")
 _TAGGED_KEY = ("anthropic", "tagged")
-_TRIMMED_KEY = ("anthropic", "trimmed")
+_TRIMMED_KEY = ("anthropic", "trim_trace")
 MAX_MARKS = 4
 FIRST_USER = b'{"type":"text","text":"(The conversation begins with the assistant.)"}'
 NO_ANSWER = b'{"type":"text","text":"(No answer.)"}'
@@ -123,7 +123,7 @@ def _usual(messages: Sequence[Message]) -> Turns | None:
                 body.say(role, blocks)
                 continue
             _, _, joined, marks, rows, loose_end = elements_of(message)
-            if rows or marks or (loose_end and answered(spoken, at)):
+            if rows or marks or (loose_end and was_answered(spoken, at)):
                 return None
         if joined:
             body.put(role, joined)
@@ -160,7 +160,7 @@ def _is_asked_behind(messages: Sequence[Message], at: int) -> bool:
     for place in range(at, len(messages)):
         if messages[place].role is not Role.SYSTEM:
             return False
-        if answered(messages, place):
+        if was_answered(messages, place):
             return True
     return True
 
@@ -201,7 +201,7 @@ def _trimmed(piece: Elements, messages: Sequence[Message], at: int) -> Elements:
     last = message.content[-1]
     if type(last) is not TextBlock or last.text == last.text.rstrip() or not piece.parts:
         return piece
-    if not answered(messages, at):
+    if not was_answered(messages, at):
         return piece
     if message.metadata.stop_reason is StopReason.PAUSE_TURN:
         return piece  # continued as it stands (sheet §7)
@@ -235,7 +235,7 @@ def _marked(pieces: list[Elements], messages: Sequence[Message], spent: Spent, l
 def _with_marks(piece: Elements, marks: list[Mark]) -> Elements:
     parts = list(piece.parts)
     for mark in marks:
-        parts[mark.element] = spliced(parts[mark.element], "cache_control", cache_control(mark.ttl))
+        parts[mark.element] = append_member(parts[mark.element], "cache_control", cache_control(mark.ttl))
     return piece._replace(joined=b",".join(parts))
 
 

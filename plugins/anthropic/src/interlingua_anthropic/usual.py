@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlingua.blocks import ToolUseBlock
-from interlingua.fragments import inside
-from interlingua.jsontext import dumps
-from interlingua.messages import RESULT, TEXT, Message, Role, plainness
+from interlingua.json import dumps
+from interlingua.plugins.encoding import inside
+from interlingua.types.blocks import ToolUseBlock
+from interlingua.types.messages import Message, Role
+from interlingua.types.plain import RESULT, TEXT, plainness
 
 _ASSISTANT = Role.ASSISTANT  # an enum's member is found by a slow call before Python 3.12
 WRITTEN = ("anthropic", "usual")

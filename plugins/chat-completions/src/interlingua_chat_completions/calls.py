@@ -11,10 +11,10 @@ from typing import Any, Literal
 
 import attrs
 
-from interlingua.blocks import ToolUseBlock, read_tool_input
-from interlingua.context import RequestContext
-from interlingua.events import StreamEvent, ToolUseEnd, ToolUseInputDelta, ToolUseStart
-from interlingua.jsontext import EMPTY, dumps, freeze_object, loads
+from interlingua.json import EMPTY, dumps, freeze_object, loads
+from interlingua.plugins.wire import RequestContext
+from interlingua.types.blocks import ToolUseBlock, read_tool_input
+from interlingua.types.events import StreamEvent, ToolUseEnd, ToolUseInputDelta, ToolUseStart
 from interlingua_chat_completions.strict_tools import ECHO, from_wire_strict_input
 
 CALLS = 2

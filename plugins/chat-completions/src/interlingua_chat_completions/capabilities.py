@@ -11,8 +11,8 @@ from typing import Any
 
 import attrs
 
-from interlingua.capabilities import AdapterCapabilities
 from interlingua.catalogue import ModelInfo
+from interlingua.types.options import AdapterCapabilities
 from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.format import API
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlingua.blocks import ContentBlock, OpaqueBlock, ThinkingBlock
-from interlingua.messages import Message
+from interlingua.types.blocks import ContentBlock, OpaqueBlock, ThinkingBlock
+from interlingua.types.messages import Message
 
 
 def is_own_chunk(block: OpaqueBlock) -> bool:

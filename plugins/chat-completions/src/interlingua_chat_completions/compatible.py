@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from interlingua.capabilities import AdapterCapabilities
 from interlingua.catalogue import ModelInfo, find_model
-from interlingua.hookspecs import hookimpl
-from interlingua.options import AdapterOptions
-from interlingua.wire import Connection, ConnectionSettings, WireRequest, WireResponse, bearer_auth
+from interlingua.plugins.hookspecs import hookimpl
+from interlingua.plugins.wire import Connection, ConnectionSettings, WireRequest, WireResponse, bearer_auth
+from interlingua.types.options import AdapterCapabilities, AdapterOptions
 from interlingua_chat_completions import auxiliary
 from interlingua_chat_completions.capabilities import capabilities_of
 from interlingua_chat_completions.dialect import Dialect

@@ -10,8 +10,8 @@ from typing import Any
 
 import attrs
 
-from interlingua.blocks import ImageBlock, ImageSource
-from interlingua.jsontext import dumps
+from interlingua.json import dumps
+from interlingua.types.blocks import ImageBlock, ImageSource
 
 
 @attrs.define

@@ -10,8 +10,8 @@ from typing import Literal
 
 import attrs
 
-from interlingua.capabilities import ReplayScope
-from interlingua.jsontext import EMPTY, FrozenDict, freeze_object
+from interlingua.json import EMPTY, FrozenDict, freeze_object
+from interlingua.types.options import ReplayScope
 
 ToolChoiceKind = Literal["auto", "none", "required", "named"]
 ALL_CHOICES: frozenset[ToolChoiceKind] = frozenset(("auto", "none", "required", "named"))

@@ -9,55 +9,55 @@ from __future__ import annotations
 import re
 
 from interlingua.errors import (
-    Authentication,
-    ContentRefused,
-    ContextOverflow,
-    InvalidRequest,
-    ModelNotFound,
-    Overloaded,
-    PermissionDenied,
+    AuthenticationError,
+    BadRequestError,
+    ContentRefusedError,
+    ContextWindowExceededError,
+    ModelNotFoundError,
+    OverloadedError,
+    PermissionDeniedError,
     ProviderError,
-    QuotaExhausted,
-    RateLimited,
-    ServerFault,
+    QuotaExceededError,
+    RateLimitError,
+    ServerError,
 )
 
 _WORDS: dict[type[ProviderError], tuple[str, ...]] = {
-    ContextOverflow: (
+    ContextWindowExceededError: (
         "context_length_exceeded", "exceed_context_size_error", "too_many_prompt_tokens",
         "model_context_window_exceeded", "context_window_exceeded", "token_limit_exceeded",
     ),
-    QuotaExhausted: (
+    QuotaExceededError: (
         "insufficient_quota", "credit_balance_exhausted", "billing_hard_limit_reached", "billing_not_active",
         "insufficient_balance", "payment_required",
     ),
-    RateLimited: ("slow_down", "rate_limit_exceeded", "rate_limit_error", "ratelimitreached", "too_many_requests"),
-    Overloaded: (
+    RateLimitError: ("slow_down", "rate_limit_exceeded", "rate_limit_error", "ratelimitreached", "too_many_requests"),
+    OverloadedError: (
         "server_is_overloaded", "overloaded_error", "overloaded", "service_unavailable_error", "provider_overloaded",
         "provider_unavailable", "engine_overloaded_error",
     ),
-    ContentRefused: (
+    ContentRefusedError: (
         "content_filter", "content_policy_violation", "responsibleaipolicyviolation", "moderation_blocked", "refusal",
     ),
-    ModelNotFound: (
+    ModelNotFoundError: (
         "model_not_found", "model_decommissioned", "deploymentnotfound", "unknown_model", "model_not_available",
     ),
-    Authentication: ("invalid_api_key", "authentication_error", "authentication"),
-    PermissionDenied: ("permission_denied", "permission_error", "unsupported_country_region_territory", "forbidden"),
+    AuthenticationError: ("invalid_api_key", "authentication_error", "authentication"),
+    PermissionDeniedError: ("permission_denied", "permission_error", "unsupported_country_region_territory", "forbidden"),
 }  # fmt: skip
 BY_WORD: dict[str, type[ProviderError]] = {word: kind for kind, words in _WORDS.items() for word in words}
 
 # too broad to overrule a status; they decide only where there is none: an error inside a 200
 BY_WORD_WITHOUT_STATUS: dict[str, type[ProviderError]] = {
-    "invalid_request_error": InvalidRequest,
-    "invalid_request": InvalidRequest,
-    "bad request": InvalidRequest,
-    "server_error": ServerFault,
-    "internal_error": ServerFault,
-    "internal_server_error": ServerFault,
-    "api_error": ServerFault,
-    "server": ServerFault,
-    "timeout": ServerFault,
+    "invalid_request_error": BadRequestError,
+    "invalid_request": BadRequestError,
+    "bad request": BadRequestError,
+    "server_error": ServerError,
+    "internal_error": ServerError,
+    "internal_server_error": ServerError,
+    "api_error": ServerError,
+    "server": ServerError,
+    "timeout": ServerError,
 }
 
 # REGRESSIONS case 26: overflow comes as 400, 413, 429 or 500 and only its text says so

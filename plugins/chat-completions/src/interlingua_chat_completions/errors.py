@@ -13,9 +13,8 @@ import attrs
 
 from interlingua import errors as tree
 from interlingua.errors import ProviderError
-from interlingua.jsontext import dumps, loads
-from interlingua.status import class_of_status, error_of_status, retry_after
-from interlingua.wire import WireResponse
+from interlingua.json import dumps, loads
+from interlingua.plugins.wire import WireResponse, error_class_for_status, error_for_status, retry_after
 from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.error_words import (
     BY_WORD,
@@ -57,7 +56,7 @@ def from_wire_failure(response: WireResponse, dialect: Dialect) -> ProviderError
     if isinstance(body, list) and body:
         body = body[0]
     if not isinstance(body, dict) or not any(body.get(key) for key in _ENVELOPE_KEYS):
-        return error_of_status(response)
+        return error_for_status(response)
     return from_wire_envelope(body, dialect, status=response.status, headers=response.headers)
 
 
@@ -102,9 +101,9 @@ def _kind(envelope: _Envelope, status: int | None, dialect: Dialect) -> type[Pro
         if named is not None:
             return named  # type: ignore[no-any-return]
     if NEVER_FITS.search(text):
-        return tree.RateLimited
+        return tree.RateLimitError
     if status in OVERFLOW_STATUSES and any(phrase in text for phrase in OVERFLOW_PHRASES):
-        return tree.ContextOverflow
+        return tree.ContextWindowExceededError
     for word in envelope.words:
         kind = BY_WORD.get(word.lower())
         if kind is not None:
@@ -114,22 +113,22 @@ def _kind(envelope: _Envelope, status: int | None, dialect: Dialect) -> type[Pro
         return kind
     if status is not None and status >= 400:
         named = getattr(tree, str(dialect.error_codes.get(f"status {status}")), None)
-        return named or class_of_status(status)
+        return named or error_class_for_status(status)
     for word in envelope.words:
         kind = BY_WORD_WITHOUT_STATUS.get(word.lower())
         if kind is not None:
             return kind
-    return tree.ServerFault
+    return tree.ServerError
 
 
 def _of_text(text: str, status: int | None) -> type[ProviderError] | None:
     """Return the class that only the message names."""
     if any(phrase in text for phrase in QUOTA_PHRASES):
-        return tree.QuotaExhausted
+        return tree.QuotaExceededError
     if status in WORDS_ONLY_STATUSES and any(phrase in text for phrase in KEY_PHRASES):
-        return tree.Authentication
+        return tree.AuthenticationError
     if status in WORDS_ONLY_STATUSES and MODEL_MISSING.search(text):
-        return tree.ModelNotFound
+        return tree.ModelNotFoundError
     return None
 
 

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from interlingua.blocks import RedactedThinkingBlock, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
-from interlingua.fragments import remembered
-from interlingua.jsontext import dumps
-from interlingua.messages import Message
-from interlingua.tools import ToolDefinition
+from interlingua.json import dumps
+from interlingua.plugins.encoding import remembered
+from interlingua.types.blocks import RedactedThinkingBlock, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
+from interlingua.types.messages import Message
+from interlingua.types.tools import ToolDefinition
 
 BYTES_PER_TOKEN = 4
 PER_MESSAGE = 4

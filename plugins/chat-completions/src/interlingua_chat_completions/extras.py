@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlingua.blocks import AudioBlock, ImageSource, OpaqueBlock
-from interlingua.events import BlockEnd, StreamEvent
+from interlingua.types.blocks import AudioBlock, ImageSource, OpaqueBlock
+from interlingua.types.events import BlockEnd, StreamEvent
 from interlingua_chat_completions import slots
 from interlingua_chat_completions.merge import merge_list, merge_object, plain
 from interlingua_chat_completions.reasoning import FIELDS

@@ -13,13 +13,12 @@ from typing import TYPE_CHECKING
 import interlingua_chat_completions as own
 
 if TYPE_CHECKING:  # a provider is found and made without them
-    from interlingua.context import RequestContext
     from interlingua.errors import ProviderError
-    from interlingua.events import StreamEvent
-    from interlingua.messages import Message
-    from interlingua.options import AdapterOptions
-    from interlingua.tools import ToolDefinition
-    from interlingua.wire import WireChunk, WireRequest, WireResponse
+    from interlingua.plugins.wire import RequestContext, WireChunk, WireRequest, WireResponse
+    from interlingua.types.events import StreamEvent
+    from interlingua.types.messages import Message
+    from interlingua.types.options import AdapterOptions
+    from interlingua.types.tools import ToolDefinition
     from interlingua_chat_completions.dialect import Dialect
     from interlingua_chat_completions.to_wire import RequestWriter
 
@@ -58,7 +57,7 @@ class ChatFormat:
 
         Raises:
             ProviderError: an error inside a 200.
-            MalformedResponse: not this wire.
+            MalformedResponseError: not this wire.
         """
         return own.from_wire.from_wire_body(response, context, dialect)
 

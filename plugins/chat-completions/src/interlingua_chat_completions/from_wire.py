@@ -7,11 +7,10 @@ The format's front door comes in.
 
 from __future__ import annotations
 
-from interlingua.context import RequestContext
-from interlingua.errors import MalformedResponse
-from interlingua.jsontext import loads
-from interlingua.messages import Message, MessageStatus
-from interlingua.wire import WireResponse
+from interlingua.errors import MalformedResponseError
+from interlingua.json import loads
+from interlingua.plugins.wire import RequestContext, WireResponse
+from interlingua.types.messages import Message, MessageStatus
 from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.errors import from_wire_envelope, is_error
 from interlingua_chat_completions.usual import from_wire_usual
@@ -22,18 +21,18 @@ def from_wire_body(response: WireResponse, context: RequestContext, dialect: Dia
 
     Raises:
         ProviderError: the body is an error although the status is not; `partial` holds what came with it.
-        MalformedResponse: not JSON, or no choice in it.
+        MalformedResponseError: not JSON, or no choice in it.
     """
     try:
         body = loads(response.body)
     except ValueError as error:
-        raise MalformedResponse(f"the body is not JSON: {error}") from error
+        raise MalformedResponseError(f"the body is not JSON: {error}") from error
     if not isinstance(body, dict):
-        raise MalformedResponse(f"the body is a JSON {type(body).__name__}, not an object")
+        raise MalformedResponseError(f"the body is a JSON {type(body).__name__}, not an object")
     usual = from_wire_usual(body, context, dialect)
     if usual is not None:
         return usual
-    from interlingua.assemble import Assembler  # noqa: PLC0415  most answers are usual
+    from interlingua.response.assemble import Assembler  # noqa: PLC0415  most answers are usual
     from interlingua_chat_completions.reader import AnswerReader  # noqa: PLC0415  the same
 
     choices = body.get("choices")
@@ -46,6 +45,6 @@ def from_wire_body(response: WireResponse, context: RequestContext, dialect: Dia
             failure.partial = assembler.message(MessageStatus.ERROR, failure)
         raise failure
     if not isinstance(choices, list) or not choices:
-        raise MalformedResponse("the body holds no choices", path="/choices")
+        raise MalformedResponseError("the body holds no choices", path="/choices")
     assembler.feed(reader.read(body) + reader.end(complete=True))
     return assembler.message(MessageStatus.COMPLETE)

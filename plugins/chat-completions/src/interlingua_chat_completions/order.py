@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from interlingua.fragments import answered, spliced
-from interlingua.jsontext import dumps
-from interlingua.messages import Message, Role
-from interlingua.wire import Loss, message_loss, option_loss
+from interlingua.json import dumps
+from interlingua.plugins.encoding import append_member, was_answered
+from interlingua.plugins.wire import Loss, message_loss, option_loss
+from interlingua.types.messages import Message, Role
 from interlingua_chat_completions.dialect import Dialect
 
 _NOT_BEHIND_RESULTS = (Role.USER, Role.SYSTEM)
@@ -83,7 +83,7 @@ def ordered(
 
 def _mark_prefill(out: list[bytes], last: Role | None, field: str, losses: list[Loss]) -> None:
     if last is Role.ASSISTANT:
-        out[-1] = spliced(out[-1], field, b"true")
+        out[-1] = append_member(out[-1], field, b"true")
         return
     reason = "the conversation does not end with the assistant's words, so there is nothing to go on with"
     losses.append(option_loss(f"provider_options.{field}", "dropped", reason))
@@ -91,7 +91,7 @@ def _mark_prefill(out: list[bytes], last: Role | None, field: str, losses: list[
 
 def _asked_behind(messages: Sequence[Message], at: int, wire_of: Callable[[Message], Sequence[bytes]]) -> bool:
     """Tell whether a model was, or is, asked behind this message: what was put there then must stay (DESIGN 8)."""
-    if answered(messages, at):
+    if was_answered(messages, at):
         return True
     for later in messages[at + 1 :]:
         if later.role is Role.ASSISTANT:

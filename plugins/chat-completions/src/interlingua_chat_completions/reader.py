@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from interlingua.blocks import TextBlock
-from interlingua.context import RequestContext
-from interlingua.events import (
+from interlingua.plugins.wire import RequestContext
+from interlingua.types.blocks import TextBlock
+from interlingua.types.events import (
     BlockEnd,
     MessageComplete,
     RawUpdate,
@@ -20,7 +20,7 @@ from interlingua.events import (
     ThinkingDelta,
     UsageUpdate,
 )
-from interlingua.messages import Usage
+from interlingua.types.messages import Usage
 from interlingua_chat_completions import slots
 from interlingua_chat_completions.calls import CallTable
 from interlingua_chat_completions.content import from_wire_content, from_wire_image

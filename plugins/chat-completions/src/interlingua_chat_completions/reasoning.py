@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlingua.blocks import OpaqueBlock, RedactedThinkingBlock, ThinkingBlock
-from interlingua.events import BlockEnd, StreamEvent
+from interlingua.types.blocks import OpaqueBlock, RedactedThinkingBlock, ThinkingBlock
+from interlingua.types.events import BlockEnd, StreamEvent
 from interlingua_chat_completions.merge import merge_list
 from interlingua_chat_completions.slots import REASONED, REDACTED, THINKING
 

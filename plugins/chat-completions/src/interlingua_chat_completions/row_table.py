@@ -12,7 +12,7 @@ import attrs
 
 from interlingua.catalogue import ModelInfo, load_catalogue
 from interlingua.errors import DecodeError
-from interlingua.jsontext import dumps
+from interlingua.json import dumps
 from interlingua_chat_completions.capabilities import FIELDS
 from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.row import Profile, Row

@@ -6,7 +6,7 @@ The reader of answers comes in.
 
 from __future__ import annotations
 
-from interlingua.messages import StopReason
+from interlingua.types.messages import StopReason
 
 _REASONS = {
     "stop": StopReason.END_TURN,

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
-from interlingua.context import RequestContext
-from interlingua.errors import MalformedResponse
-from interlingua.events import ErrorEvent, StreamEvent, TextDelta, ToolUseInputDelta
-from interlingua.jsontext import loads_fast
-from interlingua.values import maker
-from interlingua.wire import WireChunk
+from interlingua.errors import MalformedResponseError
+from interlingua.frozen import maker
+from interlingua.json import loads_fast
+from interlingua.plugins.wire import RequestContext, WireChunk
+from interlingua.types.events import ErrorEvent, StreamEvent, TextDelta, ToolUseInputDelta
 from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.errors import from_wire_envelope, is_error
 from interlingua_chat_completions.reader import AnswerReader
@@ -38,7 +37,7 @@ async def from_wire_stream(  # noqa: C901, PLR0912  the hot path: a call per chu
         try:
             body = loads_fast(data)
         except ValueError as error:
-            raise MalformedResponse(f"a chunk is not JSON: {error}") from error
+            raise MalformedResponseError(f"a chunk is not JSON: {error}") from error
         # most chunks carry a piece of text or of one call's arguments, and nothing else
         try:
             (choice,) = body["choices"]

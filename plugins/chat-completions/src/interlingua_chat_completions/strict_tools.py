@@ -10,8 +10,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from interlingua.errors import CapabilityError
-from interlingua.tools import ToolDefinition
-from interlingua.wire import Loss, Verdict
+from interlingua.plugins.wire import Loss, Verdict
+from interlingua.types.tools import ToolDefinition
 
 OPTION = "strict_tools"
 """The provider option: true for all tools, or the names of those meant."""

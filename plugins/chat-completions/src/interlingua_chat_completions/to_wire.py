@@ -11,22 +11,22 @@ from functools import partial
 from operator import is_
 from typing import Any
 
-from interlingua.fragments import (
+from interlingua.json import EMPTY, dumps
+from interlingua.plugins.encoding import (
     GrowingArray,
     Json,
     Piece,
-    joined,
+    concat_arrays,
     json_array,
     json_object,
     keep_grown,
     remembered,
     take_grown,
 )
-from interlingua.jsontext import EMPTY, dumps
-from interlingua.messages import DEFAULT_SESSION, Message, Role
-from interlingua.options import AdapterOptions
-from interlingua.tools import ToolDefinition
-from interlingua.wire import BlockLoss, Loss, Verdict, WireRequest, option_loss
+from interlingua.plugins.wire import BlockLoss, Loss, Verdict, WireRequest, option_loss
+from interlingua.types.messages import DEFAULT_SESSION, Message, Role
+from interlingua.types.options import AdapterOptions
+from interlingua.types.tools import ToolDefinition
 from interlingua_chat_completions.cache_marks import TOO_MANY, Hint, Markers, cache_key
 from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.order import breaks_order, ordered
@@ -88,7 +88,7 @@ class RequestWriter:
             fields[dialect.cache_key_field] = dumps(cache_key(messages[0].session_id))
         extra = {name: dumps(value) for name, value in options.provider_options.items() if not _is_ours(name, dialect)}
         if "tools" in extra and listed is not None:  # the service's own
-            extra["tools"] = joined(listed.wire, extra["tools"])
+            extra["tools"] = concat_arrays(listed.wire, extra["tools"])
         fields |= extra
         return WireRequest(
             path=PATH,

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from interlingua.blocks import (
+from interlingua.json import EMPTY, dumps
+from interlingua.plugins.wire import BlockLoss
+from interlingua.types.blocks import (
     AudioBlock,
     ContentBlock,
     OpaqueBlock,
@@ -18,9 +20,7 @@ from interlingua.blocks import (
     ThinkingBlock,
     ToolUseBlock,
 )
-from interlingua.jsontext import EMPTY, dumps
-from interlingua.messages import Message
-from interlingua.wire import BlockLoss
+from interlingua.types.messages import Message
 from interlingua_chat_completions.chunks import is_own_chunk, to_wire_chunks
 from interlingua_chat_completions.dialect import Dialect
 

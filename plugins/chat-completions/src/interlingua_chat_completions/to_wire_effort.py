@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from interlingua.options import AdapterOptions
-from interlingua.wire import Verdict
+from interlingua.plugins.wire import Verdict
+from interlingua.types.options import AdapterOptions
 from interlingua_chat_completions.dialect import Dialect
 
 _LADDER = ("none", "minimal", "low", "medium", "high", "xhigh", "max")

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from interlingua.blocks import ContentBlock, OpaqueBlock, TextBlock, ToolResultBlock
-from interlingua.jsontext import dumps
-from interlingua.messages import Message, Role
-from interlingua.wire import BlockLoss, Verdict
+from interlingua.json import dumps
+from interlingua.plugins.wire import BlockLoss, Verdict
+from interlingua.types.blocks import ContentBlock, OpaqueBlock, TextBlock, ToolResultBlock
+from interlingua.types.messages import Message, Role
 from interlingua_chat_completions.cache_marks import Hint, cache_control
 from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.to_wire_assistant import to_wire_assistant

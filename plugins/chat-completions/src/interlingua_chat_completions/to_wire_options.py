@@ -10,9 +10,9 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from interlingua.errors import CapabilityError
-from interlingua.jsontext import dumps
-from interlingua.options import AdapterOptions
-from interlingua.wire import Loss, Verdict, option_loss
+from interlingua.json import dumps
+from interlingua.plugins.wire import Loss, Verdict, option_loss
+from interlingua.types.options import AdapterOptions
 from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.strict import strict_schema
 from interlingua_chat_completions.to_wire_effort import to_wire_effort

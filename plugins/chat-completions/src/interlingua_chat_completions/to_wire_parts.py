@@ -10,7 +10,8 @@ import base64
 import binascii
 from typing import Any
 
-from interlingua.blocks import (
+from interlingua.plugins.wire import BlockLoss
+from interlingua.types.blocks import (
     AudioBlock,
     ContentBlock,
     DocumentBlock,
@@ -19,7 +20,6 @@ from interlingua.blocks import (
     TextBlock,
     VideoBlock,
 )
-from interlingua.wire import BlockLoss
 from interlingua_chat_completions.dialect import Dialect
 
 _AUDIO_FORMATS = {"audio/mpeg": "mp3", "audio/x-wav": "wav", "audio/wave": "wav"}

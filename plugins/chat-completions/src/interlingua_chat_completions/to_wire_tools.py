@@ -10,11 +10,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from interlingua.errors import CapabilityError
-from interlingua.fragments import json_array
-from interlingua.jsontext import EMPTY, dumps
-from interlingua.options import AdapterOptions, ToolNamed
-from interlingua.tools import ToolDefinition, to_wire_function_tool
-from interlingua.wire import Loss, option_loss
+from interlingua.json import EMPTY, dumps
+from interlingua.plugins.encoding import json_array
+from interlingua.plugins.wire import Loss, option_loss
+from interlingua.types.options import AdapterOptions, ToolChoice
+from interlingua.types.tool_schemas import to_wire_function_tool
+from interlingua.types.tools import ToolDefinition
 from interlingua_chat_completions.cache_marks import TOO_MANY, Markers, cache_control
 from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.strict import strict_schema
@@ -87,22 +88,22 @@ def to_wire_tool_choice(
     choice = options.tool_choice
     if choice is None:
         return None
-    kind = "named" if isinstance(choice, ToolNamed) else choice
+    kind = "named" if isinstance(choice, ToolChoice) else choice
     if kind not in dialect.tool_choices:
         if kind == "auto":
             return None
-        if isinstance(choice, ToolNamed) and _is_only(choice, options, dialect, tools):
+        if isinstance(choice, ToolChoice) and _is_only(choice, options, dialect, tools):
             reason = (
                 f"this service takes no tool's name here; {choice.name!r} is the only tool, and some tool is forced"
             )
             losses.append(option_loss("tool_choice", "rewritten", reason))
             return dumps(dialect.required_choice)
         raise CapabilityError(f"this service does not take tool_choice {kind!r}", path="options.tool_choice")
-    if isinstance(choice, ToolNamed):
+    if isinstance(choice, ToolChoice):
         return dumps({"type": "function", "function": {"name": choice.name}})
     return dumps(dialect.required_choice if choice == "required" else choice)
 
 
-def _is_only(choice: ToolNamed, options: AdapterOptions, dialect: Dialect, tools: Sequence[ToolDefinition]) -> bool:
+def _is_only(choice: ToolChoice, options: AdapterOptions, dialect: Dialect, tools: Sequence[ToolDefinition]) -> bool:
     alone = [tool.name for tool in tools] == [choice.name] and "tools" not in options.provider_options
     return alone and "required" in dialect.tool_choices

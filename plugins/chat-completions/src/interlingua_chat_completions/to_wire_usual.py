@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlingua.blocks import TextBlock
-from interlingua.jsontext import dumps
-from interlingua.messages import RESULT, TEXT, Message, Role, plainness
+from interlingua.json import dumps
+from interlingua.types.blocks import TextBlock
+from interlingua.types.messages import Message, Role
+from interlingua.types.plain import RESULT, TEXT, plainness
 from interlingua_chat_completions.dialect import Dialect
 
 _SYSTEM, _USER = Role.SYSTEM, Role.USER  # an enum's member is found by a slow call before Python 3.12

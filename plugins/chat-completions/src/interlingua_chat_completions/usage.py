@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from interlingua.messages import Usage
+from interlingua.types.messages import Usage
 
 _CACHED = (
     ("prompt_tokens_details", "cached_tokens"),

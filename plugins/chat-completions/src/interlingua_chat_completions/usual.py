@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlingua.blocks import TextBlock
-from interlingua.context import RequestContext
-from interlingua.messages import Message
+from interlingua.plugins.wire import RequestContext
+from interlingua.types.blocks import TextBlock
+from interlingua.types.messages import Message
 from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.extras import BODY_FIELDS, CHOICE_FIELDS, MESSAGE_FIELDS
 from interlingua_chat_completions.stop import from_wire_finish

@@ -10,10 +10,10 @@ from typing import Any
 
 import attrs
 
-from interlingua.blocks import ToolUseBlock, read_tool_input
-from interlingua.context import RequestContext
-from interlingua.events import StreamEvent, ToolUseEnd, ToolUseInputDelta, ToolUseStart
-from interlingua.jsontext import dumps
+from interlingua.json import dumps
+from interlingua.plugins.wire import RequestContext
+from interlingua.types.blocks import ToolUseBlock, read_tool_input
+from interlingua.types.events import StreamEvent, ToolUseEnd, ToolUseInputDelta, ToolUseStart
 from interlingua_google.partial_args import PartialArgs
 
 CallEvent = ToolUseStart | ToolUseInputDelta | ToolUseEnd

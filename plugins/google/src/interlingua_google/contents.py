@@ -11,9 +11,9 @@ from typing import NamedTuple
 
 import attrs
 
-from interlingua.fragments import Json, keep_grown, remembered, take_grown
-from interlingua.messages import Message, Role
-from interlingua.wire import Loss, message_loss
+from interlingua.plugins.encoding import Json, keep_grown, remembered, take_grown
+from interlingua.plugins.wire import Loss, message_loss
+from interlingua.types.messages import Message, Role
 from interlingua_google.parts import Parts, to_wire_parts
 from interlingua_google.results import to_wire_result
 

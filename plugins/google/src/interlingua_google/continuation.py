@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from interlingua.messages import Message
+from interlingua.types.messages import Message
 
 
 def continuation_token(message: Message) -> str | None:

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from interlingua.context import RequestContext
-from interlingua.errors import ContentRefused, ProviderError, ServerFault
-from interlingua.events import ErrorEvent, MessageComplete, StreamEvent
-from interlingua.messages import StopReason
+from interlingua.errors import ContentRefusedError, ProviderError, ServerError
+from interlingua.plugins.wire import RequestContext
+from interlingua.types.events import ErrorEvent, MessageComplete, StreamEvent
+from interlingua.types.messages import StopReason
 from interlingua_google.facts import from_wire_stop
 
 
@@ -31,14 +31,14 @@ def ending(
     reason = feedback.get("blockReason") if isinstance(feedback, dict) else None
     if reason is not None and empty:
         said = feedback.get("blockReasonMessage")
-        yield _failed(ContentRefused, f"the prompt was blocked: {said or reason}", reason, context)
+        yield _failed(ContentRefusedError, f"the prompt was blocked: {said or reason}", reason, context)
         return
     if not last:
         return
     raw, words = last["finishReason"], last.get("finishMessage")
     stop = from_wire_stop(raw, calls=calls)
     if empty and stop in (StopReason.REFUSAL, StopReason.ERROR):
-        kind = ContentRefused if stop is StopReason.REFUSAL else ServerFault
+        kind = ContentRefusedError if stop is StopReason.REFUSAL else ServerError
         yield _failed(kind, str(words or f"the model gave nothing and stopped with {raw}"), raw, context)
         return
     yield MessageComplete(stop_reason=stop, stop_reason_raw=str(raw))

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from interlingua.fragments import remembered
-from interlingua.jsontext import dumps
-from interlingua.messages import Message, Role
-from interlingua.tools import ToolDefinition
+from interlingua.json import dumps
+from interlingua.plugins.encoding import remembered
+from interlingua.types.messages import Message, Role
+from interlingua.types.tools import ToolDefinition
 from interlingua_google.contents import parts_of
 from interlingua_google.media import MEDIA
 from interlingua_google.results import to_wire_result

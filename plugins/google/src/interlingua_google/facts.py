@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from interlingua.messages import StopReason, Usage
+from interlingua.types.messages import StopReason, Usage
 
 _STOPS = {
     "STOP": StopReason.END_TURN,

@@ -10,34 +10,33 @@ from collections.abc import Mapping
 from typing import Any
 
 from interlingua.errors import (
-    Authentication,
-    ContextOverflow,
-    InvalidRequest,
-    ModelNotFound,
-    Overloaded,
-    PermissionDenied,
+    AuthenticationError,
+    BadRequestError,
+    ContextWindowExceededError,
+    ModelNotFoundError,
+    OverloadedError,
+    PermissionDeniedError,
     ProviderError,
-    QuotaExhausted,
-    RateLimited,
-    ServerFault,
+    QuotaExceededError,
+    RateLimitError,
+    ServerError,
 )
-from interlingua.jsontext import loads
-from interlingua.status import class_of_status, error_of_status, retry_after
-from interlingua.wire import WireResponse
+from interlingua.json import loads
+from interlingua.plugins.wire import WireResponse, error_class_for_status, error_for_status, retry_after
 
 _BY_STATUS_WORD: dict[str, type[ProviderError]] = {
-    "INVALID_ARGUMENT": InvalidRequest,
-    "FAILED_PRECONDITION": PermissionDenied,  # region or billing of this account (sheet §8)
-    "OUT_OF_RANGE": InvalidRequest,
-    "UNAUTHENTICATED": Authentication,
-    "PERMISSION_DENIED": PermissionDenied,
-    "NOT_FOUND": ModelNotFound,
-    "RESOURCE_EXHAUSTED": RateLimited,
-    "DEADLINE_EXCEEDED": ServerFault,
-    "CANCELLED": ServerFault,
-    "INTERNAL": ServerFault,
-    "UNKNOWN": ServerFault,
-    "UNAVAILABLE": Overloaded,
+    "INVALID_ARGUMENT": BadRequestError,
+    "FAILED_PRECONDITION": PermissionDeniedError,  # region or billing of this account (sheet §8)
+    "OUT_OF_RANGE": BadRequestError,
+    "UNAUTHENTICATED": AuthenticationError,
+    "PERMISSION_DENIED": PermissionDeniedError,
+    "NOT_FOUND": ModelNotFoundError,
+    "RESOURCE_EXHAUSTED": RateLimitError,
+    "DEADLINE_EXCEEDED": ServerError,
+    "CANCELLED": ServerError,
+    "INTERNAL": ServerError,
+    "UNKNOWN": ServerError,
+    "UNAVAILABLE": OverloadedError,
 }
 _KEY_REASONS = ("API_KEY_INVALID", "API_KEY_EXPIRED", "ACCESS_TOKEN_EXPIRED", "CREDENTIALS_MISSING")
 _MONEY_REASONS = ("BILLING_DISABLED",)
@@ -54,7 +53,7 @@ def from_wire_error(response: WireResponse) -> ProviderError:
         body = None
     found = envelope_in(body)
     if found is None:
-        return error_of_status(response)
+        return error_for_status(response)
     return error_from_envelope(found, status=response.status, headers=response.headers)
 
 
@@ -90,13 +89,13 @@ def error_from_envelope(
 
 def _class_of(message: str, word: Any, reasons: list[str], status: int | None) -> type[ProviderError]:
     if any(reason in _KEY_REASONS for reason in reasons) or "API key not valid" in message:
-        return Authentication  # though its status is 400 (sheet §8)
+        return AuthenticationError  # though its status is 400 (sheet §8)
     if any(reason in _MONEY_REASONS for reason in reasons):
-        return QuotaExhausted
+        return QuotaExceededError
     if word in ("INVALID_ARGUMENT", "OUT_OF_RANGE", None) and any(words in message for words in _TOO_LONG):
-        return ContextOverflow
+        return ContextWindowExceededError
     found = _BY_STATUS_WORD.get(word) if isinstance(word, str) else None
-    return found or (class_of_status(status) if status else ServerFault)
+    return found or (error_class_for_status(status) if status else ServerError)
 
 
 def _asked_delay(details: list[dict[str, Any]]) -> float | None:

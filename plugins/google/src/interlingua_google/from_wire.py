@@ -8,13 +8,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlingua.assemble import Assembler
-from interlingua.context import RequestContext
-from interlingua.errors import MalformedResponse, StreamInterrupted
-from interlingua.events import MessageComplete
-from interlingua.jsontext import loads
-from interlingua.messages import Message, MessageStatus, StopReason
-from interlingua.wire import WireResponse
+from interlingua.errors import MalformedResponseError, StreamInterruptedError
+from interlingua.json import loads
+from interlingua.plugins.wire import RequestContext, WireResponse
+from interlingua.response.assemble import Assembler
+from interlingua.types.events import MessageComplete
+from interlingua.types.messages import Message, MessageStatus, StopReason
 from interlingua_google.failures import envelope_in, error_from_envelope
 from interlingua_google.reader import Reader
 
@@ -27,15 +26,15 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
 
     Raises:
         ProviderError: an error object with status 200, a blocked prompt, or an answer that failed with nothing said.
-        MalformedResponse: not an answer.
-        StreamInterrupted: an array that ends before a finish reason.
+        MalformedResponseError: not an answer.
+        StreamInterruptedError: an array that ends before a finish reason.
     """
     body: Any = loads(response.body)
     error = envelope_in(body)
     if error is not None and not isinstance(body, list):
         raise error_from_envelope(error, status=response.status, headers=response.headers)
     if not isinstance(body, list) and not (isinstance(body, dict) and any(name in body for name in _ANSWERS)):
-        raise MalformedResponse("the answer has no candidates", path="candidates")
+        raise MalformedResponseError("the answer has no candidates", path="candidates")
     reader, assembler = Reader(context), Assembler(context)
     assembler.feed(reader.read(body))
     assembler.feed(reader.finish())
@@ -44,7 +43,7 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
         raise assembler.error
     if assembler.complete is None:
         if isinstance(body, list):
-            interrupted = StreamInterrupted("the array ended before a finish reason")
+            interrupted = StreamInterruptedError("the array ended before a finish reason")
             interrupted.partial = assembler.message(MessageStatus.ERROR, interrupted)
             raise interrupted
         # a whole body without a reason is a model error (sheet MAPPING, stop reason)

@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from interlingua.errors import CapabilityError
-from interlingua.options import AdapterOptions
-from interlingua.wire import Loss, option_loss
+from interlingua.plugins.wire import Loss, option_loss
+from interlingua.types.options import AdapterOptions
 from interlingua_google.catalogue import capabilities_of, generation_of
 from interlingua_google.schema import to_wire_schema
 from interlingua_google.thinking import to_wire_thinking

@@ -8,7 +8,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any, TypeAlias
 
-from interlingua.blocks import AudioBlock, DocumentBlock, ImageBlock, MediaSource, VideoBlock
+from interlingua.types.blocks import AudioBlock, DocumentBlock, ImageBlock, MediaSource, VideoBlock
 
 Media: TypeAlias = ImageBlock | AudioBlock | VideoBlock | DocumentBlock
 MEDIA = (ImageBlock, AudioBlock, VideoBlock, DocumentBlock)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from interlingua.errors import MalformedResponse
+from interlingua.errors import MalformedResponseError
 
 _STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\[\"([^\"]*)\"\]|\['([^']*)'\]")
 _VALUES = ("stringValue", "numberValue", "boolValue", "nullValue")
@@ -24,7 +24,7 @@ class PartialArgs:
         """Take the next pieces.
 
         Raises:
-            MalformedResponse: a piece contradicts what came before it.
+            MalformedResponseError: a piece contradicts what came before it.
         """
         for piece in pieces if isinstance(pieces, list) else ():
             if isinstance(piece, dict):
@@ -49,7 +49,7 @@ def _look(holder: Any, step: str | int) -> Any:
         return holder.get(step)
     if isinstance(holder, list) and isinstance(step, int) and step <= len(holder):
         return holder[step] if step < len(holder) else None
-    raise MalformedResponse("a piece of arguments does not fit the ones before it", path=f"partialArgs.{step}")
+    raise MalformedResponseError("a piece of arguments does not fit the ones before it", path=f"partialArgs.{step}")
 
 
 def _set(holder: Any, step: Any, value: Any) -> None:

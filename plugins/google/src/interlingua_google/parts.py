@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from interlingua.blocks import OpaqueBlock, TextBlock, ThinkingBlock, ToolUseBlock
-from interlingua.jsontext import dumps
-from interlingua.messages import Message, Role
-from interlingua.wire import BlockLoss, Verdict
+from interlingua.json import dumps
+from interlingua.plugins.wire import BlockLoss, Verdict
+from interlingua.types.blocks import OpaqueBlock, TextBlock, ThinkingBlock, ToolUseBlock
+from interlingua.types.messages import Message, Role
 from interlingua_google.catalogue import API, is_signed
 from interlingua_google.media import MEDIA, Media, key_of, to_wire_media, unsaid
 from interlingua_google.others import KIND as OTHER

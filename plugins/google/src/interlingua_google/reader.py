@@ -9,10 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
-from interlingua.blocks import OpaqueBlock, TextBlock, ThinkingBlock
-from interlingua.context import RequestContext
-from interlingua.errors import MalformedResponse
-from interlingua.events import BlockEnd, ErrorEvent, RawUpdate, StreamEvent, TextDelta, ThinkingDelta, UsageUpdate
+from interlingua.errors import MalformedResponseError
+from interlingua.plugins.wire import RequestContext
+from interlingua.types.blocks import OpaqueBlock, TextBlock, ThinkingBlock
+from interlingua.types.events import (
+    BlockEnd,
+    ErrorEvent,
+    RawUpdate,
+    StreamEvent,
+    TextDelta,
+    ThinkingDelta,
+    UsageUpdate,
+)
 from interlingua_google.calls import Calls
 from interlingua_google.ending import ending
 from interlingua_google.facts import from_wire_usage
@@ -89,7 +97,7 @@ class Reader:
         self.count(chunk.get("usageMetadata"))
         for at, candidate in enumerate(chunk.get("candidates") or ()):
             if not isinstance(candidate, dict):
-                raise MalformedResponse("a candidate is not an object", path="candidates")
+                raise MalformedResponseError("a candidate is not an object", path="candidates")
             if candidate.get("index", at) not in (0, None):
                 self._others.add(_number(candidate.get("index", at)), candidate)  # the message is the first
             else:
@@ -118,7 +126,7 @@ class Reader:
         content = candidate.get("content")
         for at, part in enumerate((content.get("parts") if isinstance(content, dict) else None) or ()):
             if not isinstance(part, dict):
-                raise MalformedResponse("a part is not an object", path="candidates[0].content.parts")
+                raise MalformedResponseError("a part is not an object", path="candidates[0].content.parts")
             if at:
                 self.open = None  # only a chunk's first part goes on with what the chunk before it began
             yield from self._part(part)

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlingua.blocks import OpaqueBlock, TextBlock, ToolResultBlock
-from interlingua.jsontext import dumps
-from interlingua.messages import Message
-from interlingua.wire import BlockLoss
+from interlingua.json import dumps
+from interlingua.plugins.wire import BlockLoss
+from interlingua.types.blocks import OpaqueBlock, TextBlock, ToolResultBlock
+from interlingua.types.messages import Message
 from interlingua_google.media import MEDIA, to_wire_media, unsaid
 from interlingua_google.parts import Parts
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from interlingua.jsontext import dumps
-from interlingua.wire import Loss
+from interlingua.json import dumps
+from interlingua.plugins.wire import Loss
 
 _SILENT = ("$schema", "$id")  # they say nothing about the value
 _OUTSIDE = ("const", "discriminator", "examples", "exclusiveMinimum", "exclusiveMaximum", "not", "patternProperties")

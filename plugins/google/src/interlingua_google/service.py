@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
-from interlingua.wire import Connection, ConnectionSettings, WireRequest, no_auth
+from interlingua.plugins.wire import Connection, ConnectionSettings, WireRequest, no_auth
 from interlingua_google.catalogue import API
 
 HOST = "https://generativelanguage.googleapis.com"

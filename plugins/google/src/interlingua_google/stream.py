@@ -9,10 +9,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
-from interlingua.context import RequestContext
-from interlingua.events import StreamEvent, TextDelta
-from interlingua.jsontext import loads, loads_fast
-from interlingua.wire import WireChunk
+from interlingua.json import loads, loads_fast
+from interlingua.plugins.wire import RequestContext, WireChunk
+from interlingua.types.events import StreamEvent, TextDelta
 from interlingua_google.reader import Reader
 
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlingua.options import AdapterOptions
-from interlingua.wire import Loss, option_loss
+from interlingua.plugins.wire import Loss, option_loss
+from interlingua.types.options import AdapterOptions
 from interlingua_google.catalogue import facts_of, generation_of
 
 _LEVELS = ("MINIMAL", "LOW", "MEDIUM", "HIGH", "XHIGH")

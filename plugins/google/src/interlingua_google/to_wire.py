@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from interlingua.fragments import Json, json_object
-from interlingua.jsontext import dumps
-from interlingua.messages import Message
-from interlingua.options import AdapterOptions
-from interlingua.tools import ToolDefinition
-from interlingua.wire import Loss, WireRequest, option_loss
+from interlingua.json import dumps
+from interlingua.plugins.encoding import Json, json_object
+from interlingua.plugins.wire import Loss, WireRequest, option_loss
+from interlingua.types.messages import Message
+from interlingua.types.options import AdapterOptions
+from interlingua.types.tools import ToolDefinition
 from interlingua_google.catalogue import API
 from interlingua_google.contents import to_wire_contents
 from interlingua_google.generation import to_wire_generation

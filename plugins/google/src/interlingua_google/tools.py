@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from typing import Any
 
 from interlingua.errors import CapabilityError
-from interlingua.options import AdapterOptions, ToolNamed
-from interlingua.tools import ToolDefinition
-from interlingua.wire import Loss, option_loss
+from interlingua.plugins.wire import Loss, option_loss
+from interlingua.types.options import AdapterOptions, ToolChoice
+from interlingua.types.tools import ToolDefinition
 from interlingua_google.schema import to_wire_schema
 
 _MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
@@ -43,12 +43,12 @@ def to_wire_tool_choice(
     """
     wanted = options.tool_choice
     if not tools:
-        if isinstance(wanted, ToolNamed) or wanted == "required":
+        if isinstance(wanted, ToolChoice) or wanted == "required":
             raise CapabilityError("a call is demanded and there are no tools", path="options.tool_choice")
         return None
     if options.parallel_tool_calls is False and wanted != "none":
         reason = "this wire cannot forbid several calls in one answer"
         losses.append(option_loss("parallel_tool_calls", "dropped", reason))
-    if isinstance(wanted, ToolNamed):
+    if isinstance(wanted, ToolChoice):
         return {"mode": "ANY", "allowedFunctionNames": [wanted.name]}
     return None if wanted is None else {"mode": _MODES[wanted]}

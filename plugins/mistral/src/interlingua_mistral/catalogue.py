@@ -10,7 +10,7 @@ from functools import cache
 from importlib.resources import files
 
 from interlingua.catalogue import ModelInfo, find_model, load_catalogue
-from interlingua.jsontext import EMPTY, FrozenDict
+from interlingua.json import EMPTY, FrozenDict
 
 
 @cache

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from interlingua.capabilities import AdapterCapabilities
+from interlingua.types.options import AdapterCapabilities
 from interlingua_chat_completions.capabilities import capabilities_of
 from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.format import ChatFormat
@@ -64,8 +64,8 @@ def _dialect(reasoning: str, *, lax: bool) -> Dialect:
         document_style="document_url",
         audio_style="string",
         result_parts=True,
-        error_codes={"invalid_model": "ModelNotFound"},
-        error_phrases={"guardrail": "ContentRefused"},
+        error_codes={"invalid_model": "ModelNotFoundError"},
+        error_phrases={"guardrail": "ContentRefusedError"},
         request_id_headers=("mistral-correlation-id", "x-request-id"),
     )
 

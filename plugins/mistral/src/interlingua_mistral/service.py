@@ -7,7 +7,7 @@ The plugin object comes in.
 from __future__ import annotations
 
 from interlingua.errors import CapabilityError
-from interlingua.wire import Connection, ConnectionSettings, bearer_auth
+from interlingua.plugins.wire import Connection, ConnectionSettings, bearer_auth
 from interlingua_chat_completions.format import API, ENDPOINT
 
 _HOSTS = {"": "api.mistral.ai", "eu": "api.eu.mistral.ai", "us": "api.us.mistral.ai"}

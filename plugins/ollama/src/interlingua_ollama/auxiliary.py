@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlingua.jsontext import loads
-from interlingua.wire import WireRequest, WireResponse
+from interlingua.json import loads
+from interlingua.plugins.wire import WireRequest, WireResponse
 from interlingua_ollama.catalogue import API
 
 

@@ -10,8 +10,7 @@ from functools import cache
 
 import attrs
 
-from interlingua.capabilities import AdapterCapabilities
-from interlingua.options import AdapterOptions
+from interlingua.types.options import AdapterCapabilities, AdapterOptions
 
 API = "chat-native"
 

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
-from interlingua.blocks import ToolResultBlock
-from interlingua.fragments import json_array, keep_grown, remembered, take_grown
-from interlingua.messages import Message, Role
-from interlingua.wire import Loss
+from interlingua.plugins.encoding import json_array, keep_grown, remembered, take_grown
+from interlingua.plugins.wire import Loss
+from interlingua.types.blocks import ToolResultBlock
+from interlingua.types.messages import Message, Role
 from interlingua_ollama.messages import Element, to_wire_message
 
 _KEY = "ollama.message"

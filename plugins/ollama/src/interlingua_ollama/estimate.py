@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from interlingua.blocks import ImageBlock
-from interlingua.messages import Message
-from interlingua.tools import ToolDefinition
+from interlingua.types.blocks import ImageBlock
+from interlingua.types.messages import Message
+from interlingua.types.tools import ToolDefinition
 from interlingua_ollama.conversation import element_of
 from interlingua_ollama.tools import to_wire_tools
 

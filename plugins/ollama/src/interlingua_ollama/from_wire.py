@@ -6,12 +6,11 @@ The plugin object comes in.
 
 from __future__ import annotations
 
-from interlingua.assemble import Assembler
-from interlingua.context import RequestContext
-from interlingua.errors import MalformedResponse
-from interlingua.jsontext import loads
-from interlingua.messages import Message, MessageStatus
-from interlingua.wire import WireResponse
+from interlingua.errors import MalformedResponseError
+from interlingua.json import loads
+from interlingua.plugins.wire import RequestContext, WireResponse
+from interlingua.response.assemble import Assembler
+from interlingua.types.messages import Message, MessageStatus
 from interlingua_ollama.reader import AnswerReader
 from interlingua_ollama.service import error_from_body
 
@@ -21,18 +20,18 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
 
     Raises:
         ProviderError: an error inside a 200.
-        MalformedResponse: not an answer of this wire.
+        MalformedResponseError: not an answer of this wire.
     """
     try:
         body = loads(response.body)
     except ValueError as error:
-        raise MalformedResponse(f"the body is not JSON: {error}") from error
+        raise MalformedResponseError(f"the body is not JSON: {error}") from error
     if not isinstance(body, dict):
-        raise MalformedResponse(f"the body is a JSON {type(body).__name__}, not an object")
+        raise MalformedResponseError(f"the body is a JSON {type(body).__name__}, not an object")
     if body.get("error"):
         raise error_from_body(body, headers=response.headers)
     if not isinstance(body.get("message"), dict) and not isinstance(body.get("response"), str):
-        raise MalformedResponse("the answer holds no message", path="/message")
+        raise MalformedResponseError("the answer holds no message", path="/message")
     reader = AnswerReader(context)
     assembler = Assembler(context)
     assembler.feed(reader.read(body) + reader.end(complete=True))

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from interlingua.blocks import (
+from interlingua.json import dumps
+from interlingua.plugins.wire import BlockLoss
+from interlingua.types.blocks import (
     ContentBlock,
     ImageBlock,
     OpaqueBlock,
@@ -17,9 +19,7 @@ from interlingua.blocks import (
     ToolResultBlock,
     ToolUseBlock,
 )
-from interlingua.jsontext import dumps
-from interlingua.messages import Message, Role
-from interlingua.wire import BlockLoss
+from interlingua.types.messages import Message, Role
 
 ERROR_PREFIX = "Error: "
 FOREIGN_CALL = "tool_call"  # a call of a kind this plugin does not know, kept exact

@@ -10,8 +10,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from interlingua.errors import CapabilityError
-from interlingua.options import AdapterOptions, ToolNamed
-from interlingua.wire import Loss, option_loss
+from interlingua.plugins.wire import Loss, option_loss
+from interlingua.types.options import AdapterOptions, ToolChoice
 from interlingua_ollama.catalogue import takes_levels_only
 
 RUNTIME = frozenset(
@@ -32,7 +32,7 @@ def to_wire_options(options: AdapterOptions, losses: list[Loss]) -> dict[str, An
     Raises:
         CapabilityError: a call was demanded, which this wire cannot say.
     """
-    if options.tool_choice == "required" or isinstance(options.tool_choice, ToolNamed):
+    if options.tool_choice == "required" or isinstance(options.tool_choice, ToolChoice):
         raise CapabilityError("this wire cannot force a tool call", path="options.tool_choice")
     fields: dict[str, Any] = {"stream": options.stream, "truncate": False}
     think = _think(options, losses)

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from interlingua.blocks import ImageBlock, ImageSource, OpaqueBlock, ToolUseBlock, read_tool_input
-from interlingua.context import RequestContext
-from interlingua.events import (
+from interlingua.json import dumps
+from interlingua.plugins.wire import RequestContext
+from interlingua.types.blocks import ImageBlock, ImageSource, OpaqueBlock, ToolUseBlock, read_tool_input
+from interlingua.types.events import (
     BlockEnd,
     MessageComplete,
     RawUpdate,
@@ -23,8 +24,7 @@ from interlingua.events import (
     ToolUseStart,
     UsageUpdate,
 )
-from interlingua.jsontext import dumps
-from interlingua.messages import StopReason, Usage
+from interlingua.types.messages import StopReason, Usage
 from interlingua_ollama.messages import FOREIGN_CALL
 
 THINKING = 0

@@ -9,10 +9,24 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from interlingua.errors import Authentication, ContextOverflow, ModelNotFound, Overloaded, ProviderError, ServerFault
-from interlingua.jsontext import dumps, loads
-from interlingua.status import class_of_status, error_of_status, retry_after
-from interlingua.wire import Connection, ConnectionSettings, WireResponse, bearer_auth
+from interlingua.errors import (
+    AuthenticationError,
+    ContextWindowExceededError,
+    ModelNotFoundError,
+    OverloadedError,
+    ProviderError,
+    ServerError,
+)
+from interlingua.json import dumps, loads
+from interlingua.plugins.wire import (
+    Connection,
+    ConnectionSettings,
+    WireResponse,
+    bearer_auth,
+    error_class_for_status,
+    error_for_status,
+    retry_after,
+)
 from interlingua_ollama.catalogue import API
 from interlingua_ollama.host import base_url_of
 
@@ -52,7 +66,7 @@ def from_wire_error(response: WireResponse) -> ProviderError:
     except ValueError:
         body = None
     if not isinstance(body, dict) or not body.get("error"):
-        return error_of_status(response)
+        return error_for_status(response)
     return error_from_body(body, status=response.status, headers=response.headers)
 
 
@@ -70,11 +84,11 @@ def error_from_body(
 
 def _class_of(words: str, status: int | None) -> type[ProviderError]:
     if any(phrase in words for phrase in _OVERFLOW):
-        return ContextOverflow
+        return ContextWindowExceededError
     if status is not None:
-        return class_of_status(status)
+        return error_class_for_status(status)
     if words.startswith("model ") and "not found" in words:
-        return ModelNotFound
+        return ModelNotFoundError
     if words == "unauthorized":
-        return Authentication
-    return Overloaded if "server busy" in words else ServerFault
+        return AuthenticationError
+    return OverloadedError if "server busy" in words else ServerError

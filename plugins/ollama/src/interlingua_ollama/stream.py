@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from typing import Any
 
-from interlingua.context import RequestContext
-from interlingua.errors import MalformedResponse
-from interlingua.events import ErrorEvent, StreamEvent, TextDelta
-from interlingua.jsontext import loads, loads_fast
-from interlingua.wire import WireChunk
+from interlingua.errors import MalformedResponseError
+from interlingua.json import loads, loads_fast
+from interlingua.plugins.wire import RequestContext, WireChunk
+from interlingua.types.events import ErrorEvent, StreamEvent, TextDelta
 from interlingua_ollama.reader import TEXT, AnswerReader
 from interlingua_ollama.service import error_from_body
 
@@ -60,4 +59,4 @@ def _loaded(data: bytes) -> Any:
     try:
         return loads(data) if b'"tool_calls"' in data else loads_fast(data)
     except ValueError as error:
-        raise MalformedResponse(f"a line is not JSON: {error}") from error
+        raise MalformedResponseError(f"a line is not JSON: {error}") from error

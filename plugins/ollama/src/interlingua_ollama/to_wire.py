@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from operator import is_
 
-from interlingua.fragments import Json, json_object
-from interlingua.jsontext import dumps
-from interlingua.messages import Message
-from interlingua.options import AdapterOptions
-from interlingua.tools import ToolDefinition
-from interlingua.wire import Loss, WireRequest
+from interlingua.json import dumps
+from interlingua.plugins.encoding import Json, json_object
+from interlingua.plugins.wire import Loss, WireRequest
+from interlingua.types.messages import Message
+from interlingua.types.options import AdapterOptions
+from interlingua.types.tools import ToolDefinition
 from interlingua_ollama.catalogue import API
 from interlingua_ollama.conversation import to_wire_messages
 from interlingua_ollama.options import to_wire_options

@@ -8,10 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from interlingua.fragments import json_array
-from interlingua.jsontext import dumps
-from interlingua.tools import ToolDefinition, to_wire_function_tool
-from interlingua.wire import Loss
+from interlingua.json import dumps
+from interlingua.plugins.encoding import json_array
+from interlingua.plugins.wire import Loss
+from interlingua.types.tool_schemas import to_wire_function_tool
+from interlingua.types.tools import ToolDefinition
 
 # of what a canonical schema may hold; the server also knows `$defs` at the root and `anyOf` in properties
 _ROOT = frozenset(("type", "items", "required", "properties"))

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from interlingua.jsontext import dumps, loads
-from interlingua.wire import WireRequest, WireResponse
+from interlingua.json import dumps, loads
+from interlingua.plugins.wire import WireRequest, WireResponse
 from interlingua_openai.catalogue import RESPONSES
 
 _COUNTED = ("model", "instructions", "input", "tools", "tool_choice", "parallel_tool_calls", "reasoning", "text")

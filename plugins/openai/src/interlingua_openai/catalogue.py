@@ -12,10 +12,10 @@ from typing import Any
 
 import attrs
 
-from interlingua.capabilities import AdapterCapabilities
 from interlingua.catalogue import ModelInfo, find_model, load_catalogue
 from interlingua.errors import CapabilityError
-from interlingua.jsontext import EMPTY, FrozenDict
+from interlingua.json import EMPTY, FrozenDict
+from interlingua.types.options import AdapterCapabilities
 
 RESPONSES = "responses"
 CHAT = "chat"

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from interlingua.options import AdapterOptions
+from interlingua.types.options import AdapterOptions
 from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.format import ChatFormat
 from interlingua_openai.catalogue import CHAT, capabilities_of, facts_of

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from interlingua.errors import ProviderError
-from interlingua.wire import Connection, ConnectionSettings, WireResponse, bearer_auth
+from interlingua.plugins.wire import Connection, ConnectionSettings, WireResponse, bearer_auth
 from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.errors import from_wire_envelope, from_wire_failure
 from interlingua_openai.catalogue import CHAT, RESPONSES
@@ -19,10 +19,10 @@ _BASE_URL = "https://api.openai.com/v1"
 
 # Words of a response that failed (sheet openai_responses §5) beyond those both wires share.
 ERROR_CODES = {
-    "invalid_prompt": "InvalidRequest",
-    "bio_policy": "ContentRefused",
-    "misalignment_policy_violation": "ContentRefused",
-    "data_residency_mismatch": "PermissionDenied",
+    "invalid_prompt": "BadRequestError",
+    "bio_policy": "ContentRefusedError",
+    "misalignment_policy_violation": "ContentRefusedError",
+    "data_residency_mismatch": "PermissionDeniedError",
 }
 _ERRORS = Dialect(error_codes=ERROR_CODES)
 _NO_HEADERS: Mapping[str, str] = {}

@@ -10,9 +10,9 @@ from collections.abc import Mapping
 from typing import Any
 from urllib.parse import quote
 
-from interlingua.jsontext import loads
-from interlingua.messages import Message
-from interlingua.wire import WireRequest, WireResponse
+from interlingua.json import loads
+from interlingua.plugins.wire import WireRequest, WireResponse
+from interlingua.types.messages import Message
 from interlingua_chat_completions.format import API
 from interlingua_openrouter.costs import dollars, generation_id
 

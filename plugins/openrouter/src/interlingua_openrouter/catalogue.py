@@ -11,8 +11,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from interlingua.capabilities import AdapterCapabilities
 from interlingua.catalogue import ModelInfo, find_model, load_catalogue
+from interlingua.types.options import AdapterCapabilities
 from interlingua_chat_completions.capabilities import capabilities_of
 from interlingua_openrouter.dialect import dialect_of
 

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from interlingua.messages import Message
+from interlingua.types.messages import Message
 
 
 def reported_cost(message: Message) -> Decimal | None:

@@ -10,13 +10,11 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
-from interlingua.capabilities import AdapterCapabilities
 from interlingua.catalogue import ModelInfo
-from interlingua.context import RequestContext
 from interlingua.errors import ProviderError
-from interlingua.hookspecs import hookimpl
-from interlingua.options import AdapterOptions
-from interlingua.wire import Connection, ConnectionSettings, WireRequest, WireResponse
+from interlingua.plugins.hookspecs import hookimpl
+from interlingua.plugins.wire import Connection, ConnectionSettings, RequestContext, WireRequest, WireResponse
+from interlingua.types.options import AdapterCapabilities, AdapterOptions
 from interlingua_chat_completions.provider import ChatProvider
 from interlingua_chat_completions.rules import wire_rules
 from interlingua_openrouter import auxiliary, catalogue, service

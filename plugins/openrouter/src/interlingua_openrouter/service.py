@@ -7,7 +7,7 @@ The plugin object comes in.
 from __future__ import annotations
 
 from interlingua.errors import ProviderError
-from interlingua.wire import Connection, ConnectionSettings, WireResponse, bearer_auth
+from interlingua.plugins.wire import Connection, ConnectionSettings, WireResponse, bearer_auth
 from interlingua_chat_completions.format import API, ENDPOINT
 from interlingua_openrouter.dialect import DIALECT, FORMAT
 

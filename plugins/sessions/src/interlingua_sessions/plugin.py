@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlingua import hookimpl
+from interlingua.plugins.hookspecs import hookimpl
 
 
 class Sessions:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
-from interlingua.capabilities import AdapterCapabilities
+from interlingua.types.options import AdapterCapabilities
 from interlingua_chat_completions.capabilities import capabilities_of
 from interlingua_zai.catalogue import model_of
 from interlingua_zai.dialect import dialect_of

@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from importlib.resources import files
 
-from interlingua.capabilities import AdapterCapabilities
 from interlingua.catalogue import ModelInfo
-from interlingua.hookspecs import hookimpl
-from interlingua.messages import Message
-from interlingua.options import AdapterOptions
-from interlingua.tools import ToolDefinition
-from interlingua.wire import Connection, ConnectionSettings, WireRequest
+from interlingua.plugins.hookspecs import hookimpl
+from interlingua.plugins.wire import Connection, ConnectionSettings, WireRequest
+from interlingua.types.messages import Message
+from interlingua.types.options import AdapterCapabilities, AdapterOptions
+from interlingua.types.tools import ToolDefinition
 from interlingua_chat_completions.provider import ChatProvider
 from interlingua_chat_completions.rules import wire_rules
 from interlingua_zai import catalogue, service, to_wire

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from interlingua.errors import CapabilityError
-from interlingua.wire import Connection, ConnectionSettings, bearer_auth
+from interlingua.plugins.wire import Connection, ConnectionSettings, bearer_auth
 from interlingua_chat_completions.format import API, ENDPOINT
 
 _HOSTS = {"international": "https://api.z.ai", "china": "https://open.bigmodel.cn"}

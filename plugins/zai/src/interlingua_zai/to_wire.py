@@ -11,10 +11,10 @@ from typing import Any
 
 import attrs
 
-from interlingua.messages import Message
-from interlingua.options import AdapterOptions
-from interlingua.tools import ToolDefinition
-from interlingua.wire import Loss, WireRequest, option_loss
+from interlingua.plugins.wire import Loss, WireRequest, option_loss
+from interlingua.types.messages import Message
+from interlingua.types.options import AdapterOptions
+from interlingua.types.tools import ToolDefinition
 from interlingua_zai.catalogue import facts_of
 from interlingua_zai.dialect import FORMAT, HIGHEST, LOWEST, dialect_of
 

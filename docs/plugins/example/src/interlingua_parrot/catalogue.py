@@ -10,8 +10,8 @@ from functools import cache
 from importlib.resources import files
 
 import attrs
-from interlingua.capabilities import AdapterCapabilities
 from interlingua.catalogue import ModelInfo, find_model, load_catalogue
+from interlingua.types.options import AdapterCapabilities
 
 from interlingua_parrot.service import API
 

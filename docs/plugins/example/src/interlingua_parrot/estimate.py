@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from interlingua.jsontext import dumps
-from interlingua.messages import Message
-from interlingua.tools import ToolDefinition
+from interlingua.json import dumps
+from interlingua.types.messages import Message
+from interlingua.types.tools import ToolDefinition
 
 _CHARACTERS_PER_TOKEN = 4
 _PER_MESSAGE = 3

@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from interlingua.blocks import ContentBlock, OpaqueBlock, TextBlock, ToolUseBlock, read_tool_input
-from interlingua.context import RequestContext
-from interlingua.errors import MalformedResponse
-from interlingua.jsontext import dumps, loads
-from interlingua.messages import Message, StopReason, Usage
-from interlingua.wire import WireResponse
+from interlingua.errors import MalformedResponseError
+from interlingua.json import dumps, loads
+from interlingua.plugins.wire import RequestContext, WireResponse
+from interlingua.types.blocks import ContentBlock, OpaqueBlock, TextBlock, ToolUseBlock, read_tool_input
+from interlingua.types.messages import Message, StopReason, Usage
 
 from interlingua_parrot.service import error_of_squawk, squawk_of
 
@@ -31,17 +30,17 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
 
     Raises:
         ProviderError: an error inside a 200.
-        MalformedResponse: not an answer of this wire.
+        MalformedResponseError: not an answer of this wire.
     """
     try:
         body = loads(response.body)
     except ValueError as error:
-        raise MalformedResponse(f"the body is not JSON: {error}") from error
+        raise MalformedResponseError(f"the body is not JSON: {error}") from error
     squawk = squawk_of(body)
     if squawk is not None:
         raise error_of_squawk(squawk)
     if not isinstance(body, dict) or not isinstance(body.get("says"), list):
-        raise MalformedResponse("the answer says nothing", path="/says")
+        raise MalformedResponseError("the answer says nothing", path="/says")
     return context.message(
         [from_wire_part(part, context) for part in body["says"]],
         stop_reason=from_wire_reason(body),

@@ -9,16 +9,21 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from importlib.resources import files
 
-from interlingua.capabilities import AdapterCapabilities
 from interlingua.catalogue import ModelInfo
-from interlingua.context import RequestContext
 from interlingua.errors import ProviderError
-from interlingua.events import StreamEvent
-from interlingua.hookspecs import hookimpl
-from interlingua.messages import Message
-from interlingua.options import AdapterOptions
-from interlingua.tools import ToolDefinition
-from interlingua.wire import Connection, ConnectionSettings, WireChunk, WireRequest, WireResponse
+from interlingua.plugins.hookspecs import hookimpl
+from interlingua.plugins.wire import (
+    Connection,
+    ConnectionSettings,
+    RequestContext,
+    WireChunk,
+    WireRequest,
+    WireResponse,
+)
+from interlingua.types.events import StreamEvent
+from interlingua.types.messages import Message
+from interlingua.types.options import AdapterCapabilities, AdapterOptions
+from interlingua.types.tools import ToolDefinition
 
 from interlingua_parrot import catalogue, estimate, from_wire, service, stream, to_wire
 

@@ -9,18 +9,26 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from interlingua.errors import Authentication, ModelNotFound, Overloaded, ProviderError
-from interlingua.jsontext import loads
-from interlingua.status import class_of_status, error_of_status, retry_after
-from interlingua.wire import Connection, ConnectionSettings, WireRequest, WireResponse, no_auth
+from interlingua.errors import AuthenticationError, ModelNotFoundError, OverloadedError, ProviderError
+from interlingua.json import loads
+from interlingua.plugins.wire import (
+    Connection,
+    ConnectionSettings,
+    WireRequest,
+    WireResponse,
+    error_class_for_status,
+    error_for_status,
+    no_auth,
+    retry_after,
+)
 
 API = "talk"
 BASE_URL = "https://parrot.example"
 
 _CLASSES: Mapping[str, type[ProviderError]] = {
-    "bad_key": Authentication,
-    "no_such_bird": ModelNotFound,
-    "asleep": Overloaded,
+    "bad_key": AuthenticationError,
+    "no_such_bird": ModelNotFoundError,
+    "asleep": OverloadedError,
 }
 
 
@@ -52,7 +60,7 @@ def from_wire_error(response: WireResponse) -> ProviderError:
         body = None
     squawk = squawk_of(body)
     if squawk is None:
-        return error_of_status(response)
+        return error_for_status(response)
     return error_of_squawk(squawk, status=response.status, wait=retry_after(response.headers))
 
 
@@ -67,5 +75,5 @@ def error_of_squawk(
 ) -> ProviderError:
     """Make the typed error of `{"why": …, "words": …}`; the service's word makes the status more exact."""
     why = str(squawk.get("why"))
-    by_status = class_of_status(status or 500)
+    by_status = error_class_for_status(status or 500)
     return _CLASSES.get(why, by_status)(str(squawk.get("words")), status=status, code=why, retry_after=wait)

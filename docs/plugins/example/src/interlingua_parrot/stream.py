@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
-from interlingua.context import RequestContext
-from interlingua.errors import MalformedResponse
-from interlingua.events import (
+from interlingua.errors import MalformedResponseError
+from interlingua.json import loads
+from interlingua.plugins.wire import RequestContext, WireChunk
+from interlingua.types.events import (
     BlockEnd,
     ErrorEvent,
     MessageComplete,
@@ -23,8 +24,6 @@ from interlingua.events import (
     ToolUseStart,
     UsageUpdate,
 )
-from interlingua.jsontext import loads
-from interlingua.wire import WireChunk
 
 from interlingua_parrot.from_wire import from_wire_part, from_wire_reason, from_wire_usage
 from interlingua_parrot.service import error_of_squawk, squawk_of
@@ -93,12 +92,12 @@ class AnswerReader:
         """Return the part that an event is about.
 
         Raises:
-            MalformedResponse: it was begun as another kind, or twice, or not at all.
+            MalformedResponseError: it was begun as another kind, or twice, or not at all.
         """
         at = said.get("at")
         known = self._kinds.get(at) if type(at) is int else None
         if type(at) is not int or (known is None and not new) or (known is not None and (not old or known != kind)):
-            raise MalformedResponse(f"an event about part {at!r}, which is {known or 'not begun'}")
+            raise MalformedResponseError(f"an event about part {at!r}, which is {known or 'not begun'}")
         self._kinds[at] = kind
         return at
 
@@ -107,14 +106,14 @@ def _object(chunk: WireChunk) -> dict[str, Any]:
     try:
         said = loads(chunk.data)
     except ValueError as error:
-        raise MalformedResponse(f"the event {chunk.event!r} is not JSON: {error}") from error
+        raise MalformedResponseError(f"the event {chunk.event!r} is not JSON: {error}") from error
     if not isinstance(said, dict):
-        raise MalformedResponse(f"the event {chunk.event!r} is no object")
+        raise MalformedResponseError(f"the event {chunk.event!r} is no object")
     return said
 
 
 def _text(said: dict[str, Any], name: str) -> str:
     value = said.get(name)
     if not isinstance(value, str):
-        raise MalformedResponse(f"{name!r} is {type(value).__name__}, not text")
+        raise MalformedResponseError(f"{name!r} is {type(value).__name__}, not text")
     return value

@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from itertools import takewhile
 from typing import Any
 
-from interlingua.blocks import ContentBlock, OpaqueBlock, TextBlock, ToolResultBlock, ToolUseBlock
 from interlingua.errors import CapabilityError
-from interlingua.jsontext import dumps
-from interlingua.messages import Message, Role
-from interlingua.options import AdapterOptions, ToolNamed
-from interlingua.tools import ToolDefinition
-from interlingua.wire import Loss, WireRequest
+from interlingua.json import dumps
+from interlingua.plugins.wire import Loss, WireRequest
+from interlingua.types.blocks import ContentBlock, OpaqueBlock, TextBlock, ToolResultBlock, ToolUseBlock
+from interlingua.types.messages import Message, Role
+from interlingua.types.options import AdapterOptions, ToolChoice
+from interlingua.types.tools import ToolDefinition
 
 from interlingua_parrot.service import API
 
@@ -91,7 +91,7 @@ def to_wire_options(options: AdapterOptions, losses: list[Loss]) -> dict[str, An
     """
     if options.response_schema is not None:
         raise CapabilityError("a parrot follows no schema", path="options.response_schema")
-    if options.tool_choice == "required" or isinstance(options.tool_choice, ToolNamed):
+    if options.tool_choice == "required" or isinstance(options.tool_choice, ToolChoice):
         raise CapabilityError("a parrot cannot be forced", path="options.tool_choice")
     asked = [name for name in _UNSAID if getattr(options, name) is not None]
     if options.parallel_tool_calls is False:

@@ -10,7 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from interlingua.blocks import (
+from interlingua.plugins.wire import BlockLoss
+from interlingua.types.blocks import (
     ContentBlock,
     OpaqueBlock,
     RedactedThinkingBlock,
@@ -18,8 +19,7 @@ from interlingua.blocks import (
     ThinkingBlock,
     ToolUseBlock,
 )
-from interlingua.messages import Message
-from interlingua.wire import BlockLoss
+from interlingua.types.messages import Message
 from interlingua_openai.catalogue import RESPONSES
 from interlingua_openai.responses.items import CALLS
 from interlingua_openai.responses.matching import Matched, matched

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from interlingua.cache import CacheHint
-from interlingua.wire import BlockLoss
+from interlingua.plugins.wire import BlockLoss
+from interlingua.types.blocks import CacheHint
 
 
 class Elements(NamedTuple):

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from interlingua.blocks import ContentBlock, DocumentBlock, TextBlock
-from interlingua.jsontext import dumps
-from interlingua.messages import Message, Role
-from interlingua.wire import BlockLoss
+from interlingua.json import dumps
+from interlingua.plugins.wire import BlockLoss
+from interlingua.types.blocks import ContentBlock, DocumentBlock, TextBlock
+from interlingua.types.messages import Message, Role
 from interlingua_openai.responses.assistant import to_wire_assistant
 from interlingua_openai.responses.element import Elements, marked_part
 from interlingua_openai.responses.parts import to_wire_part

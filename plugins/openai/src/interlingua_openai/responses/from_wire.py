@@ -9,12 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from interlingua.blocks import ContentBlock
-from interlingua.context import RequestContext
-from interlingua.errors import MalformedResponse, ProviderError
-from interlingua.jsontext import loads
-from interlingua.messages import ErrorInfo, Message, MessageStatus, StopReason
-from interlingua.wire import WireResponse
+from interlingua.errors import MalformedResponseError, ProviderError
+from interlingua.json import loads
+from interlingua.plugins.wire import RequestContext, WireResponse
+from interlingua.types.blocks import ContentBlock
+from interlingua.types.messages import ErrorInfo, Message, MessageStatus, StopReason
 from interlingua_openai.responses.items import from_wire_item
 from interlingua_openai.responses.outcome import failure_of, from_wire_stop, from_wire_usage, trace_of
 from interlingua_openai.responses.plain import plain_items
@@ -27,7 +26,7 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
 
     Raises:
         ProviderError: an error inside a 200; `partial` holds what was said before it.
-        MalformedResponse: not a response object.
+        MalformedResponseError: not a response object.
     """
     body = loads(response.body)
     if isinstance(body, list) and body:
@@ -37,7 +36,7 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
         error.partial = _partial(body, context, error)
         raise error
     if not isinstance(body, dict) or not isinstance(body.get("output", ""), list | None):
-        raise MalformedResponse("a response has a list of output items", path="/output")
+        raise MalformedResponseError("a response has a list of output items", path="/output")
     items = plain_items(body["output"])
     reason, raw = from_wire_stop(body, items)
     return context.message(

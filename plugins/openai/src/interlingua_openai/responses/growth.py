@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from interlingua.blocks import ContentBlock, OpaqueBlock, RedactedThinkingBlock, TextBlock, ThinkingBlock
-from interlingua.context import RequestContext
-from interlingua.events import (
+from interlingua.json import dumps
+from interlingua.plugins.wire import RequestContext
+from interlingua.types.blocks import ContentBlock, OpaqueBlock, RedactedThinkingBlock, TextBlock, ThinkingBlock
+from interlingua.types.events import (
     BlockEnd,
     StreamEvent,
     TextDelta,
@@ -20,7 +21,6 @@ from interlingua.events import (
     ToolUseInputDelta,
     ToolUseStart,
 )
-from interlingua.jsontext import dumps
 from interlingua_openai.responses.items import (
     BETWEEN,
     CALLS,

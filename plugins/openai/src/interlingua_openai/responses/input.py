@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
-from interlingua.fragments import answered, remembered
-from interlingua.messages import Message, Role
-from interlingua.wire import BlockLoss, Loss
+from interlingua.plugins.encoding import remembered, was_answered
+from interlingua.plugins.wire import BlockLoss, Loss
+from interlingua.types.messages import Message, Role
 from interlingua_openai.responses.element import Elements
 from interlingua_openai.responses.elements import text_of_system, to_wire_elements
 
@@ -61,7 +61,7 @@ def _hoisted(messages: Sequence[Message]) -> int:
     """
     for at, message in enumerate(messages):
         if message.role is not Role.SYSTEM:
-            return 0 if at == 0 or answered(messages, at - 1) else at
+            return 0 if at == 0 or was_answered(messages, at - 1) else at
     return 0
 
 
@@ -75,9 +75,9 @@ def _unmarked(message: Message, at: int) -> Loss:
 
 def _elements(message: Message, model: str, marked: tuple[int, ...], custom: set[str]) -> Elements:
     """Return elements that depend on more than the message itself; the key says on what."""
-    answered = tuple(block.tool_use_id for block in message.tool_results() if block.tool_use_id in custom)
-    key = (_NAME, marked, answered)
-    return remembered(message, key, partial(to_wire_elements, model=model, marked=marked, custom=answered))
+    was_answered = tuple(block.tool_use_id for block in message.tool_results() if block.tool_use_id in custom)
+    key = (_NAME, marked, was_answered)
+    return remembered(message, key, partial(to_wire_elements, model=model, marked=marked, custom=was_answered))
 
 
 def _answer_custom(

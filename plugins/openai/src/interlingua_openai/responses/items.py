@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from interlingua.blocks import (
+from interlingua.json import EMPTY, dumps, freeze_object
+from interlingua.plugins.wire import RequestContext
+from interlingua.types.blocks import (
     ContentBlock,
     OpaqueBlock,
     RedactedThinkingBlock,
@@ -18,8 +20,6 @@ from interlingua.blocks import (
     ToolUseBlock,
     read_tool_input,
 )
-from interlingua.context import RequestContext
-from interlingua.jsontext import EMPTY, dumps, freeze_object
 from interlingua_chat_completions.strict_tools import ECHO, from_wire_strict_input
 
 CALLS = ("function_call", "custom_tool_call")

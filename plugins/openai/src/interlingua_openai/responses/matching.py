@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from interlingua.blocks import (
+from interlingua.types.blocks import (
     ContentBlock,
     OpaqueBlock,
     RedactedThinkingBlock,

@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from interlingua.blocks import TextBlock
-from interlingua.errors import StreamInterrupted
-from interlingua.events import ErrorEvent, MessageComplete, RawUpdate, StreamEvent, UsageUpdate
+from interlingua.errors import StreamInterruptedError
+from interlingua.types.blocks import TextBlock
+from interlingua.types.events import ErrorEvent, MessageComplete, RawUpdate, StreamEvent, UsageUpdate
 from interlingua_openai.responses.growth import Growth
 from interlingua_openai.responses.items import CALLS, from_wire_item
 from interlingua_openai.responses.outcome import failure_of, from_wire_stop, from_wire_usage, trace_of
@@ -138,7 +138,7 @@ class Reader(Growth):
         """The stream is over; an answer that was cut is not made whole by an earlier one's terminal event."""
         yield from self.flush()
         if self._earlier and not self._ended:
-            yield ErrorEvent(error=StreamInterrupted("the last of several answers ended before its terminal event"))
+            yield ErrorEvent(error=StreamInterruptedError("the last of several answers ended before its terminal event"))
 
     def flush(self) -> Iterator[StreamEvent]:
         """End what is open, so that an interrupted message keeps its citations and opaque items."""

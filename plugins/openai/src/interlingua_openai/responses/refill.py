@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from interlingua.blocks import (
+from interlingua.types.blocks import (
     ContentBlock,
     OpaqueBlock,
     RedactedThinkingBlock,

@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from interlingua.blocks import ToolResultBlock
-from interlingua.jsontext import dumps
-from interlingua.messages import Message
-from interlingua.wire import BlockLoss
+from interlingua.json import dumps
+from interlingua.plugins.wire import BlockLoss
+from interlingua.types.blocks import ToolResultBlock
+from interlingua.types.messages import Message
 from interlingua_openai.responses.element import Elements, marked_part
 from interlingua_openai.responses.parts import to_wire_part
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import attrs
 
-from interlingua.blocks import ContentBlock
-from interlingua.events import ToolUseStart
+from interlingua.types.blocks import ContentBlock
+from interlingua.types.events import ToolUseStart
 
 SPAN = 1 << 16  # block indexes per item
 

@@ -10,10 +10,9 @@ import re
 from collections.abc import AsyncIterator
 from typing import Any
 
-from interlingua.context import RequestContext
-from interlingua.events import StreamEvent, TextDelta, ToolUseInputDelta
-from interlingua.jsontext import loads, loads_fast
-from interlingua.wire import WireChunk
+from interlingua.json import loads, loads_fast
+from interlingua.plugins.wire import RequestContext, WireChunk
+from interlingua.types.events import StreamEvent, TextDelta, ToolUseInputDelta
 from interlingua_openai.responses.items import CALLS
 from interlingua_openai.responses.reader import Reader
 from interlingua_openai.responses.slots import SPAN

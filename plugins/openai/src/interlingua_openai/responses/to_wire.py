@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from interlingua.fragments import joined, json_object
-from interlingua.jsontext import FrozenDict, dumps
-from interlingua.messages import DEFAULT_SESSION, Message
-from interlingua.options import AdapterOptions
-from interlingua.tools import ToolDefinition
-from interlingua.wire import Loss, WireRequest, option_loss
+from interlingua.json import FrozenDict, dumps
+from interlingua.plugins.encoding import concat_arrays, json_object
+from interlingua.plugins.wire import Loss, WireRequest, option_loss
+from interlingua.types.messages import DEFAULT_SESSION, Message
+from interlingua.types.options import AdapterOptions
+from interlingua.types.tools import ToolDefinition
 from interlingua_chat_completions.cache_marks import cache_key
 from interlingua_chat_completions.strict_tools import OPTION, to_wire_strict_tools
 from interlingua_openai.catalogue import RESPONSES, facts_of
@@ -56,7 +56,7 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     body = {"model": dumps(options.model)}
     own = dumps(fields.pop("tools", None) or [])
     if tools or own != b"[]":
-        body["tools"] = joined(to_wire_tools(tools, strict, losses), own)
+        body["tools"] = concat_arrays(to_wire_tools(tools, strict, losses), own)
     if conversation.instructions is not None:
         body["instructions"] = dumps(conversation.instructions)
     body["input"] = conversation.items

@@ -9,11 +9,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from interlingua.fragments import json_array
-from interlingua.jsontext import dumps
-from interlingua.options import AdapterOptions, ToolChoice, ToolNamed
-from interlingua.tools import ToolDefinition
-from interlingua.wire import Loss, option_loss
+from interlingua.json import dumps
+from interlingua.plugins.encoding import json_array
+from interlingua.plugins.wire import Loss, option_loss
+from interlingua.types.options import AdapterOptions, ToolChoice
+from interlingua.types.tools import ToolDefinition
 from interlingua_chat_completions.strict import strict_schema
 from interlingua_chat_completions.strict_tools import StrictTools
 
@@ -44,7 +44,7 @@ def _function(tool: ToolDefinition, strict: Mapping[str, Any] | None) -> dict[st
 
 def to_wire_tool_choice(choice: ToolChoice) -> str | dict[str, str]:
     """Return the choice."""
-    return {"type": "function", "name": choice.name} if isinstance(choice, ToolNamed) else choice
+    return {"type": "function", "name": choice.name} if isinstance(choice, ToolChoice) else choice
 
 
 def to_wire_format(options: AdapterOptions, losses: list[Loss]) -> dict[str, Any]:

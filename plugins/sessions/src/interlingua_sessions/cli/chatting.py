@@ -11,8 +11,12 @@ from typing import Any
 
 import click
 
-from interlingua import InterlinguaError, Message
-from interlingua.cli import State, print_bill, print_calls, print_error, print_stream, talk
+from interlingua import InterlinguaError
+from interlingua.types.messages import Message
+from interlingua_cli.advice import print_error
+from interlingua_cli.answer import print_bill, print_calls, print_stream
+from interlingua_cli.prompt import talk
+from interlingua_cli.state import State
 from interlingua_sessions.cli.place import VARIABLE, session_in, store_at
 from interlingua_sessions.session import Session
 

@@ -12,8 +12,10 @@ from typing import Any
 import attrs
 import click
 
-from interlingua import Message, encode_message
-from interlingua.cli import State, json_option, plugin_option, print_json, print_table
+from interlingua.codec.stored import encode_message
+from interlingua.types.messages import Message
+from interlingua_cli.show import json_option, print_json, print_table
+from interlingua_cli.state import State, plugin_option
 from interlingua_sessions.cli.place import store_at, store_option
 from interlingua_sessions.session import Session
 from interlingua_sessions.store import SessionRecord

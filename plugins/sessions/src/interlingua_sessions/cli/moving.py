@@ -10,8 +10,8 @@ from pathlib import Path
 
 import click
 
-from interlingua import dumps_message
-from interlingua.cli import plugin_option
+from interlingua.codec.stored import dumps_message
+from interlingua_cli.state import plugin_option
 from interlingua_sessions.cli.place import store_at, store_option
 from interlingua_sessions.cli.progress import over_messages, shown
 from interlingua_sessions.compaction import build_context

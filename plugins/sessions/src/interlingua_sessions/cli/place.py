@@ -11,7 +11,7 @@ from pathlib import Path
 
 import click
 
-from interlingua import Client
+from interlingua.http.client import Client
 from interlingua_sessions.session import Session
 from interlingua_sessions.store import SessionNotFound, Store, open_store
 

@@ -14,8 +14,10 @@ from typing import Any
 import attrs
 import click
 
-from interlingua import ModelId, ModelInfo
-from interlingua.cli import State, json_option, plugin_option, print_json, print_table
+from interlingua.catalogue import ModelInfo
+from interlingua.types import ModelId
+from interlingua_cli.show import json_option, print_json, print_table
+from interlingua_cli.state import State, plugin_option
 from interlingua_sessions.cli.place import store_at, store_option
 from interlingua_sessions.cli.progress import over_messages
 from interlingua_sessions.store import Repriced

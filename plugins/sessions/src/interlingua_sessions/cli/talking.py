@@ -13,20 +13,16 @@ from typing import Any
 
 import click
 
-from interlingua import ContentBlock, InterlinguaError, Role, TextBlock, encode_message
-from interlingua.cli import (
-    State,
-    attached,
-    json_option,
-    option_option,
-    piped_text,
-    plugin_option,
-    print_bill,
-    print_calls,
-    print_json,
-    print_stream,
-    words,
-)
+from interlingua import InterlinguaError
+from interlingua.codec.stored import encode_message
+from interlingua.types.blocks import ContentBlock, TextBlock
+from interlingua.types.messages import Role
+from interlingua_cli.answer import print_bill, print_calls, print_stream
+from interlingua_cli.attach import attached
+from interlingua_cli.show import json_option, print_json
+from interlingua_cli.state import State, plugin_option
+from interlingua_cli.stdio import piped_text, words
+from interlingua_cli.typed import option_option
 from interlingua_sessions.cli.place import session_in, store_at, store_option
 from interlingua_sessions.routing import NoRoute, SwapRefused
 from interlingua_sessions.session import Session

@@ -10,7 +10,9 @@ import logging
 from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Protocol
 
-from interlingua import CallerError, Message, ProviderError, ToolDefinition, WireError
+from interlingua import CallerError, ProviderError, WireError
+from interlingua.types.messages import Message
+from interlingua.types.tools import ToolDefinition
 from interlingua_sessions.compaction.pruning import ToolPruning
 from interlingua_sessions.compaction.summary import Summary
 

@@ -11,7 +11,8 @@ from typing import Any
 
 import attrs
 
-from interlingua import Message, MessageMetadata, Role, TextBlock, ToolResultBlock
+from interlingua.types.blocks import TextBlock, ToolResultBlock
+from interlingua.types.messages import Message, MessageMetadata, Role
 from interlingua_sessions.compaction.layout import Layout, layout_of
 from interlingua_sessions.store import SessionEntry
 

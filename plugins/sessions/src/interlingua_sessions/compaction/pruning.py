@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from interlingua import Message, Role
+from interlingua.types.messages import Message, Role
 from interlingua_sessions.compaction.layout import PRUNED, PRUNING, layout_of
 from interlingua_sessions.compaction.weight import weight
 from interlingua_sessions.store import EntryKind

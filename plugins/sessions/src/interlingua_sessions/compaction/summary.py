@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 
 import attrs
 
-from interlingua import Message, MessageStatus, Role, system, user
+from interlingua.types.factories import system, user
+from interlingua.types.messages import Message, MessageStatus, Role
 from interlingua_sessions.compaction.context import build_context
 from interlingua_sessions.compaction.layout import COVERS, layout_of
 from interlingua_sessions.compaction.transcript import pieces

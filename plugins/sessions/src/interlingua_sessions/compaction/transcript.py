@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
-from interlingua import ContentBlock, Message, Role, TextBlock, ToolResultBlock, ToolUseBlock
+from interlingua.types.blocks import ContentBlock, TextBlock, ToolResultBlock, ToolUseBlock
+from interlingua.types.messages import Message, Role
 
 _LONGEST_RESULT = 2_000  # characters; what mattered of a longer one is in the answer after it
 

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from interlingua import ContentBlock, Message, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
+from interlingua.types.blocks import ContentBlock, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
+from interlingua.types.messages import Message
 
 LETTERS_PER_TOKEN = 4
 _MEDIA = 1_500  # tokens of an image of usual size, by the sheets

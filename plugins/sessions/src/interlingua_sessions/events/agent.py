@@ -11,7 +11,8 @@ from typing import Any, ClassVar, Literal, TypeAlias
 
 import attrs
 
-from interlingua import Message, ToolResultBlock
+from interlingua.types.blocks import ToolResultBlock
+from interlingua.types.messages import Message
 from interlingua_sessions.events.assistant import AssistantMessageEvent
 
 

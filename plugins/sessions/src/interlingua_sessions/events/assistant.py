@@ -10,7 +10,9 @@ from typing import ClassVar, Literal, TypeAlias
 
 import attrs
 
-from interlingua import InterlinguaError, Message, TextBlock, ThinkingBlock, ToolUseBlock
+from interlingua import InterlinguaError
+from interlingua.types.blocks import TextBlock, ThinkingBlock, ToolUseBlock
+from interlingua.types.messages import Message
 from interlingua_sessions.events.moment import BlockMoment, Moment
 
 SeedStopReason: TypeAlias = Literal["stop", "length", "toolUse", "error", "aborted"]

@@ -10,7 +10,10 @@ from collections.abc import Callable, Iterator
 
 import attrs
 
-from interlingua import Assembler, Message, Origin, RequestContext, StreamEvent
+from interlingua.plugins.wire import RequestContext
+from interlingua.response.assemble import Assembler
+from interlingua.types.events import StreamEvent
+from interlingua.types.messages import Message, Origin
 
 
 class Growth:

@@ -10,7 +10,7 @@ from typing import Protocol
 
 import attrs
 
-from interlingua import Message
+from interlingua.types.messages import Message
 
 
 class Growing(Protocol):

@@ -10,7 +10,8 @@ from typing import Any
 
 import attrs
 
-from interlingua import AudioBlock, DocumentBlock, ImageBlock, Message, MessageStatus, VideoBlock
+from interlingua.types.blocks import AudioBlock, DocumentBlock, ImageBlock, VideoBlock
+from interlingua.types.messages import Message, MessageStatus
 
 
 def _urls(value: Any) -> tuple[str, ...]:

@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Iterator
 from typing import Protocol
 
-from interlingua import InterlinguaError, Message, StreamEvent
+from interlingua import InterlinguaError
+from interlingua.types.events import StreamEvent
+from interlingua.types.messages import Message
 from interlingua_sessions.events.assistant import AssistantMessageEvent
 from interlingua_sessions.events.view import AssistantView
 

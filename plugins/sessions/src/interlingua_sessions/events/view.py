@@ -9,23 +9,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeAlias
 
-from interlingua import (
-    BlockEnd,
-    BlockStart,
-    InterlinguaError,
-    Message,
-    MessageStatus,
-    StopReason,
-    StreamEvent,
-    TextBlock,
-    ThinkingBlock,
-    ToolUseBlock,
-    ToolUseEnd,
-    ToolUseInputDelta,
-    ToolUseStart,
-)
-from interlingua import TextDelta as CanonicalText
-from interlingua import ThinkingDelta as CanonicalThinking
+from interlingua import InterlinguaError
+from interlingua.types.blocks import TextBlock, ThinkingBlock, ToolUseBlock
+from interlingua.types.events import BlockEnd, BlockStart, StreamEvent, ToolUseEnd, ToolUseInputDelta, ToolUseStart
+from interlingua.types.events import TextDelta as CanonicalText
+from interlingua.types.events import ThinkingDelta as CanonicalThinking
+from interlingua.types.messages import Message, MessageStatus, StopReason
 from interlingua_sessions.events.assistant import (
     AssistantMessageEvent,
     Done,

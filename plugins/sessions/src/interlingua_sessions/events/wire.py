@@ -10,17 +10,8 @@ from typing import Any
 
 import attrs
 
-from interlingua import (
-    ImageBlock,
-    Message,
-    MessageStatus,
-    Role,
-    TextBlock,
-    ThinkingBlock,
-    ToolResultBlock,
-    ToolUseBlock,
-    Usage,
-)
+from interlingua.types.blocks import ImageBlock, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
+from interlingua.types.messages import Message, MessageStatus, Role, Usage
 from interlingua_sessions.events.agent import AgentEvent
 from interlingua_sessions.events.assistant import AssistantMessageEvent, Error
 from interlingua_sessions.events.view import seed_stop_reason

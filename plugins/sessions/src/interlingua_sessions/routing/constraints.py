@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 import attrs
 
-from interlingua import AdapterCapabilities
+from interlingua.types.options import AdapterCapabilities
 from interlingua_sessions.routing.needs import Needs
 
 _NAMES = {"image": "images", "audio": "audio", "video": "video", "document": "documents"}

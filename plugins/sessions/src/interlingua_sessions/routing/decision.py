@@ -9,7 +9,7 @@ from typing import Any
 
 import attrs
 
-from interlingua import RoutingDecisionRecord
+from interlingua.types.messages import RoutingDecisionRecord
 from interlingua_sessions.routing.refusal import Candidate, Refused
 
 

@@ -9,18 +9,17 @@ from collections.abc import Iterator, Sequence
 
 import attrs
 
-from interlingua import (
+from interlingua.types.blocks import (
     AudioBlock,
     DocumentBlock,
     ImageBlock,
-    Message,
-    Role,
     TextBlock,
-    ToolDefinition,
     ToolResultBlock,
     ToolUseBlock,
     VideoBlock,
 )
+from interlingua.types.messages import Message, Role
+from interlingua.types.tools import ToolDefinition
 
 _MEMO = "sessions.routing:needs"
 _MEDIA = (ImageBlock, AudioBlock, VideoBlock, DocumentBlock)

@@ -12,7 +12,8 @@ from typing import Any
 
 import attrs
 
-from interlingua import DecodeError, RoutingMode
+from interlingua.errors import DecodeError
+from interlingua.types.messages import RoutingMode
 
 MANUAL_REASON = "the session's model was chosen by hand"
 

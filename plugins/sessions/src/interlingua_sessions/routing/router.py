@@ -11,19 +11,14 @@ from typing import Any
 
 import attrs
 
-from interlingua import (
-    AdapterOptions,
-    CallerError,
-    InterlinguaError,
-    Message,
-    ModelId,
-    Overloaded,
-    PluginError,
-    Provider,
-    RateLimited,
-    Registry,
-    ToolDefinition,
-)
+from interlingua import CallerError, InterlinguaError
+from interlingua.errors import OverloadedError, PluginError, RateLimitError
+from interlingua.plugins.provider import Provider
+from interlingua.plugins.registry import Registry
+from interlingua.types import ModelId
+from interlingua.types.messages import Message
+from interlingua.types.options import AdapterOptions
+from interlingua.types.tools import ToolDefinition
 from interlingua_sessions.routing.chain import Chain
 from interlingua_sessions.routing.constraints import Failure, failures
 from interlingua_sessions.routing.decision import Decision
@@ -78,7 +73,7 @@ class Router:
         Raises:
             SwapRefused: it cannot carry the session.
             CallerError: the name is no model id and no alias.
-            UnknownProvider: its provider is not installed.
+            UnknownProviderError: its provider is not installed.
         """
         name = self._id(model)
         self.registry.provider(name.provider)
@@ -96,7 +91,7 @@ class Router:
 
         Allowed are the policy's `fallbacks`, in their order, that were not tried yet and can answer.
         """
-        if not isinstance(error, (Overloaded, RateLimited)):
+        if not isinstance(error, (OverloadedError, RateLimitError)):
             return None
         why = Failure(capability="provider", reason=f"{type(error).__name__}: {error.message}")
         refused = [*decision.refused, Refused(candidate=decision.candidate, model=decision.model, failures=(why,))]

@@ -11,7 +11,7 @@ from typing import Any
 
 import attrs
 
-from interlingua import DecodeError
+from interlingua.errors import DecodeError
 from interlingua_sessions.routing.policy import RoutingPolicy, Rule, When
 
 

@@ -12,7 +12,8 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from interlingua import Message, Role, ToolDefinition
+from interlingua.types.messages import Message, Role
+from interlingua.types.tools import ToolDefinition
 from interlingua_sessions.routing.needs import Needs, needs_of
 
 

@@ -8,17 +8,12 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Sequence
 from typing import Any, Self
 
-from interlingua import (
-    AsyncClient,
-    AsyncMessageStream,
-    CallerError,
-    InterlinguaError,
-    Message,
-    StreamEvent,
-    TextDelta,
-    ToolDefinition,
-    WireRequest,
-)
+from interlingua import CallerError, InterlinguaError
+from interlingua.http.async_client import AsyncClient, AsyncMessageStream
+from interlingua.plugins.wire import WireRequest
+from interlingua.types.events import StreamEvent, TextDelta
+from interlingua.types.messages import Message
+from interlingua.types.tools import ToolDefinition
 from interlingua_sessions.session.core import Core
 from interlingua_sessions.session.keeping import Keeping
 from interlingua_sessions.session.threads import in_thread

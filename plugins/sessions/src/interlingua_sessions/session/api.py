@@ -14,7 +14,9 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any, Protocol, Self, TypeAlias
 
-from interlingua import Message, StreamEvent, ToolDefinition
+from interlingua.types.events import StreamEvent
+from interlingua.types.messages import Message
+from interlingua.types.tools import ToolDefinition
 from interlingua_sessions.store import EntryKind, SessionEntry, Store
 
 ContextBuilder: TypeAlias = Callable[[Sequence[Message], Sequence[SessionEntry]], Sequence[Message]]

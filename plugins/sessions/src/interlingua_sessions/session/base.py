@@ -9,7 +9,9 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from interlingua import AsyncClient, Client, Message
+from interlingua.http.async_client import AsyncClient
+from interlingua.http.client import Client
+from interlingua.types.messages import Message
 from interlingua_sessions.compaction import build_context
 from interlingua_sessions.routing import PatternStore, RoutingPolicy
 from interlingua_sessions.session.api import ContextBuilder, ToolLoop

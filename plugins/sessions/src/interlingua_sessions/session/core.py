@@ -11,7 +11,8 @@ from typing import Any
 
 import attrs
 
-from interlingua import Message, MessageStatus, Registry, Role
+from interlingua.plugins.registry import Registry
+from interlingua.types.messages import Message, MessageStatus, Role
 from interlingua_sessions.routing import Chain, PatternStore, Router, RoutingPolicy, decode_policy, encode_policy
 from interlingua_sessions.routing import Turn as RoutedTurn
 from interlingua_sessions.session.api import ContextBuilder

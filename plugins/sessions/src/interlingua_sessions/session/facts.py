@@ -9,7 +9,8 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from interlingua import Message, ToolDefinition
+from interlingua.types.messages import Message
+from interlingua.types.tools import ToolDefinition
 from interlingua_sessions.routing import Decision
 from interlingua_sessions.session.core import Core
 from interlingua_sessions.store import EntryKind, SessionEntry, Store

@@ -9,7 +9,8 @@ from collections.abc import Callable
 
 import attrs
 
-from interlingua import InterlinguaError, Message, MessageStatus
+from interlingua import InterlinguaError
+from interlingua.types.messages import Message, MessageStatus
 from interlingua_sessions.session.core import Core
 from interlingua_sessions.session.saving import Saver
 

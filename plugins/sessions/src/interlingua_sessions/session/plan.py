@@ -11,7 +11,8 @@ from typing import Any
 
 import attrs
 
-from interlingua import Message, ToolDefinition
+from interlingua.types.messages import Message
+from interlingua.types.tools import ToolDefinition
 from interlingua_sessions.routing import Decision
 
 

@@ -10,7 +10,8 @@ from collections.abc import Mapping
 
 import attrs
 
-from interlingua import Message, system
+from interlingua.types.factories import system
+from interlingua.types.messages import Message
 
 
 @attrs.frozen(kw_only=True)

@@ -10,7 +10,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
-from interlingua import Client, InterlinguaError, Message, ToolDefinition, WireRequest
+from interlingua import InterlinguaError
+from interlingua.http.client import Client
+from interlingua.plugins.wire import WireRequest
+from interlingua.types.messages import Message
+from interlingua.types.tools import ToolDefinition
 from interlingua_sessions.routing import Delegation, PatternStore, RoutingPolicy
 from interlingua_sessions.session.api import Compactor, ContextBuilder, ToolLoop
 from interlingua_sessions.session.base import SessionBase, opened, running

@@ -8,17 +8,12 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Self
 
-from interlingua import (
-    CallerError,
-    Client,
-    InterlinguaError,
-    Message,
-    MessageStream,
-    StreamEvent,
-    TextDelta,
-    ToolDefinition,
-    WireRequest,
-)
+from interlingua import CallerError, InterlinguaError
+from interlingua.http.client import Client, MessageStream
+from interlingua.plugins.wire import WireRequest
+from interlingua.types.events import StreamEvent, TextDelta
+from interlingua.types.messages import Message
+from interlingua.types.tools import ToolDefinition
 from interlingua_sessions.session.core import Core
 from interlingua_sessions.session.keeping import Keeping
 from interlingua_sessions.session.turn import TurnCore

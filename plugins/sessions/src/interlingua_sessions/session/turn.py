@@ -8,7 +8,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from interlingua import CallerError, ContentBlock, InterlinguaError, Message, ToolDefinition, user
+from interlingua import CallerError, InterlinguaError
+from interlingua.types.blocks import ContentBlock
+from interlingua.types.factories import user
+from interlingua.types.messages import Message
+from interlingua.types.tools import ToolDefinition
 from interlingua_sessions.routing import Decision, Delegation
 from interlingua_sessions.routing import Turn as RoutedTurn
 from interlingua_sessions.session.core import Core

@@ -11,7 +11,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeAlias
 
-from interlingua import Message, ModelInfo, ToolResultBlock
+from interlingua.catalogue import ModelInfo
+from interlingua.types.blocks import ToolResultBlock
+from interlingua.types.messages import Message
 from interlingua_sessions.store.records import (
     EntryKind,
     Finding,
@@ -201,7 +203,7 @@ class Store(Protocol):
         at: datetime | None = None,
         progress: Progress | None = None,
     ) -> Iterator[Repriced]:
-        """Price messages anew as `interlingua.reprice` does, and yield what changed; what it was before is kept.
+        """Price messages anew as `interlingua.pricing.reprice` does, and yield what changed; what it was before is kept.
 
         Each yielded change is stored already: stopping half-way leaves the rest as it was.
         """

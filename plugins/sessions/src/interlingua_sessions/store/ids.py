@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from interlingua import new_ulid
+from interlingua.types import new_ulid
 
 _DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford base 32, the ULID specification
 _ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")

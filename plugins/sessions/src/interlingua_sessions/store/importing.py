@@ -12,7 +12,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from interlingua import CallerError, DecodeError, dumps_message, loads_message, new_ulid
+from interlingua import CallerError
+from interlingua.codec.stored import dumps_message, loads_message
+from interlingua.errors import DecodeError
+from interlingua.types import new_ulid
 from interlingua_sessions.store.appending import Appending
 from interlingua_sessions.store.calls import KEEP, RUN
 from interlingua_sessions.store.entries import INSERT as INSERT_ENTRY

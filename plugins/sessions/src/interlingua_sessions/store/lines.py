@@ -14,7 +14,9 @@ from typing import Any
 
 import orjson
 
-from interlingua import Message, dumps_message, encode_message, user
+from interlingua.codec.stored import dumps_message, encode_message
+from interlingua.types.factories import user
+from interlingua.types.messages import Message
 from interlingua_sessions.store.database import Database, Row
 
 COLUMNS = "id, session_id, role, content_json, metadata_json, created_at, schema_version"

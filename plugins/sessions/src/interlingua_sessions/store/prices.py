@@ -10,8 +10,11 @@ from datetime import datetime
 
 import orjson
 
-from interlingua import CallerError, Message, MessageMetadata, ModelInfo, Role, Usage, decode_message, encode_message
-from interlingua import reprice as repriced
+from interlingua import CallerError
+from interlingua.catalogue import ModelInfo
+from interlingua.codec.stored import decode_message, encode_message
+from interlingua.pricing import reprice as repriced
+from interlingua.types.messages import Message, MessageMetadata, Role, Usage
 from interlingua_sessions.store.lines import now_stamp, time_of
 from interlingua_sessions.store.records import Repriced
 from interlingua_sessions.store.revising import Revising

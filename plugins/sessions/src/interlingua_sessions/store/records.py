@@ -13,7 +13,7 @@ from typing import Any
 
 import attrs
 
-from interlingua import Usage
+from interlingua.types.messages import Usage
 
 
 @attrs.frozen(kw_only=True)

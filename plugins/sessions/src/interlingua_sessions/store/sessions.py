@@ -10,7 +10,8 @@ from typing import Any
 
 import orjson
 
-from interlingua import CallerError, new_ulid
+from interlingua import CallerError
+from interlingua.types import new_ulid
 from interlingua_sessions.store.database import Part, Row
 from interlingua_sessions.store.errors import SessionExists, SessionNotFound
 from interlingua_sessions.store.lines import column_text, now_stamp, time_of

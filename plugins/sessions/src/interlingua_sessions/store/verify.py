@@ -9,7 +9,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 from typing import NamedTuple
 
-from interlingua import Message, MessageStatus, ToolResultBlock, ToolUseBlock, check_conversation
+from interlingua.request.validate import validate_conversation
+from interlingua.types.blocks import ToolResultBlock, ToolUseBlock
+from interlingua.types.messages import Message, MessageStatus
 from interlingua_sessions.store.database import Row
 from interlingua_sessions.store.errors import StoreError
 from interlingua_sessions.store.lines import column_text
@@ -63,7 +65,7 @@ class Verify(Revising):
         yield from self._order(session_id)
         for check, message_id, text in chain(self._links(session_id, messages), self._streams(session_id, messages)):
             yield Finding(session_id=session_id, check=check, message=text, message_id=message_id)
-        for broken in check_conversation(messages):
+        for broken in validate_conversation(messages):
             yield Finding(
                 session_id=session_id,
                 check=f"I{broken.number:02}",

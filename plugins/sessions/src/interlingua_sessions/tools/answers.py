@@ -11,7 +11,7 @@ from typing import Any
 
 import attrs
 
-from interlingua import ContentBlock, TextBlock, ToolResultBlock, ToolUseBlock
+from interlingua.types.blocks import ContentBlock, TextBlock, ToolResultBlock, ToolUseBlock
 from interlingua_sessions.tools.cutting import cut
 from interlingua_sessions.tools.values import Phase, ToolFailure, ToolOutput
 

@@ -11,7 +11,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
-from interlingua import ToolUseBlock, validate_input
+from interlingua.types.blocks import ToolUseBlock
+from interlingua.types.tools import validate_input
 from interlingua_sessions.tools.answers import Answer, answered, failed, given_up
 from interlingua_sessions.tools.context import ToolContext
 from interlingua_sessions.tools.function import Tool

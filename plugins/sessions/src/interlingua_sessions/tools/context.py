@@ -10,7 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from interlingua import ToolUseBlock
+from interlingua.types.blocks import ToolUseBlock
 
 
 class ToolContext:

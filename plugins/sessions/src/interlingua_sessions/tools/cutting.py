@@ -9,7 +9,7 @@ from collections.abc import Iterable
 
 import attrs
 
-from interlingua import ContentBlock, TextBlock
+from interlingua.types.blocks import ContentBlock, TextBlock
 
 RESULT_LIMIT = 40_000
 """Characters of text of one result that a model is sent, by default."""

@@ -10,7 +10,8 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from interlingua import CallerError, SideEffects, ToolDefinition, ToolKind
+from interlingua import CallerError
+from interlingua.types.tools import SideEffects, ToolDefinition, ToolKind
 from interlingua_sessions.tools.function import Tool
 
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -45,7 +46,7 @@ def tool(
 
     Raises:
         CallerError: the function cannot be a tool, or the name or side effects are not canonical.
-        SchemaNotSupported: its types need more than the subset of seed 003 §5.4 can say.
+        UnsupportedSchemaError: its types need more than the subset of seed 003 §5.4 can say.
     """
     try:
         effects = SideEffects(side_effects)

@@ -12,7 +12,7 @@ from typing import Any, get_args, get_type_hints
 
 import attrs
 
-from interlingua import SideEffects, ToolDefinition
+from interlingua.types.tools import SideEffects, ToolDefinition
 from interlingua_sessions.tools.context import ToolContext
 
 

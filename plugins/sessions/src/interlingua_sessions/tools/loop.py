@@ -13,7 +13,10 @@ from decimal import Decimal
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from interlingua import CallerError, CapabilityError, InterlinguaError, Message, ToolDefinition
+from interlingua import CallerError, InterlinguaError
+from interlingua.errors import CapabilityError
+from interlingua.types.messages import Message
+from interlingua.types.tools import ToolDefinition
 from interlingua_sessions import events as ev
 from interlingua_sessions.tools.batch import Batch
 from interlingua_sessions.tools.driving import Blocking

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from interlingua import SideEffects, ToolDefinition
+from interlingua.types.tools import SideEffects, ToolDefinition
 from interlingua_sessions.tools.values import Permission
 
 Policy: TypeAlias = Callable[[ToolDefinition], Permission]

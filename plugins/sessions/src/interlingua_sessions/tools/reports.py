@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 
 import attrs
 
-from interlingua import ToolUseBlock
+from interlingua.types.blocks import ToolUseBlock
 from interlingua_sessions.tools.answers import Answer
 from interlingua_sessions.tools.cutting import RESULT_LIMIT
 from interlingua_sessions.tools.values import Confirmation

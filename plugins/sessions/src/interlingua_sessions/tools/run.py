@@ -12,14 +12,9 @@ from datetime import UTC, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, TypeAlias
 
-from interlingua import (
-    InterlinguaError,
-    Message,
-    MessageMetadata,
-    MessageStatus,
-    Role,
-    ToolUseBlock,
-)
+from interlingua import InterlinguaError
+from interlingua.types.blocks import ToolUseBlock
+from interlingua.types.messages import Message, MessageMetadata, MessageStatus, Role
 from interlingua_sessions import events as ev
 from interlingua_sessions.tools.answers import Answer, given_up
 from interlingua_sessions.tools.reports import Answered, Misread, Progress, Report, Running, Taken

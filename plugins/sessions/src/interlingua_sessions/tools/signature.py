@@ -14,7 +14,8 @@ import attrs
 import msgspec
 from docstring_parser import parse
 
-from interlingua import CallerError, normalise_schema
+from interlingua import CallerError
+from interlingua.types.tool_schemas import normalise_schema
 from interlingua_sessions.tools.context import ToolContext
 
 
@@ -49,7 +50,7 @@ def read_signature(function: Callable[..., Any]) -> Signature:
 
     Raises:
         CallerError: a parameter has no type, or one that no JSON can be read into.
-        SchemaNotSupported: the types need more than the subset can say.
+        UnsupportedSchemaError: the types need more than the subset can say.
     """
     name = getattr(function, "__name__", repr(function))
     documented = parse(inspect.getdoc(function) or "")

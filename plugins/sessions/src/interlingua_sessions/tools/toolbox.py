@@ -9,7 +9,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from interlingua import CallerError, Message, ToolDefinition
+from interlingua import CallerError
+from interlingua.types.messages import Message
+from interlingua.types.tools import ToolDefinition
 from interlingua_sessions.tools.function import Tool, tool_of
 
 if TYPE_CHECKING:

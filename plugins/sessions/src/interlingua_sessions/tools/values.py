@@ -11,7 +11,9 @@ from typing import Any
 
 import attrs
 
-from interlingua import InterlinguaError, SideEffects, ToolDefinition, ToolUseBlock
+from interlingua import InterlinguaError
+from interlingua.types.blocks import ToolUseBlock
+from interlingua.types.tools import SideEffects, ToolDefinition
 from interlingua_sessions.store import ToolCallStatus
 
 

@@ -12,7 +12,8 @@ from typing import TypeAlias
 
 import attrs
 
-from interlingua import Message, ToolUseBlock
+from interlingua.types.blocks import ToolUseBlock
+from interlingua.types.messages import Message
 
 
 class StopCause(StrEnum):

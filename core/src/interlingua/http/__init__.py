@@ -1,0 +1,1 @@
+"""The clients and the transport."""

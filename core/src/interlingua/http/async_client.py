@@ -1,0 +1,390 @@
+"""The asynchronous client and its stream."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+from interlingua.errors import APIConnectionError, CallerError, InterlinguaError
+from interlingua.http.limits import Deadline, Retry, Timeout
+from interlingua.http.shared import SharedState
+from interlingua.http.transport import AsyncAnswer, AsyncTransport, Outgoing
+from interlingua.plugins.registry import Registry
+from interlingua.plugins.wire import WireRequest
+from interlingua.request.prepare import FAILED, Exchange
+from interlingua.response.stream import StreamReader, StreamState
+from interlingua.types.events import ErrorEvent, StreamEvent, TextDelta
+from interlingua.types.messages import Message
+
+if TYPE_CHECKING:
+    from interlingua.catalogue import ModelInfo
+    from interlingua.plugins.provider import Provider
+    from interlingua.request.media import Fetched
+    from interlingua.types.messages import RoutingDecisionRecord
+    from interlingua.types.tools import ToolDefinition
+
+
+class AsyncMessageStream:
+    """As `MessageStream`, with `async with`, `async for` and `await stream.message`.
+
+    A cancelled task keeps what was received as a CANCELLED message, as leaving early does.
+    """
+
+    def __init__(
+        self,
+        exchange: Exchange,
+        write: Callable[[Exchange], Awaitable[Exchange]],
+        transport: AsyncTransport,
+        sleep: Callable[[float], Awaitable[None]],
+    ) -> None:
+        self._outcome = StreamState(exchange)
+        self._write = write
+        self._transport = transport
+        self._sleep = sleep
+        self._answer: AsyncAnswer | None = None
+        self._chunks: AsyncIterator[bytes]
+        self._begun: list[StreamEvent] = []
+        self._events: AsyncGenerator[StreamEvent, None] | None = None
+
+    async def __aenter__(self) -> AsyncMessageStream:
+        exchange = self._outcome.exchange
+        await self._write(exchange)
+        try:
+            while self._events is None:
+                try:
+                    self._begun = await self._open(exchange)
+                    self._events = self._run()
+                except InterlinguaError as error:
+                    await self._close()
+                    await self._sleep(exchange.pause(error))
+        except InterlinguaError as error:
+            self._outcome.fail(error)
+            raise
+        except BaseException:
+            await self._leave()
+            raise
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self._leave()
+
+    def __aiter__(self) -> AsyncIterator[StreamEvent]:
+        if self._events is None:
+            raise CallerError("the stream is not open: use it in an async with statement")
+        return self._events
+
+    @property
+    def text_stream(self) -> AsyncIterator[str]:
+        """The pieces of text alone, as they arrive."""
+        return (event.text async for event in self if type(event) is TextDelta)
+
+    @property
+    def message(self) -> Awaitable[Message]:
+        """The message, to be awaited; that waits for the rest of the answer.
+
+        Raises:
+            InterlinguaError: what ended the stream, with `.partial`; raised by awaiting.
+        """
+        return _Rest(self._rest)
+
+    @property
+    def partial(self) -> Message:
+        """What was received so far, as a message; made anew each time it is asked for."""
+        return self._outcome.partial()
+
+    @property
+    def request(self) -> WireRequest:
+        """What was sent, with its losses."""
+        return self._outcome.request
+
+    def cancel(self) -> None:
+        """Stop; what was received stays as a CANCELLED message. May be called from another thread."""
+        self._outcome.stopped = True
+        if self._answer is not None and not self._outcome.settled:
+            self._answer.break_off()
+
+    async def _open(self, exchange: Exchange) -> list[StreamEvent]:
+        answer = self._answer = await self._transport.open(exchange.outgoing(), exchange.limits)
+        if answer.status >= FAILED:
+            exchange.read(answer.status, answer.headers, await answer.read())
+        reading = self._outcome.begin(StreamReader(exchange, answer.status, answer.headers))
+        self._chunks = answer.chunks()
+        try:
+            async for raw in self._chunks:
+                events = reading.feed(raw)
+                if events:
+                    return self._outcome.begun(events)
+        except APIConnectionError as error:
+            return self._outcome.begun(reading.end(error))
+        return self._outcome.begun(reading.end())
+
+    async def _run(self) -> AsyncGenerator[StreamEvent, None]:
+        outcome, reading = self._outcome, self._outcome.reading
+        assert reading is not None  # noqa: S101
+        broken: InterlinguaError | None = None
+        events, feed = self._begun, reading.feed
+        try:
+            try:
+                while True:
+                    for event in events:
+                        if outcome.stopped:
+                            break
+                        yield event
+                    if outcome.stopped or (events and type(events[-1]) is ErrorEvent):
+                        break
+                    events = feed(await anext(self._chunks))
+            except StopAsyncIteration:
+                pass
+            except APIConnectionError as error:
+                broken = error
+            if outcome.stopped:
+                outcome.cancel()
+                return
+            for event in reading.end(broken):
+                yield event
+            outcome.settle()
+        except InterlinguaError as error:
+            outcome.fail(error)
+            raise
+        except BaseException:  # the task was cancelled while waiting, or the stream was left
+            outcome.cancel()
+            raise
+        finally:
+            await self._close()
+
+    async def _rest(self) -> Message:
+        if not self._outcome.settled:
+            async for _ in self:
+                pass
+        return self._outcome.result()
+
+    async def _close(self) -> None:
+        if self._answer is not None:
+            await self._answer.close()
+
+    async def _leave(self) -> None:
+        self._outcome.cancel()
+        if self._events is not None:
+            await self._events.aclose()
+        await self._close()
+
+
+class _Rest:
+    """An awaitable that starts nothing before it is awaited, so that looking at it costs and warns of nothing."""
+
+    def __init__(self, start: Callable[[], Awaitable[Message]]) -> None:
+        self._start = start
+
+    def __await__(self) -> Generator[object, None, Message]:
+        return self._start().__await__()
+
+
+class AsyncClient:
+    """As `Client`, with `await`; one may serve several event loops, one after the other or at once (case 30).
+
+    Connections belong to the loop they were made in and are closed when that loop shuts down its asynchronous
+    generators (`asyncio.run` does), or by `close`. Arguments and errors are those of `Client`.
+    """
+
+    _sleep = staticmethod(asyncio.sleep)
+
+    def __init__(
+        self,
+        model: str | None = None,
+        *,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        registry: Registry | None = None,
+        settings: Mapping[str, Mapping[str, Any]] | None = None,
+        timeout: Timeout | float | None = None,
+        retry: Retry | int | None = None,
+        http_client: Any = None,
+        headers: Mapping[str, str] | None = None,
+        workspace: str | Path | None = None,
+        environ: Mapping[str, str] | None = None,
+    ) -> None:
+        self._core = SharedState(
+            model, api_key=api_key, base_url=base_url, registry=registry, settings=settings, timeout=timeout,
+            retry=retry, headers=headers, workspace=workspace, environ=environ,
+        )  # fmt: skip
+        self._transport = AsyncTransport(http_client)
+        self._core.leave_limits(given_client_has_own=self._transport.own_limits)
+
+    @property
+    def registry(self) -> Registry:
+        """The providers this client can use."""
+        return self._core.registry
+
+    @property
+    def model(self) -> str | None:
+        """The default model, as it was given."""
+        return self._core.model
+
+    async def send(
+        self,
+        messages: str | Message | Sequence[Message],
+        *,
+        model: str | None = None,
+        tools: Sequence[ToolDefinition] = (),
+        routing: RoutingDecisionRecord | None = None,
+        user_id: str | None = None,
+        **options: Any,
+    ) -> Message:
+        """Send a conversation and return the assistant's message; arguments and errors as for `Client.send`."""
+        exchange = await self._written(self._exchange(messages, model, tools, routing, user_id, options, stream=False))
+        while True:
+            try:
+                return await self._attempt(exchange)
+            except InterlinguaError as error:
+                await self._sleep(exchange.pause(error))
+
+    def stream(
+        self,
+        messages: str | Message | Sequence[Message],
+        *,
+        model: str | None = None,
+        tools: Sequence[ToolDefinition] = (),
+        routing: RoutingDecisionRecord | None = None,
+        user_id: str | None = None,
+        **options: Any,
+    ) -> AsyncMessageStream:
+        """Return the answer as a stream, to be used in an `async with` statement; arguments as for `send`."""
+        pass
+
+        exchange = self._exchange(messages, model, tools, routing, user_id, options, stream=True)
+        return AsyncMessageStream(exchange, self._written, self._transport, self._sleep)
+
+    async def to_wire(
+        self,
+        messages: str | Message | Sequence[Message],
+        *,
+        model: str | None = None,
+        tools: Sequence[ToolDefinition] = (),
+        stream: bool = False,
+        **options: Any,
+    ) -> WireRequest:
+        """Return the request that `send` (or `stream`) would make, with its ledger, without auth; nothing is sent."""
+        user_id = options.pop("user_id", None)
+        exchange = await self._written(self._exchange(messages, model, tools, None, user_id, options, stream=stream))
+        return exchange.wire
+
+    def models(self, provider: str | None = None) -> tuple[ModelInfo, ...]:
+        """Return the catalogue of a provider: the one named, else the default model's."""
+        return self._core.models(provider)
+
+    async def live_models(self, provider: str | None = None) -> list[str]:
+        """Ask the service which models it has: names without provider key, of the provider named or the default's.
+
+        Raises:
+            CapabilityError: the provider offers no such list.
+            ProviderError: the service answered with a failure.
+        """
+        known = self.registry.provider(provider) if provider is not None else self._core.known(None).provider
+        found: list[str] = await self._asked(known, "models", {})
+        return found
+
+    async def ask(self, provider: str, kind: str, **arguments: Any) -> Any:
+        """Ask a provider for what only it offers, such as what an answer cost; its README lists kinds and arguments.
+
+        Raises:
+            CapabilityError: the provider offers no such thing.
+            ProviderError: the service answered with a failure.
+        """
+        return await self._asked(self.registry.provider(provider), kind, arguments)
+
+    async def count_tokens(
+        self,
+        messages: str | Message | Sequence[Message],
+        *,
+        model: str | None = None,
+        tools: Sequence[ToolDefinition] = (),
+        **options: Any,
+    ) -> int:
+        """Ask the service how many input tokens a request has; arguments as for `send`.
+
+        Raises:
+            CapabilityError: the provider offers no count; `Provider.estimate_input_tokens` estimates one.
+            ProviderError: the service answered with a failure.
+        """
+        user_id = options.pop("user_id", None)
+        exchange = await self._written(self._exchange(messages, model, tools, None, user_id, options, stream=False))
+        found: int = await self._asked(exchange.provider, "count_tokens", {"request": exchange.wire})
+        return found
+
+    async def close(self) -> None:
+        """Close the running loop's connections, unless the HTTP client is the caller's."""
+        await self._transport.close()
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def _exchange(
+        self,
+        messages: str | Message | Sequence[Message],
+        model: str | None,
+        tools: Sequence[ToolDefinition],
+        routing: RoutingDecisionRecord | None,
+        user_id: str | None,
+        options: Mapping[str, Any],
+        *,
+        stream: bool,
+    ) -> Exchange:
+        return self._core.begin(
+            self._core,
+            messages,
+            model=model,
+            tools=tools,
+            routing=routing,
+            user_id=user_id,
+            options=options,
+            stream=stream,
+        )
+
+    async def _written(self, exchange: Exchange) -> Exchange:
+        return exchange.write({url: await self._fetch(url) for url in exchange.urls})
+
+    async def _asked(self, provider: Provider, kind: str, arguments: Mapping[str, Any]) -> Any:
+        from interlingua.http.shared import Auxiliary  # noqa: PLC0415  few clients ask for anything
+
+        auxiliary = Auxiliary(self._core, provider, kind, arguments)
+        answer = await self._transport.open(auxiliary.outgoing(), auxiliary.limits)
+        try:
+            body = await answer.read()
+        finally:
+            await answer.close()
+        return auxiliary.read(answer.status, answer.headers, body)
+
+    async def _attempt(self, exchange: Exchange) -> Message:
+        answer = await self._transport.open(exchange.outgoing(), exchange.limits)
+        try:
+            body = await answer.read()
+        finally:
+            await answer.close()
+        return exchange.read(answer.status, answer.headers, body)
+
+    async def _fetch(self, url: str) -> Fetched:
+        from interlingua.request.media import SIZE_LIMIT, Fetched  # noqa: PLC0415  the same
+        from interlingua.request.prepare import FAILED  # noqa: PLC0415  with the request that asks for it
+
+        answer = await self._transport.open(Outgoing("GET", url, {}, b""), Deadline(self._core.timeout))
+        try:
+            if answer.status >= FAILED:
+                raise CallerError(f"the image {url} cannot be fetched: HTTP {answer.status}")
+            data = bytearray()
+            async for chunk in answer.chunks():
+                data += chunk
+                if len(data) > SIZE_LIMIT:
+                    raise CallerError(f"the image {url} is larger than {SIZE_LIMIT} bytes")
+            return Fetched(bytes(data), answer.headers.get("content-type", "").partition(";")[0])
+        finally:
+            await answer.close()

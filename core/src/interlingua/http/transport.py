@@ -1,0 +1,439 @@
+"""Send requests and read answers; the only module that imports httpx."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import socket
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, suppress
+from inspect import iscoroutinefunction
+from threading import Lock
+from typing import TYPE_CHECKING, Any, NamedTuple
+from urllib.request import getproxies
+from weakref import WeakKeyDictionary
+
+import httpx
+
+from interlingua.errors import AuthenticationError, CallerError
+from interlingua.http.limits import Deadline, failure, unmade
+
+if TYPE_CHECKING:
+    from interlingua.plugins.wire import Connection, WireRequest
+
+
+_log = logging.getLogger("interlingua")
+
+
+class Outgoing(NamedTuple):
+    """One HTTP request. `headers` hold secrets: the representation leaves them out."""
+
+    method: str
+    url: str
+    headers: dict[str, str]
+    body: bytes
+
+    def __repr__(self) -> str:
+        return f"<Outgoing {self.method} {self.url}, {len(self.body)} bytes>"
+
+
+def outgoing(connection: Connection, request: WireRequest, headers: Mapping[str, str]) -> Outgoing:
+    """Make the HTTP request; later sources of a header win: connection, wire, caller, auth. Lists add up.
+
+    Args:
+        connection: where to, and the signer.
+        request: what; a signer sees it as it is.
+        headers: the caller's own.
+    """
+    merged = {"content-type": "application/json"}
+    for source in (connection.headers, request.headers, headers, connection.auth(request)):
+        for name, value in source.items():
+            lower = name.lower()
+            merged[lower] = _joined(merged.get(lower), value) if lower in connection.joined else value
+    made = Outgoing(request.method, connection.base_url + request.path, merged, request.body)
+    if _log.isEnabledFor(logging.DEBUG):
+        path = request.path.partition("?")[0]  # a query may hold a key
+        _log.debug("%s %s%s, %d bytes", made.method, connection.base_url, path, len(made.body))
+    return made
+
+
+def no_key(connection: Connection, provider: str) -> AuthenticationError:
+    """Return the error of a connection without the key it needs: it names the variables that hold one."""
+    names = [name for name in connection.env if "KEY" in name or "TOKEN" in name] or connection.env
+    where = " or ".join(names) or "the environment"
+    return AuthenticationError(f"no key: set {where}, or give api_key=", provider=provider, retryable=False)
+
+
+def _joined(known: str | None, more: str) -> str:
+    """Join comma-separated lists, each item once, without spaces."""
+    items = [item.strip() for item in f"{known or ''},{more}".split(",")]
+    return ",".join(dict.fromkeys(item for item in items if item))
+
+
+# a client whose timeouts are all httpx's default was given none: five seconds would cut most answers off
+_LIBRARY_DEFAULT = {5.0}
+
+
+_LF = b"\n"
+
+
+def own_limits(http_client: Any) -> bool:
+    """True when the user's HTTP client has time limits that somebody chose."""
+    timeout = getattr(http_client, "timeout", None)
+    return timeout is not None and hasattr(timeout, "as_dict") and set(timeout.as_dict().values()) != _LIBRARY_DEFAULT
+
+
+def url_type(http_client: Any) -> Any:
+    """Return the URL class of an HTTP client, which it takes without reading the text again."""
+    return type(getattr(http_client, "base_url", ""))
+
+
+def check_kind(http_client: Any, *, blocking: bool) -> None:
+    """Look at an HTTP client that a caller gave.
+
+    Raises:
+        CallerError: it is none, or one of the other kind.
+    """
+    send = getattr(http_client, "send", None)
+    if not callable(send) or not hasattr(http_client, "build_request"):
+        raise CallerError("http_client= takes an httpx client, or one that is made like it")
+    if blocking and iscoroutinefunction(send):
+        raise CallerError("Client takes a blocking HTTP client, such as httpx.Client; AsyncClient takes this one")
+    if not blocking and isinstance(http_client, AbstractContextManager) and not iscoroutinefunction(send):
+        raise CallerError(
+            "AsyncClient takes an asynchronous HTTP client such as httpx.AsyncClient; Client takes this one"
+        )
+
+
+def _decoded(pairs: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
+    """Decode all headers at once, for the library's mapping decodes them all again for each name; none has a LF."""
+    if not pairs:
+        return {}
+    names, values = (_LF.join(part).decode("latin-1") for part in zip(*pairs, strict=True))
+    return dict(zip(names.lower().split("\n"), values.split("\n"), strict=True))
+
+
+class Head:
+    """Status and headers of an answer whose body has yet to be read."""
+
+    def __init__(self, response: Any, limits: Deadline) -> None:
+        self._response = response
+        self._limits = limits
+        self.status: int = response.status_code
+        self.headers = _decoded(response.headers.raw)
+
+    @property
+    def plain_stream(self) -> Any:
+        """The body's own stream where nothing has to be unpacked: one layer less per chunk than `iter_raw`, or None."""
+        return None if "content-encoding" in self.headers else getattr(self._response, "stream", None)
+
+    def begin(self) -> None:
+        """Let the limits of the body take over from those of the headers; the body reads them when it begins."""
+        limit = self._limits.for_body()
+        if limit is not None:
+            timeouts = self._response.request.extensions.get("timeout")
+            if timeouts is not None:
+                timeouts["read"] = limit
+
+    def break_off(self) -> None:
+        """Wake a read that waits in another thread or task: the connection is shut, where it is ours alone."""
+        extensions = self._response.extensions
+        if extensions.get("http_version") not in (b"HTTP/1.1", b"HTTP/1.0"):
+            return
+        stream = extensions.get("network_stream")
+        raw = stream.get_extra_info("socket") if stream is not None else None
+        if raw is not None:
+            with suppress(OSError):
+                raw.shutdown(socket.SHUT_RDWR)
+
+
+# no pool limit: a caller's threads decide how many requests run at once
+_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=64)
+
+
+class _Builder:
+    """Builds requests with a client's own headers; those of most requests are the last one's, and made once."""
+
+    def __init__(self, client: httpx.Client | httpx.AsyncClient) -> None:
+        self.base_url = client.base_url
+        self._own = dict(client.headers.items())
+        self._last: tuple[Mapping[str, str], httpx.Headers] = ({}, client.headers)
+
+    def build_request(
+        self, method: str, url: httpx.URL, *, content: bytes | None, headers: Mapping[str, str], extensions: Any
+    ) -> httpx.Request:
+        """Build as a client does, but for its settings: nobody but us set it up."""
+        asked, merged = self._last
+        if headers != asked:
+            merged = httpx.Headers({**self._own, **headers})
+            self._last = (headers, merged)
+        return httpx.Request(method, url, content=content, headers=merged, extensions=extensions)
+
+
+class Direct(_Builder):
+    """A blocking client whose requests go to its transport at once.
+
+    Tools that watch or replay httpx do so at its transports, and see these requests like any other.
+    """
+
+    def __init__(self) -> None:
+        self._transport = httpx.HTTPTransport(limits=_LIMITS)
+        self._client = httpx.Client(transport=self._transport)
+        self.close = self._client.close
+        super().__init__(self._client)
+
+    def send(self, request: httpx.Request, *, stream: bool) -> httpx.Response:
+        """Send as `httpx.Client.send` does."""
+        if self._client.is_closed or request.url.userinfo:
+            return self._client.send(request, stream=stream)
+        response = self._transport.handle_request(request)
+        response.request = request
+        return response
+
+
+class AsyncDirect(_Builder):
+    """An asynchronous client whose requests go to its transport at once; see `Direct`."""
+
+    def __init__(self) -> None:
+        self._transport = httpx.AsyncHTTPTransport(limits=_LIMITS)
+        self._client = httpx.AsyncClient(transport=self._transport)
+        self.aclose = self._client.aclose
+        super().__init__(self._client)
+
+    async def send(self, request: httpx.Request, *, stream: bool) -> httpx.Response:
+        """Send as `httpx.AsyncClient.send` does."""
+        if self._client.is_closed or request.url.userinfo:
+            return await self._client.send(request, stream=stream)
+        response = await self._transport.handle_async_request(request)
+        response.request = request
+        return response
+
+
+def new_client(*, blocking: bool) -> Any:
+    """Make a client.
+
+    Raises:
+        CallerError: the environment names a proxy or a certificate that cannot be used.
+    """
+    proxied = any(getproxies().get(name) for name in ("http", "https", "all"))
+    try:
+        if proxied:
+            return (httpx.Client if blocking else httpx.AsyncClient)(limits=_LIMITS)
+        return Direct() if blocking else AsyncDirect()
+    except Exception as error:
+        raise unmade(error) from None
+
+
+class Answer(Head):
+    """An answer whose body has yet to be read."""
+
+    def chunks(self) -> Iterator[bytes]:
+        """Yield the body as it arrives.
+
+        Raises:
+            APITimeoutError: a limit was passed; the message names it.
+            APIConnectionError: the connection broke.
+        """
+        limits = self._limits
+        try:
+            self.begin()
+            body = self.plain_stream
+            if body is None:
+                body = self._response.iter_bytes()
+            if limits.deadline is None:
+                yield from body
+                return
+            for chunk in body:
+                yield chunk
+                limits.left()
+        except Exception as error:
+            known = failure(error, limits, in_body=True)
+            if known is None or known is error:
+                raise
+            raise known from error
+
+    def read(self) -> bytes:
+        """Return the whole body."""
+        return b"".join(self.chunks())
+
+    def close(self) -> None:
+        """Give the connection back, or close it when the body was not read to its end."""
+        self._response.close()
+
+
+class SyncTransport:
+    """Opens answers; safe for use from several threads, as httpx's client is.
+
+    Args:
+        http_client: used as it is, and left open; None makes one, which `close` closes.
+    """
+
+    def __init__(self, http_client: Any = None) -> None:
+        self._own = http_client is None
+        if not self._own:
+            check_kind(http_client, blocking=True)
+        self._http = _new_client() if http_client is None else http_client
+        self.own_limits = not self._own and own_limits(http_client)
+        self._url = url_type(self._http)
+        self._urls: dict[str, Any] = {}
+
+    def open(self, request: Outgoing, limits: Deadline) -> Answer:
+        """Send, and return when the answer's headers are there.
+
+        Raises:
+            APITimeoutError: a limit was passed; the message names it.
+            APIConnectionError: no answer could be had.
+            CallerError: the URL or a header cannot be sent.
+        """
+        timeouts = limits.for_headers()
+        try:
+            url = self._urls.get(request.url) or self._urls.setdefault(request.url, self._url(request.url))
+            built = self._http.build_request(
+                request.method,
+                url,
+                content=request.body or None,
+                headers=request.headers,
+                extensions=None if timeouts is None else {"timeout": timeouts},
+            )
+            return Answer(self._http.send(built, stream=True), limits)
+        except Exception as error:
+            known = failure(error, limits, in_body=False, url=request.url)
+            if known is None or known is error:
+                raise
+            raise known from (None if type(known).__name__ == "CallerError" else error)
+
+    def close(self) -> None:
+        """Close the HTTP client, if it was made here."""
+        if self._own:
+            self._http.close()
+
+
+def _new_client() -> Any:
+    pass
+
+    return new_client(blocking=True)
+
+
+class AsyncAnswer(Head):
+    """An answer whose body has yet to be read."""
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """Yield the body as it arrives; errors as in the blocking transport."""
+        limits = self._limits
+        try:
+            self.begin()
+            body = self.plain_stream
+            if body is None:
+                body = self._response.aiter_bytes()
+            async for chunk in body:
+                yield chunk
+                if limits.deadline is not None:
+                    limits.left()
+        except Exception as error:
+            known = failure(error, limits, in_body=True)
+            if known is None or known is error:
+                raise
+            raise known from error
+
+    async def read(self) -> bytes:
+        """Return the whole body."""
+        return b"".join([chunk async for chunk in self.chunks()])
+
+    async def close(self) -> None:
+        """Give the connection back, or close it when the body was not read to its end."""
+        await self._response.aclose()
+
+
+class AsyncTransport:
+    """Opens answers; a loop's connections are closed with that loop, so one client serves many (case 30).
+
+    Args:
+        http_client: used as it is, and left open; None makes one per loop.
+    """
+
+    def __init__(self, http_client: Any = None) -> None:
+        self._given = http_client
+        if http_client is not None:
+            check_kind(http_client, blocking=False)
+        self.own_limits = http_client is not None and own_limits(http_client)
+        self._lock = Lock()
+        self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncGenerator[Any, None]] = WeakKeyDictionary()
+        self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
+        self._urls: dict[str, Any] = {}
+
+    async def _client(self) -> Any:
+        if self._given is not None:
+            return self._given
+        loop = asyncio.get_running_loop()
+        client = self._clients.get(loop)
+        if client is None:
+            keeper = _keep(_new_async_client())
+            client = await anext(keeper)
+            with self._lock:
+                # a client holds its loop by its sockets: without this the weak key would never go
+                for old in [old for old in self._loops if old.is_closed()]:
+                    del self._loops[old], self._clients[old]
+                self._loops[loop], self._clients[loop] = keeper, client
+        return client
+
+    async def open(self, request: Outgoing, limits: Deadline) -> AsyncAnswer:
+        """Send, and return when the answer's headers are there; errors as in the blocking transport."""
+        timeouts = limits.for_headers()
+        http = await self._client()
+        try:
+            url = self._urls.get(request.url) or self._urls.setdefault(request.url, url_type(http)(request.url))
+            built = http.build_request(
+                request.method,
+                url,
+                content=request.body or None,
+                headers=request.headers,
+                extensions=None if timeouts is None else {"timeout": timeouts},
+            )
+            return AsyncAnswer(await http.send(built, stream=True), limits)
+        except Exception as error:
+            known = failure(error, limits, in_body=False, url=request.url)
+            if known is None or known is error:
+                raise
+            raise known from (None if type(known).__name__ == "CallerError" else error)
+
+    async def close(self) -> None:
+        """Close the running loop's client, if it was made here; other loops close theirs when they end."""
+        loop = asyncio.get_running_loop()
+        with self._lock:
+            self._clients.pop(loop, None)
+            keeper = self._loops.pop(loop, None)
+        if keeper is not None:
+            await keeper.aclose()
+
+
+async def _keep(client: Any) -> AsyncGenerator[Any, None]:
+    """Hold a client until its loop shuts its asynchronous generators down, as `asyncio.run` does at its end."""
+    try:
+        yield client
+    finally:
+        await client.aclose()
+
+
+def _new_async_client() -> Any:
+    pass
+
+    return new_client(blocking=False)
+
+
+class Recorded(NamedTuple):
+    """One answer: status, headers, whole body."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+def replaying_client(answer: Callable[[str, str, bytes], Recorded]) -> Any:
+    """Return an httpx client whose every request is answered by `answer(method, path, body)`."""
+    import httpx  # noqa: PLC0415  loaded when a client is made, as in the transports
+
+    def handle(request: Any) -> Any:
+        recorded = answer(request.method, request.url.path, request.read())
+        return httpx.Response(recorded.status, headers=dict(recorded.headers), content=recorded.body)
+
+    return httpx.Client(transport=httpx.MockTransport(handle))

@@ -1,0 +1,187 @@
+"""JSON read and written: bytes, frozen values, lone surrogates, and where a line is broken."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from typing import Any, NoReturn
+
+import orjson
+
+# orjson turns integers past 64 bits into floats; a run of this many digits sends the text to the exact, slower reader.
+_RUN = b"0" * 17
+
+
+# Such a run leaves three digits in every fifth character: most texts are seen to have none at a fifth of the cost.
+_TRACE = b"0" * 3
+
+
+_DIGITS = bytes(ord("0") if code in b"0123456789" else 0 for code in range(256))
+
+
+def loads(data: bytes | str) -> Any:
+    """Parse JSON text; integers of any size and lone surrogate escapes survive.
+
+    Raises:
+        ValueError: the text is not JSON (`json.JSONDecodeError` or its orjson subclass).
+    """
+    sample = data[::5]
+    if not isinstance(sample, bytes):
+        sample = sample.encode("ascii", "replace")
+    return _loads_sampled(data) if _TRACE in sample.translate(_DIGITS) else loads_fast(data)
+
+
+def _loads_sampled(data: bytes | str) -> Any:
+    digits = (data.encode("ascii", "replace") if isinstance(data, str) else data).translate(_DIGITS)
+    return _loads_slow(data) if _RUN in digits else loads_fast(data)
+
+
+def line_fault(error: ValueError) -> str:
+    """Say what is wrong with one line of JSON, and at which of its characters, from 1; its end is not one of them."""
+    if not isinstance(error, json.JSONDecodeError):
+        return str(error)
+    return f"{error.msg} (character {min(error.pos, len(error.doc.rstrip())) + 1})"
+
+
+def loads_fast(data: bytes | str) -> Any:
+    """As `loads`, for text that carries no model-made integers (one delta of a stream)."""
+    try:
+        return orjson.loads(data)
+    except orjson.JSONDecodeError:
+        return _loads_slow(data)
+
+
+def _loads_slow(data: bytes | str) -> Any:
+    text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
+    text = text.removeprefix("\ufeff")  # a byte order mark may be ignored (RFC 8259 §8.1)
+    try:
+        return json.loads(text, parse_constant=_no_constant)
+    except RecursionError as error:
+        raise ValueError("JSON nested too deeply") from error
+
+
+def _no_constant(name: str) -> NoReturn:
+    """JSON has no NaN or Infinity, and written again they would become null: the text is kept instead."""
+    raise ValueError(f"{name} is not JSON")
+
+
+def dumps(value: Any) -> bytes:
+    """Write compact UTF-8 JSON in insertion order; lone surrogates become U+FFFD (REGRESSIONS case 22)."""
+    try:
+        return orjson.dumps(value)
+    except TypeError:
+        return _dumps_slow(value)
+
+
+def _dumps_slow(value: Any) -> bytes:
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+    return replace_lone_surrogates(text).encode()
+
+
+def replace_lone_surrogates(text: str) -> str:
+    """Replace lone surrogates by U+FFFD; well-formed text comes back as the same object."""
+    if text.isascii():
+        return text
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text
+
+
+def _refuse(*_args: object, **_kwargs: object) -> NoReturn:
+    raise TypeError("this JSON value is frozen inside a message; thaw() gives a copy that can be changed")
+
+
+class FrozenDict(dict[str, Any]):
+    """A JSON object that cannot be changed; equal to the plain dict it was made from, and hashable."""
+
+    __slots__ = ()
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(frozenset(self.items()))
+
+    def __copy__(self) -> FrozenDict:
+        return self
+
+    def __deepcopy__(self, _memo: object) -> FrozenDict:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (FrozenDict, (dict(self),))
+
+
+class FrozenList(list[Any]):
+    """A JSON array that cannot be changed; equal to the plain list it was made from, and hashable."""
+
+    __slots__ = ()
+    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
+    append = clear = extend = insert = pop = remove = reverse = sort = _refuse
+
+    def __hash__(self) -> int:  # type: ignore[override]
+        return hash(tuple(self))
+
+    def __copy__(self) -> FrozenList:
+        return self
+
+    def __deepcopy__(self, _memo: object) -> FrozenList:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return (FrozenList, (list(self),))
+
+
+_LEAVES = frozenset({str, int, float, bool, type(None)})
+
+
+_set = dict.__setitem__
+
+
+def freeze(value: Any) -> Any:
+    """Return a deeply immutable copy of a JSON value; an already frozen one comes back as the same object."""
+    kind = type(value)
+    if kind is dict:
+        frozen = FrozenDict(value)
+        if not _LEAVES.issuperset(map(type, value.values())):
+            for key, item in value.items():
+                if type(item) not in _LEAVES:
+                    _set(frozen, key, freeze(item))
+        return frozen
+    if kind is list or kind is tuple:
+        return FrozenList(value if _LEAVES.issuperset(map(type, value)) else map(freeze, value))
+    if kind in _LEAVES or kind is FrozenDict or kind is FrozenList:
+        return value
+    if isinstance(value, Mapping):
+        return FrozenDict({str(key): freeze(item) for key, item in value.items()})
+    if isinstance(value, (list, set, frozenset)):
+        return FrozenList([freeze(item) for item in value])
+    return value
+
+
+def thaw(value: Any) -> Any:
+    """Return a plain, changeable copy of a JSON value."""
+    if isinstance(value, Mapping):
+        return {key: thaw(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [thaw(item) for item in value]
+    return value
+
+
+def freeze_object(value: Mapping[str, Any] | None) -> FrozenDict:
+    """Freeze an object; None becomes the empty object (an attrs converter)."""
+    return EMPTY if not value else freeze(value)
+
+
+def freeze_optional(value: Mapping[str, Any] | None) -> FrozenDict | None:
+    """Freeze an object that may be absent (an attrs converter)."""
+    return None if value is None else freeze(value)
+
+
+def freeze_objects(value: Iterable[Mapping[str, Any]]) -> tuple[FrozenDict, ...]:
+    """Freeze a sequence of objects into a tuple (an attrs converter)."""
+    return tuple(freeze(item) for item in value) if value else ()
+
+
+EMPTY = FrozenDict()

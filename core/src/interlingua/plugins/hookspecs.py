@@ -1,0 +1,190 @@
+"""The seam: every hook a plugin may answer, each with when it is called and what it may see, return and raise.
+
+Never holds an implementation; the typed face that the rest of core uses is `interlingua.plugins.provider`.
+The registry adds these specs to its plugin managers; plugins import `hookimpl` from here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import pluggy
+
+if TYPE_CHECKING:
+    from interlingua.catalogue import ModelInfo
+    from interlingua.errors import ProviderError
+    from interlingua.plugins.wire import (
+        Connection,
+        ConnectionSettings,
+        RequestContext,
+        WireChunk,
+        WireRequest,
+        WireResponse,
+    )
+    from interlingua.types.events import StreamEvent
+    from interlingua.types.messages import Message
+    from interlingua.types.options import AdapterCapabilities, AdapterOptions
+    from interlingua.types.tools import ToolDefinition
+
+
+PROJECT = "interlingua"
+
+
+CONTRACT_VERSION = 1
+
+
+hookspec = pluggy.HookspecMarker(PROJECT)
+
+
+hookimpl = pluggy.HookimplMarker(PROJECT)
+
+
+class ProviderHooks:
+    """Hooks that exactly one provider answers; other plugins may only wrap them."""
+
+    @hookspec(firstresult=True)
+    def capabilities(self, model: str, options: AdapterOptions | None) -> AdapterCapabilities | None:
+        """Called before routing and before `to_wire`, once for equal options: say what this provider can carry.
+
+        Args:
+            model: model name without provider key; it need not be in the catalogue.
+            options: the request's options where there are any; `options.api` chooses a wire format.
+
+        Returns:
+            The declaration; for an unknown model the provider's defaults with `assumed=True`.
+        """
+
+    @hookspec(firstresult=True)
+    def to_wire(
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
+    ) -> WireRequest | None:
+        """Called once per request with the projected conversation: write it as bytes.
+
+        Pure and deterministic: no clock, no network, no environment, arguments not changed.
+
+        Args:
+            messages: already projected by core: only blocks the capabilities declare, call ids already in this
+                wire's id space, foreign opaque state removed, every call answered right after it.
+            tools: definitions with names already in this wire's pattern.
+            options: what was asked.
+
+        Returns:
+            The request without auth; `losses` holds what only this wire had to rewrite or drop.
+
+        Raises:
+            CapabilityError: an option cannot be said on this wire and dropping it would be a lie.
+        """
+
+    @hookspec(firstresult=True)
+    def from_wire_response(self, response: WireResponse, context: RequestContext) -> Message | None:
+        """Called when a complete body with a status below 400 arrived: read it.
+
+        Args:
+            response: status, headers, body.
+            context: origin, ids and clock; make the message with `context.message(...)`.
+
+        Raises:
+            ProviderError: the body is an error inside a 200.
+            MalformedResponseError: the body is not what the wire format allows.
+        """
+
+    @hookspec(firstresult=True)
+    def stream_response(
+        self, response_stream: AsyncIterator[WireChunk], context: RequestContext
+    ) -> AsyncIterator[StreamEvent] | None:
+        """Called when a framed stream is open: translate its chunks into events as they come.
+
+        An async generator that awaits nothing but `response_stream`, and never yields in a `finally`. When the source
+        ends, flush what is known; yield `MessageComplete` only if the wire said that the message is complete. A
+        failure the wire reports is yielded as `ErrorEvent`, last.
+
+        Args:
+            response_stream: framed chunks; it ends normally also when the connection broke.
+            context: as for `from_wire_response`.
+        """
+
+    @hookspec(firstresult=True)
+    def estimate_input_tokens(
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions | None
+    ) -> int | None:
+        """Called by routing and budgets: estimate the input tokens of a request without sending it."""
+
+    @hookspec(firstresult=True)
+    def from_wire_error(self, response: WireResponse, context: RequestContext) -> ProviderError | None:
+        """Called for a status of 400 and above: turn the answer into the right typed error.
+
+        Optional: without it core classifies by status alone.
+        """
+
+    @hookspec(firstresult=True)
+    def connection(self, settings: ConnectionSettings) -> Connection | None:
+        """Called when a client is made and when recorded traffic is matched: say how to reach the service.
+
+        Pure: the environment comes in as `settings.environ`; a signer is a function, called just before sending.
+        """
+
+    @hookspec(firstresult=True)
+    def models(self) -> Sequence[ModelInfo] | None:
+        """Called by listings, aliases and pricing: the catalogue, read without network."""
+
+    @hookspec(firstresult=True)
+    def auxiliary_request(self, kind: str, arguments: Mapping[str, Any]) -> WireRequest | None:
+        """Called for what needs an exchange of its own; None: not offered.
+
+        Args:
+            kind: `models` (the live list; the answer is a list of names), `count_tokens` (of the input; the answer is
+                an int), or a kind of this provider's own.
+            arguments: for `count_tokens` the written request, as `request`.
+        """
+
+    @hookspec(firstresult=True)
+    def from_wire_auxiliary(self, kind: str, response: WireResponse) -> Any:
+        """Called with the answer to `auxiliary_request`: return plain values for that kind."""
+
+    @hookspec(firstresult=True)
+    def wire_rules(self) -> Sequence[str] | None:
+        """Called when requests are linted, once: what the service is known to refuse, as texts of rule files.
+
+        Optional: without it requests are not linted. Pure: read the files of your own distribution, nothing else.
+
+        Returns:
+            Texts in the form that `interlingua_cli.lint.reader` describes, each naming the endpoint it covers; several
+            may cover the same one.
+        """
+
+
+class PluginHooks:
+    """Hooks any plugin may answer."""
+
+    @hookspec
+    def prepare_request(
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
+    ) -> tuple[Sequence[Message], Sequence[ToolDefinition], AdapterOptions] | None:
+        """Called before projection, one plugin after the other on the result so far: redaction, policy.
+
+        The order is pluggy's: last registered first; what must see the final request says `trylast=True`.
+
+        Returns:
+            The changed triple, or None to leave it.
+        """
+
+    @hookspec
+    def register_commands(self, cli: Any) -> None:
+        """Called when the command line is built: add click commands to the group `cli`."""
+
+    @hookspec
+    def observe(self, event: Mapping[str, Any]) -> None:
+        """Called with events, for tracing.
+
+        They are `route.decided`, `routing_constraint_failure`, `tool_input_invalid` and `prefix.changed`.
+
+        Args:
+            event: `{"type": …, …}`; plain values only.
+        """
+
+
+PROVIDER_HOOKS = frozenset(name for name in vars(ProviderHooks) if not name.startswith("_"))
+
+
+PLUGIN_HOOKS = frozenset(name for name in vars(PluginHooks) if not name.startswith("_"))

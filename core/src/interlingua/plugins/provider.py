@@ -1,0 +1,358 @@
+"""One provider's hooks, typed and guarded: a plugin's mistake becomes a typed error."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import attrs
+
+from interlingua.errors import CapabilityError, InterlinguaError, MalformedResponseError, PluginError
+from interlingua.types.messages import Origin
+from interlingua.types.options import AdapterCapabilities
+
+if TYPE_CHECKING:
+    from interlingua.catalogue import ModelInfo
+    from interlingua.errors import ProviderError
+    from interlingua.plugins.wire import (
+        Connection,
+        ConnectionSettings,
+        Loss,
+        RequestContext,
+        WireChunk,
+        WireRequest,
+        WireResponse,
+    )
+    from interlingua.request.project import Projector
+    from interlingua.types.events import StreamEvent
+    from interlingua.types.messages import Message
+    from interlingua.types.options import AdapterOptions
+    from interlingua.types.tools import ToolDefinition
+    from interlingua_cli.lint.rule import LintFinding, LintRules
+
+
+@attrs.frozen(kw_only=True, eq=False)
+class Target:
+    """Compared by identity: the façade keeps one per distinct profile, and memos are keyed by it.
+
+    Attributes:
+        provider: provider key.
+        model: model name.
+        capabilities: what it declares.
+        demote_thinking: the caller allowed foreign reasoning to become text.
+        id_pattern: call ids of this wire, compiled.
+        name_pattern: tool names of this wire, compiled.
+    """
+
+    provider: str
+    model: str
+    capabilities: AdapterCapabilities
+    demote_thinking: bool = False
+    id_pattern: re.Pattern[str] = attrs.field(
+        init=False, default=attrs.Factory(lambda self: re.compile(self.capabilities.tool_id_pattern), takes_self=True)
+    )
+    name_pattern: re.Pattern[str] = attrs.field(
+        init=False, default=attrs.Factory(lambda self: re.compile(self.capabilities.tool_name_pattern), takes_self=True)
+    )
+
+    def shares_provider(self, origin: Origin | None) -> bool:
+        """True when the origin is this provider, with whatever api or model."""
+        return origin is not None and origin.provider == self.provider
+
+    def takes_state_of(self, origin: Origin | None) -> bool:
+        """True when opaque state of this origin may be sent back, at the grain the capabilities declare."""
+        if origin is None or origin.provider != self.provider:
+            return False
+        scope = self.capabilities.thinking_scope
+        if scope == "provider":
+            return True
+        if origin.api != self.capabilities.api:
+            return False
+        return scope == "api" or (scope == "model" and _same_model(origin.model, self.model))
+
+
+_SNAPSHOT = re.compile(r"[-@](\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
+
+
+def _same_model(left: str, right: str) -> bool:
+    """A dated snapshot of a model is that model."""
+    return left == right or _SNAPSHOT.sub("", left) == _SNAPSHOT.sub("", right)
+
+
+_log = logging.getLogger("interlingua")
+
+
+@attrs.frozen(kw_only=True)
+class Distribution:
+    """Which distribution a provider came from, for messages to people."""
+
+    name: str = "?"
+    version: str = "?"
+
+
+class Provider:
+    """One provider key and everything that can be asked of it."""
+
+    def __init__(
+        self, key: str, hook: Any, distribution: Distribution | None = None, *, prepare: Sequence[Callable[..., Any]] = ()
+    ) -> None:
+        self.key = key
+        self.distribution = distribution or Distribution()
+        self._hook = hook
+        self._prepare = prepare
+        self._targets: dict[tuple[str, AdapterCapabilities, bool], Target] = {}
+        self._last_target: tuple[AdapterOptions, Target] | tuple[None, Any] = (None, None)
+        self._catalogue: tuple[ModelInfo, ...] | None = None
+
+    def __repr__(self) -> str:
+        return f"<Provider {self.key!r} from {self.distribution.name} {self.distribution.version}>"
+
+    # -- before a request ---------------------------------------------------------------------------------------
+
+    def capabilities(self, model: str, options: AdapterOptions | None = None) -> AdapterCapabilities:
+        """Return what this provider can carry with this model, the caller's assertions laid over.
+
+        Raises:
+            CapabilityError: the options name a wire format that the provider does not speak.
+        """
+        found: AdapterCapabilities = self._required("capabilities", model=model, options=options)
+        if options is not None and options.api is not None and found.api not in ("", options.api):
+            text = f"no API {options.api!r} here; there is {found.api}"
+            raise CapabilityError(text, path="options.api", provider=self.key, model=model)
+        if options is not None and options.capabilities:
+            found = attrs.evolve(found, **options.capabilities)
+        return found
+
+    def models(self) -> tuple[ModelInfo, ...]:
+        """Return the catalogue, read once."""
+        if self._catalogue is None:
+            self._catalogue = tuple(self._hook.models() or ())
+        return self._catalogue
+
+    def model(self, name: str) -> ModelInfo | None:
+        """Return the catalogue's entry for a model name or alias, or None."""
+        from interlingua.catalogue import find_model  # noqa: PLC0415  not needed until a model's facts are asked for
+
+        return find_model(self.models(), name)
+
+    def connection(self, settings: ConnectionSettings) -> Connection:
+        """Return how to reach the service."""
+        connection: Connection = self._required("connection", settings=settings)
+        return connection
+
+    def prepare(
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
+    ) -> tuple[Sequence[Message], Sequence[ToolDefinition], AdapterOptions]:
+        """Let every plugin's `prepare_request` change the request, one after the other."""
+        for caller in self._prepare:
+            for changed in caller(messages=messages, tools=tools, options=options):
+                messages, tools, options = changed
+        return messages, tools, options
+
+    def target(self, options: AdapterOptions) -> Target:
+        """Return the projection target of these options; the same object for the same facts."""
+        asked, target = self._last_target
+        if asked is options:  # one request asks more than once, and equal options are one value
+            return target
+        capabilities = self.capabilities(options.model, options)
+        key = (options.model, capabilities, options.demote_thinking)
+        found = self._targets.get(key)
+        if found is None:
+            pass
+
+            found = self._targets[key] = Target(
+                provider=self.key,
+                model=options.model,
+                capabilities=capabilities,
+                demote_thinking=options.demote_thinking,
+            )
+        self._last_target = (options, found)
+        return found
+
+    def to_wire(
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
+    ) -> WireRequest:
+        """Write the request: projection, then the adapter's bytes, then the ledger (logged, one WARN a line).
+
+        Raises:
+            CapabilityError: a critical block cannot be carried, or an option cannot be said.
+        """
+        target = self.target(options)
+        projected, losses = self._projector.project(messages, target)
+        names: Mapping[str, str] = {}
+        if tools:
+            tools, names, lost_tools = self._projector.named(tools, target)
+            losses = (*losses, *lost_tools)
+        request: WireRequest = self._required("to_wire", messages=projected, tools=tools, options=options)
+        own = request.losses
+        if own:
+            from interlingua.request.project_blocks import (  # noqa: PLC0415  loaded already, by the projector
+                in_conversation,
+            )
+
+            own = in_conversation(own, projected, messages, losses)
+        if own or losses or names:
+            request = attrs.evolve(request, losses=(*losses, *own), tool_names=names)
+        if request.losses:
+            self.tell(request.losses, messages[0].session_id if messages else "")
+        return request
+
+    def estimate_input_tokens(
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
+    ) -> int:
+        """Estimate a request's input tokens."""
+        projected, _ = self._projector.project(messages, self.target(options))
+        found: int = self._required("estimate_input_tokens", messages=projected, tools=tools, options=options)
+        return found
+
+    def tell(self, losses: Sequence[Loss], session_id: str) -> None:
+        """Log rows of the ledger, one WARN a line (seed 003 §7.3).
+
+        Raises:
+            CapabilityError: a row says that a critical block cannot be carried.
+        """
+        for loss in losses:
+            fields = {
+                "session_id": session_id,
+                "message_id": loss.message_id,
+                "block_type": loss.block_type,
+                "adapter": self.key,
+                "reason": loss.reason,
+            }
+            _log.warning(
+                "lossy projection: session_id=%(session_id)s message_id=%(message_id)s block_type=%(block_type)s "
+                "adapter=%(adapter)s reason=%(reason)s",
+                fields,
+                extra=fields,
+            )
+        blocked = [loss for loss in losses if loss.verdict == "blocked"]
+        if blocked:
+            first = blocked[0]
+            raise CapabilityError(
+                f"a block marked critical cannot be sent: {first.reason}", path=first.path, provider=self.key
+            )
+
+    # -- about a request ----------------------------------------------------------------------------------------
+
+    @cached_property
+    def wire_rules(self) -> tuple[LintRules, ...]:
+        """What the plugin knows its service to refuse, one for each of its rule files.
+
+        Raises:
+            DecodeError: a rule file cannot be read.
+        """
+        from interlingua_cli.lint.reader import (  # noqa: PLC0415 - who only sends requests does not pay for it
+            load_rules,
+        )
+
+        return tuple(load_rules(text) for text in self._hook.wire_rules() or ())
+
+    def lints(self, request: WireRequest) -> bool:
+        """Tell whether any rule file covers a request like this one; where none does, `lint` finds nothing."""
+        return any(rules.covers(request) for rules in self.wire_rules)
+
+    def lint(self, request: WireRequest) -> tuple[LintFinding, ...]:
+        """Return what the service is known to refuse in a request, without sending it.
+
+        Raises:
+            DecodeError: a rule file cannot be read.
+            ValueError: the body is not JSON.
+        """
+        return tuple(found for rules in self.wire_rules if rules.covers(request) for found in rules.lint(request))
+
+    # -- after an answer ----------------------------------------------------------------------------------------
+
+    def from_wire_response(self, response: WireResponse, context: RequestContext) -> Message:
+        """Read a complete body.
+
+        Raises:
+            ProviderError: an error inside a 200.
+            MalformedResponseError: not the wire format.
+        """
+        try:
+            message: Message = self._required("from_wire_response", response=response, context=context)
+        except InterlinguaError as error:
+            self._credit(error, context, response)
+            raise
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
+            raise self._unreadable(error, context, response) from error
+        return message
+
+    def stream_response(
+        self, response_stream: AsyncIterator[WireChunk], context: RequestContext
+    ) -> AsyncIterator[StreamEvent]:
+        """Open the adapter's translation of a framed stream."""
+        stream: AsyncIterator[StreamEvent] = self._required(
+            "stream_response", response_stream=response_stream, context=context
+        )
+        if not hasattr(stream, "__anext__"):
+            raise PluginError(f"stream_response of {self.key!r} must be an async generator", provider=self.key)
+        return stream
+
+    def from_wire_error(self, response: WireResponse, context: RequestContext) -> ProviderError:
+        """Return the typed error for a failed answer: the adapter's, else one by status."""
+        error: ProviderError | None
+        try:
+            error = self._hook.from_wire_error(response=response, context=context)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as cause:
+            _log.debug("from_wire_error of %s could not read the body: %s", self.key, cause)
+            error = None
+        if error is None:
+            from interlingua.plugins.wire import error_for_status  # noqa: PLC0415  not needed until something fails
+
+            error = error_for_status(response)
+        self._credit(error, context, response)
+        return error
+
+    # -- exchanges of their own -----------------------------------------------------------------------------------
+
+    def auxiliary_request(self, kind: str, arguments: Mapping[str, Any]) -> WireRequest:
+        """Write a request that is no conversation, such as `models` or `count_tokens`.
+
+        Raises:
+            CapabilityError: this provider does not offer it.
+        """
+        request: WireRequest | None = self._hook.auxiliary_request(kind=kind, arguments=arguments)
+        if request is None:
+            raise CapabilityError(f"{self.key} offers no {kind!r}", provider=self.key)
+        return request
+
+    def from_wire_auxiliary(self, kind: str, response: WireResponse) -> Any:
+        """Read its answer.
+
+        Raises:
+            MalformedResponseError: it is not what the wire format allows.
+        """
+        try:
+            return self._hook.from_wire_auxiliary(kind=kind, response=response)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
+            raise MalformedResponseError(f"the answer to {kind!r} cannot be read: {error}", provider=self.key) from error
+
+    # -- inside -------------------------------------------------------------------------------------------------
+
+    @cached_property
+    def _projector(self) -> Projector:
+        from interlingua.request.project import Projector  # noqa: PLC0415  not needed until something is sent
+
+        return Projector()
+
+    def _required(self, name: str, **arguments: Any) -> Any:
+        answer = getattr(self._hook, name)(**arguments)
+        if answer is None:
+            raise PluginError(f"provider {self.key!r} does not answer {name}", provider=self.key)
+        return answer
+
+    def _credit(self, error: InterlinguaError, context: RequestContext, response: WireResponse) -> None:
+        """Fill in what the adapter need not repeat."""
+        error.provider = error.provider or self.key
+        error.model = error.model or context.origin.model
+        error.status = error.status or response.status
+        error.body = response.body if error.body is None else error.body
+
+    def _unreadable(self, cause: Exception, context: RequestContext, response: WireResponse) -> MalformedResponseError:
+        error = MalformedResponseError(f"the answer is not what the wire format allows: {type(cause).__name__}: {cause}")
+        self._credit(error, context, response)
+        return error

@@ -1,0 +1,395 @@
+"""Find installed providers by their entry points and make each one's hook caller."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import logging
+import os
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property, partial
+from threading import RLock
+from typing import Any
+
+import attrs
+import pluggy
+
+from interlingua.errors import CallerError, PluginError, UnknownProviderError
+from interlingua.ids import ModelId, split_model_id
+from interlingua.plugins.hookspecs import (
+    CONTRACT_VERSION,
+    PLUGIN_HOOKS,
+    PROJECT,
+    PROVIDER_HOOKS,
+    PluginHooks,
+    ProviderHooks,
+)
+from interlingua.plugins.provider import Distribution, Provider
+
+PROVIDERS = f"{PROJECT}.providers"
+
+
+ROWS = f"{PROJECT}.rows"
+
+
+FORMATS = f"{PROJECT}.formats"
+
+
+PLUGINS = f"{PROJECT}.plugins"
+
+
+_GROUPS = (PROVIDERS, ROWS, FORMATS, PLUGINS)
+
+
+EntryPoints = Iterable[importlib.metadata.EntryPoint]
+
+
+@attrs.frozen(kw_only=True, slots=False)  # a cached property needs a place
+class ProviderEntry:
+    """A provider that can be loaded.
+
+    Attributes:
+        key: provider key.
+        kind: `row` (shipped), `provider` (a distribution of its own), `user row` or `given`; later wins over earlier.
+        origin: says where it came from; `distribution` asks once, and late, for a distribution's metadata is slow to read.
+        load: imports and returns the plugin object.
+    """
+
+    key: str
+    kind: str
+    origin: Callable[[], Distribution]
+    load: Callable[[], Any]
+
+    @cached_property
+    def distribution(self) -> Distribution:
+        """Where it came from."""
+        return self.origin()
+
+
+class InstalledEntryPoints:
+    """The entry points of this environment, or of a test's, looked for once: that reads a file of each distribution."""
+
+    def __init__(self, entry_points: EntryPoints | None = None) -> None:
+        self._entries = None if entry_points is None else list(entry_points)
+
+    def entries(self, group: str) -> list[importlib.metadata.EntryPoint]:
+        """Return the entry points of one of our groups."""
+        if self._entries is None:
+            every = importlib.metadata.entry_points()
+            self._entries = [entry for ours in _GROUPS for entry in every.select(group=ours)]
+        return [entry for entry in self._entries if entry.group == group]
+
+    def providers(self) -> dict[str, ProviderEntry]:
+        """Return the shipped rows and, over them, the installed providers.
+
+        Raises:
+            PluginError: two distributions ship one key.
+        """
+        found: dict[str, ProviderEntry] = {}
+        for group, kind in ((ROWS, "row"), (PROVIDERS, "provider")):
+            seen: dict[str, importlib.metadata.EntryPoint] = {}
+            for entry in self.entries(group):
+                first = seen.setdefault(entry.name, entry)
+                if first is not entry and distribution_of(first) != distribution_of(entry):
+                    raise _duplicate(entry.name, distribution_of(first), distribution_of(entry))
+                origin = partial(distribution_of, entry)
+                found[entry.name] = ProviderEntry(key=entry.name, kind=kind, origin=origin, load=entry.load)
+        return found
+
+    def from_row(self, key: str, row: Mapping[str, Any]) -> Any:
+        """Make a provider object from a user's row, by the format distribution it names (the only one if unnamed).
+
+        Raises:
+            PluginError: no installed distribution reads that format.
+        """
+        wanted = row.get("format")
+        for entry in self.entries(FORMATS):
+            if wanted is None or entry.name == wanted:
+                return entry.load()(key, {name: value for name, value in row.items() if name != "format"})
+        raise PluginError(f"row {key!r} wants the format {wanted!r}, which no installed distribution reads")
+
+
+def distribution_of(entry: importlib.metadata.EntryPoint) -> Distribution:
+    """Say which distribution an entry point came from."""
+    if entry.dist is None:
+        return Distribution()
+    metadata = entry.dist.metadata  # parsed each time it is asked for
+    return Distribution(name=metadata["Name"], version=metadata["Version"])
+
+
+def _duplicate(key: str, first: Distribution, second: Distribution) -> PluginError:
+    both = " and ".join(f"{one.distribution} {one.version}" for one in (first, second))
+    return PluginError(f"two distributions ship the provider {key!r}: {both}; uninstall one", provider=key)
+
+
+REQUIRED = ("capabilities", "to_wire", "from_wire_response", "stream_response", "connection", "models")
+
+
+def new_manager(plugins: Iterable[Any] = ()) -> pluggy.PluginManager:
+    """Make a manager that knows the specs and holds these general plugins."""
+    manager = pluggy.PluginManager(PROJECT)
+    manager.add_hookspecs(ProviderHooks)
+    manager.add_hookspecs(PluginHooks)
+    for plugin in plugins:
+        register(manager, plugin, getattr(plugin, "__name__", repr(plugin)))
+    return manager
+
+
+def register(manager: pluggy.PluginManager, plugin: Any, name: str) -> None:
+    """Register a plugin: its hooks must be callable, known, and take only arguments that exist.
+
+    Raises:
+        PluginError: they are not; the message names plugin, hook and argument.
+    """
+    for hook in PROVIDER_HOOKS | PLUGIN_HOOKS:
+        if hasattr(plugin, hook) and not callable(getattr(plugin, hook)):
+            raise PluginError(f"plugin {name!r}: {hook} is not callable; a plugin is an object: MODULE:OBJECT")
+    try:
+        manager.register(plugin, name=name)
+        manager.check_pending()
+    except (pluggy.PluginValidationError, ValueError) as error:
+        raise PluginError(f"plugin {name!r} breaks the hook specs: {error}") from error
+
+
+def provider_manager(plugin: Any, key: str, where: str, plugins: Iterable[Any]) -> pluggy.PluginManager:
+    """Make the manager of one provider, with every general plugin around it.
+
+    Raises:
+        PluginError: it was written for another contract version, or lacks a required hook.
+    """
+    wanted = getattr(plugin, "contract_version", CONTRACT_VERSION)
+    if wanted != CONTRACT_VERSION:
+        raise PluginError(
+            f"provider {key!r} from {where} is written for contract version {wanted}; this core has {CONTRACT_VERSION}"
+        )
+    manager = new_manager(plugins)
+    register(manager, plugin, f"{key} ({where})")
+    missing = [name for name in REQUIRED if not _answers(manager, name, plugin)]
+    if missing:
+        raise PluginError(f"provider {key!r} from {where} lacks the hook(s) {', '.join(missing)}")
+    return manager
+
+
+def chained_callers(manager: pluggy.PluginManager, hook: str) -> list[Any]:
+    """Return one caller per plugin that answers a hook, in pluggy's order, so that each may see the result so far."""
+    answering = [implementation.plugin for implementation in reversed(getattr(manager.hook, hook).get_hookimpls())]
+    others = manager.get_plugins()
+    return [manager.subset_hook_caller(hook, others - {plugin}) for plugin in answering]
+
+
+def check_general(plugin: Any, name: str) -> bool:
+    """Check a general plugin: it may wrap a provider's hooks, never answer them. Return whether it has any hook.
+
+    Raises:
+        PluginError: it answers one, for every provider at once.
+    """
+    manager = new_manager()
+    register(manager, plugin, name)
+    for hook in sorted(PROVIDER_HOOKS):
+        for implementation in getattr(manager.hook, hook).get_hookimpls():
+            if not (implementation.wrapper or implementation.hookwrapper):
+                raise PluginError(
+                    f"plugin {name!r} answers {hook}; only a provider may, a plugin wraps it (wrapper=True). "
+                    "Install a provider's distribution, or name it with its key: KEY=MODULE:OBJECT"
+                )
+    return bool(manager.get_hookcallers(plugin))
+
+
+def _answers(manager: pluggy.PluginManager, name: str, plugin: Any) -> bool:
+    return any(implementation.plugin is plugin for implementation in getattr(manager.hook, name).get_hookimpls())
+
+
+_log = logging.getLogger(PROJECT)
+
+
+_HELP = "install the distribution that ships it (pip install interlingua-<provider>), or configure a row of that name"
+
+
+class Registry:
+    """The plugins of one process or one test; make as many as you like.
+
+    Precedence for a key: given by hand, then a user's row, then an installed distribution, then a shipped row.
+
+    Args:
+        plugins: general plugins (wrappers, observers, commands) given by hand, besides the installed ones.
+        rows: user rows, key -> table; `format` in a row names the format distribution that reads it.
+        providers: provider objects given by hand, key -> object.
+        entry_points: a replacement for the installed distributions' entry points, for tests.
+        aliases: user aliases, name -> canonical model id.
+    """
+
+    def __init__(
+        self,
+        plugins: Iterable[Any] = (),
+        *,
+        rows: Mapping[str, Mapping[str, Any]] | None = None,
+        providers: Mapping[str, Any] | None = None,
+        entry_points: EntryPoints | None = None,
+        aliases: Mapping[str, str] | None = None,
+    ) -> None:
+        self._lock = RLock()
+        self._installed = InstalledEntryPoints(entry_points)
+        self._rows = dict(rows or {})
+        self._given = dict(providers or {})
+        self._aliases = dict(aliases or {})
+        self._found: dict[str, ProviderEntry] | None = None
+        self._loaded: dict[str, Provider] = {}
+        self.broken: dict[str, PluginError] = {}
+        self.plugins: list[Any] = []
+        for plugin in plugins:
+            self.add_plugin(plugin, repr(plugin))
+        for entry in self._installed.entries(PLUGINS):
+            self._add_isolated(entry)
+        for name in filter(None, os.environ.get("INTERLINGUA_PLUGINS", "").split(",")):
+            self.load_plugin(name.strip())
+
+    # -- providers ----------------------------------------------------------------------------------------------
+
+    def found(self) -> dict[str, ProviderEntry]:
+        """Return every provider key that can be loaded, in key order, without importing any."""
+        with self._lock:
+            if self._found is None:
+                found = self._installed.providers()
+                mine = partial(Distribution, name="your configuration", version="")
+                for key, row in self._rows.items():
+                    load = partial(self._installed.from_row, key, row)
+                    found[key] = ProviderEntry(key=key, kind="user row", origin=mine, load=load)
+                for key in self._given:
+                    found[key] = self._by_hand(key)
+                self._found = dict(sorted(found.items()))
+            return self._found
+
+    def provider(self, key: str) -> Provider:
+        """Return the provider of this key, loading it the first time.
+
+        Raises:
+            UnknownProviderError: no such key; the message lists what there is.
+            PluginError: it is there but broken; the message names the distribution.
+        """
+        with self._lock:
+            provider = self._loaded.get(key)
+            if provider is None:
+                try:
+                    provider = self._loaded[key] = self._load(key)
+                except PluginError as error:
+                    self.broken[key] = error
+                    raise
+            return provider
+
+    def providers(self) -> list[Provider]:
+        """Load every provider there is; a broken one is logged once and left out."""
+        loaded = []
+        for key in self.found():
+            known = key in self.broken
+            try:
+                loaded.append(self.provider(key))
+            except PluginError as error:
+                if not known:
+                    _log.warning("%s", error)
+        return loaded
+
+    def resolve(self, model: str | ModelId) -> ModelId:
+        """Turn a model id or alias into a canonical model id.
+
+        A user's alias wins; an exact catalogue id or a full `<provider>:<name>` stays as it was asked for.
+
+        Raises:
+            CallerError: neither an id nor a known alias.
+        """
+        if isinstance(model, ModelId):
+            return model
+        if not isinstance(model, str):
+            raise CallerError(f"a model is named by a text, <provider>:<model>, not by {type(model).__name__}")
+        for _ in self._aliases:
+            model = self._aliases.get(model, model)
+        if ":" in model:
+            asked = split_model_id(model)
+            known = None if any(map(str.isdigit, asked.name)) else self.provider(asked.provider).model(asked.name)
+            return ModelId(asked.provider, known.id) if known and asked.name in known.aliases else asked
+        for provider in self.providers():
+            known = provider.model(model)
+            if known is not None and (model == known.id or model in known.aliases):
+                return ModelId(provider.key, known.id)
+        return split_model_id(model)
+
+    # -- plugins ------------------------------------------------------------------------------------------------
+
+    def load_plugin(self, name: str) -> None:
+        """Load an extra plugin module (or `module:object`), before any provider is loaded.
+
+        `key=module:object` gives a provider that is not installed under that key.
+
+        Raises:
+            PluginError: it cannot be imported or breaks the rules for plugins.
+        """
+        key, _, place = name.rpartition("=")
+        module, _, attribute = place.partition(":")
+        try:
+            plugin = importlib.import_module(module)
+            if attribute:
+                plugin = getattr(plugin, attribute)
+        except Exception as error:
+            raise PluginError(f"plugin {name!r} cannot be loaded: {type(error).__name__}: {error}") from error
+        if key:
+            self._given[key], self._found = plugin, None
+        else:
+            self.add_plugin(plugin, name)
+
+    def add_plugin(self, plugin: Any, name: str) -> None:
+        """Add a general plugin; providers loaded from now on are wrapped by it.
+
+        Raises:
+            PluginError: it breaks the rules for plugins.
+        """
+        if not check_general(plugin, name):
+            _log.warning("plugin %r answers and wraps no hook; one that is an object is named MODULE:OBJECT", name)
+        self.plugins.append(plugin)
+
+    def observe(self, event: Mapping[str, Any]) -> None:
+        """Tell every plugin of an event; an observer that fails is logged, never in the way."""
+        if not self.plugins:
+            return
+        try:
+            new_manager(self.plugins).hook.observe(event=event)
+        except Exception:
+            _log.warning("an observer failed on %s", event.get("type"), exc_info=True)
+
+    def register_commands(self, cli: Any) -> None:
+        """Let every plugin add its commands to a click group."""
+        new_manager(self.plugins).hook.register_commands(cli=cli)
+
+    # -- inside -------------------------------------------------------------------------------------------------
+
+    def _by_hand(self, key: str) -> ProviderEntry:
+        origin = partial(Distribution, name="given by hand", version="")
+        return ProviderEntry(key=key, kind="given", origin=origin, load=partial(self._given.__getitem__, key))
+
+    def _load(self, key: str) -> Provider:
+        found = self._by_hand(key) if key in self._given else self.found().get(key)
+        if found is None:
+            import difflib  # noqa: PLC0415  nothing else is as slow to load for one message
+
+            have = ", ".join(self.found()) or "none"
+            meant = "".join(f"; did you mean {near!r}?" for near in difflib.get_close_matches(key, self.found(), n=1))
+            raise UnknownProviderError(f"no provider {key!r} is installed{meant} (there are: {have}); {_HELP}", provider=key)
+        where = f"{found.distribution.name} {found.distribution.version}".strip()
+        try:
+            plugin = found.load()
+        except PluginError:
+            raise
+        except Exception as error:
+            why = f"{type(error).__name__}: {error}"
+            raise PluginError(f"provider {key!r} from {where} cannot be loaded: {why}") from error
+        manager = provider_manager(plugin, key, where, self.plugins)
+        return Provider(key, manager.hook, found.distribution, prepare=chained_callers(manager, "prepare_request"))
+
+    def _add_isolated(self, entry: importlib.metadata.EntryPoint) -> None:
+        """Add an installed plugin; a broken one costs one WARN and nothing else (REGRESSIONS case 27)."""
+        try:
+            self.add_plugin(entry.load(), entry.name)
+        except Exception as error:
+            found = distribution_of(entry)
+            where = f"{found.name} {found.version}"
+            why = f"plugin {entry.name!r} from {where} is left out: {type(error).__name__}: {error}"
+            self.broken[entry.name] = PluginError(why)
+            _log.warning("%s", why)

@@ -1,0 +1,217 @@
+"""The cost of an answer from dated list prices, and what a lost prompt cache costs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from datetime import datetime
+from decimal import Context, Decimal
+from typing import Any, Literal
+
+import attrs
+
+from interlingua.catalogue import ModelInfo, Rates
+from interlingua.frozen import replace
+from interlingua.types.messages import CostParts, Message, Usage
+
+_EXACT = Context(prec=200)  # far past any product of a count and a list price: nothing is ever rounded
+
+
+_NOTHING = Decimal(0)
+
+
+class _UnknownCostError(Exception):
+    """Why a cost cannot be known; becomes the note."""
+
+
+def cost_of(usage: Usage, model: ModelInfo | None, at: datetime) -> Usage:
+    """Return the usage with its cost, or with the reason why it has none.
+
+    Cached reads and cache writes are parts of the inclusive input and are billed once, at their own price; a part
+    that was not reported is billed with the input it belongs to. A class without its own price is billed at the price
+    of the class around it (one-hour writes as writes, cached parts as plain input), and a cliff is chosen by inclusive
+    input and bills the whole request: both are the documented rules of the price data's package (sheet PRICES, API).
+
+    Args:
+        usage: counts in tokens; the provider's tier in `service_tier`.
+        model: catalogue row, or None when the catalogue does not know the model.
+        at: when the request was made; a naive time is UTC.
+
+    Returns:
+        The usage with `cost_usd`, `cost` (USD) and `pricing_version` set, `cost_note` None; or those three None and
+        `cost_note` the reason.
+    """
+    return replace(usage, **cost_fields(usage, model, at))
+
+
+def cost_fields(usage: Usage, model: ModelInfo | None, at: datetime) -> dict[str, Any]:
+    """Return the four fields that `cost_of` sets, for whoever sets others with them."""
+    try:
+        if model is None:
+            raise _UnknownCostError("model not in the catalogue")
+        parts = _parts(usage, _rates(usage, model, at))
+    except _UnknownCostError as reason:
+        return {"cost_usd": None, "cost": None, "pricing_version": None, "cost_note": str(reason)}
+    total = _EXACT.add(_EXACT.add(parts.input, parts.cached_read), _EXACT.add(parts.cache_write, parts.output))
+    return {"cost_usd": total, "cost": parts, "pricing_version": model.pricing_version, "cost_note": None}
+
+
+def _rates(usage: Usage, model: ModelInfo, at: datetime) -> Rates:
+    missing = [name for name in ("input_tokens", "output_tokens") if getattr(usage, name) is None]
+    if missing:
+        raise _UnknownCostError(f"provider did not report {' and '.join(missing)}")
+    if not model.prices:
+        raise _UnknownCostError(f"no price known for {model.id}")
+    price = model.price_at(at, usage.service_tier)
+    if price is None:
+        tier = usage.service_tier
+        usual = tier is None or tier in model.standard_service_tiers
+        kind = "" if usual else f" for service tier {tier!r}"
+        raise _UnknownCostError(f"no price known for {model.id}{kind} at {at.date().isoformat()}")
+    return price.rates(usage.input_tokens or 0)
+
+
+def _parts(usage: Usage, rates: Rates) -> CostParts:
+    total, output = usage.input_tokens or 0, usage.output_tokens or 0
+    read, written = usage.cached_input_tokens or 0, usage.cache_creation_input_tokens or 0
+    written_1h = usage.cache_creation_1h_input_tokens or 0
+    heard, heard_again = usage.audio_input_tokens or 0, usage.cached_audio_input_tokens or 0
+    if not (read or written or written_1h or heard or heard_again) and total >= 0 <= output:  # most requests
+        return CostParts(
+            input=_bill(total, rates.input_per_mtok_usd, "input"),
+            cached_read=_NOTHING,
+            cache_write=_NOTHING,
+            output=_bill(output, rates.output_per_mtok_usd, "output"),
+        )
+    plain = total - read - written
+    parts = (written - written_1h, read - heard_again, plain - heard + heard_again)
+    if min(plain, *parts, heard - heard_again, read, written, written_1h, heard_again, output) < 0:
+        raise _UnknownCostError("reported token counts contradict each other: the parts exceed their total")
+    input_rate = rates.input_per_mtok_usd
+    write_rate = _first(rates.cache_write_per_mtok_usd, input_rate)
+    read_rate = _first(rates.cached_read_per_mtok_usd, input_rate)
+    audio_rate = _first(rates.audio_input_per_mtok_usd, input_rate)
+    return CostParts(
+        input=_EXACT.add(
+            _bill(plain - heard + heard_again, input_rate, "input"),
+            _bill(heard - heard_again, audio_rate, "audio input"),
+        ),
+        cached_read=_EXACT.add(
+            _bill(read - heard_again, read_rate, "cached input"),
+            _bill(heard_again, _first(rates.cached_audio_read_per_mtok_usd, read_rate), "cached audio input"),
+        ),
+        cache_write=_EXACT.add(
+            _bill(written - written_1h, write_rate, "cache write"),
+            _bill(written_1h, _first(rates.cache_write_1h_per_mtok_usd, write_rate), "one-hour cache write"),
+        ),
+        output=_bill(output, rates.output_per_mtok_usd, "output"),
+    )
+
+
+def _first(own: Decimal | None, around: Decimal | None) -> Decimal | None:
+    return around if own is None else own
+
+
+def _bill(tokens: int, per_mtok: Decimal | None, kind: str) -> Decimal:
+    if tokens == 0:
+        return _NOTHING
+    if per_mtok is None:
+        raise _UnknownCostError(f"no price known for {kind} tokens")
+    return _EXACT.multiply(per_mtok, Decimal(tokens)).scaleb(-6, _EXACT)
+
+
+def reprice(
+    messages: Iterable[Message], lookup: Callable[[str], ModelInfo | None], at: datetime | None = None
+) -> tuple[Message, ...]:
+    """Return the messages with costs computed anew; a message whose cost stays the same is the same object.
+
+    Args:
+        messages: stored messages; those without usage or model pass through.
+        lookup: finds the catalogue row of a canonical model id (`provider:model`), None when unknown.
+        at: price all as if requested then; None prices each at its own `created_at`.
+    """
+    return tuple(_repriced(message, lookup, at) for message in messages)
+
+
+def _repriced(message: Message, lookup: Callable[[str], ModelInfo | None], at: datetime | None) -> Message:
+    usage, model_id = message.metadata.usage, message.metadata.model
+    if usage is None or model_id is None:
+        return message
+    priced = cost_of(usage, lookup(model_id), at or message.created_at)
+    if priced == usage or (priced.cost_usd is None and usage.cost_usd is not None):
+        return message
+    return attrs.evolve(message, metadata=attrs.evolve(message.metadata, usage=priced))
+
+
+@attrs.frozen(kw_only=True)
+class LostCache:
+    """A prompt cache that does not apply to a request, and what that costs.
+
+    Attributes:
+        tokens: input tokens that would have been read from it.
+        source: who says so: the last answer's `usage`, or an `estimate` of the prefix that was sent before it.
+        cost_usd: how much more the request costs than with the cache, in USD; None when unknown.
+        cost_note: why the cost is unknown.
+    """
+
+    tokens: int
+    source: Literal["usage", "estimate"]
+    cost_usd: Decimal | None = None
+    cost_note: str | None = None
+
+
+def lost_cache(
+    messages: Sequence[Message],
+    input_tokens: int,
+    model: ModelInfo | None,
+    at: datetime,
+    prefix_tokens: Callable[[Sequence[Message]], int],
+    *,
+    still: int = 0,
+) -> LostCache:
+    """Return what it costs to send a request where what was cached of a conversation no longer applies.
+
+    Args:
+        messages: the conversation as it was cached.
+        input_tokens: of the request, an estimate of the adapter that sends it.
+        model: catalogue row of the model it goes to, or None when the catalogue does not know it.
+        at: when.
+        prefix_tokens: estimates the tokens of messages; asked only where no answer reports its cache.
+        still: tokens at the beginning that apply all the same.
+    """
+    tokens, source = _cached(messages, prefix_tokens)
+    tokens = max(min(tokens, input_tokens) - still, 0)  # two models count differently
+    note = _no_price(model, input_tokens, at)
+    if note is not None:
+        return LostCache(tokens=tokens, source=source, cost_note=note)
+    cold = cost_of(Usage(input_tokens=input_tokens, output_tokens=0, cached_input_tokens=still), model, at)
+    warm = cost_of(Usage(input_tokens=input_tokens, output_tokens=0, cached_input_tokens=still + tokens), model, at)
+    if cold.cost_usd is None or warm.cost_usd is None:
+        return LostCache(tokens=tokens, source=source, cost_note=cold.cost_note or warm.cost_note)
+    return LostCache(tokens=tokens, source=source, cost_usd=cold.cost_usd - warm.cost_usd)
+
+
+def _cached(
+    messages: Sequence[Message], prefix_tokens: Callable[[Sequence[Message]], int]
+) -> tuple[int, Literal["usage", "estimate"]]:
+    for place in range(len(messages) - 1, -1, -1):
+        usage = messages[place].metadata.usage
+        if usage is None:
+            continue
+        read, written = usage.cached_input_tokens, usage.cache_creation_input_tokens
+        if read is not None or written is not None:
+            return (read or 0) + (written or 0), "usage"
+        known = usage.input_tokens
+        return (known if known is not None else prefix_tokens(messages[:place]) if place else 0), "estimate"
+    return 0, "estimate"  # nobody answered yet, so nobody cached
+
+
+def _no_price(model: ModelInfo | None, input_tokens: int, at: datetime) -> str | None:
+    """Say why the price of cached input is unknown, or None; a cached price in the table is asked for by itself."""
+    if model is None:
+        return "model not in the catalogue"
+    price = model.price_at(at)
+    if price is None:
+        return f"no price known for {model.id}"
+    if price.rates(input_tokens).cached_read_per_mtok_usd is None:
+        return f"no price known for cached input of {model.id}"
+    return None

@@ -1,0 +1,1 @@
+"""From what a caller gave to the bytes that are sent."""

@@ -1,0 +1,378 @@
+"""Project one message's blocks, call ids and tool names into what a target can carry."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+import attrs
+
+from interlingua.errors import CapabilityError
+from interlingua.plugins.provider import Target
+from interlingua.plugins.wire import Loss, Verdict
+from interlingua.types.blocks import (
+    AudioBlock,
+    ContentBlock,
+    DocumentBlock,
+    ImageBlock,
+    OpaqueBlock,
+    RedactedThinkingBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    UnknownBlock,
+    VideoBlock,
+)
+from interlingua.types.messages import Message, MessageStatus, Origin, Role
+from interlingua.types.tools import ToolDefinition
+
+_ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+
+
+def digest(text: str, length: int) -> str:
+    """Return `length` letters and digits that depend on the whole text."""
+    number = int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=48).digest(), "big")
+    letters = []
+    for _ in range(length):
+        number, place = divmod(number, 62)
+        letters.append(_ALPHABET[place])
+    return "".join(letters)
+
+
+class WireIds:
+    """Resolves each call's wire id in order of first appearance; one conversation, one target.
+
+    A call's own id is used where this provider issued it. Any other is projected: kept where it fits the wire's
+    pattern, else replaced by a digest. Two calls never share a wire id, and an id the provider issued is never given
+    to another call that comes after it.
+    """
+
+    __slots__ = ("_fullmatch", "_limit", "_target", "_used")
+
+    def __init__(self, target: Target) -> None:
+        self._target = target
+        self._fullmatch = target.id_pattern.fullmatch
+        self._limit = target.capabilities.tool_id_max_length
+        self._used: set[str] = set()
+
+    def add(self, call: ToolUseBlock, origin: Origin | None) -> str:
+        """Resolve a call that appears now; a canonical id seen before gets another wire id."""
+        wire = call.provider_id
+        if wire is None or wire in self._used or not self._target.shares_provider(origin) or not self._fits(wire):
+            wire = call.id
+            if wire in self._used or not self._fits(wire):
+                wire = self._projected(wire)
+        self._used.add(wire)
+        return wire
+
+    def keep(self, calls: Sequence[str]) -> bool:
+        """Take canonical ids of calls that appear now as they are; False, and nothing is taken, if one cannot be."""
+        used = self._used
+        for wire in calls:
+            if wire in used or not self._fits(wire):
+                return False
+        if len(calls) > 1 and len(set(calls)) < len(calls):
+            return False
+        used.update(calls)
+        return True
+
+    def _fits(self, wire: str) -> bool:
+        return len(wire) <= self._limit and self._fullmatch(wire) is not None
+
+    def _projected(self, canonical: str) -> str:
+        length = min(self._limit, 26)
+        salt = 0
+        while True:
+            wire = digest(canonical if salt == 0 else f"{canonical}\0{salt}", length)
+            if wire not in self._used and self._fits(wire):
+                return wire
+            salt += 1
+            if salt > 10_000:
+                raise ValueError(f"no id fits the declared pattern {self._target.id_pattern.pattern!r}")
+
+
+_DIGEST = 8
+
+
+_LETTERS = (r"[^A-Za-z0-9_-]", r"[^A-Za-z0-9_]", r"[^A-Za-z0-9]")
+
+
+def wire_name(name: str, target: Target) -> str:
+    """Return the name itself where it fits, else what is left of it with its digest.
+
+    Raises:
+        CapabilityError: the declared pattern takes no name that could be built.
+    """
+    limit = target.capabilities.tool_name_max_length
+    if len(name) <= limit and target.name_pattern.fullmatch(name):
+        return name
+    for letters in _LETTERS:
+        stem = re.sub(letters, "_", name) if "_" in letters else re.sub(letters, "", name)
+        for joint in ("_", ""):
+            made = stem[: max(limit - _DIGEST - len(joint), 0)] + joint + digest(name, min(_DIGEST, limit))
+            if target.name_pattern.fullmatch(made):
+                return made
+            if target.name_pattern.fullmatch("t" + made[1:]):
+                return "t" + made[1:]
+    raise CapabilityError(f"no form of the tool name {name!r} fits the pattern {target.name_pattern.pattern!r}")
+
+
+def wire_tools(
+    tools: Sequence[ToolDefinition], target: Target
+) -> tuple[Sequence[ToolDefinition], Mapping[str, str], tuple[Loss, ...]]:
+    """Return the definitions under the names their calls have on the wire, the canonical name of each, and the losses.
+
+    Raises:
+        CapabilityError: the declared pattern takes no name that could be built.
+    """
+    if not target.capabilities.supports_tools:
+        reason = "this target has no tools"
+        rows = [
+            Loss(path=f"tools[{at}]", block_type="tool", verdict="dropped", reason=reason) for at in range(len(tools))
+        ]
+        return (), {}, tuple(rows)
+    names = [wire_name(tool.name, target) for tool in tools]
+    changed = {name: tool.name for name, tool in zip(names, tools, strict=True) if name != tool.name}
+    if changed:
+        tools = [attrs.evolve(tool, name=name) for name, tool in zip(names, tools, strict=True)]
+    return tools, changed, ()
+
+
+_PATH = re.compile(r"messages\[(\d+)\](?:\.content\[(\d+)\])?")
+
+
+def in_conversation(
+    rows: Iterable[Loss], projected: Sequence[Message], messages: Sequence[Message], before: Iterable[Loss]
+) -> tuple[Loss, ...]:
+    """Return an adapter's rows with their paths counted in the caller's messages and blocks.
+
+    Args:
+        rows: the adapter's.
+        projected: what it was given.
+        messages: what the caller gave.
+        before: projection's own rows, which say what blocks are gone.
+    """
+    places = {message.id: index for index, message in enumerate(messages)}
+    gone = {row.path for row in before if row.verdict != "rewritten"}
+    return tuple([_moved(row, projected, messages, places, gone) for row in rows])
+
+
+def _moved(
+    row: Loss, projected: Sequence[Message], messages: Sequence[Message], places: Mapping[str, int], gone: set[str]
+) -> Loss:
+    match = _PATH.match(row.path)
+    if match is None or int(match[1]) >= len(projected):
+        return row
+    given = projected[int(match[1])]
+    index = places.get(given.id)
+    if index is None:
+        return row
+    path = f"messages[{index}]"
+    block = _block(given, messages[index], index, match[2], gone)
+    if block is not None:
+        path += f".content[{block}]"
+    return attrs.evolve(row, path=path + row.path[match.end() :], message_id=given.id)
+
+
+def _block(given: Message, message: Message, index: int, at: str | None, gone: set[str]) -> int | None:
+    """Return the block's place in the caller's message; None for a message that projection put in beside it."""
+    if at is None or (given.role is not message.role and message.role is not Role.SYSTEM):
+        return None
+    content = message.content
+    if given.role is Role.TOOL and len(given.content) == 1 < len(content):  # one result of several
+        result = given.content[0]
+        same = [place for place, block in enumerate(content) if block is result]
+        return same[0] if same else int(at)
+    kept = [place for place in range(len(content)) if f"messages[{index}].content[{place}]" not in gone]
+    return kept[int(at)] if int(at) < len(kept) else int(at)
+
+
+B = TypeVar("B", bound=Any)
+
+
+Report = Callable[[int, str, Verdict, str], None]
+
+
+"""Called with block index, block type, verdict and reason."""
+
+
+_MEDIA = {
+    ImageBlock: ("supports_images", "accepted_image_media_types"),
+    AudioBlock: ("supports_audio", "accepted_audio_media_types"),
+    VideoBlock: ("supports_video", "accepted_video_media_types"),
+    DocumentBlock: ("supports_documents", "accepted_document_media_types"),
+}
+
+
+def project_content(
+    message: Message, content: Iterable[ContentBlock], target: Target, report: Report
+) -> list[ContentBlock]:
+    """Return the blocks the target can carry, in order; the very same objects where nothing changes.
+
+    Args:
+        message: whose content it is.
+        content: its blocks, the calls already with their wire ids.
+        target: who is to carry them.
+        report: told of every loss.
+    """
+    own_state = target.takes_state_of(message.metadata.origin)
+    unfinished = message.metadata.status is not MessageStatus.COMPLETE
+    kept: list[ContentBlock] = []
+    for index, block in enumerate(content):
+        result = _project_block(block, index, message, target, report, own_state=own_state, unfinished=unfinished)
+        if result is not None:
+            kept.append(result)
+    return kept
+
+
+def movable_media(block: ToolResultBlock, target: Target) -> list[ContentBlock]:
+    """Return the media of a result that the target takes in user messages but not in results (case 21)."""
+    if target.capabilities.supports_tool_result_images:
+        return []
+    return [part for part in block.content if type(part) in _MEDIA and media_refusal(part, target) is None]
+
+
+def _project_block(
+    block: ContentBlock,
+    index: int,
+    message: Message,
+    target: Target,
+    report: Report,
+    *,
+    own_state: bool,
+    unfinished: bool,
+) -> ContentBlock | None:
+    kind = type(block)
+    if kind is TextBlock:
+        return _text(block, index, target, report, own_state=own_state)  # type: ignore[arg-type]
+    if kind is ToolUseBlock:
+        return _call(block, index, target, report, own_state=own_state, unfinished=unfinished)  # type: ignore[arg-type]
+    if kind is ToolResultBlock:
+        return _result(block, index, target, report)  # type: ignore[arg-type]
+    if kind is ThinkingBlock or kind is RedactedThinkingBlock:
+        return _thinking(block, index, target, report, own_state=own_state, unfinished=unfinished)
+    if kind in _MEDIA:
+        reason = media_refusal(block, target) or _misplaced(message.role)
+        if reason:
+            report(index, block.type, "dropped", reason)
+            return None
+        return _strip_cache(block, index, target, report)
+    if isinstance(block, OpaqueBlock):
+        origin = message.metadata.origin
+        if block.provider == target.provider and (origin is None or origin.api in ("", target.capabilities.api)):
+            return block
+        report(index, block.type, "dropped", f"{block.kind} content belongs to {block.provider} and goes only there")
+        return None
+    wrote = block.raw.get("type") if isinstance(block, UnknownBlock) else kind.__name__
+    report(index, block.type, "dropped", f"block type {wrote!r} was written by a newer version")
+    return None
+
+
+def _misplaced(role: Role) -> str | None:
+    return "system messages carry text only" if role is Role.SYSTEM else None
+
+
+def _text(block: TextBlock, index: int, target: Target, report: Report, *, own_state: bool) -> TextBlock | None:
+    foreign = block.signature is not None and not own_state
+    if not block.text.strip() and (foreign or block.signature is None):
+        report(index, block.type, "dropped", "empty text, which wires refuse")
+        return None
+    if foreign:
+        report(index, block.type, "rewritten", "its signature belongs to another origin")
+        block = attrs.evolve(block, signature=None)
+    if block.citations and not (own_state or target.capabilities.supports_citations):
+        report(index, block.type, "rewritten", "citations cannot be sent to this target; the text is kept")
+        block = attrs.evolve(block, citations=())
+    return _strip_cache(block, index, target, report)
+
+
+def _call(
+    block: ToolUseBlock, index: int, target: Target, report: Report, *, own_state: bool, unfinished: bool
+) -> ToolUseBlock | None:
+    if not target.capabilities.supports_tools:
+        report(index, block.type, "dropped", "this target has no tools")
+        return None
+    if unfinished and block.parse_error is not None:
+        report(index, block.type, "dropped", "the call was cut off before its arguments were whole")
+        return None
+    if block.signature is not None and not own_state:
+        report(index, block.type, "rewritten", "its signature belongs to another origin")
+        block = attrs.evolve(block, signature=None)
+    return _strip_cache(block, index, target, report)
+
+
+def _thinking(
+    block: ContentBlock, index: int, target: Target, report: Report, *, own_state: bool, unfinished: bool
+) -> ContentBlock | None:
+    capabilities = target.capabilities
+    signed = not isinstance(block, ThinkingBlock) or bool(block.signature)
+    if own_state and capabilities.supports_thinking:
+        if signed or (capabilities.accepts_unsigned_thinking and not unfinished):
+            return block
+        reason = "thinking without a signature is refused"
+    elif not capabilities.supports_thinking:
+        reason = "this target takes no thinking back"
+    else:
+        reason = "thinking belongs to another origin"
+    if target.demote_thinking and isinstance(block, ThinkingBlock) and block.text.strip():
+        report(index, block.type, "rewritten", f"{reason}; sent as text because demote_thinking was asked for")
+        return TextBlock(text=block.text)
+    report(index, block.type, "dropped", reason)
+    return None
+
+
+def media_refusal(block: Any, target: Target) -> str | None:
+    """Say why the target cannot take this media block, or None."""
+    flag, accepted_name = _MEDIA[type(block)]
+    if not getattr(target.capabilities, flag):
+        return f"this target takes no {block.type}"
+    accepted: tuple[str, ...] = getattr(target.capabilities, accepted_name)
+    if block.media_type and accepted and block.media_type not in accepted:
+        return f"this target takes no {block.media_type}"
+    if block.source.kind == "file_ref":
+        return "a file_ref must be resolved to data before sending"
+    return None
+
+
+def _result(block: ToolResultBlock, index: int, target: Target, report: Report) -> ToolResultBlock | None:
+    capabilities = target.capabilities
+    if not capabilities.supports_tools:
+        report(index, block.type, "dropped", "this target has no tools")
+        return None
+    kept = list(_result_parts(block.content, index, target, report))
+    if len(kept) != len(block.content) or any(new is not old for new, old in zip(kept, block.content, strict=True)):
+        block = attrs.evolve(block, content=kept)
+    return _strip_cache(block, index, target, report)
+
+
+def _result_parts(
+    content: Iterable[ContentBlock], index: int, target: Target, report: Report
+) -> Iterable[ContentBlock]:
+    for part in content:
+        if isinstance(part, TextBlock):
+            if part.text:
+                yield part
+        elif type(part) in _MEDIA:
+            reason = media_refusal(part, target)
+            if reason:
+                report(index, part.type, "rewritten", f"{reason}; a note stands in its place in the result")
+                yield TextBlock(text=f"[{part.type} omitted: {reason}]")
+            elif target.capabilities.supports_tool_result_images:
+                yield part
+            else:
+                report(index, part.type, "rewritten", "results hold text only here; it follows in a user message")
+                yield TextBlock(text=f"[{part.type} in the next message]")
+        elif isinstance(part, OpaqueBlock) and part.provider == target.provider:
+            yield part
+        else:
+            report(index, part.type, "dropped", f"a tool result for this target cannot hold {part.type}")
+
+
+def _strip_cache(block: B, index: int, target: Target, report: Report) -> B:
+    if block.cache is None or target.capabilities.supports_prompt_caching:
+        return block
+    report(index, block.type, "rewritten", "this target has no cache markers; its own caching applies")
+    return attrs.evolve(block, cache=None)

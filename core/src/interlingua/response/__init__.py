@@ -1,0 +1,1 @@
+"""From received bytes to events and messages."""

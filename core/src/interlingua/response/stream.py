@@ -1,0 +1,253 @@
+"""The state of a streamed answer, shared by both clients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from interlingua.errors import APITimeoutError, CallerError, InterlinguaError
+from interlingua.json import loads
+from interlingua.plugins.wire import WireRequest
+from interlingua.request.prepare import Exchange
+from interlingua.response.decode import StreamDecoder
+from interlingua.response.framing import framer
+from interlingua.types.blocks import TextBlock, ThinkingBlock, ToolUseBlock
+from interlingua.types.events import (
+    BlockEnd,
+    BlockStart,
+    ErrorEvent,
+    MessageComplete,
+    StreamEvent,
+    TextDelta,
+    ThinkingDelta,
+    ToolUseEnd,
+    ToolUseInputDelta,
+    ToolUseStart,
+    UsageUpdate,
+)
+from interlingua.types.messages import Message, MessageStatus, StopReason
+
+
+def message_to_events(message: Message) -> list[StreamEvent]:
+    """Return the events, the terminal one included."""
+    events: list[StreamEvent] = []
+    for index, block in enumerate(message.content):
+        if isinstance(block, TextBlock):
+            events.append(TextDelta(index=index, text=block.text))
+        elif isinstance(block, ThinkingBlock):
+            events.append(ThinkingDelta(index=index, text=block.text))
+        elif isinstance(block, ToolUseBlock):
+            keep_raw = block.raw_input is not None
+            start = ToolUseStart(
+                index=index, id=block.id, name=block.name, provider_id=block.provider_id, keep_raw=keep_raw
+            )
+            arguments = ToolUseInputDelta(index=index, partial_json=block.input_json)
+            events += (start, arguments, ToolUseEnd(index=index, block=block))
+            continue
+        else:
+            events.append(BlockStart(index=index, block=block))
+        events.append(BlockEnd(index=index, block=block))
+    metadata = message.metadata
+    if metadata.usage is not None:
+        events.append(UsageUpdate(usage=metadata.usage))
+    reason = metadata.stop_reason or StopReason.OTHER
+    events.append(MessageComplete(stop_reason=reason, stop_reason_raw=metadata.stop_reason_raw))
+    return events
+
+
+_BLANK = b"\xef\xbb\xbf \t\r\n"
+
+
+class StreamReader:
+    """The bytes of one attempt's answer, on their way to a message.
+
+    Attributes:
+        feed: takes bytes, returns the events they complete.
+        error: what ended the answer, once something did.
+    """
+
+    feed: Callable[[bytes], list[StreamEvent]]
+
+    def __init__(self, exchange: Exchange, status: int, headers: Mapping[str, str]) -> None:
+        self._exchange = exchange
+        self._status = status
+        self._headers = headers
+        framing = exchange.connection.framing
+        self._decoder = StreamDecoder(exchange.provider, framer(framing), exchange.context)
+        self._held = bytearray()
+        self._whole: Message | None = None
+        self._ended = False
+        self.error: InterlinguaError | None = None
+        # only a server-sent event cannot begin like JSON; the content type says nothing (recorded: events as JSON)
+        self.feed = self._first if framing == "sse" else self._decoder.feed
+
+    def _first(self, data: bytes) -> list[StreamEvent]:
+        """Look at the first bytes that are not blank: an object or a list is a whole body."""
+        self._held += data
+        start = self._held.lstrip(_BLANK)
+        if not start:
+            return []
+        if start.startswith((b"{", b"[")):
+            self.feed = self._hold
+            return []
+        self.feed = self._decoder.feed
+        return self._decoder.feed(bytes(self._held))
+
+    def _hold(self, data: bytes) -> list[StreamEvent]:
+        self._held += data
+        return []
+
+    def end(self, broken: InterlinguaError | None = None) -> list[StreamEvent]:
+        """The body is over; return the last events, with a terminal error event if it ended badly. Once.
+
+        Args:
+            broken: why it ended, where it did not end in good order.
+        """
+        events: list[StreamEvent] = []
+        if self._ended:
+            return events
+        self._ended = True
+        if self.feed == self._hold:
+            whole = self._read_whole() if broken is None else None
+            if whole is not None:
+                return whole
+            events = self._decoder.feed(bytes(self._held))
+        events += self._decoder.end(broken=broken is not None)
+        try:
+            self._decoder.message(broken=broken)
+        except InterlinguaError as error:
+            if isinstance(broken, APITimeoutError) and self._decoder.failed is None:
+                broken.partial = error.partial
+                error = broken
+            self._fail(error)
+            if not events or type(events[-1]) is not ErrorEvent:
+                events.append(ErrorEvent(error=error))
+        return events
+
+    def _read_whole(self) -> list[StreamEvent] | None:
+        body = bytes(self._held)
+        try:
+            loads(body.lstrip(_BLANK))
+        except ValueError:
+            return None
+        try:
+            self._whole = self._exchange.read(self._status, self._headers, body)
+        except InterlinguaError as error:
+            self._fail(error)
+            return [ErrorEvent(error=error)]
+        return message_to_events(self._whole)
+
+    def _fail(self, error: InterlinguaError) -> None:
+        self.error = self._exchange.credited(error, self._headers)
+        error.provider = error.provider or self._exchange.provider.key
+        error.model = error.model or self._exchange.options.model
+        if error.partial is not None:
+            error.partial = self._exchange.finished(error.partial)
+
+    def message(self) -> Message:
+        """Return the message, after `end`.
+
+        Raises:
+            InterlinguaError: what ended the answer, with `.partial`.
+        """
+        if self.error is not None:
+            raise self.error
+        return self._whole or self._exchange.finished(self._decoder.message())
+
+    def partial(self, status: MessageStatus) -> Message:
+        """Return what was received so far."""
+        return self._whole or self._exchange.finished(self._decoder.partial(status))
+
+    @property
+    def complete(self) -> bool:
+        """True once the terminal event of a good end has been read."""
+        return self._whole is not None or self._decoder.complete
+
+    def close(self) -> None:
+        """Drop the adapter's generator."""
+        self._decoder.close()
+
+
+class StreamState:
+    """The state both message streams keep.
+
+    Attributes:
+        stopped: somebody called `cancel`.
+        reading: the attempt that is being read; None before the first answer.
+    """
+
+    def __init__(self, exchange: Exchange) -> None:
+        self.exchange = exchange
+        self.stopped = False
+        self.reading: StreamReader | None = None
+        self._message: Message | None = None
+        self._error: InterlinguaError | None = None
+
+    @property
+    def request(self) -> WireRequest:
+        """What was sent."""
+        return self.exchange.wire
+
+    @property
+    def settled(self) -> bool:
+        """True when nothing more will come."""
+        return self._message is not None or self._error is not None
+
+    def begin(self, reading: StreamReader) -> StreamReader:
+        """Take up a fresh attempt's answer."""
+        self.reading = reading
+        return reading
+
+    @staticmethod
+    def begun(events: list[StreamEvent]) -> list[StreamEvent]:
+        """Pass the first events on; a failure before all others is raised, so that it can be tried again."""
+        if events and isinstance(events[0], ErrorEvent):
+            raise events[0].error
+        return events
+
+    def settle(self) -> None:
+        """All events were delivered: keep the message.
+
+        Raises:
+            InterlinguaError: what ended the stream, with `.partial`.
+        """
+        assert self.reading is not None  # noqa: S101
+        self._message = self.reading.message()
+
+    def fail(self, error: InterlinguaError) -> None:
+        """Keep what ended the stream."""
+        self._error = error
+        if error.partial is None:
+            error.partial = self._snapshot(MessageStatus.ERROR)
+
+    def cancel(self) -> None:
+        """Keep what was received as a cancelled message, unless the stream had ended."""
+        if not self.settled:
+            whole = self.reading is not None and self.reading.complete
+            self._message = self._snapshot(MessageStatus.COMPLETE if whole else MessageStatus.CANCELLED)
+            if self.reading is not None:
+                self.reading.close()
+
+    def result(self) -> Message:
+        """Return the message.
+
+        Raises:
+            InterlinguaError: what ended the stream, with `.partial`.
+        """
+        if self._error is not None:
+            raise self._error
+        if self._message is None:
+            raise CallerError("the stream is not open: use it in a with statement")
+        return self._message
+
+    def partial(self) -> Message:
+        """Return what was received so far, or the message if it is whole."""
+        if self._message is not None:
+            return self._message
+        if self._error is not None and isinstance(self._error.partial, Message):
+            return self._error.partial
+        return self._snapshot(MessageStatus.PARTIAL)
+
+    def _snapshot(self, status: MessageStatus) -> Message:
+        if self.reading is None:
+            return self.exchange.context.message([], stop_reason=None, status=status)
+        return self.reading.partial(status)

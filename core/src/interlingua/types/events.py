@@ -1,0 +1,147 @@
+"""The events of a stream."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import attrs
+
+from interlingua.errors import InterlinguaError
+from interlingua.frozen import fast_frozen
+from interlingua.json import FrozenDict
+from interlingua.types.blocks import ContentBlock, ToolUseBlock
+from interlingua.types.messages import StopReason, Usage
+
+
+@fast_frozen
+@attrs.frozen(kw_only=True)
+class TextDelta:
+    """More text of block `index`."""
+
+    type: ClassVar[Literal["text_delta"]] = "text_delta"
+    index: int
+    text: str
+
+
+@fast_frozen
+@attrs.frozen(kw_only=True)
+class ThinkingDelta:
+    """More reasoning of block `index`."""
+
+    type: ClassVar[Literal["thinking_delta"]] = "thinking_delta"
+    index: int
+    text: str
+
+
+@attrs.frozen(kw_only=True)
+class ToolUseStart:
+    """A call begins.
+
+    Attributes:
+        index: the block.
+        id: canonical id, minted by the request context.
+        name: tool name.
+        provider_id: the id the provider issued, or None.
+        keep_raw: True when the wire carries arguments as a string, which is then kept byte-exact.
+    """
+
+    type: ClassVar[Literal["tool_use_start"]] = "tool_use_start"
+    index: int
+    id: str
+    name: str
+    provider_id: str | None = None
+    keep_raw: bool = True
+
+
+@fast_frozen
+@attrs.frozen(kw_only=True)
+class ToolUseInputDelta:
+    """More of the argument text of call `index`."""
+
+    type: ClassVar[Literal["tool_use_input_delta"]] = "tool_use_input_delta"
+    index: int
+    partial_json: str
+
+
+@attrs.frozen(kw_only=True)
+class ToolUseEnd:
+    """The call is whole; `block`, when given, is authoritative over the pieces."""
+
+    type: ClassVar[Literal["tool_use_end"]] = "tool_use_end"
+    index: int
+    block: ToolUseBlock | None = None
+
+
+@attrs.frozen(kw_only=True)
+class BlockStart:
+    """A block begins that is not only text, reasoning or a call: media, opaque, redacted."""
+
+    type: ClassVar[Literal["block_start"]] = "block_start"
+    index: int
+    block: ContentBlock
+
+
+@attrs.frozen(kw_only=True)
+class BlockEnd:
+    """A block is whole: `block` gives its signature, citations or data; its text comes from the deltas if any came."""
+
+    type: ClassVar[Literal["block_end"]] = "block_end"
+    index: int
+    block: ContentBlock
+
+
+@fast_frozen
+@attrs.frozen(kw_only=True)
+class UsageUpdate:
+    """Token counts so far; each reported count replaces the earlier one (they are totals, not steps)."""
+
+    type: ClassVar[Literal["usage_update"]] = "usage_update"
+    usage: Usage
+
+
+@fast_frozen
+@attrs.frozen(kw_only=True)
+class RawUpdate:
+    """Opaque state as it arrives, so that an interrupted stream keeps its ids.
+
+    Attributes:
+        replay: what a replay needs; each key replaces the earlier value of that key.
+        trace: what is good to know and may be trimmed; likewise.
+    """
+
+    type: ClassVar[Literal["raw_update"]] = "raw_update"
+    replay: FrozenDict | dict[str, Any] | None = None
+    trace: FrozenDict | dict[str, Any] | None = None
+
+
+@fast_frozen
+@attrs.frozen(kw_only=True)
+class MessageComplete:
+    """The terminal event of a stream that ended well."""
+
+    type: ClassVar[Literal["message_complete"]] = "message_complete"
+    stop_reason: StopReason
+    stop_reason_raw: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class ErrorEvent:
+    """The terminal event of a stream that failed; the client raises `error` after delivering it."""
+
+    type: ClassVar[Literal["error"]] = "error"
+    error: InterlinguaError
+
+
+StreamEvent: TypeAlias = (
+    TextDelta
+    | ThinkingDelta
+    | ToolUseStart
+    | ToolUseInputDelta
+    | ToolUseEnd
+    | BlockStart
+    | BlockEnd
+    | UsageUpdate
+    | RawUpdate
+    | MessageComplete
+    | ErrorEvent
+)

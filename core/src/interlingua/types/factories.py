@@ -1,0 +1,351 @@
+"""Make messages and media blocks: `user("...", images=[...])`."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, TypeVar
+
+from interlingua.errors import CallerError
+from interlingua.frozen import maker
+from interlingua.ids import new_ulid
+from interlingua.types.blocks import (
+    AudioBlock,
+    ContentBlock,
+    DocumentBlock,
+    ImageBlock,
+    ImageSource,
+    MediaBlock,
+    TextBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    VideoBlock,
+    result_content,
+)
+from interlingua.types.messages import DEFAULT_SESSION, NO_METADATA, SCHEMA_VERSION, Message, MessageMetadata, Role
+
+_SAME = {"audio/x-wav": "audio/wav", "audio/x-flac": "audio/flac", "video/x-m4v": "video/mp4"}
+
+
+def media_type_of(data: bytes) -> str | None:
+    """Tell a media type from the first bytes, or None; plain text has no magic bytes.
+
+    `filetype` is imported here: half of what it costs to import `interlingua` belongs to those who send media.
+    """
+    import filetype  # type: ignore[import-untyped]  # noqa: PLC0415
+
+    found: str | None = filetype.guess_mime(data) if data else None
+    return None if found is None else _SAME.get(found, found)
+
+
+def image_media_type(data: bytes) -> str | None:
+    """Tell an image's media type: JPEG, PNG, GIF, WEBP (seed 001) and further kinds; None if it is no image."""
+    return _of_kind(data, "image/")
+
+
+def audio_media_type(data: bytes) -> str:
+    """Tell audio's media type: MP3, OGG, FLAC, WAV (seed 001) and further kinds; `audio/mpeg` if unrecognised."""
+    return _of_kind(data, "audio/") or "audio/mpeg"
+
+
+def video_media_type(data: bytes) -> str | None:
+    """Tell a video's media type, or None if it is none."""
+    return _of_kind(data, "video/")
+
+
+def document_media_type(data: bytes) -> str | None:
+    """Tell a document's media type: PDF and office files by their bytes, else text if the bytes are UTF-8 text."""
+    found = media_type_of(data)
+    if found is not None:
+        return None if found.startswith(("image/", "audio/", "video/")) else found
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        return None
+    return "text/plain" if text and "\0" not in text else None
+
+
+def _of_kind(data: bytes, kind: str) -> str | None:
+    found = media_type_of(data)
+    return found if found is not None and found.startswith(kind) else None
+
+
+B = TypeVar("B", ImageBlock, AudioBlock, VideoBlock, DocumentBlock)
+
+
+_HEAD = 12_288  # base64 characters that hold all a media type is told from
+
+
+def image_block(value: Any) -> ImageBlock:
+    """Make an ImageBlock from an image in any of seed 001's forms.
+
+    Args:
+        value: a PIL image, bytes, base64 text, a data: URL, an http(s) URL, a `file:` path or a Path.
+
+    Raises:
+        CallerError: the text is no base64, URL or path, or the bytes are no image known here.
+        OSError: the file cannot be read.
+    """
+    if hasattr(value, "save") and not isinstance(value, (str, bytes, bytearray, Path)):
+        value = _pil_bytes(value)
+    return _block(value, ImageBlock, image_media_type)
+
+
+def audio_block(value: Any) -> AudioBlock:
+    """Make an AudioBlock from bytes, base64 text, a data: URL, a `file:` path or a Path (seed 001).
+
+    Bytes that are not recognised are taken for `audio/mpeg`.
+
+    Raises:
+        CallerError: the text is neither base64 nor a path.
+        OSError: the file cannot be read.
+    """
+    return _block(value, AudioBlock, audio_media_type)
+
+
+def video_block(value: Any) -> VideoBlock:
+    """Make a VideoBlock from bytes, base64 text, a data: URL, an http(s) URL, a `file:` path or a Path.
+
+    Raises:
+        CallerError: the text is no base64, URL or path, or the bytes are no video known here.
+        OSError: the file cannot be read.
+    """
+    return _block(value, VideoBlock, video_media_type)
+
+
+def document_block(value: Any, *, title: str | None = None) -> DocumentBlock:
+    """Make a DocumentBlock from bytes, base64 text, a data: URL, an http(s) URL, a `file:` path or a Path.
+
+    Args:
+        value: the document; PDF, office files and UTF-8 text are recognised. A URL counts as a PDF.
+        title: its name; a path gives its own where there is none.
+
+    Raises:
+        CallerError: the text is no base64, URL or path, or the bytes are no document known here.
+        OSError: the file cannot be read.
+    """
+    if isinstance(value, str) and value.startswith("file:"):
+        value = Path(value[5:])
+    made = _block(value, DocumentBlock, document_media_type)
+    named = title or (value.name if isinstance(value, Path) else None)
+    if named is None or made.title is not None:
+        return made
+    return DocumentBlock(source=made.source, media_type=made.media_type, title=named)
+
+
+def media_bytes(block: MediaBlock) -> bytes:
+    """Return the bytes of a block that holds them (seed 001, `to_base64`, undone).
+
+    Raises:
+        CallerError: it holds a reference, or what it holds is not base64.
+    """
+    if block.source.kind != "base64":
+        raise CallerError(f"the {block.type} is a {block.source.kind} reference, its bytes are not here")
+    try:
+        return base64.b64decode(block.source.data, validate=True)
+    except binascii.Error as error:
+        raise CallerError(f"the {block.type}'s data is not base64: {error}") from error
+
+
+def to_pil_image(block: ImageBlock) -> Any:
+    """Return an image block as a PIL image, for images that a model made.
+
+    Raises:
+        CallerError: it holds a reference or something Pillow cannot read, or Pillow is not installed.
+    """
+    data = media_bytes(block)
+    try:
+        from PIL import Image, UnidentifiedImageError  # noqa: PLC0415  an extra of its own
+    except ModuleNotFoundError as error:
+        raise CallerError("Pillow is not installed: pip install 'interlingua[images]'") from error
+    import io  # noqa: PLC0415
+
+    try:
+        return Image.open(io.BytesIO(data))
+    except UnidentifiedImageError as error:
+        raise CallerError("Pillow cannot read this image") from error
+
+
+def _block(value: Any, cls: type[B], tell: Callable[[bytes], str | None]) -> B:
+    if isinstance(value, cls):
+        return value
+    if isinstance(value, str):
+        if value.startswith("file:"):
+            return _block(Path(value[5:]), cls, tell)
+        return _of_text(value, cls, tell)
+    if isinstance(value, Path):
+        value = value.read_bytes()
+    if isinstance(value, (bytes, bytearray)):
+        data = base64.b64encode(value).decode("ascii")
+        return cls(source=ImageSource(kind="base64", data=data), media_type=_known(tell(bytes(value)), cls))
+    raise CallerError(f"cannot make {_name(cls)} of {type(value).__name__}")
+
+
+def _of_text(value: str, cls: type[B], tell: Callable[[bytes], str | None]) -> B:
+    if value.startswith(("http://", "https://")) and cls is not AudioBlock:
+        return cls(source=ImageSource(kind="url", data=value))
+    if value.startswith("data:"):
+        header, _, data = value.partition(",")
+        if not header.endswith(";base64"):
+            raise CallerError("a data: URL must be base64")
+        media_type = header[5:].split(";")[0] or _known(tell(_head(data)), cls)
+        return cls(source=ImageSource(kind="base64", data=data), media_type=media_type)
+    return cls(source=ImageSource(kind="base64", data=value), media_type=_known(tell(_head(value)), cls))
+
+
+def _head(text: str) -> bytes:
+    head = text[:_HEAD]
+    try:
+        return base64.b64decode(head[: len(head) // 4 * 4], validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise CallerError("media text must be base64, a data: URL, an http(s) URL or a file: path") from error
+
+
+def _name(cls: Any) -> str:
+    kind = cls.type
+    return f"{'an' if kind[0] in 'ai' else 'a'} {kind}"
+
+
+def _known(media_type: str | None, cls: Any) -> str:
+    if media_type is None:
+        kinds = " (JPEG, PNG, GIF or WEBP)" if cls is ImageBlock else ""
+        raise CallerError(
+            f"these bytes are not {_name(cls)} known here{kinds}; {cls.__name__}(media_type=…) says what they are"
+        )
+    return media_type
+
+
+def _pil_bytes(image: Any) -> bytes:
+    import io  # noqa: PLC0415  only for PIL users
+
+    buffer = io.BytesIO()
+    image.save(buffer, format=getattr(image, "format", None) or "PNG")
+    return buffer.getvalue()
+
+
+_message = maker(Message)
+
+
+_metadata = maker(MessageMetadata)
+
+
+_result = maker(ToolResultBlock)
+
+
+_text = maker(TextBlock)
+
+
+_USER, _TOOL = Role.USER, Role.TOOL  # an enum's member is found by a slow call before Python 3.12
+
+
+def _saying(role: Role, text: str, session_id: str) -> Message:
+    if not isinstance(text, str):
+        raise _no_text(text)
+    block = _text(text, (), None, None)
+    return _message(new_ulid(), session_id, role, (block,), NO_METADATA, datetime.now(UTC), SCHEMA_VERSION)
+
+
+def _no_text(given: object) -> CallerError:
+    return CallerError(f"a message says a text or content blocks, not {type(given).__name__}")
+
+
+def user(
+    text: str | Iterable[ContentBlock] = "",
+    *,
+    images: Iterable[Any] = (),
+    audio: Iterable[Any] = (),
+    video: Iterable[Any] = (),
+    documents: Iterable[Any] = (),
+    session_id: str = DEFAULT_SESSION,
+) -> Message:
+    """Make a user message of text, then images, audio, video and documents.
+
+    Args:
+        text: the text, or ready blocks.
+        images: each a PIL image, bytes, base64 text, data URL, http(s) URL or path (seed 001, ImageContent).
+        audio: each bytes, base64 text or `file:` path (seed 001, AudioContent).
+        video: each bytes, base64 text, URL or path.
+        documents: each bytes, base64 text, URL or path; PDF, office files and text.
+        session_id: the session it belongs to.
+
+    Raises:
+        CallerError: something is not media of its kind, or `text` is neither text nor blocks.
+        OSError: a file cannot be read.
+    """
+    if text and isinstance(text, str) and not (images or audio or video or documents):
+        return _saying(_USER, text, session_id)
+    blocks: list[ContentBlock] = [TextBlock(text=text)] if isinstance(text, str) and text else []
+    if not isinstance(text, str):
+        if not isinstance(text, Iterable):
+            raise _no_text(text)
+        blocks.extend(text)
+    if images or audio or video or documents:
+        blocks.extend(_media(images, audio, video, documents))
+    return Message(role=Role.USER, content=tuple(blocks), session_id=session_id)
+
+
+def _media(
+    images: Iterable[Any], audio: Iterable[Any], video: Iterable[Any], documents: Iterable[Any]
+) -> Iterator[ContentBlock]:
+    pass
+
+    yield from map(image_block, images)
+    yield from map(audio_block, audio)
+    yield from map(video_block, video)
+    yield from map(document_block, documents)
+
+
+def system(text: str, *, session_id: str = DEFAULT_SESSION) -> Message:
+    """Make a system message."""
+    return _saying(Role.SYSTEM, text, session_id)
+
+
+def assistant(content: str | Iterable[ContentBlock], *, session_id: str = DEFAULT_SESSION) -> Message:
+    """Make an assistant message by hand, for few-shot examples and imported histories."""
+    if not isinstance(content, Iterable):
+        raise _no_text(content)
+    return Message(role=Role.ASSISTANT, content=content, session_id=session_id)
+
+
+def tool_result(
+    call: ToolUseBlock | str,
+    result: Any,
+    *,
+    is_error: bool = False,
+    tool_name: str | None = None,
+    session_id: str = DEFAULT_SESSION,
+    **facts: Any,
+) -> Message:
+    """Make the TOOL message that answers one call.
+
+    Args:
+        call: the call, or its canonical id.
+        result: text, blocks, or any JSON value (written as JSON text).
+        is_error: the tool failed and `result` says how.
+        tool_name: taken from the call when that is given.
+        session_id: the session it belongs to.
+        **facts: `details`, `metadata`, `terminate` of the block; never sent to a model.
+    """
+    if isinstance(call, ToolUseBlock):
+        tool_use_id, tool_name = call.id, tool_name or call.name
+    else:
+        tool_use_id = call
+    content = result_content(result)
+    if facts:
+        block = ToolResultBlock(
+            tool_use_id=tool_use_id, content=content, is_error=is_error, tool_name=tool_name, **facts
+        )
+    else:
+        block = _result(tool_use_id, content, is_error, tool_name)
+    metadata = _metadata(parent_tool_use_id=tool_use_id)
+    return _message(new_ulid(), session_id, _TOOL, (block,), metadata, datetime.now(UTC), SCHEMA_VERSION)
+
+
+def tool_results(
+    results: Iterable[tuple[ToolUseBlock | str, Any]], *, session_id: str = DEFAULT_SESSION
+) -> list[Message]:
+    """Make one TOOL message per (call, result) pair (seed 001's batch factory; one message per call, DESIGN 3)."""
+    return [tool_result(call, result, session_id=session_id) for call, result in results]

@@ -1,0 +1,453 @@
+"""The message: a role, blocks in order, metadata and usage."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import UTC, datetime
+from decimal import Decimal
+from enum import StrEnum
+from functools import partial
+from typing import Any, Literal, NamedTuple
+
+import attrs
+
+from interlingua.errors import CallerError
+from interlingua.frozen import READY, fast_frozen, replace
+from interlingua.ids import new_ulid
+from interlingua.json import EMPTY, FrozenDict, dumps, freeze_object, freeze_optional
+from interlingua.types.blocks import ContentBlock, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
+
+
+class TokenBuckets(NamedTuple):
+    """Token counts that do not overlap; their sum is everything that was billed as tokens."""
+
+    uncached_input: int
+    cached_input: int
+    cache_creation_input: int
+    visible_output: int
+    reasoning: int
+
+    @property
+    def total(self) -> int:
+        """All tokens in and out."""
+        return sum(self)
+
+
+@fast_frozen
+@attrs.frozen(kw_only=True)
+class CostParts:
+    """The cost in USD by token class, exact."""
+
+    input: Decimal
+    output: Decimal
+    cached_read: Decimal
+    cache_write: Decimal
+
+
+@fast_frozen
+@attrs.frozen(kw_only=True)
+class Usage:
+    """Tokens, money and time of one generated message (seed 003 §4.4; DESIGN 3).
+
+    Attributes:
+        input_tokens: all input, cached reads and cache writes included; None when not reported.
+        output_tokens: all output, reasoning included; None when not reported.
+        cached_input_tokens: part of input that was read from a cache.
+        cache_creation_input_tokens: part of input that was written to a cache.
+        cache_creation_1h_input_tokens: part of the writes that are kept for an hour and priced so.
+        audio_input_tokens: part of input that was audio, where the provider tells and prices it apart.
+        cached_audio_input_tokens: part of the cached reads that was audio.
+        reasoning_tokens: part of output that was reasoning.
+        service_tier: the tier the provider says it used, in its own words.
+        cost_usd: sum of `cost`, or None when unknown, never 0 for unknown.
+        cost: the parts, exact.
+        cost_note: why the cost is unknown.
+        pricing_version: which price table was used.
+        latency_ms: milliseconds from sending to the end of the answer.
+    """
+
+    input_tokens: int | None = None
+    output_tokens: int | None = None
+    cached_input_tokens: int | None = None
+    cache_creation_input_tokens: int | None = None
+    cache_creation_1h_input_tokens: int | None = None
+    audio_input_tokens: int | None = None
+    cached_audio_input_tokens: int | None = None
+    reasoning_tokens: int | None = None
+    service_tier: str | None = None
+    cost_usd: Decimal | None = None
+    cost: CostParts | None = None
+    cost_note: str | None = None
+    pricing_version: str | None = None
+    latency_ms: int | None = None
+
+    def buckets(self) -> TokenBuckets:
+        """Split the inclusive counts into disjoint ones; what was not reported counts as 0 here."""
+        cached = self.cached_input_tokens or 0
+        created = self.cache_creation_input_tokens or 0
+        reasoning = self.reasoning_tokens or 0
+        return TokenBuckets(
+            uncached_input=max((self.input_tokens or 0) - cached - created, 0),
+            cached_input=cached,
+            cache_creation_input=created,
+            visible_output=max((self.output_tokens or 0) - reasoning, 0),
+            reasoning=reasoning,
+        )
+
+    def updated(self, other: Usage) -> Usage:
+        """Return this with every count that `other` reports put in its place (cumulative totals overwrite)."""
+        changes = {name: value for name in _COUNTS if (value := getattr(other, name)) is not None}
+        return replace(self, **changes) if changes else self
+
+
+_COUNTS = (
+    "input_tokens",
+    "output_tokens",
+    "cached_input_tokens",
+    "cache_creation_input_tokens",
+    "cache_creation_1h_input_tokens",
+    "audio_input_tokens",
+    "cached_audio_input_tokens",
+    "reasoning_tokens",
+    "service_tier",
+)
+
+
+TRACE_LIMIT = 65_536
+
+
+"""Bytes of JSON that the trace of one message may take, by default."""
+
+
+def capped_trace(trace: Mapping[str, Any], limit: int = TRACE_LIMIT) -> Mapping[str, Any]:
+    """Return the trace, or, where it is larger than `limit` bytes of JSON, a note of its size in its place."""
+    size = len(dumps(trace)) if trace else 0
+    return trace if size <= limit else {"trimmed_bytes": size}
+
+
+def trim_trace(message: Message, *, limit: int = TRACE_LIMIT, before: datetime | None = None) -> Message:
+    """Return the message with its trace trimmed by size or age; `replay` is never touched (DESIGN 3).
+
+    Args:
+        message: any message; one without `provider_raw`, or within the limits, comes back as the same object.
+        limit: bytes of JSON that a trace may take; 0 keeps none.
+        before: messages made before this moment keep no trace.
+    """
+    raw = message.metadata.provider_raw
+    trace = raw.get("trace") if raw else None
+    if not raw or not trace or "trimmed_bytes" in trace:
+        return message
+    old = before is not None and message.created_at < before
+    kept = capped_trace(trace, 0 if old else limit)
+    if kept is trace:
+        return message
+    metadata = attrs.evolve(message.metadata, provider_raw={**raw, "trace": kept})
+    return attrs.evolve(message, metadata=metadata)
+
+
+class MessageStatus(StrEnum):
+    """How far a message got (seed 003 §4.3)."""
+
+    COMPLETE = "complete"
+    PARTIAL = "partial"
+    CANCELLED = "cancelled"
+    ERROR = "error"
+
+
+class Provenance(StrEnum):
+    """Where a message came from; rules on model, routing and usage bind generated ones only (DESIGN 3)."""
+
+    GENERATED = "generated"
+    AUTHORED = "authored"
+    IMPORTED = "imported"
+
+
+class StopReason(StrEnum):
+    """Why the model stopped, closed; the provider's own word is kept beside it (sheet MAPPING, stop reason)."""
+
+    END_TURN = "end_turn"
+    STOP_SEQUENCE = "stop_sequence"
+    TOOL_USE = "tool_use"
+    MAX_TOKENS = "max_tokens"
+    CONTEXT_WINDOW = "context_window"
+    REFUSAL = "refusal"
+    PAUSE_TURN = "pause_turn"
+    ERROR = "error"
+    OTHER = "other"
+
+
+class RoutingMode(StrEnum):
+    """Coarse summary of why this model was picked (seed 003 §4.3)."""
+
+    OVERRIDE = "override"
+    MANUAL = "manual"
+    RULE = "rule"
+    PATTERN = "pattern"
+    DELEGATE = "delegate"
+    DEFAULT = "default"
+
+
+# type checkers cannot see through a bare `tuple` as converter
+def _names(value: Iterable[str]) -> tuple[str, ...]:
+    return tuple(value)
+
+
+def _status(value: str) -> MessageStatus:
+    try:
+        return MessageStatus(value)
+    except ValueError:
+        raise CallerError(f"a status is one of {', '.join(MessageStatus)}, not {value!r}") from None
+
+
+def _indexes(value: Iterable[int]) -> tuple[int, ...]:
+    return tuple(value)
+
+
+@fast_frozen
+@attrs.frozen(kw_only=True)
+class RoutingDecisionRecord:
+    """Compact summary of a routing decision (seed 003 §4.3).
+
+    Attributes:
+        mode: the coarse class.
+        chosen_model: canonical model id; echoes the message's model.
+        reason: one sentence for a person.
+        rule_name: for RULE mode.
+        confidence: for PATTERN mode, 0 to 1.
+        alternatives_considered: canonical model ids.
+    """
+
+    mode: RoutingMode
+    chosen_model: str
+    reason: str
+    rule_name: str | None = None
+    confidence: float | None = None
+    alternatives_considered: tuple[str, ...] = attrs.field(default=(), converter=_names)
+
+
+@attrs.frozen(kw_only=True)
+class ErrorInfo:
+    """What ended a message that failed: class name in `interlingua.errors`, and its message."""
+
+    type: str
+    message: str
+
+
+class Origin(NamedTuple):
+    """Who produced a message: the public origin of DESIGN 3."""
+
+    provider: str
+    api: str
+    model: str
+
+
+@fast_frozen
+@attrs.frozen(kw_only=True)
+class MessageMetadata:
+    """Everything known about a message besides its content (seed 003 §4.3; DESIGN 3).
+
+    Attributes:
+        model: canonical model id, `<provider>:<name>`.
+        provider: provider key.
+        api: which of the provider's wire formats.
+        routing: why this model.
+        usage: tokens, money, time.
+        parent_tool_use_id: for TOOL messages, the call they answer.
+        status: complete, partial, cancelled or error; the word alone is taken as well.
+        stop_reason: why the model stopped.
+        stop_reason_raw: the provider's word for it.
+        error: what ended a message that failed.
+        provenance: generated, authored or imported; None means authored unless `model` is set.
+        critical: indexes of blocks that may not be dropped by a lossy projection.
+        user_id: stable pseudonymous id of the user.
+        team_id: stable pseudonymous id of the team.
+        provider_raw: `{origin, replay, trace}` of the adapter that wrote it; not part of equality or hash.
+        extra: metadata fields written by a newer version, kept on re-save.
+    """
+
+    model: str | None = None
+    provider: str | None = None
+    api: str | None = None
+    routing: RoutingDecisionRecord | None = None
+    usage: Usage | None = None
+    parent_tool_use_id: str | None = None
+    status: MessageStatus = attrs.field(
+        default=MessageStatus.COMPLETE, converter=_status, metadata={READY: MessageStatus}
+    )
+    stop_reason: StopReason | None = None
+    stop_reason_raw: str | None = None
+    error: ErrorInfo | None = None
+    provenance: Provenance | None = None
+    critical: tuple[int, ...] = attrs.field(default=(), converter=_indexes)
+    user_id: str | None = None
+    team_id: str | None = None
+    provider_raw: FrozenDict | None = attrs.field(default=None, eq=False, repr=False, converter=freeze_optional)
+    extra: FrozenDict = attrs.field(default=EMPTY, converter=freeze_object)
+
+    @property
+    def origin(self) -> Origin | None:
+        """The public origin, or None for a message no model made."""
+        if self.provider is None or self.model is None:
+            return None
+        return Origin(self.provider, self.api or "", self.model.partition(":")[2] or self.model)
+
+
+NO_METADATA = MessageMetadata()
+
+
+SCHEMA_VERSION = 1
+
+
+SILENTLY_ANSWERED = "silently answered"
+
+
+"""Memo key that projection sets on a message whose answer had nothing that could be sent (see `fragments`)."""
+
+
+DEFAULT_SESSION = "default"
+
+
+class Role(StrEnum):
+    """Who speaks (seed 003 §4.1)."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+    SYSTEM = "system"
+    TOOL = "tool"
+
+
+def _role(value: str) -> Role:
+    try:
+        return Role(value)
+    except ValueError:
+        raise CallerError(f"a role is one of {', '.join(Role)}, not {value!r}") from None
+
+
+def _content(value: str | ContentBlock | Iterable[ContentBlock]) -> tuple[ContentBlock, ...]:
+    if isinstance(value, str):
+        return (TextBlock(text=value),)
+    return (value,) if attrs.has(type(value)) else tuple(value)  # type: ignore[arg-type,return-value]
+
+
+_now = partial(datetime.now, UTC)
+
+
+@fast_frozen
+@attrs.frozen(kw_only=True)
+class Message:
+    """One message of a conversation (seed 003 §4.1).
+
+    Attributes:
+        id: ULID, monotonic per session.
+        session_id: the session it belongs to.
+        role: who speaks; the word alone is taken as well.
+        content: blocks in order; a string is taken as one TextBlock.
+        metadata: everything else known.
+        created_at: UTC, microseconds.
+        schema_version: version of seed 003 it was written by.
+    """
+
+    id: str = attrs.field(factory=new_ulid)
+    session_id: str = DEFAULT_SESSION
+    role: Role = attrs.field(converter=_role, metadata={READY: Role})  # its word alone would pass for no role
+    content: tuple[ContentBlock, ...] = attrs.field(converter=_content, metadata={READY: tuple})
+    metadata: MessageMetadata = NO_METADATA
+    created_at: datetime = attrs.field(factory=_now)
+    schema_version: int = SCHEMA_VERSION
+    # what was derived from this very object (wire fragments, checks); dies with it, and no copy inherits it
+    memo: dict[Any, Any] = attrs.field(init=False, factory=dict, eq=False, repr=False)
+    _plain: str | None = attrs.field(init=False, default=None, eq=False, repr=False)  # `plainness` keeps it here
+
+    def text_content(self) -> str:
+        """Join the text of all TextBlocks (seed 001)."""
+        return "".join([block.text for block in self.content if type(block) is TextBlock])
+
+    def tool_calls(self) -> list[ToolUseBlock]:
+        """Return the tool calls in order (seed 001)."""
+        return [block for block in self.content if type(block) is ToolUseBlock]
+
+    def tool_results(self) -> list[ToolResultBlock]:
+        """Return the tool results in order."""
+        return [block for block in self.content if type(block) is ToolResultBlock]
+
+    def thinking(self) -> list[ThinkingBlock]:
+        """Return the thinking blocks in order (seed 001)."""
+        return [block for block in self.content if type(block) is ThinkingBlock]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in _FIELDS}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        for name in _FIELDS:
+            object.__setattr__(self, name, state[name])
+        object.__setattr__(self, "memo", {})
+        object.__setattr__(self, "_plain", None)
+
+
+_FIELDS = ("id", "session_id", "role", "content", "metadata", "created_at", "schema_version")
+
+
+Conversation = Sequence[Message]
+
+
+ChatStop = Literal["end_turn", "tool_use", "max_tokens", "stop_sequence"]
+
+
+_STOPS: dict[StopReason, ChatStop] = {
+    StopReason.END_TURN: "end_turn",
+    StopReason.TOOL_USE: "tool_use",
+    StopReason.MAX_TOKENS: "max_tokens",
+    StopReason.STOP_SEQUENCE: "stop_sequence",
+}
+
+
+@attrs.frozen
+class ChatResponse:
+    """What seed 002 calls a response; every field is read from the message when asked for."""
+
+    message: Message
+
+    @property
+    def content(self) -> str:
+        """All text."""
+        return self.message.text_content()
+
+    @property
+    def tool_calls(self) -> list[dict[str, Any]] | None:
+        """`{id, name, arguments, parseError?}` per call, or None."""
+        calls = [
+            {"id": call.id, "name": call.name, "arguments": call.input}
+            | ({"parseError": call.parse_error} if call.parse_error else {})
+            for call in self.message.tool_calls()
+        ]
+        return calls or None
+
+    @property
+    def usage(self) -> dict[str, Any] | None:
+        """`{inputTokens, outputTokens, cacheReadTokens?, cacheWriteTokens?, cost?}`, or None."""
+        usage = self.message.metadata.usage
+        if usage is None:
+            return None
+        optional = {
+            "cacheReadTokens": usage.cached_input_tokens,
+            "cacheWriteTokens": usage.cache_creation_input_tokens,
+            "cost": None if usage.cost_usd is None else float(usage.cost_usd),
+        }
+        required = {"inputTokens": usage.input_tokens or 0, "outputTokens": usage.output_tokens or 0}
+        return required | {name: value for name, value in optional.items() if value is not None}
+
+    @property
+    def model(self) -> str | None:
+        """Canonical model id."""
+        return self.message.metadata.model
+
+    @property
+    def stop_reason(self) -> ChatStop | None:
+        """One of seed 002's four, or None where it has no word for ours."""
+        reason = self.message.metadata.stop_reason
+        return _STOPS.get(reason) if reason else None
+
+    @property
+    def thinking(self) -> str | None:
+        """All shown reasoning, or None."""
+        return "\n\n".join(block.text for block in self.message.thinking() if block.text) or None

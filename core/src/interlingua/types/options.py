@@ -1,0 +1,237 @@
+"""Options of a request, and what an adapter declares it can carry."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias, get_args
+
+import attrs
+
+from interlingua.errors import CallerError
+from interlingua.frozen import fast_frozen
+from interlingua.json import EMPTY, FrozenDict, freeze_object, freeze_optional
+
+ReplayScope = Literal["never", "model", "api", "provider"]
+
+
+@attrs.frozen(kw_only=True, cache_hash=True)  # hashed for every request
+class AdapterCapabilities:
+    """Capabilities of one adapter with one model (seed 003 §7.2; the second half is additive).
+
+    Attributes:
+        supports_thinking: thinking blocks can be sent back.
+        supports_images: images in user messages.
+        supports_tools: tool definitions, calls and results.
+        supports_system_prompt: system messages.
+        supports_structured_output: an answer forced into a JSON schema.
+        supports_streaming: answers as streams.
+        supports_streaming_tool_calls: call arguments arrive in pieces.
+        supports_parallel_tool_calls: several calls in one answer.
+        supports_prompt_caching: cache hints have a form on this wire.
+        supports_system_messages_in_list: system messages may stand anywhere, not only hoisted to the front.
+        max_context_tokens: window in tokens; 0 when unknown.
+        max_output_tokens: longest answer in tokens; 0 when unknown.
+        accepted_image_media_types: IANA media types.
+        supports_audio: audio in user messages.
+        supports_video: video in user messages.
+        supports_documents: documents in user messages.
+        supports_citations: citations on assistant text can be sent back.
+        supports_tool_result_images: images inside tool results.
+        supports_image_urls: images by URL, so that nobody need fetch them first.
+        supports_tool_choice: forcing a tool, or any tool.
+        accepted_audio_media_types: IANA media types.
+        accepted_video_media_types: IANA media types.
+        accepted_document_media_types: IANA media types.
+        thinking_scope: how near the origin must be for its thinking and signatures to be sent back.
+        accepts_unsigned_thinking: thinking without a signature may be sent back within that scope.
+        tool_id_pattern: regular expression a call id must match on this wire, whole.
+        tool_id_max_length: longest call id.
+        tool_name_pattern: regular expression a tool name must match on this wire, whole.
+        tool_name_max_length: longest tool name.
+        max_cache_hints: most cache markers in one request; 0 where hints have no markers.
+        max_images: most images in one request; here and below 0 is no limit known.
+        max_image_bytes: largest image, in bytes before base64.
+        max_image_side: longest side of an image in pixels.
+        many_images: with more images than this in a request, `many_images_side` holds instead of `max_image_side`.
+        many_images_side: that longest side in pixels.
+        max_document_pages: most PDF pages in one request.
+        max_media_bytes: most bytes of media in one request, before base64.
+        api: which of the provider's wire formats these facts are about.
+        assumed: the model is not in the catalogue and these are its provider's defaults.
+    """
+
+    supports_thinking: bool = False
+    supports_images: bool = False
+    supports_tools: bool = False
+    supports_system_prompt: bool = False
+    supports_structured_output: bool = False
+    supports_streaming: bool = False
+    supports_streaming_tool_calls: bool = False
+    supports_parallel_tool_calls: bool = False
+    supports_prompt_caching: bool = False
+    supports_system_messages_in_list: bool = False
+    max_context_tokens: int = 0
+    max_output_tokens: int = 0
+    accepted_image_media_types: tuple[str, ...] = ()
+    supports_audio: bool = False
+    supports_video: bool = False
+    supports_documents: bool = False
+    supports_citations: bool = False
+    supports_tool_result_images: bool = False
+    supports_image_urls: bool = False
+    supports_tool_choice: bool = False
+    accepted_audio_media_types: tuple[str, ...] = ()
+    accepted_video_media_types: tuple[str, ...] = ()
+    accepted_document_media_types: tuple[str, ...] = ()
+    thinking_scope: ReplayScope = "never"
+    accepts_unsigned_thinking: bool = False
+    tool_id_pattern: str = r"[A-Za-z0-9_-]{1,64}"
+    tool_id_max_length: int = 64
+    tool_name_pattern: str = r"[A-Za-z0-9_-]{1,64}"
+    tool_name_max_length: int = 64
+    max_cache_hints: int = 0
+    max_images: int = 0
+    max_image_bytes: int = 0
+    max_image_side: int = 0
+    many_images: int = 0
+    many_images_side: int = 0
+    max_document_pages: int = 0
+    max_media_bytes: int = 0
+    api: str = ""
+    assumed: bool = False
+
+
+Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
+
+
+@attrs.frozen
+class ToolChoice:
+    """Force the one tool of this name."""
+
+    name: str
+
+
+ToolChoiceOption: TypeAlias = Literal["auto", "none", "required"] | ToolChoice
+
+
+def _stop(value: str | tuple[str, ...] | list[str] | None) -> tuple[str, ...]:
+    return () if value is None else (value,) if isinstance(value, str) else tuple(value)
+
+
+def _headers(value: Mapping[str, str] | None) -> FrozenDict:
+    return freeze_object({name.lower(): text for name, text in (value or {}).items()})
+
+
+@fast_frozen
+@attrs.frozen(kw_only=True)
+class AdapterOptions:
+    """One request's options; None means "the provider's default", and 0 is a value (REGRESSIONS case 32).
+
+    Attributes:
+        model: model name as the provider knows it, without provider key.
+        api: which wire format of the provider; None lets the adapter choose.
+        stream: ask for a stream.
+        max_tokens: longest answer in tokens.
+        temperature: sampling temperature.
+        top_p: nucleus sampling.
+        top_k: sampling from the k likeliest.
+        seed: for repeatable sampling, where a wire has it.
+        stop: stop sequences.
+        tool_choice: auto, none, required, or one tool.
+        parallel_tool_calls: False forbids several calls in one answer.
+        response_schema: JSON Schema the answer must follow.
+        response_name: a name for that schema, where a wire wants one.
+        effort: how hard to think.
+        thinking: True or False to switch reasoning on or off, where a model lets one choose.
+        thinking_budget: reasoning tokens allowed, where a model takes a budget.
+        demote_thinking: send foreign reasoning as text; off by default, models imitate it (REGRESSIONS case 02).
+        downscale_images: make images smaller that the target would refuse for their size (needs Pillow, the extra
+            `images`); off by default, an image too large is a CapabilityError.
+        user_id: stable pseudonymous end-user id for the provider's abuse control.
+        provider_options: extra body fields in the provider's own words, laid over the body last.
+        headers: extra request headers.
+        capabilities: facts the caller asserts about a model the catalogue does not know.
+    """
+
+    model: str
+    api: str | None = None
+    stream: bool = False
+    max_tokens: int | None = None
+    temperature: float | None = None
+    top_p: float | None = None
+    top_k: int | None = None
+    seed: int | None = None
+    stop: tuple[str, ...] = attrs.field(default=(), converter=_stop)
+    tool_choice: ToolChoiceOption | None = None
+    parallel_tool_calls: bool | None = None
+    response_schema: FrozenDict | None = attrs.field(default=None, converter=freeze_optional)
+    response_name: str = "response"
+    effort: Effort | None = None
+    thinking: bool | None = None
+    thinking_budget: int | None = None
+    demote_thinking: bool = False
+    downscale_images: bool = False
+    user_id: str | None = None
+    provider_options: FrozenDict = attrs.field(default=EMPTY, converter=freeze_object)
+    headers: FrozenDict = attrs.field(default=EMPTY, converter=_headers)
+    capabilities: FrozenDict = attrs.field(default=EMPTY, converter=freeze_object)
+
+
+def option_fields() -> dict[str, Any]:
+    """Return the option names with their attrs fields, for command lines and error messages."""
+    return {field.name: field for field in attrs.fields(AdapterOptions)}
+
+
+_EFFORTS = get_args(Effort)
+
+
+_CHOICES = ("auto", "none", "required")
+
+
+def _is(*kinds: type) -> Callable[[Any], bool]:
+    return lambda value: isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
+
+
+def _texts(value: Any) -> bool:
+    return isinstance(value, str) or (isinstance(value, Sequence) and all(isinstance(text, str) for text in value))
+
+
+def _check_headers(value: Any) -> bool:
+    return isinstance(value, Mapping) and all(isinstance(text, str) for text in (*value, *value.values()))
+
+
+def _choice(value: Any) -> bool:
+    return isinstance(value, ToolChoice) or value in _CHOICES
+
+
+def _facts(value: Any) -> bool:
+    return isinstance(value, Mapping) and value.keys() <= attrs.fields_dict(AdapterCapabilities).keys()
+
+
+_KINDS: tuple[tuple[str, Callable[[Any], bool], tuple[str, ...]], ...] = (
+    ("a whole number", _is(int), ("max_tokens", "top_k", "seed", "thinking_budget")),
+    ("a number", _is(int, float), ("temperature", "top_p")),
+    ("True or False", _is(bool), ("parallel_tool_calls", "thinking", "demote_thinking", "downscale_images")),
+    ("a text", _is(str), ("api", "response_name")),
+    ("a text, or several", _texts, ("stop",)),
+    ("a dict", _is(Mapping), ("response_schema", "provider_options")),
+    ("a dict of texts", _check_headers, ("headers",)),
+    (f"one of {', '.join(_EFFORTS)}", _EFFORTS.__contains__, ("effort",)),
+    (f"one of {', '.join(_CHOICES)}, or ToolChoice(name)", _choice, ("tool_choice",)),
+    ("a dict by field names of AdapterCapabilities", _facts, ("capabilities",)),
+)
+
+
+_CHECKS = {name: (check, wanted) for wanted, check, names in _KINDS for name in names}
+
+
+def check_values(given: Mapping[str, Any]) -> None:
+    """Look at the values of options by name; None, the provider's default, is one of any.
+
+    Raises:
+        CallerError: a value is of another kind; the message says which kind is wanted.
+    """
+    for name, value in given.items():
+        check, wanted = _CHECKS[name]
+        if value is not None and not check(value):
+            raise CallerError(f"option {name!r} is {wanted}, not {value!r:.80}")

@@ -1,0 +1,378 @@
+"""Read tool schemas written for other systems into the canonical subset, and report what changed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any, Literal
+
+import attrs
+
+from interlingua.errors import CallerError, UnsupportedSchemaError
+from interlingua.json import FrozenDict, freeze
+from interlingua.types import tools as refs
+from interlingua.types.tools import (
+    MAX_DEPTH,
+    SideEffects,
+    ToolDefinition,
+    ToolKind,
+    check_keyword,
+    check_schema,
+    pointer,
+)
+
+DESCRIBED = frozenset({
+    "default", "examples", "example", "deprecated",
+    "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
+    "minLength", "maxLength", "pattern", "contentEncoding", "contentMediaType",
+    "minItems", "maxItems", "uniqueItems",
+    "minProperties", "maxProperties", "propertyNames", "dependentRequired",
+})  # fmt: skip
+
+
+"""Keywords outside the subset whose meaning a model can read as words (JSON Schema 2020-12, validation vocabulary)."""
+
+
+REFUSED = frozenset({
+    "not", "if", "then", "else", "patternProperties", "dependentSchemas", "dependencies",
+    "prefixItems", "additionalItems", "contains", "minContains", "maxContains", "contentSchema",
+    "unevaluatedItems", "unevaluatedProperties", "$dynamicRef", "$recursiveRef",
+})  # fmt: skip
+
+
+"""Keywords that change which inputs are valid in a way the subset cannot say, nor a few words."""
+
+
+_NULL_KEYS = ({"type"}, {"enum"}, {"type", "enum"})
+
+
+def as_words(keyword: str, value: Any, place: str) -> str:
+    """Spell a keyword for a description, as `minimum: 1`.
+
+    Raises:
+        UnsupportedSchemaError: the value is not JSON.
+    """
+    try:
+        return f"{keyword}: {json.dumps(value, ensure_ascii=False, allow_nan=False)}"
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UnsupportedSchemaError(f"{keyword} is not a JSON value", path=place) from error
+
+
+def with_words(description: str, words: Sequence[str]) -> str:
+    """Add keyword words to a description, in brackets."""
+    text = "; ".join(words)
+    if not words or not description:
+        return description or text
+    return f"{description} ({text})"
+
+
+def without_null(types: Any) -> Any:
+    """Reduce a list of types to its only type beside null; anything else comes back as it is."""
+    if not isinstance(types, list):
+        return types
+    rest = [name for name in types if name != "null"] or types
+    return rest[0] if len(rest) == 1 else types
+
+
+def is_null(schema: Mapping[str, Any]) -> bool:
+    """Tell whether a folded schema accepts null only."""
+    says = (schema.get("type", "null"), schema.get("enum", [None]))
+    return schema.keys() - {"description"} in _NULL_KEYS and says == ("null", [None])
+
+
+def joined_enum(branches: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """Fold alternatives that are all enumerations of one type into one enumeration; None when they are not.
+
+    What each alternative says of its values moves to the common description.
+    """
+    types = {branch.get("type") for branch in branches}
+    if len(types) != 1 or not all(
+        "enum" in item and item.keys() <= {"type", "enum", "description"} for item in branches
+    ):
+        return None
+    values = {json.dumps(value): value for branch in branches for value in branch["enum"]}  # 1 and true stay apart
+    lines = [f"{json.dumps(item['enum'])[1:-1]}: {item['description']}" for item in branches if "description" in item]
+    kind = types.pop()
+    joined = {} if kind is None else {"type": kind}
+    return joined | {"enum": list(values.values())} | ({"description": "\n".join(lines)} if lines else {})
+
+
+def conjunction(branches: Sequence[Mapping[str, Any]], place: str) -> dict[str, Any]:
+    """Return what all branches of an `allOf` say together.
+
+    Raises:
+        UnsupportedSchemaError: two of them say something different with one keyword.
+    """
+    joined: dict[str, Any] = {}
+    for branch in branches:
+        merge(joined, branch, place, place)
+    return joined
+
+
+def merge(own: dict[str, Any], other: Mapping[str, Any], place: str, path: str) -> None:
+    """Add to `own` what an inlined schema says; both descriptions stay.
+
+    Args:
+        own: changed in place.
+        other: the inlined schema.
+        place: pointer of the keyword that brought it in.
+        path: pointer of the node that holds the keyword.
+
+    Raises:
+        UnsupportedSchemaError: both say something different with one keyword.
+    """
+    for keyword, value in other.items():
+        if keyword not in own:
+            own[keyword] = value
+        elif json.dumps(own[keyword]) != json.dumps(value):  # in Python 1 == True, in JSON not
+            if keyword != "description":
+                also = pointer(path, keyword)
+                raise UnsupportedSchemaError(f"what this brings in also says {keyword!r}, unlike {also}", path=place)
+            own[keyword] = f"{own[keyword]}\n{value}"
+
+
+SchemaAction = Literal["inlined", "folded", "described", "dropped", "added"]
+
+
+_COMPOSING = ("const", "$ref", "allOf", "anyOf", "oneOf")
+
+
+_MAX_NODES = 10_000  # references that fan out grow exponentially; a real tool has tens of nodes
+
+
+@attrs.frozen(kw_only=True)
+class SchemaChange:
+    """One change that `normalise_schema` made.
+
+    Attributes:
+        path: JSON pointer of the keyword, in the schema that came in.
+        keyword: its name; "" when a whole schema was `true`.
+        action: what became of it; `described` means its constraint is now words in the description.
+        note: the change in words.
+    """
+
+    path: str
+    keyword: str
+    action: SchemaAction
+    note: str
+
+
+@attrs.frozen(kw_only=True)
+class NormalisedSchema:
+    """A schema inside the subset, and what was changed to get it there (in the order met, each once)."""
+
+    schema: FrozenDict = attrs.field(converter=freeze)
+    changes: tuple[SchemaChange, ...] = ()
+
+
+def normalise_schema(schema: Mapping[str, Any]) -> NormalisedSchema:
+    """Return the schema within the subset of seed 003 §5.4; one that is inside already comes back unchanged.
+
+    `$ref` is inlined, and `allOf` where its parts agree; null leaves a union; `const` becomes `enum`; limits, patterns,
+    defaults and examples become words in the description; other annotations are dropped.
+
+    Raises:
+        UnsupportedSchemaError: recursive or outward references, real unions, `not`, conditions, or a malformed schema;
+            `path` is the JSON pointer of the keyword in the schema that came in.
+    """
+    walk = _Walk(schema)
+    result = walk.node(schema, "", 0)
+    if "type" not in result:
+        result = {"type": "object", **result}
+        walk.report("", "type", "added", "a tool's input is an object")
+    check_schema(result)
+    return NormalisedSchema(schema=result, changes=tuple(walk.changes))
+
+
+class _Walk:
+    """One walk over one document: its root for references, the references being expanded, and the report."""
+
+    def __init__(self, root: Any) -> None:
+        self.root = root
+        self.changes: dict[SchemaChange, None] = {}
+        self._expanding: set[str] = set()
+        self._nodes = 0
+
+    def report(self, path: str, keyword: str, action: SchemaAction, note: str) -> None:
+        """Note a change; a definition inlined twice reports once."""
+        place = pointer(path, keyword) if keyword else path
+        change = SchemaChange(path=place, keyword=keyword, action=action, note=note)
+        self.changes[change] = None
+
+    def node(self, node: Any, path: str, depth: int) -> dict[str, Any]:
+        """Return the normalised copy of one schema."""
+        self._nodes += 1
+        if depth > MAX_DEPTH or self._nodes > _MAX_NODES:
+            raise UnsupportedSchemaError("the schema is too deep or too large once its references are inlined", path=path)
+        if node is True:
+            self.report(path, "", "folded", "true is the schema {}")
+            return {}
+        if not isinstance(node, Mapping):
+            raise UnsupportedSchemaError(f"a schema must be a JSON object, not {node!r}", path=path)
+        own: dict[str, Any] = {}
+        words: list[str] = []
+        for keyword, value in node.items():
+            self._keyword(own, words, keyword, value, path, depth)
+        self._fold_type(own, path, nullable=node.get("nullable") is True)
+        if text := with_words(own.get("description", ""), words):
+            own["description"] = text
+        for keyword in _COMPOSING:
+            if keyword in node:
+                place = pointer(path, keyword)
+                merge(own, self._brought_in(keyword, node[keyword], path, depth + 1), place, path)
+        return own
+
+    def _keyword(self, own: dict[str, Any], words: list[str], keyword: Any, value: Any, path: str, depth: int) -> None:
+        place = pointer(path, keyword)
+        if keyword in _COMPOSING or keyword == "nullable":
+            return
+        if keyword == "type":
+            own["type"] = value
+        elif keyword == "description" and value == "":
+            self.report(path, keyword, "dropped", "an empty description says nothing")
+        elif keyword in {"enum", "required", "description", "format"}:
+            check_keyword(keyword, value, path)
+            own[keyword] = value
+        elif keyword == "properties":
+            check_keyword(keyword, value, path)
+            own[keyword] = {name: self.node(sub, pointer(place, name), depth + 1) for name, sub in value.items()}
+        elif keyword == "items":
+            own[keyword] = self.node(value, place, depth + 1)
+        elif keyword == "additionalProperties":
+            own[keyword] = self._additional(words, value, path, depth)
+        else:
+            self._leave_out(words, keyword, value, path)
+
+    def _leave_out(self, words: list[str], keyword: Any, value: Any, path: str) -> None:
+        place = pointer(path, keyword)
+        if keyword in REFUSED or not isinstance(keyword, str):
+            raise UnsupportedSchemaError(f"{keyword!r} cannot be said in the tool-schema subset; redesign it", path=place)
+        if keyword in DESCRIBED and not (keyword == "default" and value is None):
+            words.append(as_words(keyword, value, place))
+            self.report(path, keyword, "described", words[-1])
+        else:
+            self.report(path, keyword, "dropped", "does not change which inputs are valid")
+
+    def _additional(self, words: list[str], value: Any, path: str, depth: int) -> bool:
+        if isinstance(value, bool):
+            return value
+        place = pointer(path, "additionalProperties")
+        inner = self.node(value, place, depth + 1)
+        if inner:
+            words.append(as_words("additionalProperties", inner, place))
+        self.report(path, "additionalProperties", "described" if inner else "folded", "widened to true")
+        return True
+
+    def _fold_type(self, own: dict[str, Any], path: str, *, nullable: bool) -> None:
+        folded = without_null(own.get("type"))
+        if nullable:
+            self.report(path, "nullable", "folded", "null is no longer accepted")
+        if isinstance(own.get("type"), list):
+            self.report(path, "type", "folded", f"the only type is now {folded}")
+        if folded is not None:
+            check_keyword("type", folded, path)
+            lost_null = nullable or folded != own["type"]
+            own["type"] = folded
+            if lost_null and folded != "null" and None in own.get("enum", ()):
+                own["enum"] = [value for value in own["enum"] if value is not None]
+                check_keyword("enum", own["enum"], path)
+
+    def _brought_in(self, keyword: str, value: Any, path: str, depth: int) -> dict[str, Any]:
+        place = pointer(path, keyword)
+        if keyword == "$ref":
+            return self._inline(value, path, depth)
+        if keyword == "const":
+            self.report(path, keyword, "folded", as_words("an enum of one value", value, place))
+            return {"enum": [value]}
+        if not isinstance(value, list) or not value:
+            raise UnsupportedSchemaError(f"{keyword} must be a non-empty array of schemas", path=place)
+        branches = [self.node(branch, pointer(place, index), depth) for index, branch in enumerate(value)]
+        if keyword == "allOf":
+            folded: dict[str, Any] | None = conjunction(branches, place)
+        else:
+            branches = [branch for branch in branches if not is_null(branch)] or branches[:1]
+            folded = branches[0] if len(branches) == 1 else joined_enum(branches)
+        if folded is None:
+            said = f"the {len(branches)} branches of {keyword} do not fold into one schema; keep one, or split the tool"
+            raise UnsupportedSchemaError(said, path=place)
+        action: SchemaAction = "folded" if len(value) > 1 else "inlined"
+        self.report(path, keyword, action, f"{len(value)} branch(es) became one schema")
+        return folded
+
+    def _inline(self, ref: Any, path: str, depth: int) -> dict[str, Any]:
+        place = pointer(path, "$ref")
+        target = refs.target_pointer(ref, place)
+        if target in self._expanding:
+            raise UnsupportedSchemaError(f"$ref {ref!r} is recursive; tool schemas are finite trees", path=place)
+        self._expanding.add(target)
+        result = self.node(refs.follow(self.root, target, place), target, depth)
+        self._expanding.discard(target)
+        self.report(path, "$ref", "inlined", f"{ref} inlined")
+        return result
+
+
+_NO_INPUT: Mapping[str, Any] = {"type": "object", "properties": {}}
+
+
+def to_wire_input_schema_tool(definition: ToolDefinition) -> dict[str, Any]:
+    """Return `{name, description, input_schema}`; an empty description is left out (REGRESSIONS case 23)."""
+    return {**_named(definition), "input_schema": definition.input_schema}
+
+
+def to_wire_function_tool(definition: ToolDefinition) -> dict[str, Any]:
+    """Return `{type: "function", function: {name, description, parameters}}`; an empty description is left out."""
+    return {"type": "function", "function": {**_named(definition), "parameters": definition.input_schema}}
+
+
+def to_wire_flat_function_tool(definition: ToolDefinition) -> dict[str, Any]:
+    """Return `{type: "function", name, description, parameters}`; an empty description is left out."""
+    return {"type": "function", **_named(definition), "parameters": definition.input_schema}
+
+
+def from_wire_tool(
+    tool: Mapping[str, Any], *, side_effects: SideEffects, requires_workspace: bool = True, kind: ToolKind | None = None
+) -> ToolDefinition:
+    """Read a tool in any of the three wrappers; what no wire carries comes from the caller.
+
+    Args:
+        tool: one entry of a wire's list of tools; keys beside name, description and schema are not read.
+        side_effects: what running the tool may change.
+        requires_workspace: as in ToolDefinition.
+        kind: as in ToolDefinition.
+
+    Raises:
+        CallerError: it is none of the three, or its name is not canonical.
+        UnsupportedSchemaError: its schema is outside the subset; `path` points into the schema.
+    """
+    name, description, schema = _unwrapped(tool)
+    if not isinstance(description, str):
+        raise CallerError(f"the description of tool {name!r} must be a string, not {type(description).__name__}")
+    return ToolDefinition(
+        name=name,
+        description=description,
+        input_schema=schema,
+        side_effects=side_effects,
+        requires_workspace=requires_workspace,
+        kind=kind,
+    )
+
+
+def _named(definition: ToolDefinition) -> dict[str, Any]:
+    named = {"name": definition.name}
+    if definition.description:
+        named["description"] = definition.description
+    return named
+
+
+def _unwrapped(tool: Mapping[str, Any]) -> tuple[Any, Any, Any]:
+    inner, key = tool, "input_schema"
+    if tool.get("type") == "function":
+        inner, key = tool.get("function", tool), "parameters"
+    if not isinstance(inner, Mapping) or "name" not in inner or (key == "input_schema" and key not in inner):
+        raise CallerError(
+            "not a tool definition: expected {name, description, input_schema}, {type: 'function', function: {name,"
+            " description, parameters}} or {type: 'function', name, description, parameters}, got the keys"
+            f" {', '.join(map(str, tool))}"
+        )
+    schema = inner.get(key)
+    return inner["name"], inner.get("description") or "", _NO_INPUT if schema is None else schema

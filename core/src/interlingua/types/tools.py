@@ -1,0 +1,364 @@
+"""Tool definitions, the schema subset they are written in, and checking a call's input."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from enum import StrEnum
+from functools import lru_cache
+from itertools import count
+from typing import Any
+
+import attrs
+
+from interlingua.errors import CallerError, UnsupportedSchemaError
+from interlingua.json import FrozenDict, dumps, freeze, loads
+from interlingua.types.blocks import CacheHint
+
+
+class SideEffects(StrEnum):
+    """What running a tool may change; every tool declares it honestly (seed 003 §4)."""
+
+    NONE = "none"
+    """Pure read or computation."""
+    READ = "read"
+    """Reads the filesystem or the network."""
+    WRITE = "write"
+    """Writes the filesystem."""
+    EXECUTE = "execute"
+    """Runs a shell or arbitrary code."""
+    NETWORK = "network"
+    """Changes something over the network."""
+
+
+class ToolKind(StrEnum):
+    """An optional hint for user interfaces (seed 001, ToolCallContent.kind).
+
+    The seed names no values; these are the tool kinds of the Agent Client Protocol (its schema, `ToolKind`) without
+    `switch_mode`, which is about the editor, not about a tool. An editor speaking that protocol shows the right icon.
+    """
+
+    READ = "read"
+    EDIT = "edit"
+    DELETE = "delete"
+    MOVE = "move"
+    SEARCH = "search"
+    EXECUTE = "execute"
+    THINK = "think"
+    FETCH = "fetch"
+    OTHER = "other"
+
+
+TYPES = ("string", "number", "integer", "boolean", "null", "object", "array")
+
+
+"""The values of `type` that seed 003 §5.4 allows."""
+
+
+MAX_DEPTH = 64
+
+
+"""Levels of nesting accepted: far past what any provider takes, and short of Python's recursion limit."""
+
+
+def check_schema(schema: Mapping[str, Any]) -> None:
+    """Refuse a tool's input schema that is outside the subset of seed 003 §5.4; the schema is only read.
+
+    Args:
+        schema: the JSON Schema of an object.
+
+    Raises:
+        UnsupportedSchemaError: its `path` is the JSON pointer of the first offending keyword, in document order.
+    """
+    stack: list[tuple[str, Any, int]] = [("", schema, 0)]
+    while stack:
+        path, node, depth = stack.pop()
+        if not isinstance(node, Mapping):
+            raise UnsupportedSchemaError(f"a schema must be a JSON object, not {type(node).__name__}", path=path)
+        if depth > MAX_DEPTH:
+            raise UnsupportedSchemaError(f"the schema nests deeper than {MAX_DEPTH} levels; flatten it", path=path)
+        for keyword, value in node.items():
+            check_keyword(keyword, value, path)
+        stack += [(at, child, depth + 1) for at, child in reversed(list(children(node, path)))]
+    if schema.get("type") != "object":
+        place = "/type" if "type" in schema else ""
+        raise UnsupportedSchemaError('a tool takes an object: its schema needs "type": "object" at the root', path=place)
+
+
+def check_keyword(keyword: Any, value: Any, path: str) -> None:
+    """Refuse one keyword of the schema at `path`, by its name or by the form of its value.
+
+    Raises:
+        UnsupportedSchemaError: the keyword is outside the subset, or its value is malformed.
+    """
+    check = _CHECKS.get(keyword)
+    place = pointer(path, keyword)
+    if check is None:
+        allowed = ", ".join(_CHECKS)
+        raise UnsupportedSchemaError(
+            f"tool schemas may not use {keyword!r}; allowed are {allowed}. Remove it, or pass the schema through"
+            " normalise_schema(), which inlines, folds or describes what it can and reports each change",
+            path=place,
+        )
+    if complaint := check(value):
+        raise UnsupportedSchemaError(f"{keyword} must be {complaint}", path=place)
+
+
+def children(node: Mapping[str, Any], path: str) -> Iterator[tuple[str, Any]]:
+    """Yield each direct subschema of a checked node with its pointer."""
+    for name, child in node.get("properties", {}).items():
+        yield pointer(path, "properties", name), child
+    if "items" in node:
+        yield pointer(path, "items"), node["items"]
+
+
+def pointer(path: str, *tokens: Any) -> str:
+    """Extend a JSON pointer by tokens, escaped (RFC 6901)."""
+    return path + "".join("/" + str(token).replace("~", "~0").replace("/", "~1") for token in tokens)
+
+
+def _type(value: Any) -> str | None:
+    if isinstance(value, str) and value in TYPES:
+        return None
+    return f"a single one of {', '.join(TYPES)}; normalise_schema() folds a nullable union"
+
+
+def _enum(value: Any) -> str | None:
+    return None if isinstance(value, list) and value and _is_json(value) else "a non-empty array of JSON values"
+
+
+def _required(value: Any) -> str | None:
+    names = isinstance(value, list) and all(isinstance(name, str) for name in value)
+    return None if names and len(set(value)) == len(value) else "an array of distinct property names"
+
+
+def _properties(value: Any) -> str | None:
+    names = isinstance(value, Mapping) and all(isinstance(name, str) for name in value)
+    return None if names else "an object that maps property names to schemas"
+
+
+def _schema(value: Any) -> str | None:
+    return None if isinstance(value, Mapping) else "one schema"
+
+
+def _text(value: Any) -> str | None:
+    return None if isinstance(value, str) else "a string"
+
+
+def _boolean(value: Any) -> str | None:
+    return None if isinstance(value, bool) else "true or false; a schema is not allowed here"
+
+
+def _is_json(value: Any) -> bool:
+    level = [value]
+    for _ in range(MAX_DEPTH):
+        inner: list[Any] = []
+        for item in level:
+            if isinstance(item, Mapping):
+                if not all(isinstance(key, str) for key in item):
+                    return False
+                inner += item.values()
+            elif isinstance(item, list):
+                inner += item
+            elif not _is_scalar(item):
+                return False
+        if not inner:
+            return True
+        level = inner
+    return False
+
+
+def _is_scalar(value: Any) -> bool:
+    return math.isfinite(value) if isinstance(value, float) else value is None or isinstance(value, (str, int))
+
+
+_CHECKS: Mapping[str, Callable[[Any], str | None]] = {
+    "type": _type,
+    "enum": _enum,
+    "required": _required,
+    "properties": _properties,
+    "items": _schema,
+    "description": _text,
+    "format": _text,
+    "additionalProperties": _boolean,
+}
+
+
+TOOL_NAME_PATTERN = r"^[a-z][a-z0-9_]*$"
+
+
+TOOL_NAME_MAX_LENGTH = 64
+
+
+_NAME = re.compile(TOOL_NAME_PATTERN)
+
+
+def _checked_schema(schema: Mapping[str, Any]) -> FrozenDict:
+    check_schema(schema)  # before freezing: its walk does not recurse, so a hostile depth ends in a typed error
+    frozen: FrozenDict = freeze(schema)
+    return frozen
+
+
+def _check_name(_definition: object, _field: object, name: Any) -> None:
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > TOOL_NAME_MAX_LENGTH:
+        raise CallerError(
+            f"tool name {name!r} is not canonical: lower snake_case, starting with a letter, at most"
+            f" {TOOL_NAME_MAX_LENGTH} characters; canonical_names() makes such names"
+        )
+
+
+def _side_effects(value: str) -> SideEffects:
+    try:
+        return SideEffects(value)
+    except ValueError:
+        raise CallerError(f"side_effects must be one of {', '.join(SideEffects)}, not {value!r}") from None
+
+
+@attrs.frozen(kw_only=True)
+class ToolDefinition:
+    """A tool as the canonical format knows it (seed 003 §4, §5.4); making one is registering it, so it is checked.
+
+    Attributes:
+        name: lower snake_case, at most 64 characters, unique within a request.
+        description: what the model reads; may be empty.
+        input_schema: JSON Schema of the input, in the subset of seed 003 §5.4; kept as a deeply frozen copy.
+        side_effects: what running it may change; the word alone will do.
+        requires_workspace: True when it needs a workspace to run in.
+        cache: keep the prompt up to and with this tool (DESIGN 3).
+        kind: hint for user interfaces (seed 001).
+
+    Raises:
+        CallerError: the name or side_effects are not canonical.
+        UnsupportedSchemaError: the schema is outside the subset; `path` points at the keyword.
+    """
+
+    name: str = attrs.field(validator=_check_name)
+    description: str
+    input_schema: FrozenDict = attrs.field(converter=_checked_schema)
+    side_effects: SideEffects = attrs.field(converter=_side_effects)
+    requires_workspace: bool = True
+    cache: CacheHint | None = None
+    kind: ToolKind | None = None
+
+
+_canonical = re.compile(TOOL_NAME_PATTERN).fullmatch
+
+
+_foreign = re.compile("[^a-z0-9_]")
+
+
+_DIGEST_LENGTH = 8
+
+
+def canonical_names(names: Iterable[str]) -> dict[str, str]:
+    """Map each name to a canonical one; no two to the same, and canonical names to themselves.
+
+    Args:
+        names: in order of first appearance, which decides who keeps the plain form where two would be the same; the
+            others carry a digest of the name they had.
+
+    Returns:
+        Canonical name by name, in the order given; a pure function of the argument.
+    """
+    wanted = list(dict.fromkeys(names))
+    made = {name: name for name in wanted if _canonical(name) and len(name) <= TOOL_NAME_MAX_LENGTH}
+    taken = set(made)
+    for name in wanted:
+        if name not in made:
+            made[name] = next(form for form in _forms(name) if form not in taken)
+            taken.add(made[name])
+    return {name: made[name] for name in wanted}
+
+
+def _forms(name: str) -> Iterator[str]:
+    plain = _foreign.sub("_", name.lower())
+    if not plain[:1].isalpha():
+        plain = f"t{plain}"
+    if len(plain) <= TOOL_NAME_MAX_LENGTH:
+        yield plain
+    for attempt in count():
+        yield f"{plain[: TOOL_NAME_MAX_LENGTH - _DIGEST_LENGTH - 1]}_{_digest(f'{attempt}:{name}')}"
+
+
+def _digest(text: str) -> str:
+    from hashlib import sha256  # noqa: PLC0415  most names fit, and the import is not free
+
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_LENGTH]
+
+
+def target_pointer(ref: Any, place: str) -> str:
+    """Return the JSON pointer inside the document that a `$ref` names.
+
+    Raises:
+        UnsupportedSchemaError: it is not a `#` or `#/…` reference; `place` is the pointer of the `$ref`.
+    """
+    if not isinstance(ref, str) or not (ref == "#" or ref.startswith("#/")):
+        raise UnsupportedSchemaError(f"$ref {ref!r} leaves the schema; only '#/…' can be inlined", path=place)
+    if "%" not in ref:
+        return ref[1:]
+    from urllib.parse import unquote  # noqa: PLC0415  escaped references are rare, the import is not free
+
+    return unquote(ref[1:])
+
+
+def follow(root: Any, target: str, place: str) -> Any:
+    """Return what a JSON pointer names in a document (RFC 6901).
+
+    Raises:
+        UnsupportedSchemaError: it names nothing; `place` is the pointer of the `$ref`.
+    """
+    node = root
+    for token in target.split("/")[1:]:
+        key = token.replace("~1", "/").replace("~0", "~")
+        if isinstance(node, Mapping) and key in node:
+            node = node[key]
+        elif isinstance(node, Sequence) and not isinstance(node, str) and key.isdecimal() and int(key) < len(node):
+            node = node[int(key)]
+        else:
+            raise UnsupportedSchemaError(f"$ref '#{target}' points at nothing", path=place)
+    return node
+
+
+_MAX_MESSAGE = 300  # a message quotes the input, which may be a whole file
+
+
+@attrs.frozen(kw_only=True)
+class InputViolation:
+    """One way in which an input breaks its schema.
+
+    Attributes:
+        path: JSON pointer into the input; "" is the input itself.
+        message: what is wrong there, at most 300 characters.
+    """
+
+    path: str
+    message: str
+
+
+def validate_input(definition: ToolDefinition, input: Any) -> tuple[InputViolation, ...]:  # noqa: A002
+    """Return every violation, in the order of the schema; empty means valid. `format` is an annotation, not a check.
+
+    Args:
+        definition: the tool that was called.
+        input: the parsed arguments (JSON Schema draft 2020-12 decides).
+    """
+    validator = _validator(dumps(definition.input_schema))
+    try:
+        return tuple(_violation(error) for error in validator.iter_errors(input))
+    except RecursionError:  # the validator quotes what it refuses, and quoting recurses
+        return (InputViolation(path="", message="the input is nested too deeply to be checked"),)
+
+
+# Keyed by text: equal values would be one key for schemas that differ, since 1 == True in Python.
+@lru_cache(maxsize=512)
+def _validator(schema: bytes) -> Any:
+    from jsonschema import Draft202012Validator  # noqa: PLC0415  costs more to import than all of core
+
+    return Draft202012Validator(loads(schema))
+
+
+def _violation(error: Any) -> InputViolation:
+    message = error.message
+    short = message if len(message) <= _MAX_MESSAGE else message[: _MAX_MESSAGE - 1] + "…"
+    return InputViolation(path=pointer("", *error.absolute_path), message=short)

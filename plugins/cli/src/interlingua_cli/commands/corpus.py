@@ -1,0 +1,157 @@
+"""`corpus`: recorded exchanges through the installed adapters, with a report per API.
+
+Never holds more than one entry at a time. The command group comes in.
+What an entry becomes is decided in the replay room; this module reads, counts and shows.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import IO, Any
+
+import click
+
+from interlingua.errors import DecodeError
+from interlingua.json import dumps
+from interlingua_cli.replay.entry import read_entry
+from interlingua_cli.replay.exchange import Outcome, replay
+from interlingua_cli.replay.exclusions import read_exclusions
+from interlingua_cli.replay.match import Matcher
+from interlingua_cli.replay.report import Report, emitted
+from interlingua_cli.replay.source import Recording, open_recording
+from interlingua_cli.show import console, json_option, print_json, print_table
+from interlingua_cli.state import State, plugin_option
+
+_SHOWN = 20
+
+
+_COLUMNS = ("entries", "decoded", "failed", "opaque", "excluded")
+
+
+Progress = Callable[[int], None]
+
+
+@click.command("corpus")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@json_option
+@click.option("--emit", type=click.Path(dir_okay=False, allow_dash=True), metavar="OUT",
+              help="Write a JSON line per entry.")  # fmt: skip
+@click.option("--chunk", type=click.IntRange(min=1), metavar="N", help="Feed streams N bytes at a time.")
+@click.option("--exclude", envvar="INTERLINGUA_CORPUS_EXCLUDE", metavar="TOML",
+              help="Entries not to judge: [[exclude]] tables of id and reason.")  # fmt: skip
+@plugin_option
+@click.pass_obj
+def command(state: State, files: tuple[str, ...], as_json: bool, emit: str | None, chunk: int | None,
+            exclude: str | None) -> None:  # fmt: skip
+    """Decode recorded exchanges and report per API.
+
+    FILE is JSON Lines, plain or gzipped; - is standard input. An entry's adapter is found by its host and endpoint.
+    A line written by --emit is {id, message} or {id, error, partial}; ids and times come from the entry, so two runs
+    write the same bytes. Ctrl-C reports what was read until then. Exit code 0 if nothing failed.
+    """
+    report, excluded = Report(), read_exclusions(exclude) if exclude else {}
+    matcher, interrupted = Matcher(state.registry), False
+    for path in files:
+        if path != "-":
+            Path(path).stat()  # a name that is wrong is told before an hour's work, not after it
+    with _emitting(emit, files) as out:
+        try:
+            for path in files:
+                with open_recording(path) as recording, _progress(recording.name, recording.size) as progress:
+                    for outcome in _outcomes(recording, matcher, chunk, report, excluded):
+                        report.add(_written(outcome, out))
+                        progress(recording.position)
+        except KeyboardInterrupt:
+            interrupted = True
+            click.echo("interrupted: the report is of what was read until then", err=True)
+    data = report.as_json()
+    if not data and not interrupted:
+        click.echo("there is no entry in what was read", err=True)
+    print_json(data) if as_json else _print(data)
+    sys.exit(130 if interrupted else 1 if report.failed else 0)
+
+
+@contextlib.contextmanager
+def _emitting(emit: str | None, files: Sequence[str]) -> Iterator[IO[bytes] | None]:
+    """Open what is written to; a file that is to be read is left as it is."""
+    if emit is None:
+        yield None
+        return
+    for file in files:
+        if "-" not in (emit, file) and Path(emit).exists() and Path(emit).samefile(file):
+            raise click.UsageError(f"--emit would write over {file}, which is to be read: name another file")
+    with click.open_file(emit, "wb") as out:
+        yield out
+
+
+def _outcomes(
+    recording: Recording,
+    matcher: Matcher,
+    chunk: int | None,
+    report: Report,
+    excluded: Mapping[str, str],
+) -> Iterator[Outcome]:
+    """Decode what a recording holds; one that breaks off is a failure of its own, and what stood before it counts."""
+    try:
+        yield from _entries(recording.lines(), matcher, chunk, report, excluded)
+    except DecodeError as error:
+        yield Outcome(id=error.path, group="unreadable", error=error, decoded=False)
+
+
+def _entries(
+    lines: Iterator[tuple[str, bytes]],
+    matcher: Matcher,
+    chunk: int | None,
+    report: Report,
+    excluded: Mapping[str, str],
+) -> Iterator[Outcome]:
+    for name, line in lines:
+        try:
+            entry = read_entry(line, name)
+        except Exception as error:
+            yield Outcome(id=name, group="unreadable", error=error, decoded=False)
+            continue
+        if entry.id in excluded:
+            report.exclude(entry.group)
+        else:
+            yield replay(entry, matcher, chunk=chunk)
+
+
+def _written(outcome: Outcome, emit: IO[bytes] | None) -> Outcome:
+    """Write an entry's line; a message that cannot be stored was not decoded."""
+    if emit is None:
+        return outcome
+    try:
+        line = dumps(emitted(outcome))
+    except Exception as error:
+        outcome = Outcome(id=outcome.id, group=outcome.group, error=error, decoded=False)
+        line = dumps(emitted(outcome))
+    emit.write(line + b"\n")
+    return outcome
+
+
+@contextlib.contextmanager
+def _progress(name: str, size: int | None) -> Iterator[Progress]:
+    if size is None or not sys.stderr.isatty():
+        yield lambda _position: None
+        return
+    from rich.progress import Progress as Bar  # noqa: PLC0415  only for a person
+
+    with Bar(console=console(err=True), transient=True) as bar:
+        task = bar.add_task(name, total=size)
+        yield lambda position: bar.update(task, completed=position)
+
+
+def _print(data: Mapping[str, Mapping[str, Any]]) -> None:
+    print_table(("api", *_COLUMNS), [(api, *(tally[name] for name in _COLUMNS)) for api, tally in data.items()])
+    for api, tally in data.items():
+        if tally["errors"]:
+            click.echo(f"{api}: {', '.join(f'{name} {count}' for name, count in tally['errors'].items())}")
+    failures = [failure for tally in data.values() for failure in tally["failures"]]
+    for failure in failures[:_SHOWN]:
+        click.echo(f"{failure['id']}: {' '.join(failure['error'].split())[:300]}")
+    if len(failures) > _SHOWN:
+        click.echo(f"... and {len(failures) - _SHOWN} more (--json lists all)")

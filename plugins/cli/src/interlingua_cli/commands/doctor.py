@@ -1,0 +1,103 @@
+"""`doctor`: what in a stored conversation a provider would reject, the diff that mends it, and the mended file.
+
+Never sends anything, and writes no file unless asked to. The command group comes in.
+Findings and diff go to stdout; what was written is told on stderr.
+"""
+
+from __future__ import annotations
+
+import sys
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import click
+
+from interlingua_cli.plan import planned
+from interlingua_cli.show import json_option, print_json, print_table
+from interlingua_cli.state import State, plugin_option
+from interlingua_cli.stdio import shown
+
+if TYPE_CHECKING:
+    from interlingua_cli.doctor.finding import Diagnosis
+
+
+_TARGET = "Ask this target too, PROVIDER:NAME or an alias: its limits, its window, what its linter knows."
+
+
+_REPAIR = "Write the repaired conversation here, and what was taken out beside it."
+
+
+@click.command("doctor")
+@click.argument("conversation")
+@click.option("--to", "model", metavar="MODEL", help=_TARGET)
+@click.option("--repair", "out", type=click.Path(dir_okay=False, path_type=Path), metavar="OUT", help=_REPAIR)
+@click.option("--in-place", is_flag=True, help="Repair the file itself; a copy of it is kept as FILE.bak.")
+@json_option
+@plugin_option
+@click.pass_obj
+def command(
+    state: State, conversation: str, model: str | None, out: Path | None, in_place: bool, as_json: bool
+) -> None:
+    """Find what would make a provider reject a conversation, and repair it.
+
+    CONVERSATION is JSON Lines of canonical messages; - is standard input. Nothing is sent and, without --repair or
+    --in-place, nothing is written. The exit code is 1 when something is left that only a person can mend, or that a
+    repair would mend and none was asked for.
+    """
+    from interlingua_cli.doctor.diff import difference  # noqa: PLC0415  not free to import
+    from interlingua_cli.doctor.examine import examine  # noqa: PLC0415  not free to import
+    from interlingua_cli.doctor.target import ask_target  # noqa: PLC0415  not free to import
+
+    if in_place and (out is not None or conversation == "-"):
+        raise click.UsageError("--in-place repairs the file that is examined: give a file, and no --repair")
+    state.ledger_shown = True
+    with click.open_file(conversation, "rb") as lines:
+        diagnosis = examine(lines)
+    if model is not None:
+        plan = partial(planned, state, model=model, exact=False)
+        diagnosis = diagnosis.with_findings(ask_target(diagnosis.messages, plan))
+    diff = list(difference(diagnosis, Path(conversation).name))
+    written = _write(diagnosis, Path(conversation) if in_place else out, replace=in_place)
+    if as_json:
+        print_json(_report(diagnosis, diff, written))
+    else:
+        _show(diagnosis, diff, written)
+    if diagnosis.left or (diagnosis.repairs and not written):
+        sys.exit(1)
+
+
+def _write(diagnosis: Diagnosis, out: Path | None, *, replace: bool) -> list[Path]:
+    from interlingua_cli.doctor.writing import write_repaired  # noqa: PLC0415
+
+    if out is None or (replace and not diagnosis.repairs):
+        return []
+    return write_repaired(diagnosis, out, replace=replace)
+
+
+def _report(diagnosis: Diagnosis, diff: list[str], written: list[Path]) -> dict[str, Any]:
+    return {
+        "findings": [attrs.asdict(finding) for finding in diagnosis.findings],
+        "repairable": len(diagnosis.repairs),
+        "left": len(diagnosis.left),
+        "diff": diff,
+        "written": [str(path) for path in written],
+    }
+
+
+def _show(diagnosis: Diagnosis, diff: list[str], written: list[Path]) -> None:
+    if not diagnosis.findings:
+        click.echo("nothing to find")
+        return
+    rows = [
+        (each.line, each.path, each.rule, f"{each.message} [{each.citation}]", each.remedy or each.hint)
+        for each in diagnosis.findings
+    ]
+    print_table(("line", "path", "rule", "what", "remedy"), rows)
+    for line in diff:
+        click.echo(shown(line, sys.stdout))
+    for path in written:
+        click.echo(f"wrote {path}", err=True)
+    if diagnosis.repairs and not written:
+        click.echo("--repair OUT writes the repaired conversation; nothing was changed", err=True)

@@ -1,0 +1,96 @@
+"""The user's configuration file: rows of their own, aliases, and how to reach providers.
+
+Never holds a key itself, only the name of the variable that does, so the file may be shared.
+The run's state comes in.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from interlingua.errors import DecodeError
+
+VARIABLE = "INTERLINGUA_CONFIG"
+
+
+_PROVIDER: dict[str, type] = {"api_key_env": str, "base_url": str, "api": str, "options": dict}
+
+
+@attrs.frozen(kw_only=True)
+class Config:
+    """A configuration, checked.
+
+    Attributes:
+        rows: provider key -> row, for the format library that reads it.
+        aliases: short name -> `<provider>:<model>`.
+        providers: provider key -> `api_key_env`, `base_url`, `api`, `options`.
+    """
+
+    rows: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)
+    aliases: Mapping[str, str] = attrs.field(factory=dict)
+    providers: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)
+
+    def settings(self, environ: Mapping[str, str]) -> dict[str, dict[str, Any]]:
+        """Return the client's `settings`, each key read from the variable it is in."""
+        found = {}
+        for key, table in self.providers.items():
+            settings = {name: value for name, value in table.items() if name != "api_key_env"}
+            if secret := environ.get(table.get("api_key_env", "")):
+                settings["api_key"] = secret
+            found[key] = settings
+        return found
+
+
+def config_path(environ: Mapping[str, str]) -> Path:
+    """Return where the file is: what the variable names, else `interlingua/config.toml` in the user's config folder."""
+    if named := environ.get(VARIABLE):
+        return Path(named).expanduser()
+    folder = environ.get("XDG_CONFIG_HOME")
+    return (Path(folder) if folder else Path("~/.config").expanduser()) / "interlingua" / "config.toml"
+
+
+def read_config(environ: Mapping[str, str]) -> Config:
+    """Read the file; without one the configuration is empty, unless the variable names it.
+
+    Raises:
+        DecodeError: it is missing though named, not TOML, or says something unknown; `path` is the place in it.
+    """
+    path = config_path(environ)
+    try:
+        data = tomllib.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        if environ.get(VARIABLE):
+            raise DecodeError(f"{VARIABLE} names {path}, which is not there") from error
+        return Config()
+    except (OSError, ValueError) as error:
+        raise DecodeError(f"{path} cannot be read: {error}") from error
+    return _checked(data, path)
+
+
+def _checked(data: dict[str, Any], file: Path) -> Config:
+    known = attrs.fields_dict(Config)
+    for name, table in data.items():
+        if name not in known:
+            raise DecodeError(f"{file}: unknown; there are {', '.join(known)}", path=name)
+        _expect(file, name, table, dict)
+        for key, value in table.items():
+            _expect(file, f"{name}.{key}", value, str if name == "aliases" else dict)
+    for key, table in data.get("providers", {}).items():
+        for name, value in table.items():
+            if name not in _PROVIDER:
+                text = f"{file}: unknown; there are {', '.join(_PROVIDER)}"
+                hint = "; a key stays in the environment, name its variable in api_key_env" if name == "api_key" else ""
+                raise DecodeError(text + hint, path=f"providers.{key}.{name}")
+            _expect(file, f"providers.{key}.{name}", value, _PROVIDER[name])
+    return Config(**data)
+
+
+def _expect(file: Path, path: str, value: Any, kind: type) -> None:
+    if not isinstance(value, kind):
+        wanted = "a table" if kind is dict else "a string"
+        raise DecodeError(f"{file}: expected {wanted}, got {type(value).__name__}", path=path)

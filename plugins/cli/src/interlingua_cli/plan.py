@@ -1,0 +1,110 @@
+"""A request made and not sent: for `wire`, `explain`, and the ledger a chat shows before a swap.
+
+Never touches the network and never adds a key.
+The commands come in.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from interlingua import pricing as lost_cache
+from interlingua.errors import CallerError
+from interlingua.http.shared import SharedState
+from interlingua.http.transport import outgoing
+from interlingua.plugins.wire import no_auth
+from interlingua.pricing import cost_of
+from interlingua.request.arguments import begin
+from interlingua.request.media import Fetched
+from interlingua.request.prepare import Exchange
+from interlingua.types.messages import Message, Usage
+from interlingua.types.tools import ToolDefinition
+from interlingua_cli.show import without_credentials
+from interlingua_cli.state import State
+
+_SECRETS = ("authorization", "api-key", "apikey", "token", "secret", "cookie")
+
+
+def planned(
+    state: State,
+    messages: Sequence[Message],
+    model: str,
+    *,
+    tools: Sequence[ToolDefinition] = (),
+    stream: bool = False,
+    exact: bool = True,
+    base_url: str | None = None,
+    options: Mapping[str, Any] | None = None,
+) -> Exchange:
+    """Return the request as the client would send it.
+
+    Args:
+        state: this run.
+        messages: the conversation.
+        model: canonical model id or alias.
+        tools: what the model may call.
+        stream: ask for a stream.
+        exact: False writes an empty stand-in for an image that would have to be fetched; True refuses.
+        base_url: another address for the model's provider.
+        options: fields of AdapterOptions by name.
+
+    Raises:
+        CallerError: the bytes depend on an image behind a URL, or anything the client raises before sending.
+    """
+    core = SharedState(model, api_key=None, base_url=base_url, registry=state.registry, settings=state.settings,
+                      timeout=None, retry=None, headers=None, workspace=Path.cwd(), environ=os.environ)  # fmt: skip
+    asked = dict(options or {})
+    user_id = asked.pop("user_id", None)
+    exchange = begin(
+        core, messages, model=None, tools=tools, routing=None, user_id=user_id, options=asked, stream=stream
+    )
+    if exact and exchange.urls:
+        raise CallerError(f"{model} takes no image by URL, and nothing is fetched here: {', '.join(exchange.urls)}")
+    return exchange.write({url: Fetched(b"", "image/png") for url in exchange.urls})
+
+
+def as_sent(exchange: Exchange) -> tuple[str, str, dict[str, str]]:
+    """Return method, full URL and headers of a planned request, without auth and with secrets of the caller masked."""
+    connection = attrs.evolve(exchange.connection, auth=no_auth)
+    made = outgoing(connection, exchange.wire, exchange.options.headers)
+    headers = {name: "***" if any(word in name for word in _SECRETS) else text for name, text in made.headers.items()}
+    return made.method, without_credentials(made.url), headers
+
+
+def estimate(exchange: Exchange) -> dict[str, Any]:
+    """Return what sending a planned request would take: tokens, window, and the price of its input in USD."""
+    provider, model = exchange.provider, exchange.options.model
+    tokens = provider.estimate_input_tokens(exchange.messages, exchange.tools, exchange.options)
+    window = exchange.capabilities.max_context_tokens or None
+    cost = cost_of(Usage(input_tokens=tokens, output_tokens=0), provider.model(model), datetime.now(UTC))
+    return {
+        "input_tokens": tokens,
+        "max_context_tokens": window,
+        "fits": None if window is None else tokens <= window,
+        "input_cost_usd": cost.cost_usd,
+        "cost_note": cost.cost_note,
+        "pricing_version": cost.pricing_version,
+    }
+
+
+def swap(exchange: Exchange, input_tokens: int) -> dict[str, Any]:
+    """Return what leaving the last answer's model for this one costs: its prompt cache does not come along."""
+    messages, provider, model = exchange.messages, exchange.provider, exchange.options.model
+    origin = next((message.metadata.model for message in reversed(messages) if message.metadata.model), None)
+    facts: dict[str, Any] = {"from": origin, "tokens": 0, "source": None, "cost_usd": None, "cost_note": None}
+    if origin is None:
+        return facts | {"cost_note": "no model answered yet, so nothing is cached"}
+    if origin == f"{provider.key}:{model}":
+        return facts | {"cost_note": "the same model: what it cached stays"}
+
+    def prefix_tokens(prefix: Sequence[Message]) -> int:
+        return provider.estimate_input_tokens(prefix, exchange.tools, exchange.options)
+
+    lost = lost_cache(messages, input_tokens, provider.model(model), datetime.now(UTC), prefix_tokens)
+    return facts | attrs.asdict(lost)

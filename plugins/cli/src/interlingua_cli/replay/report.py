@@ -1,0 +1,84 @@
+"""The tally of a replay, and the line each entry leaves behind.
+
+Never decides whether an entry was decoded; it counts.
+The command line comes in.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import attrs
+
+from interlingua.codec.stored import encode_message
+from interlingua.errors import InterlinguaError
+from interlingua_cli.replay.exchange import Outcome, partial_of
+
+
+@attrs.define(kw_only=True)
+class _Tally:
+    entries: int = 0
+    decoded: int = 0
+    failed: int = 0
+    opaque: int = 0
+    excluded: int = 0
+    errors: Counter[str] = attrs.field(factory=Counter)
+    failures: list[dict[str, str]] = attrs.field(factory=list)
+
+    def as_json(self) -> dict[str, Any]:
+        data = attrs.asdict(self, recurse=False)
+        return {**data, "errors": dict(sorted(self.errors.items()))}
+
+
+class Report:
+    """Counts outcomes per API; `errors` counts typed errors of the service that were decoded as such."""
+
+    def __init__(self) -> None:
+        self._groups: dict[str, _Tally] = {}
+
+    def add(self, outcome: Outcome) -> None:
+        """Count one entry."""
+        tally = self._groups.setdefault(outcome.group, _Tally())
+        tally.entries += 1
+        tally.opaque += outcome.opaque
+        if not outcome.decoded:
+            tally.failed += 1
+            tally.failures.append({"id": outcome.id, "error": f"{type(outcome.error).__name__}: {outcome.error}"})
+            return
+        tally.decoded += 1
+        if outcome.error is not None:
+            tally.errors[type(outcome.error).__name__] += 1
+
+    def exclude(self, group: str) -> None:
+        """Count an entry that an exclusion file names: it is neither decoded nor failed."""
+        tally = self._groups.setdefault(group, _Tally())
+        tally.entries += 1
+        tally.excluded += 1
+
+    @property
+    def failed(self) -> int:
+        """How many entries failed, over all APIs."""
+        return sum(tally.failed for tally in self._groups.values())
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report per API, in the order of first appearance."""
+        return {group: tally.as_json() for group, tally in self._groups.items()}
+
+
+def emitted(outcome: Outcome) -> dict[str, Any]:
+    """Return the line of one entry: its canonical message, or its error with what was received before it."""
+    if outcome.message is not None:
+        return {"id": outcome.id, "message": encode_message(outcome.message)}
+    line: dict[str, Any] = {"id": outcome.id, "error": error_facts(outcome.error)}
+    partial = partial_of(outcome.error)
+    return line if partial is None else {**line, "partial": encode_message(partial)}
+
+
+def error_facts(error: BaseException | None) -> dict[str, Any]:
+    """Return what a program wants to know of an error: class, words, status, and whether to try again."""
+    facts: dict[str, Any] = {"type": type(error).__name__, "message": str(error)}
+    if isinstance(error, InterlinguaError):
+        facts.update(message=error.message, status=error.status, retryable=error.retryable,
+                     retry_after=error.retry_after)  # fmt: skip
+    return facts

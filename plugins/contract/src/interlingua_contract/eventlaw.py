@@ -1,0 +1,95 @@
+"""The legal sequence of stream events, as a pure check over a list of them.
+
+Never needs an adapter or a stream. The rules come in, and whoever wraps a stream hook.
+
+The law: a block begins before it goes on, with one kind per index; a call is begun once, its pieces come before its
+end, and add up to its arguments; nothing follows the end of a block or the terminal event; of terminal events there is
+at most one, and after a good one no call is left open.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from interlingua.types.blocks import ToolUseBlock, read_tool_input
+from interlingua.types.events import (
+    BlockEnd,
+    BlockStart,
+    ErrorEvent,
+    MessageComplete,
+    StreamEvent,
+    TextDelta,
+    ThinkingDelta,
+    ToolUseEnd,
+    ToolUseInputDelta,
+    ToolUseStart,
+)
+
+_KINDS = {TextDelta: "text", ThinkingDelta: "thinking"}
+
+
+class _Watch:
+    def __init__(self) -> None:
+        self.kinds: dict[int, str] = {}
+        self.ended: set[int] = set()
+        self.ids: set[str] = set()
+        self.pieces: dict[int, list[str]] = {}
+        self.done: str | None = None
+
+    def event(self, event: StreamEvent) -> Iterator[str]:
+        if self.done is not None:
+            yield f"{event.type} after the terminal {self.done}"
+        if isinstance(event, (MessageComplete, ErrorEvent)):
+            self.done = event.type
+            return
+        index = getattr(event, "index", None)
+        if index is None:
+            return
+        if index in self.ended:
+            yield f"{event.type} for block {index}, which has ended"
+        yield from self.block(event, index)
+
+    def block(self, event: StreamEvent, index: int) -> Iterator[str]:
+        if isinstance(event, ToolUseStart):
+            if index in self.kinds:
+                yield f"call {index} is begun on a block that was begun before"
+            if event.id in self.ids:
+                yield f"call id {event.id} is given twice"
+            self.ids.add(event.id)
+            self.kinds[index] = "tool_use"
+        elif isinstance(event, (ToolUseInputDelta, ToolUseEnd)):
+            if self.kinds.get(index) != "tool_use":
+                yield f"{event.type} for block {index}, where no call was begun"
+            if isinstance(event, ToolUseInputDelta):
+                self.pieces.setdefault(index, []).append(event.partial_json)
+            else:
+                self.ended.add(index)
+                yield from self.adds_up(index, event.block)
+        else:
+            kind = event.block.type if isinstance(event, (BlockStart, BlockEnd)) else _KINDS.get(type(event), "")
+            if self.kinds.setdefault(index, kind) != kind:
+                yield f"{event.type} makes block {index} a {kind}; it was a {self.kinds[index]}"
+            if isinstance(event, BlockEnd):
+                self.ended.add(index)
+
+    def adds_up(self, index: int, block: ToolUseBlock | None) -> Iterator[str]:
+        text = "".join(self.pieces.get(index, ()))
+        if block is None or not text:
+            return
+        value, error = read_tool_input(text)
+        if error is None and block.parse_error is None and value != block.input:
+            yield f"the pieces of call {index} give {value!r}, its end says {block.input!r}"
+
+    def finish(self) -> Iterator[str]:
+        if self.done == "message_complete":
+            open_calls = [index for index, kind in self.kinds.items() if kind == "tool_use" and index not in self.ended]
+            if open_calls:
+                yield f"call {open_calls[0]} is still open at message_complete"
+
+
+def broken_laws(events: Iterable[StreamEvent]) -> Iterator[str]:
+    """Yield what is illegal about a sequence of events; nothing when it is in order."""
+    watch = _Watch()
+    for event in events:
+        yield from watch.event(event)
+    yield from watch.finish()

@@ -1,0 +1,124 @@
+"""The network closed for the length of a block, and a watch on what a pure function must not ask for.
+
+Never looks into what is watched. The runner closes the network around every rule; the rules on purity keep watch.
+Nothing else comes in.
+"""
+
+from __future__ import annotations
+
+import os
+import random
+import socket
+import sys
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import date, datetime
+from typing import Any, NoReturn
+from unittest.mock import patch
+
+_CALLS: dict[Any, str] = {
+    time.time: "the clock (time.time)",
+    time.time_ns: "the clock (time.time_ns)",
+    time.monotonic: "the clock (time.monotonic)",
+    time.monotonic_ns: "the clock (time.monotonic_ns)",
+    time.perf_counter: "the clock (time.perf_counter)",
+    time.perf_counter_ns: "the clock (time.perf_counter_ns)",
+    time.process_time: "the clock (time.process_time)",
+    time.strftime: "the clock (time.strftime)",
+    time.ctime: "the clock (time.ctime)",
+    time.sleep: "the clock (time.sleep)",
+    time.localtime: "the clock (time.localtime)",
+    time.gmtime: "the clock (time.gmtime)",
+    os.urandom: "randomness (os.urandom)",
+    os.getpid: "the process (os.getpid)",
+    socket.gethostname: "the machine (socket.gethostname)",
+    open: "files (open)",
+}
+
+
+_METHODS = {
+    "now": (datetime, "the clock (datetime.now)"),
+    "utcnow": (datetime, "the clock (datetime.utcnow)"),
+    "today": (date, "the clock (date.today)"),
+    "random": (random.Random, "randomness (random)"),
+    "getrandbits": (random.Random, "randomness (random)"),
+}
+
+
+_PYTHON = {
+    uuid.uuid4.__code__: "randomness (uuid.uuid4)",
+    uuid.uuid1.__code__: "randomness (uuid.uuid1)",
+    os.getenv.__code__: "the environment (os.getenv)",
+    type(os.environ).__getitem__.__code__: "the environment (os.environ)",
+    socket.create_connection.__code__: "the network (socket)",
+}
+
+
+class NetworkUsed(AssertionError):
+    """Something tried to reach the network."""
+
+
+@contextmanager
+def no_network() -> Iterator[None]:
+    """Let every attempt to open a connection or to resolve a name fail."""
+
+    def refuse(*_args: Any, **_named: Any) -> NoReturn:
+        raise NetworkUsed("the network is closed here: an adapter is a pure translator, core does all I/O")
+
+    with (
+        patch.object(socket.socket, "connect", refuse),
+        patch.object(socket.socket, "connect_ex", refuse),
+        patch.object(socket, "getaddrinfo", refuse),
+        patch.object(socket, "create_connection", refuse),
+    ):
+        yield
+
+
+@contextmanager
+def watched() -> Iterator[set[str]]:
+    """Give a set that fills with what is asked of clock, randomness, environment, files and network inside."""
+    seen: set[str] = set()
+
+    def watch(frame: Any, event: str, argument: Any) -> None:
+        if event == "c_call":
+            what = _asked(argument)
+        elif event == "call":
+            what = _PYTHON.get(frame.f_code)
+        else:
+            return
+        if what is not None and not _by_others(frame):
+            seen.add(what)
+
+    before = sys.getprofile()
+    sys.setprofile(watch)
+    try:
+        yield seen
+    finally:
+        sys.setprofile(before)
+
+
+def _asked(function: Any) -> str | None:
+    owner = getattr(function, "__self__", None)
+    known = _METHODS.get(function.__name__)
+    if known is not None:
+        kind, what = known
+        cls = owner if isinstance(owner, type) else type(owner)
+        return what if issubclass(cls, kind) else None
+    try:
+        return _CALLS.get(function)
+    except TypeError:  # a method of something unhashable
+        return None
+
+
+def _by_others(frame: Any) -> bool:
+    """The ledger's WARN carries a time, and that is core's business; Hypothesis times the garbage collector."""
+    while frame is not None:
+        name = frame.f_globals.get("__name__", "")
+        if name.startswith(("logging", "hypothesis.")):
+            return True
+        if name.startswith("interlingua_contract.rules"):
+            return False  # whatever runs the rule is not the adapter's doing
+        frame = frame.f_back
+    return False

@@ -1,0 +1,100 @@
+"""The whole matrix: every history of every side across to every other, and the tally.
+
+Never writes a page (the reports do) and never reads a clock.
+The command `matrix` comes in, and the test that holds the pages.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import attrs
+
+from interlingua_contract.matrix.cell import Cell, Run
+from interlingua_contract.matrix.crossing import Crossing
+from interlingua_contract.matrix.histories import HISTORIES, History
+from interlingua_contract.matrix.recorded import recorded
+from interlingua_contract.matrix.script import Script
+from interlingua_contract.matrix.side import Side
+from interlingua_contract.matrix.speaker import Speaker
+
+Progress = Callable[[Cell], None]
+
+
+@attrs.frozen(kw_only=True)
+class Matrix:
+    """What came out.
+
+    Attributes:
+        sides: names, in order.
+        histories: names of the shared set, in order.
+        cells: one for each ordered pair of two different sides.
+    """
+
+    sides: tuple[str, ...]
+    histories: tuple[str, ...]
+    cells: tuple[Cell, ...]
+
+    @property
+    def green(self) -> bool:
+        """True when every cell is."""
+        return all(cell.green for cell in self.cells)
+
+    def cell(self, begun: str, swapped: str) -> Cell | None:
+        """Return the cell of a pair."""
+        return next((cell for cell in self.cells if (cell.begun, cell.swapped) == (begun, swapped)), None)
+
+
+class Grid:
+    """A matrix to be made.
+
+    Args:
+        sides: between which.
+        histories: the shared set, or some of it.
+        cassettes: folder of recorded answers, a folder for each provider; None does without.
+    """
+
+    def __init__(
+        self, sides: Sequence[Side], histories: Sequence[History] = HISTORIES, cassettes: Path | None = None
+    ) -> None:
+        self.sides, self.histories, self.cassettes = tuple(sides), tuple(histories), cassettes
+
+    def run(self, progress: Progress = lambda _cell: None) -> Matrix:
+        """Make it; every cell is reported as soon as it is done."""
+        cells = []
+        with _no_warnings():
+            for a in self.sides:
+                begun = list(self._begun(a))
+                for b in self.sides:
+                    if b is not a:
+                        cells.append(Cell(begun=a.name, swapped=b.name, runs=tuple(_runs(begun, b))))
+                        progress(cells[-1])
+        names = tuple(history.name for history in self.histories)
+        return Matrix(sides=tuple(side.name for side in self.sides), histories=names, cells=tuple(cells))
+
+    def _begun(self, a: Side) -> Iterator[tuple[tuple[str, ...], Crossing]]:
+        for history in self.histories:
+            script, speaker = Script(), Speaker(side=a, model=a.model_for(history.needs))
+            history.write(script, speaker)
+            yield history.needs, Crossing(history.name, script, speaker)
+        for name, written, speaker in recorded(a, self.cassettes):
+            yield ("supports_tools",), Crossing(name, written, speaker)
+
+
+def _runs(begun: Sequence[tuple[tuple[str, ...], Crossing]], b: Side) -> Iterator[Run]:
+    for needs, crossing in begun:
+        yield crossing.run(Speaker(side=b, model=b.model_for(needs)))
+
+
+@contextmanager
+def _no_warnings() -> Iterator[None]:
+    """Losses made for the asking are nobody's news."""
+    log = logging.getLogger("interlingua")
+    before, log.disabled = log.disabled, True
+    try:
+        yield
+    finally:
+        log.disabled = before

@@ -1,0 +1,120 @@
+"""What came of a matrix as a page of the documentation; the same bytes for the same matrix.
+
+Never reads a clock and never runs anything.
+The command `matrix` comes in, and the test that holds the page.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from interlingua_contract.matrix.grid import Matrix
+
+PAGE = "swap-matrix.md"
+
+
+HTML = "swap-matrix.html"
+
+
+_HEAD = f"""# The swap matrix
+
+Every history of a shared set is begun on one provider, swapped to another, gone on with there, and brought back.
+Written by `make matrix`; a test holds it to what the code does. [{HTML}]({HTML}) shows the ledger behind each cell.
+
+What a green cell says, for every history and on every request of the way:
+
+- The request passes its wire's linter, where the provider ships one.
+- The books agree: every leaf of the canonical history (text, thinking, signatures, calls with name and arguments,
+  results and their error flag, media and where it stands, citations, system role, opaque content) is in the wire as it
+  was, or in the ledger, and in exactly one of the two. A row that rewrites stands for one leaf. What is in the wire is
+  found by looking, not by trusting the ledger. Half a surrogate pair counts as U+FFFD, which is all that JSON can say.
+- The last request before the swap is an element prefix, byte by byte, of the one after the return, and so is the
+  request that would have been sent without a swap: own ids, signatures and arguments come back byte-equal. The fields
+  beside the conversation do not change.
+- Call ids are within the wire's pattern, no two calls share one, each stands with its call and with its result, and an
+  id the provider issued is the one it gets back.
+
+Histories are written by hand, each leaf marked; the ones called *recorded* are made of a provider's own answers in the
+cassettes, with all the replay state its adapter keeps. Models are the first of a catalogue that declare most of what a
+history needs; `any-model` stands for an empty catalogue.
+"""
+
+
+def totals(matrix: Matrix) -> str:
+    """Return the tally in a sentence."""
+    green = sum(cell.green for cell in matrix.cells)
+    runs = sum(len(cell.runs) for cell in matrix.cells)
+    return f"{green} of {len(matrix.cells)} pairs are green, over {runs:,} crossings of {len(matrix.sides)} wires."
+
+
+def markdown_page(matrix: Matrix) -> str:
+    """Return the page."""
+    return "\n".join([_HEAD, totals(matrix), "", *_pairs(matrix), *_red(matrix), *_rows(matrix), *_models(matrix), ""])
+
+
+def _pairs(matrix: Matrix) -> Iterator[str]:
+    yield "## Pairs"
+    yield ""
+    yield "Begun on the row, swapped to the column: how many rows the ledger has over the shared set, or `RED`."
+    yield ""
+    yield f"| | {' | '.join(matrix.sides)} |"
+    yield f"|---|{'---|' * len(matrix.sides)}"
+    for begun in matrix.sides:
+        cells = [_shown(matrix, begun, swapped) for swapped in matrix.sides]
+        yield f"| **{begun}** | {' | '.join(cells)} |"
+
+
+def _shown(matrix: Matrix, begun: str, swapped: str) -> str:
+    cell = matrix.cell(begun, swapped)
+    if cell is None:
+        return ""
+    rows = sum(len(run.losses) for run in cell.runs if run.history in matrix.histories)
+    return str(rows) if cell.green else "RED"
+
+
+def _red(matrix: Matrix) -> Iterator[str]:
+    if matrix.green:
+        return
+    yield from ("", "## What is wrong", "")
+    for cell in matrix.cells:
+        for run in cell.runs:
+            for finding in run.findings:
+                yield f"- {cell.begun} to {cell.swapped}, {run.history}: {finding}"
+
+
+def _rows(matrix: Matrix) -> Iterator[str]:
+    yield from ("", "## What a target loses", "")
+    yield "Ledger rows by history, the fewest and the most of any origin."
+    yield ""
+    yield f"| | {' | '.join(matrix.sides)} |"
+    yield f"|---|{'---|' * len(matrix.sides)}"
+    for history in matrix.histories:
+        counts = [_range(matrix, history, side) for side in matrix.sides]
+        yield f"| {history} | {' | '.join(counts)} |"
+
+
+def _range(matrix: Matrix, history: str, side: str) -> str:
+    counts = [
+        len(run.losses) for cell in matrix.cells if cell.swapped == side for run in cell.runs if run.history == history
+    ]
+    if not counts:
+        return ""
+    return str(min(counts)) if min(counts) == max(counts) else f"{min(counts)} to {max(counts)}"
+
+
+def _models(matrix: Matrix) -> Iterator[str]:
+    yield from ("", "## Models", "")
+    for side in matrix.sides:
+        chosen: dict[str, list[str]] = {}
+        for history, model in _chosen(matrix, side):
+            chosen.setdefault(model, []).append(history)
+        said = [f"`{model}` ({'all' if len(names) == len(matrix.histories) else ', '.join(names)})"
+                for model, names in chosen.items()]  # fmt: skip
+        yield f"- **{side}**: {'; '.join(said)}"
+
+
+def _chosen(matrix: Matrix, side: str) -> Iterator[tuple[str, str]]:
+    cell = next((cell for cell in matrix.cells if cell.begun == side), None)
+    for run in cell.runs if cell is not None else ():
+        if run.history in matrix.histories:
+            yield run.history, run.models[0]

@@ -1,0 +1,117 @@
+"""Histories out of recorded answers: what a provider really issued, with its own ids, signatures and replay state.
+
+Never invents an answer, and asks nobody: cassettes are read.
+The grid comes in.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from interlingua.errors import InterlinguaError
+from interlingua.plugins.wire import RequestContext
+from interlingua.types.messages import Message, MessageStatus, StopReason
+from interlingua_cli.replay.cassettes import Exchange, read_cassettes
+from interlingua_cli.replay.entry import Entry
+from interlingua_cli.replay.exchange import answer_of
+from interlingua_contract.matrix.histories import TOOLS
+from interlingua_contract.matrix.leaves import leaves_of
+from interlingua_contract.matrix.script import SESSION, THEN, Script
+from interlingua_contract.matrix.side import Side
+from interlingua_contract.matrix.speaker import Speaker
+
+_TELLING = 4
+
+
+def recorded(side: Side, folder: Path | None) -> Iterator[tuple[str, Script, Speaker]]:
+    """Yield one history for each model that answered: all its answers, each asked for and gone on from.
+
+    Args:
+        side: whose answers.
+        folder: cassettes of all providers, a folder each; None for none.
+    """
+    by_model: dict[str, list[Exchange]] = {}
+    own = folder / side.provider.key if folder is not None else None
+    for exchange in read_cassettes(own) if own is not None and own.is_dir() else ():
+        if exchange.method == "POST" and exchange.good and _asks(side, exchange):
+            by_model.setdefault(_model(exchange), []).append(exchange)
+    for model, exchanges in sorted(by_model.items()):
+        speaker = Speaker(side=side, model=model)
+        script = _written(speaker, exchanges)
+        if script.asked:
+            yield f"recorded: {model}", script, speaker
+
+
+def _asks(side: Side, exchange: Exchange) -> bool:
+    pattern = side.connection.endpoints.get(side.api)
+    return bool(pattern and re.search(f"(?:{pattern})$", urlsplit(exchange.uri).path.rstrip("/")))
+
+
+def _model(exchange: Exchange) -> str:
+    asked = exchange.request.get("model") if isinstance(exchange.request, dict) else None
+    if not asked:  # some wires name it in the address
+        asked = re.sub(r":\w+$", "", urlsplit(exchange.uri).path.rsplit("/", 1)[-1])
+    return str(asked)
+
+
+def _written(speaker: Speaker, exchanges: Iterable[Exchange]) -> Script:
+    script = Script()
+    said: list[str] = []
+    for exchange in exchanges:
+        trial = script.fork()
+        trial.user()
+        message = _answer(trial, speaker, exchange)
+        if message is None or _repeats(message, said):
+            continue
+        said += _told(message)
+        script = trial
+        script.take(message)
+        for call in message.tool_calls():
+            script.result(call)
+    script.user()
+    return script
+
+
+def _answer(script: Script, speaker: Speaker, exchange: Exchange) -> Message | None:
+    """Read an answer as if it had been given here; None where nothing whole came of it."""
+    side, number = speaker.side, len(script.messages)
+    entry = Entry(
+        id=exchange.cassette,
+        url=exchange.uri,
+        status=exchange.status,
+        headers=exchange.headers,
+        body=exchange.body,
+        kind="sse" if exchange.streamed else "json",
+        model=speaker.model,
+    )
+    try:
+        request = side.write(speaker.model, script.messages, TOOLS)
+        context = RequestContext(
+            origin=side.origin(speaker.model),
+            message_id=script.next_id,
+            session_id=SESSION,
+            mint_tool_use_id=script.mint,
+            clock=lambda: THEN + timedelta(seconds=number),
+            tool_names=request.tool_names,
+            echo=request.echo,
+        )
+        message = answer_of(entry, side.provider, side.connection, context)
+    except InterlinguaError:
+        return None  # a recorded failure
+    whole = message.metadata.status is MessageStatus.COMPLETE
+    return message if whole and message.metadata.stop_reason is not StopReason.PAUSE_TURN else None
+
+
+def _told(message: Message) -> list[str]:
+    found = [leaf.value for leaf in leaves_of([message]) if isinstance(leaf.value, str)]
+    return [*found, *[call.provider_id for call in message.tool_calls() if call.provider_id]]
+
+
+def _repeats(message: Message, said: list[str]) -> bool:
+    """True when a leaf could be taken for one of an earlier answer."""
+    mine = [text for text in _told(message) if len(text) >= _TELLING]
+    return any(text in other or other in text for text in mine for other in said if len(other) >= _TELLING)

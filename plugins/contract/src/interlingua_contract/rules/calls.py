@@ -1,0 +1,162 @@
+"""Rules on tool calls as they stand in a request: their ids, their names, their definitions.
+
+Never asks where a result stands (that is order).
+The rules room comes in.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import attrs
+
+from interlingua.request.project import Projector
+from interlingua.types.factories import tool_result, user
+from interlingua.types.messages import Message
+from interlingua.types.options import AdapterOptions
+from interlingua_contract.generated import Broken, holds, own
+from interlingua_contract.json_paths import leaves, nodes, texts
+from interlingua_contract.rule import Finding, NotApplicable, rule
+from interlingua_contract.scenes import FOREIGN, READ, answered, call
+from interlingua_contract.strategies.conversations import conversations
+from interlingua_contract.subject import Aim, Subject
+
+SCHEMA: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "zeta": {"type": "string", "enum": ["mkq1q", "mkq2q"], "description": "mkd2q"},
+        "alpha": {"type": "integer"},
+        "list": {
+            "type": "array",
+            "items": {"type": "object", "properties": {"inner": {"type": "boolean"}}, "required": ["inner"]},
+        },
+    },
+    "required": ["zeta", "list"],
+}
+
+
+@rule(
+    "C05",
+    "Every call id stands in the request exactly with its call and with its result, whole and within the pattern.",
+    source="DESIGN 6; seed 003 §6",
+    fix="""The ids you are given are wire ids already: write `block.id` for a call and `block.tool_use_id` for a
+    result, unchanged. Do not cut, prefix, count or hash them. If the wire refuses them, declare its `tool_id_pattern`
+    and `tool_id_max_length`; if it has no ids at all, say `ids_on_wire=False` in the quirks.""",
+)
+def call_ids_are_whole(subject: Subject) -> Iterator[Finding]:
+    """Compare the ids that core resolved with the leaves of the body."""
+    if not subject.quirks.ids_on_wire:
+        raise NotApplicable("this wire carries no call ids (quirks.ids_on_wire)")
+
+    def law(aim: Aim, history: list[Message]) -> None:
+        if not aim.capabilities.supports_tools:
+            return
+        projected, _ = Projector().project(history, subject.provider.target(_options(aim)))
+        ids = [block.id for message in projected for block in message.tool_calls()]
+        pattern = re.compile(aim.capabilities.tool_id_pattern)
+        for one in ids:
+            if not pattern.fullmatch(one) or len(one) > aim.capabilities.tool_id_max_length:
+                raise Broken(f"{one!r} is outside the declared pattern")
+        found = Counter(texts(subject.body(aim, history, [READ])))
+        wrong = {one: found[one] for one in ids if found[one] != 2}
+        if wrong:
+            raise Broken(f"each id must stand twice, with its call and with its result; found {wrong}")
+
+    yield from holds(subject, law, lambda aim: _marked(subject, aim))
+
+
+def _marked(subject: Subject, aim: Aim) -> Any:
+    return conversations((own(subject, aim), FOREIGN), marked=True)
+
+
+def _options(aim: Aim) -> AdapterOptions:
+    return AdapterOptions(model=aim.model, api=aim.api)
+
+
+@rule(
+    "C06",
+    "A call's name and arguments reach the wire exactly as they are, malformed ones and falsy values included.",
+    source="DESIGN 3 (raw_input), 8 (insertion order); seed 003 §4.2",
+    fix="""Where the wire carries arguments as a string write `block.input_json`; where it carries an object write
+    `block.input` as it is: no sorting of keys, no dropping of null, 0, false or empty values, no escaping of text
+    beyond JSON's own.""",
+)
+def arguments_arrive_exactly(subject: Subject) -> Iterator[Finding]:
+    """Arguments in unusual key order, with every falsy value and numbers that a careless reader changes."""
+    value: dict[str, Any] = {
+        "z": 0,
+        "a": None,
+        "m": False,
+        "e": "",
+        "l": [],
+        "o": {},
+        "f": 0.5,
+        "w": 1.0,
+        "i": 9007199254740993,
+        "u": "ü \u2028",
+    }
+    for aim in subject.aims:
+        if not aim.capabilities.supports_tools:
+            continue
+        asked = call(1)
+        block = type(asked)(id=asked.id, name=asked.name, input=value)
+        body = subject.body(aim, [user("q"), answered([block], None), tool_result(block, "r")], [READ])
+        if not any(json.dumps(node) == json.dumps(value) for node in _objects(body)):
+            yield Finding(why=f"no object of the body holds {value!r} in this order", where=aim.name)
+        if texts(body).count(READ.name) < 2:
+            yield Finding(
+                why=f"the name {READ.name!r} stands with its definition and not with its call", where=aim.name
+            )
+
+
+def _objects(body: Any) -> Iterator[Any]:
+    yield from (node for _, node in nodes(body) if isinstance(node, dict))
+    for text in (leaf for _, leaf in leaves(body) if isinstance(leaf, str) and leaf.startswith("{")):
+        try:
+            yield json.loads(text)
+        except ValueError:
+            continue
+
+
+@rule(
+    "C07",
+    "Tool definitions reach the wire whole, in the order given; where there are no tools, none is sent.",
+    source="DESIGN 7, 8; seed 003 §5.4",
+    fix="""Write every tool with its name, description and schema, in the given order; a schema keyword the wire does
+    not know is a Loss, never silence. A target without tools declares `supports_tools=False` and is sent none.""",
+)
+def tools_are_told(subject: Subject) -> Iterator[Finding]:
+    """Every field of a definition, and six names in an order that is no other's."""
+    offered = [attrs.evolve(READ, name=name) for name in ("zz_first", "beta", "read_file", "delta", "omega", "a1")]
+    offered[0] = attrs.evolve(offered[0], description="mkd1q", input_schema=SCHEMA)
+    for aim in subject.aims:
+        request = subject.written(aim, [user("q")], offered)
+        body = request.body.decode()
+        if not aim.capabilities.supports_tools:
+            if "zz_first" in body:
+                yield Finding(why="tools are sent though supports_tools is False", where=aim.name)
+            continue
+        places = [body.find(f'"{tool.name}"') for tool in offered]
+        missing = [word for word in ("mkd1q", *[tool.name for tool in offered]) if word not in body]
+        if missing and not request.losses:
+            yield Finding(why=f"{', '.join(missing)} of the definitions is not in the body", where=aim.name)
+        elif places != sorted(places):
+            yield Finding(why="the tools were put in another order", where=aim.name)
+        elif not request.losses and not any(_covers(node, SCHEMA) for node in _objects(json.loads(body))):
+            yield Finding(why=f"no object of the body holds the whole schema {SCHEMA}", where=aim.name)
+
+
+def _covers(found: Any, wanted: Any) -> bool:
+    """True when all that is wanted is there, keys in this order; a wire may add fields and write types in capitals."""
+    if isinstance(wanted, dict):
+        if not isinstance(found, dict) or [name for name in found if name in wanted] != list(wanted):
+            return False
+        return all(_covers(found[name], value) for name, value in wanted.items())
+    if isinstance(wanted, list):
+        same = isinstance(found, list) and len(found) == len(wanted)
+        return same and all(_covers(one, other) for one, other in zip(found, wanted, strict=True))
+    return bool(found == wanted or (isinstance(found, str) and found.lower() == wanted))

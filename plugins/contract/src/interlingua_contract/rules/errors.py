@@ -1,0 +1,103 @@
+"""Rules on errors: each failure is a typed error by status and body, with what a caller needs to decide.
+
+Never knows a provider's words.
+The rules room comes in.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+
+from interlingua.errors import ProviderError, RateLimitError
+from interlingua.plugins.wire import WireResponse, error_class_for_status
+from interlingua_contract.json_paths import leaves
+from interlingua_contract.rule import Finding, NotApplicable, rule
+from interlingua_contract.subject import Subject
+
+_BODIES = (b"", b"{}", b"null", b"[]", b"<html>502 Bad Gateway</html>", b'{"error": null}', b"\xff\xfe", b'"no"')
+
+
+_STATUSES = (400, 401, 402, 403, 404, 408, 409, 413, 418, 422, 429, 500, 502, 503, 504, 529)
+
+
+@rule(
+    "C40",
+    "A failure without a readable body has the class its status says, and says whether to try again.",
+    source="DESIGN 9; hook from_wire_error",
+    fix="""Start from `interlingua.plugins.wire.error_class_for_status(response.status)` and let the body only make it more exact.
+    A gateway's HTML page or an empty body must not raise.""",
+)
+def status_alone_decides_without_a_body(subject: Subject) -> Iterator[Finding]:
+    """Sixteen statuses, eight bodies."""
+    for api in subject.apis:
+        for status in _STATUSES:
+            for body in _BODIES:
+                context = subject.context_for(api, "m")
+                expected = error_class_for_status(status)
+                try:
+                    error = subject.provider.from_wire_error(WireResponse(status=status, body=body), context)
+                except Exception as escaped:
+                    yield Finding(why=f"{type(escaped).__name__}: {escaped}", where=f"{api} {status} {body!r}")
+                    continue
+                wrong = type(error) is not expected or error.retryable is not expected.default_retryable
+                if wrong or error.status != status:
+                    got = f"{type(error).__name__} retryable={error.retryable} status={error.status}"
+                    yield Finding(why=f"{got}, expected as {expected.__name__}", where=f"{api} {status} {body!r}")
+
+
+@rule(
+    "C41",
+    "A recorded failure has the class that its documentation says, its status, body, words, and the delay it asks for.",
+    source="DESIGN 9; REGRESSIONS 26",
+    fix="""Take the message from the body's own text, `code` and `request_id` from where the wire has them, and the
+    delay by `interlingua.plugins.wire.retry_after(response.headers)`. Where the body makes the class more exact than the
+    status, `quirks.errors` says which class each cassette has to give, as the documentation has it.""",
+)
+def recorded_failures_keep_their_words(subject: Subject) -> Iterator[Finding]:
+    """Each cassette with a status of 400 or more; the delay also on a made-up answer."""
+    failed = [exchange for exchange in subject.exchanges if not exchange.good]
+    for api in subject.apis:
+        answer = WireResponse(status=429, headers={"retry-after": "7"}, body=b"{}")
+        error = subject.provider.from_wire_error(answer, subject.context_for(api, "m"))
+        if not isinstance(error, RateLimitError) or error.retry_after != 7 or not error.retryable:
+            why = f"429 with retry-after: 7 gives {type(error).__name__}, retry_after={error.retry_after}"
+            yield Finding(why=why, where=api)
+        yield from _waits(subject, api)
+    if not failed:
+        raise NotApplicable("no cassette holds a failure; record one, or write one from the documentation")
+    for exchange in failed:
+        response = WireResponse(status=exchange.status, headers=exchange.headers, body=exchange.body)
+        error = subject.provider.from_wire_error(response, subject.context(exchange))
+        if not isinstance(error, ProviderError) or type(error) is ProviderError:
+            yield Finding(why=f"{type(error).__name__} is no class of its own", where=exchange.cassette)
+        if (error.status, error.body) != (exchange.status, exchange.body):
+            yield Finding(why="status or body is not kept", where=exchange.cassette)
+        wanted = subject.quirks.errors.get(exchange.cassette)
+        if wanted is not None and type(error).__name__ != wanted:
+            why = f"{type(error).__name__}, quirks.errors says {wanted}"
+            yield Finding(why=why, where=exchange.cassette)
+        elif wanted is None and type(error) is not error_class_for_status(exchange.status):
+            why = f"{type(error).__name__} at status {exchange.status}: say in quirks.errors why it is that"
+            yield Finding(why=why, where=exchange.cassette)
+        words = [leaf for leaf in _prose(exchange.body) if leaf]
+        if words and not any(word in str(error) for word in words):
+            yield Finding(why=f"the provider's words {words[0][:60]!r} are not in the error", where=exchange.cassette)
+
+
+def _waits(subject: Subject, api: str) -> Iterator[Finding]:
+    """Milliseconds, and a date that is over."""
+    forms = {"retry-after-ms": ("1500", 1.5), "retry-after": ("Sat, 21 Nov 2020 00:00:00 GMT", 0.0)}
+    for name, (text, seconds) in forms.items():
+        answer = WireResponse(status=429, headers={name: text}, body=b"{}")
+        error = subject.provider.from_wire_error(answer, subject.context_for(api, "m"))
+        if error.retry_after != seconds:
+            yield Finding(why=f"429 with {name}: {text} gives retry_after={error.retry_after}", where=api)
+
+
+def _prose(body: bytes) -> list[str]:
+    try:
+        parsed = json.loads(body)
+    except ValueError:
+        return []
+    return [leaf for _, leaf in leaves(parsed) if isinstance(leaf, str) and " " in leaf]

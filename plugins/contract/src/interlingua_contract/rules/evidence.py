@@ -1,0 +1,183 @@
+"""The rule on evidence: a declared capability is shown by a cassette, and the support table that comes of it.
+
+Never believes a declaration, and never knows a wire: how a capability looks in a request is found by writing one.
+The rules room comes in, and the command that prints the table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import attrs
+
+from interlingua.errors import InterlinguaError
+from interlingua.types.factories import assistant, system, user
+from interlingua.types.messages import Message
+from interlingua.types.options import AdapterCapabilities
+from interlingua_cli.replay.cassettes import Exchange
+from interlingua_contract.forms import Shape, shape
+from interlingua_contract.json_paths import leaves
+from interlingua_contract.reading import Read, read
+from interlingua_contract.rule import Finding, rule
+from interlingua_contract.rules.losses import warnings
+from interlingua_contract.rules.options import SCHEMA
+from interlingua_contract.scenes import READ, cached, probes
+from interlingua_contract.subject import Aim, Subject
+
+
+@attrs.frozen(kw_only=True)
+class Support:
+    """One row of the support table.
+
+    Attributes:
+        api: the wire format.
+        capability: the field of AdapterCapabilities.
+        declared: by any of its models.
+        evidence: cassettes that show it.
+        excuse: why there can be none (quirks.unevidenced).
+    """
+
+    api: str
+    capability: str
+    declared: bool
+    evidence: tuple[str, ...]
+    excuse: str = ""
+
+
+_Seen = Callable[[Exchange, Read], bool]
+
+
+def _calls(least: int) -> _Seen:
+    return lambda _, found: found.message is not None and len(found.message.tool_calls()) >= least
+
+
+def _thought(_: Exchange, found: Read) -> bool:
+    return found.message is not None and any(block.type.endswith("thinking") for block in found.message.content)
+
+
+def _cited(_: Exchange, found: Read) -> bool:
+    return found.message is not None and any(getattr(block, "citations", ()) for block in found.message.content)
+
+
+def _call_pieces(_: Exchange, found: Read) -> bool:
+    return any(event.type == "tool_use_input_delta" for event in found.events)
+
+
+def _cache_read(_: Exchange, found: Read) -> bool:
+    usage = found.message.metadata.usage if found.message else None
+    return usage is not None and bool(usage.cached_input_tokens)
+
+
+IN_ANSWERS: dict[str, _Seen] = {
+    "supports_streaming": lambda exchange, found: exchange.streamed and found.error is None,
+    "supports_tools": _calls(1),
+    "supports_parallel_tool_calls": _calls(2),
+    "supports_streaming_tool_calls": _call_pieces,
+    "supports_thinking": _thought,
+    "supports_citations": _cited,
+    "supports_prompt_caching": _cache_read,
+}
+
+
+_OPTIONS: dict[str, dict[str, Any]] = {
+    "supports_structured_output": {"response_schema": SCHEMA},
+    "supports_tool_choice": {"tool_choice": "required"},
+}
+
+
+_BY_ITSELF = (
+    "supports_thinking", "supports_citations", "supports_prompt_caching", "supports_streaming_tool_calls",
+)  # fmt: skip
+
+
+"""What a service may do unasked although nothing of it can be sent back."""
+
+
+FLAGS = tuple(field.name for field in attrs.fields(AdapterCapabilities) if field.name.startswith("supports_"))
+
+
+def support_table(subject: Subject) -> list[Support]:
+    """Return every capability of every API with the cassettes that show it."""
+    rows = []
+    read_once = {id(exchange): read(subject, exchange) for exchange in subject.exchanges if exchange.good}
+    for api in subject.apis:
+        aims = [aim for aim in subject.aims if aim.api == api]
+        mine = [exchange for exchange in subject.exchanges if exchange.good and subject.api_of(exchange) == api]
+        for flag in FLAGS:
+            declaring = [aim for aim in aims if getattr(aim.capabilities, flag)]
+            shapes = {one for aim in declaring for one in _shapes(subject, aim, flag)}
+            first = 2 if flag == "supports_system_messages_in_list" else 0
+            shown = [
+                exchange.cassette
+                for exchange in mine
+                if (flag in IN_ANSWERS and IN_ANSWERS[flag](exchange, read_once[id(exchange)]))
+                or (shapes and shapes & _shapes_of(exchange.request, first))
+            ]
+            rows.append(
+                Support(
+                    api=api,
+                    capability=flag,
+                    declared=bool(declaring),
+                    evidence=tuple(dict.fromkeys(shown)),
+                    excuse=subject.quirks.unevidenced.get(flag, ""),
+                )
+            )
+    return rows
+
+
+@rule(
+    "C51",
+    "A declared capability has a cassette that shows it, and one that answers show is declared.",
+    source="seed 003 §7.2; DESIGN 10",
+    fix="""Record an exchange that uses the capability (or write one from the documentation and have the provider's
+    SDK read it), or declare it False. quirks.unevidenced is for what cannot be recorded, with the reason.""",
+)
+def capabilities_have_evidence(subject: Subject) -> Iterator[Finding]:
+    """Every flag of every API."""
+    for row in support_table(subject):
+        if row.declared and not row.evidence and not row.excuse:
+            yield Finding(why=f"{row.capability} is declared, and no cassette shows it", where=row.api)
+        if row.evidence and not row.declared and row.capability in IN_ANSWERS and row.capability not in _BY_ITSELF:
+            why = f"{row.capability} is not declared, and {row.evidence[0]} shows it"
+            yield Finding(why=why, where=row.api)
+        if row.excuse and (row.evidence or not row.declared):
+            yield Finding(why=f"quirks.unevidenced excuses {row.capability}, which needs no excuse", where=row.api)
+
+
+def _shapes(subject: Subject, aim: Aim, flag: str) -> set[Shape]:
+    """Return how a request that uses the capability is told from others: shapes that only it has."""
+    try:
+        with warnings():
+            if flag in _OPTIONS:
+                offered = [READ] if aim.capabilities.supports_tools else []
+                without = _shapes_of(subject.body(aim, [user("q")], offered))
+                used = _shapes_of(subject.body(aim, [user("q")], offered, **_OPTIONS[flag]))
+                return {one for one in used - without if "mkq1q" not in "".join(one) and "required" not in one}
+            if flag == "supports_prompt_caching":
+                return _shapes_of(subject.body(aim, cached())) - _shapes_of(subject.body(aim, [user("q")]))
+            if flag == "supports_system_messages_in_list":
+                return _later_system(subject, aim)
+            history, payload = probes().get(flag, ((), ""))
+            body = (
+                subject.body(aim, history, [READ] if flag == "supports_tool_result_images" else []) if history else {}
+            )
+    except InterlinguaError:
+        return set()
+    return {shape(body, path) for path, leaf in leaves(body) if isinstance(leaf, str) and payload in leaf and payload}
+
+
+def _later_system(subject: Subject, aim: Aim) -> set[Shape]:
+    turn: list[Message] = [user("q"), assistant("a"), user("n")]
+    plain = _shapes_of(subject.body(aim, turn))
+    found: set[Shape] = set()
+    for history in ([*turn, system("mkp1q")], [*turn[:2], system("mkp1q"), turn[2]]):
+        body = subject.body(aim, history)
+        found |= {shape(body, path) for path, leaf in leaves(body) if isinstance(leaf, str) and "mkp1q" in leaf}
+    return found - plain
+
+
+def _shapes_of(body: Any, first: int = 0) -> set[Shape]:
+    """Return the shapes of all leaves; with `first`, of those in the elements from that one on."""
+    paths = [path for path, _ in leaves(body)] if isinstance(body, (dict, list)) else []
+    return {shape(body, path) for path in paths if next((key for key in path if type(key) is int), 0) >= first}

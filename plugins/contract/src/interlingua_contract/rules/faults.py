@@ -1,0 +1,193 @@
+"""Rules on broken streams and bodies: typed errors only, and whatever had arrived is still there.
+
+Never expects a certain error where the wire leaves a choice.
+The rules room comes in.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+
+from interlingua.errors import InterlinguaError, PluginError, ProviderError, StreamInterruptedError
+from interlingua.types.messages import Message, MessageStatus
+from interlingua_cli.replay.cassettes import Exchange
+from interlingua_contract.frames import Frames
+from interlingua_contract.reading import Read, read_stream, read_whole
+from interlingua_contract.rule import Finding, NotApplicable, rule
+from interlingua_contract.rules.decoding import places
+from interlingua_contract.rules.roads import streams
+from interlingua_contract.subject import Subject
+
+_Breaking = Callable[[Frames, Sequence[bytes], int], list[bytes]]
+
+
+_FAULTS: dict[str, _Breaking] = {
+    "a lost event": lambda _, events, at: [*events[:at], *events[at + 1 :]],
+    "an event twice": lambda _, events, at: [*events[: at + 1], *events[at:]],
+    "two events swapped": lambda _, events, at: [*events[:at], *reversed(events[at : at + 2]), *events[at + 2 :]],
+    "a line of garbage": lambda frames, events, at: [*events[:at], frames.event(b"\x00\xff{garbage"), *events[at:]],
+    "half an event": lambda _, events, at: [*events[:at], events[at][: len(events[at]) // 2], *events[at + 1 :]],
+    "null": lambda frames, events, at: [*events[:at], frames.event(b"null"), *events[at:]],
+    "a list": lambda frames, events, at: [*events[:at], frames.event(b"[1]"), *events[at:]],
+    "another stream spliced in": lambda _, events, at: [*events[:at], *events],
+}
+
+
+@rule(
+    "C32",
+    "A stream cut at any event is StreamInterruptedError, with all that had arrived; it is never `stop`.",
+    source="DESIGN 4, 9; REGRESSIONS 31",
+    fix="""Yield `MessageComplete` only when the wire has said that the message is complete. When the source ends
+    without that, flush open blocks and return; core makes the error and the partial message.""",
+)
+def cut_streams_are_interrupted(subject: Subject) -> Iterator[Finding]:
+    """Cut each recorded stream after every event, in good order and with a broken connection."""
+    for exchange in streams(subject):
+        whole = read_stream(subject, exchange)
+        if whole.error is not None:
+            continue
+        frames = Frames(subject, exchange)
+        terminal = _terminal(subject, exchange, frames)
+        for place in [at for at in places(len(frames.events)) if at < terminal]:
+            for broken in (False, True):
+                found = read_stream(subject, exchange, frames.join(frames.events[:place]), broken=broken)
+                why = _wrong_cut(found, whole)
+                if why:
+                    yield Finding(why=f"cut after event {place}: {why}", where=exchange.cassette)
+                    break
+
+
+def _terminal(subject: Subject, exchange: Exchange, frames: Frames) -> int:
+    """Return how many events are needed for a whole message: trailing ones may bring only counts or nothing."""
+    needed = len(frames.events)
+    while needed and any(
+        event.type == "message_complete"
+        for event in read_stream(subject, exchange, frames.join(frames.events[: needed - 1]), broken=True).events
+    ):
+        needed -= 1
+    if needed < len(frames.events) - 2:
+        return len(frames.events) - 2  # so early an end is no end: let the rule see it
+    return needed
+
+
+def _wrong_cut(found: Read, whole: Read) -> str:
+    if found.escaped is not None:
+        return f"{type(found.escaped).__name__}: {found.escaped}"
+    if not isinstance(found.error, StreamInterruptedError):
+        return f"expected StreamInterruptedError, got {type(found.error).__name__ if found.error else 'a whole message'}"
+    if found.message is None or found.message.metadata.status is MessageStatus.COMPLETE:
+        return "the error carries no partial message"
+    delivered = "".join(getattr(event, "text", "") for event in found.events if event.type.endswith("_delta"))
+    if len(found.text) < len(delivered):
+        return "text that was delivered is not in the partial message"
+    if not all(any(now.startswith(was) for now in _texts(whole.message)) for was in _texts(found.message)):
+        return "the partial text is no beginning of the whole text"
+    return ""
+
+
+def _texts(message: Message | None) -> list[str]:
+    content = message.content if message else ()
+    return [block.text for block in content if block.type in ("text", "thinking") and block.text]
+
+
+@rule(
+    "C33",
+    "Lost, doubled, swapped, spliced and unreadable events end in a message or a typed error, and lose nothing before.",
+    source="DESIGN 9, 10; REGRESSIONS 29",
+    fix="""Look before you index: `.get`, type checks, and a place for what comes out of order. Never yield an event
+    for a block that was not begun; what cannot be understood is MalformedResponseError, and text already yielded
+    stays.""",
+)
+def broken_streams_end_well(subject: Subject) -> Iterator[Finding]:
+    """Eight faults at every event of each recorded stream."""
+    for exchange in streams(subject):
+        frames = Frames(subject, exchange)
+        for name, breaking in _FAULTS.items():
+            for place in places(len(frames.events), 16):
+                before = read_stream(subject, exchange, frames.join(frames.events[:place]), broken=True)
+                found = read_stream(subject, exchange, frames.join(breaking(frames, frames.events, place)))
+                why = _wrong_fault(found, before)
+                if why:
+                    yield Finding(why=f"{name} at event {place}: {why}", where=exchange.cassette)
+                    break
+
+
+def _wrong_fault(found: Read, before: Read) -> str:
+    if found.escaped is not None:
+        return f"{type(found.escaped).__name__}: {found.escaped}"
+    if isinstance(found.error, PluginError):
+        return str(found.error)
+    lost = [was for was in _texts(before.message) if not any(now.startswith(was) for now in _texts(found.message))]
+    return f"text that had arrived is lost: {lost[0][-60:]!r}" if lost else ""
+
+
+@rule(
+    "C34",
+    "An error inside a 200 is a typed error, whole or in a stream, and what had arrived is kept.",
+    source="DESIGN 4, 9; hook from_wire_response",
+    fix="""Look for the wire's error form before anything else in a good body and in every event: raise the typed
+    error (`from_wire_response`) or yield `ErrorEvent` and return (`stream_response`).""",
+)
+def errors_inside_a_200_are_errors(subject: Subject) -> Iterator[Finding]:
+    """The recorded error bodies as answers of status 200, whole and as an event in the middle of a stream."""
+    failed = [exchange for exchange in subject.exchanges if not exchange.good and _is_object(exchange.body)]
+    if not failed:
+        raise NotApplicable("no cassette holds an error; record one, or write one from the documentation")
+    of_this_wire = []
+    for exchange in failed:
+        found = read_whole(subject, exchange, status=200)
+        if found.error is None:
+            yield Finding(why=f"as a 200 it is {_named(found)}, expected an error", where=exchange.cassette)
+        elif isinstance(found.error, ProviderError):
+            of_this_wire.append(exchange)
+    for api in {subject.api_of(exchange) for exchange in failed} - {subject.api_of(each) for each in of_this_wire}:
+        yield Finding(why="no recorded error, as a 200, is read as the provider's", where=str(api))
+    for stream in [one for one in subject.exchanges if one.good and one.streamed][:3]:
+        frames = Frames(subject, stream)
+        middle = len(frames.events) // 2
+        for exchange in of_this_wire:
+            if subject.api_of(exchange) != subject.api_of(stream):
+                continue
+            event = frames.event(exchange.body.strip(), "error")
+            body = frames.join([*frames.events[:middle], event])
+            before = read_stream(subject, stream, frames.join(frames.events[:middle]), broken=True)
+            found = read_stream(subject, stream, body)
+            why = _wrong_fault(found, before)
+            if not isinstance(found.error, ProviderError):
+                why = f"the error event is {_named(found)}, expected a ProviderError"
+            if why:
+                yield Finding(why=why, where=f"{exchange.cassette} inside {stream.cassette}")
+
+
+def _named(found: Read) -> str:
+    return type(found.error or found.escaped).__name__ if found.error or found.escaped else "a message"
+
+
+def _is_object(body: bytes) -> bool:
+    try:
+        return isinstance(json.loads(body), dict)
+    except ValueError:
+        return False
+
+
+@rule(
+    "C35",
+    "A whole body that is cut, empty or of the wrong shape is a typed error.",
+    source="DESIGN 9",
+    fix="""Read with `interlingua.json.loads` and take what is missing as missing. Anything but a typed error that
+    escapes is a mistake; core turns the usual ones into MalformedResponseError, so do not catch them yourself.""",
+)
+def broken_bodies_are_typed_errors(subject: Subject) -> Iterator[Finding]:
+    """Each recorded whole answer, broken in a dozen ways."""
+    whole = [exchange for exchange in subject.exchanges if exchange.good and not exchange.streamed]
+    if not whole:
+        raise NotApplicable("no cassette holds a whole answer; record one")
+    for exchange in whole:
+        cuts = [exchange.body[: len(exchange.body) * part // 8] for part in range(8)]
+        for body in [*cuts, b"", b"null", b"[]", b"{}", b'"text"', b"<html>502</html>", b"\xff\xfe"]:
+            found = read_whole(subject, exchange, body)
+            if found.escaped is not None:
+                yield Finding(why=f"{type(found.escaped).__name__} for {body[:30]!r}", where=exchange.cassette)
+            elif not isinstance(found.error, InterlinguaError):
+                yield Finding(why=f"{body[-30:]!r} was read as a good answer", where=exchange.cassette)

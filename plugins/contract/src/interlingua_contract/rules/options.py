@@ -1,0 +1,192 @@
+"""Rules on options: each is said on the wire, dropped with a ledger line, or refused; 0 is a value.
+
+Never asks how an option is said.
+The rules room comes in.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import unquote
+
+from interlingua.errors import CapabilityError
+from interlingua.plugins.wire import WireRequest
+from interlingua.types.factories import user
+from interlingua.types.options import ToolChoice
+from interlingua_contract.json_paths import leaves
+from interlingua_contract.rule import Finding, rule
+from interlingua_contract.rules.losses import warnings
+from interlingua_contract.scenes import READ
+from interlingua_contract.subject import Aim, Subject
+
+SCHEMA = {
+    "type": "object",
+    "properties": {"mkq1q": {"type": "string"}},
+    "required": ["mkq1q"],
+    "additionalProperties": False,
+}
+
+
+_ASKED: tuple[Mapping[str, Any], ...] = (
+    {"max_tokens": 4321},
+    {"temperature": 0.0},
+    {"temperature": 0.7},
+    {"top_p": 0.5},
+    {"top_k": 7},
+    {"seed": 0},
+    {"stop": ("mkstop", "mkother", "mkthird")},
+    {"user_id": "mkuser"},
+    {"parallel_tool_calls": False},
+    {"tool_choice": "required"},
+    {"tool_choice": ToolChoice("read_file")},
+    {"response_schema": SCHEMA},
+    {"stream": True},
+    {"effort": "low"},
+    {"thinking_budget": 1234},
+    {"provider_options": {"x_contract": {"z": 0, "a": None}}},
+)
+
+
+_ONE_WISH = ("effort", "thinking", "thinking_budget")
+
+
+"""A loss of one of these tells of the others: a model that does not think takes none of them."""
+
+
+@rule(
+    "C18",
+    "Every option is said on the wire with its value, or dropped with a ledger line, or refused; never ignored.",
+    source="DESIGN 7; REGRESSIONS 32",
+    fix="""Compare with None, not with truth: 0, 0.0 and False are values. What the wire cannot say: a Loss with
+    `block_type="option"` and `path="options.<name>"` when that is harmless, CapabilityError when the caller would be
+    deceived (a schema, a forced tool). `provider_options` are laid over the body last.""",
+)
+def options_are_honoured(subject: Subject) -> Iterator[Finding]:
+    """One option at a time against the request without it; its value must be there, and forms of one differ."""
+    for aim in subject.aims:
+        yield from _model(subject, aim)
+        yield from _apart(subject, aim)
+        offered = [READ] if aim.capabilities.supports_tools else []
+        with warnings():
+            plain = subject.written(aim, [user("q")], offered)
+        for asked in _ASKED:
+            (name,) = asked
+            if name in ("tool_choice", "parallel_tool_calls") and not offered:
+                continue
+            try:
+                with warnings():
+                    request = subject.written(aim, [user("q")], offered, **asked)
+            except CapabilityError:
+                continue
+            names = _ONE_WISH if name in _ONE_WISH else (name,)
+            told = any(loss.path == f"options.{one}" for loss in request.losses for one in names)
+            if told:
+                continue
+            if _all_of(request) == _all_of(plain):
+                yield Finding(why=f"{asked} changes nothing and no loss says so", where=aim.name)
+            elif missing := _unsaid(asked[name], request):
+                yield Finding(why=f"{asked}: {missing} is not in the request and no loss says so", where=aim.name)
+
+
+def _all_of(request: WireRequest) -> tuple[bytes, str, dict[str, str]]:
+    return request.body, request.path, dict(request.headers)
+
+
+def _unsaid(value: Any, request: WireRequest) -> list[Any]:
+    """Return the numbers and marked words of an option's value that are nowhere in the request."""
+    wanted = [leaf for _, leaf in leaves(value)] if isinstance(value, (dict, list)) else [value]
+    wanted = list(value) if isinstance(value, tuple) else wanted
+    there = [leaf for _, leaf in leaves(json.loads(request.body))]
+    words = " ".join(map(str, there))
+    numbers = [leaf for leaf in there if isinstance(leaf, (int, float)) and not isinstance(leaf, bool)]
+    return [
+        one
+        for one in wanted
+        if (isinstance(one, str) and one.startswith("mk") and one not in words)
+        or (isinstance(one, (int, float)) and not isinstance(one, bool) and one not in numbers)
+    ]
+
+
+def _model(subject: Subject, aim: Aim) -> Iterator[Finding]:
+    request = subject.written(aim, [user("q")])
+    named = [leaf for _, leaf in leaves(json.loads(request.body)) if isinstance(leaf, str)]
+    if aim.model not in named and aim.model not in unquote(request.path):
+        yield Finding(why=f"the model {aim.model!r} is named neither in the body nor in the path", where=aim.name)
+
+
+def _apart(subject: Subject, aim: Aim) -> Iterator[Finding]:
+    """Two values of one option are not the same request, unless a loss says so."""
+    offered = [READ] if aim.capabilities.supports_tools else []
+    choices: list[Mapping[str, Any]] = [{"tool_choice": one} for one in ("none", "required", ToolChoice("read_file"))]
+    rows: list[list[Mapping[str, Any]]] = [
+        choices if offered else [],
+        [{"effort": "low"}, {"effort": "high"}],
+        [{"thinking": True}, {"thinking": False}],
+    ]
+    for row in rows:
+        seen: dict[Any, Mapping[str, Any]] = {}
+        for asked in row:
+            try:
+                with warnings():
+                    request = subject.written(aim, [user("q")], offered, **asked)
+            except CapabilityError:
+                continue
+            if any(loss.block_type == "option" for loss in request.losses):
+                continue
+            if (same := seen.setdefault(_all_of(request)[:2], asked)) is not asked:
+                yield Finding(why=f"{asked} is sent as {same} is, and no loss says so", where=aim.name)
+
+
+@rule(
+    "C19",
+    "What is not declared is refused, not promised: schema, forced tool, stream.",
+    source="seed 003 §7.2; DESIGN 10",
+    fix="""Raise CapabilityError with `path="options.<name>"` for an option whose capability you declare False, or
+    drop it with a Loss where that deceives nobody. If the wire can do it, declare it and record a cassette.""",
+)
+def undeclared_options_are_refused(subject: Subject) -> Iterator[Finding]:
+    """Declared False must not be said on the wire in silence; of several forms one refused is enough."""
+    named = {"tool_choice": ToolChoice("read_file")}
+    asked: dict[str, tuple[Mapping[str, Any], ...]] = {
+        "supports_structured_output": ({"response_schema": SCHEMA},),
+        "supports_tool_choice": ({"tool_choice": "required"}, named),
+        "supports_streaming": ({"stream": True},),
+    }
+    for aim in subject.aims:
+        for flag, forms in asked.items():
+            toolless = flag == "supports_tool_choice" and not aim.capabilities.supports_tools
+            if getattr(aim.capabilities, flag) or toolless:
+                continue
+            if not any(_refused(subject, aim, options) for options in forms):
+                yield Finding(why=f"{flag} is False, and {next(iter(forms[0]))} is sent without a word", where=aim.name)
+
+
+def _refused(subject: Subject, aim: Aim, options: Mapping[str, Any]) -> bool:
+    offered = [READ] if aim.capabilities.supports_tools else []
+    try:
+        with warnings():
+            request = subject.written(aim, [user("q")], offered, **options)
+    except CapabilityError:
+        return True
+    return any(loss.block_type == "option" for loss in request.losses)
+
+
+@rule(
+    "C20",
+    "provider_options stand in the body as they are, over what the adapter would say, in every value.",
+    source="DESIGN 4; hook to_wire",
+    fix="""Lay `options.provider_options` over the finished body as the last step, value by value, without filtering
+    falsy ones.""",
+)
+def provider_options_come_last(subject: Subject) -> Iterator[Finding]:
+    """A field of the adapter's own is overruled, a new one is added."""
+    for aim in subject.aims:
+        given = {"model": "contract-overruled", "x_contract": {"z": 0, "a": None}}
+        body = json.loads(subject.written(aim, [user("q")], provider_options=given).body)
+        for name, value in given.items():
+            if name == "model" and "model" not in subject.body(aim, [user("q")]):
+                continue  # this wire names the model in its path
+            if body.get(name) != value:
+                yield Finding(why=f"provider_options[{name!r}] is {body.get(name)!r} in the body", where=aim.name)

@@ -1,0 +1,110 @@
+"""The rule on other processes: a session that goes on elsewhere writes the same bytes.
+
+Never needs a second machine: two interpreters with other hash seeds are enough.
+The rules room comes in.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import os
+import pickle
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+from interlingua.errors import InterlinguaError
+from interlingua.plugins.registry import Registry
+from interlingua.types.factories import system, tool_result, user
+from interlingua.types.messages import Message
+from interlingua_contract.rule import Finding, NotApplicable, rule
+from interlingua_contract.rules.losses import warnings
+from interlingua_contract.scenes import READ, answered, call
+from interlingua_contract.subject import Aim, Subject
+
+_PROBE = """
+import sys
+from interlingua_contract.rules.processes import answer
+sys.stdout.write(answer(sys.stdin.read()))
+"""
+
+
+@rule(
+    "C58",
+    "Another process writes the same bytes: nothing depends on the interpreter's hash seed.",
+    source="DESIGN 6, 8; hook to_wire",
+    fix="""Do not iterate over a set, and do not write `hash()` or `id()`: Python orders sets of strings anew in each
+    process. Use a dict or a list; `dict.fromkeys` removes doubles in order. A session that is resumed elsewhere would
+    otherwise lose its cached prefix.""",
+)
+def other_processes_write_the_same(subject: Subject) -> Iterator[Finding]:
+    """One conversation with tools for each aim, in this interpreter and in two with other seeds."""
+    mine = _digests(subject)
+    aims = [[aim.api, aim.model] for aim in subject.aims]
+    asked = json.dumps({"key": subject.key, "plugin": _plugin(subject), "aims": aims})
+    for seed in ("1", "2"):
+        done = subprocess.run(  # noqa: S603
+            [sys.executable, "-c", _PROBE],
+            input=asked,
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=120,
+            env={**os.environ, "PYTHONHASHSEED": seed, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        )
+        if done.returncode:
+            raise NotApplicable(f"the provider cannot be made in another process: {done.stderr.strip()[-200:]}")
+        for name, digest in json.loads(done.stdout).items():
+            if mine.get(name) != digest:
+                yield Finding(why=f"with PYTHONHASHSEED={seed} the request is another", where=name)
+
+
+def _plugin(subject: Subject) -> str:
+    """Return a provider that was given by hand as text; empty for one that is installed.
+
+    Raises:
+        NotApplicable: it cannot be pickled.
+    """
+    found = subject.registry.found()[subject.key]
+    if found.kind in ("row", "provider"):
+        return ""
+    try:
+        return base64.b64encode(pickle.dumps(found.load())).decode()
+    except Exception as error:
+        raise NotApplicable(f"the provider was given by hand and cannot be pickled: {error}") from error
+
+
+def answer(asked: str) -> str:
+    """Write the requests of a subject in this process; the other end of the rule."""
+    wanted: dict[str, Any] = json.loads(asked)
+    plugin = pickle.loads(base64.b64decode(wanted["plugin"])) if wanted["plugin"] else None  # noqa: S301  our own
+    registry = Registry(providers={wanted["key"]: plugin}, entry_points=[]) if plugin else Registry()
+    subject = Subject(wanted["key"], registry=registry)
+    return json.dumps(_digests(subject, {tuple(aim) for aim in wanted["aims"]}))
+
+
+def _digests(subject: Subject, wanted: set[Any] | None = None) -> dict[str, str]:
+    found: dict[str, str] = {}
+    for aim in subject.aims:
+        if wanted is not None and (aim.api, aim.model) not in wanted:
+            continue
+        try:
+            with warnings():
+                request = subject.written(aim, _history(aim), [READ] if aim.capabilities.supports_tools else [])
+        except InterlinguaError:
+            continue
+        losses = [(loss.path, loss.block_type, loss.verdict, loss.reason) for loss in request.losses]
+        told = repr((request.path, dict(request.headers), request.body, losses))
+        found[aim.name] = hashlib.sha256(told.encode()).hexdigest()
+    return found
+
+
+def _history(aim: Aim) -> list[Message]:
+    history = [system("Be brief."), user("Read both.")]
+    if aim.capabilities.supports_tools:
+        calls = [call(1, "a.txt"), call(2, "b.txt")]
+        history += [answered([*calls], None), *[tool_result(one, "text") for one in calls], user("Go on.")]
+    return history

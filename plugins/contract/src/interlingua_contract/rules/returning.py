@@ -1,0 +1,147 @@
+"""Rules on the return trip: an answer sent back to where it came from is byte-equal in all that the origin checks.
+
+Never looks at answers that were not recorded.
+The rules room comes in.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from interlingua.codec.stored import dumps_message, loads_message
+from interlingua.types.factories import tool_result, user
+from interlingua.types.messages import Message
+from interlingua.types.options import AdapterOptions
+from interlingua_cli.replay.cassettes import Exchange
+from interlingua_contract.forms import forms_of, overtakes, place_of
+from interlingua_contract.json_paths import Path, leaves, texts
+from interlingua_contract.reading import read
+from interlingua_contract.rule import Finding, NotApplicable, rule
+from interlingua_contract.rules.losses import warnings
+from interlingua_contract.scenes import READ
+from interlingua_contract.subject import Aim, Subject
+
+
+def answers(subject: Subject) -> list[tuple[Exchange, Message]]:
+    """Return every recorded answer that became a whole message.
+
+    Raises:
+        NotApplicable: there is none.
+    """
+    found = []
+    for exchange in subject.exchanges:
+        if exchange.good:
+            outcome = read(subject, exchange)
+            if outcome.error is None and outcome.message is not None:
+                found.append((exchange, outcome.message))
+    if not found:
+        raise NotApplicable("no cassette holds a good answer; record one")
+    return found
+
+
+def aim_of(subject: Subject, exchange: Exchange) -> Aim:
+    """Return what the exchange was made for."""
+    api, model = subject.api_of(exchange) or subject.apis[0], subject.model_of(exchange)
+    declared = subject.provider.capabilities(model, AdapterOptions(model=model, api=api))
+    return Aim(api=api, model=model, capabilities=declared)
+
+
+def next_turn(message: Message) -> list[Message]:
+    """Return the history in which this answer is sent back."""
+    return [user("q"), message, *[tool_result(one, "r") for one in message.tool_calls()], user("n")]
+
+
+@rule(
+    "C16",
+    "Own signatures, encrypted thinking, opaque blocks and ids come back byte-equal, in order, thinking as thinking.",
+    source="DESIGN 6; seed 003 §4.2",
+    fix="""Keep what the origin wants back in the block's own field (`signature`, `data`, `provider_id`, `raw_input`)
+    or in `replay`, as it arrived, and write it back unchanged for the same api and model.""",
+)
+def own_state_comes_back(subject: Subject) -> Iterator[Finding]:
+    """Each recorded answer, sent back."""
+    for exchange, message in answers(subject):
+        aim = aim_of(subject, exchange)
+        with warnings():
+            body = subject.body(aim, next_turn(message), [READ])
+        found = texts(body)
+        if subject.quirks.ids_on_wire and any(call.provider_id is None for call in message.tool_calls()):
+            yield Finding(why="a call without the id that the provider issued", where=exchange.cassette)
+        places: list[Path] = []
+        for what, leaf in _owned(message, aim):
+            if leaf not in found:
+                yield Finding(why=f"{what} {leaf[:60]!r} does not come back", where=exchange.cassette)
+            elif found.count(leaf) == 1 and (place := place_of(body, leaf)) is not None:
+                if any(overtakes(before, place) for before in places):
+                    yield Finding(why=f"{what} {leaf[:60]!r} comes back in another place", where=exchange.cassette)
+                places.append(place)
+        for block in message.content:
+            if why := _torn_off(block, body, found):
+                yield Finding(why=why, where=exchange.cassette)
+        if _as_text(message, body):
+            yield Finding(why="reasoning comes back as text", where=exchange.cassette)
+
+
+def _torn_off(block: Any, body: Any, found: list[str]) -> str:
+    """Say when a signature stands in another object than what it signs."""
+    signature = getattr(block, "signature", None)
+    signed = block.input.get("path") if block.type == "tool_use" else getattr(block, "text", None)
+    if not signature or not isinstance(signed, str) or found.count(signature) != 1 or found.count(signed) != 1:
+        return ""
+    one, other = place_of(body, signature), place_of(body, signed)
+    beside = one is None or other is None or other[: len(one) - 1] == one[:-1]
+    return "" if beside else f"the signature {signature[:40]!r} comes back with something that it does not sign"
+
+
+def _as_text(message: Message, body: Any) -> bool:
+    """True when reasoning stands in the form of what was said."""
+    said = {
+        one for block in message.content if block.type == "text" and block.text for one in forms_of(body, block.text)
+    }
+    thoughts = [block.text for block in message.thinking() if block.text]
+    return any(said & forms_of(body, text) for text in thoughts if not any(text in word for word in _said(message)))
+
+
+def _said(message: Message) -> list[str]:
+    return [block.text for block in message.content if block.type == "text"]
+
+
+def _owned(message: Message, aim: Aim) -> Iterator[tuple[str, str]]:
+    thinking = aim.capabilities.supports_thinking and aim.capabilities.thinking_scope != "never"
+    for block in message.content:
+        signature = getattr(block, "signature", None)
+        if signature and thinking:
+            yield "the signature", signature
+        if block.type == "redacted_thinking" and thinking:
+            yield "encrypted thinking", block.data
+        elif block.type == "thinking" and signature and thinking and block.text:
+            yield "thinking", block.text
+        elif block.type == "text" and block.text:
+            yield "text", block.text
+        elif block.type == "opaque":
+            for _, leaf in leaves(json.loads(json.dumps(block.data))):
+                if isinstance(leaf, str):
+                    yield f"{block.kind}'s", leaf
+        elif block.type == "tool_use" and block.provider_id and aim.capabilities.supports_tools:
+            yield "the id", block.provider_id
+
+
+@rule(
+    "C17",
+    "A stored and reloaded answer gives the same bytes in the next turn as the one that was received.",
+    source="DESIGN 6",
+    fix="""Keep all that the next turn needs in the message's public fields and in `provider_raw`, as JSON; nothing on
+    the plugin object, nothing in an attribute that a store does not see.""",
+)
+def stored_answers_send_the_same(subject: Subject) -> Iterator[Finding]:
+    """Each recorded answer through the codec."""
+    for exchange, message in answers(subject):
+        aim = aim_of(subject, exchange)
+        again = loads_message(dumps_message(message))
+        with warnings():
+            first = subject.written(aim, next_turn(message), [READ]).body
+            second = subject.written(aim, next_turn(again), [READ]).body
+        if first != second:
+            yield Finding(why="the body differs after a round trip through the codec", where=exchange.cassette)

@@ -1,0 +1,189 @@
+"""Rules on the two roads and on framing: whole or streamed, in pieces of any size, the message is the same.
+
+Never injects a fault (faults do).
+The rules room comes in.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+from interlingua.errors import ProviderError
+from interlingua.types.messages import Message
+from interlingua_cli.replay.cassettes import Exchange
+from interlingua_contract.frames import Frames
+from interlingua_contract.json_paths import leaves, replaced
+from interlingua_contract.reading import read_stream, read_whole
+from interlingua_contract.rule import Finding, NotApplicable, rule
+from interlingua_contract.rules.losses import warnings
+from interlingua_contract.rules.returning import aim_of, next_turn
+from interlingua_contract.scenes import READ
+from interlingua_contract.subject import Subject
+
+SIZES = (1, 7, 64)
+
+
+LETTERS = "é√🙂"
+
+
+COUNTS = (
+    "input_tokens", "output_tokens", "cached_input_tokens", "cache_creation_input_tokens", "reasoning_tokens",
+)  # fmt: skip
+
+
+def streams(subject: Subject) -> list[Exchange]:
+    """Return every recorded stream.
+
+    Raises:
+        NotApplicable: there is none.
+    """
+    found = [exchange for exchange in subject.exchanges if exchange.good and exchange.streamed]
+    if not found:
+        raise NotApplicable("no cassette holds a stream; record one")
+    return found
+
+
+@rule(
+    "C21",
+    "Two roads: the whole body and the stream of the same answer give the same message and the same next request.",
+    source="DESIGN 5",
+    fix="""Let both roads build blocks by the same functions, and give a block the index that its place in the
+    finished content has. Ids, when the provider makes a new one per request, may differ; nothing else. If two
+    recordings are not of the same answer, name the cassette in quirks.unpaired with the reason.""",
+)
+def both_roads_meet(subject: Subject) -> Iterator[Finding]:
+    """Pairs of cassettes whose requests differ only in asking for a stream."""
+    pairs = list(_pairs(subject))
+    if not pairs:
+        raise NotApplicable("no two cassettes hold the same request, once whole and once streamed; record such a pair")
+    for whole, streamed in pairs:
+        where = f"{whole.cassette} and {streamed.cassette}"
+        one, other = read_whole(subject, whole), read_stream(subject, streamed)
+        if isinstance(one.error or other.error, ProviderError):
+            continue  # not the same answer
+        if one.message is None or other.message is None or one.error or other.error:
+            yield Finding(why=f"cannot be read: {one.error or other.error or one.escaped}", where=where)
+            continue
+        for what, left, right in _facts(one.message, other.message):
+            if left != right:
+                yield Finding(why=f"{what} differ: whole {left!r}, streamed {right!r}", where=where)
+        with warnings():
+            aim = aim_of(subject, whole)
+            bodies = [
+                _without_ids(subject.written(aim, next_turn(message), [READ]).body, message)
+                for message in (one.message, other.message)
+            ]
+        if json.loads(bodies[0]) != json.loads(bodies[1]):
+            yield Finding(why="the next request differs", where=where)
+
+
+def _pairs(subject: Subject) -> Iterator[tuple[Exchange, Exchange]]:
+    streamed = {_asked(one): one for one in subject.exchanges if one.good and one.streamed}
+    for whole in subject.exchanges:
+        partner = streamed.get(_asked(whole))
+        skipped = {whole.cassette, partner.cassette if partner else ""} & subject.quirks.unpaired.keys()
+        if whole.good and not whole.streamed and partner is not None and not skipped:
+            yield whole, partner
+
+
+def _asked(exchange: Exchange) -> str:
+    body = exchange.request if isinstance(exchange.request, dict) else {}
+    kept = {name: value for name, value in body.items() if not name.startswith("stream")}
+    return json.dumps([exchange.uri.partition("?")[0].rpartition("/")[2], kept], sort_keys=True)
+
+
+def _facts(one: Message, other: Message) -> Iterator[tuple[str, Any, Any]]:
+    yield from zip(_WHAT, _told(one), _told(other), strict=True)
+
+
+_WHAT = ("the kinds of blocks", "texts", "thinking", "calls", "stop reasons", "counts")
+
+
+def _told(message: Message) -> Iterator[Any]:
+    yield [block.type for block in message.content]
+    yield [block.text for block in message.content if block.type == "text"]
+    yield [block.text for block in message.thinking()]
+    yield [(call.name, call.input, call.raw_input, call.parse_error) for call in message.tool_calls()]
+    yield message.metadata.stop_reason, message.metadata.stop_reason_raw
+    usage = message.metadata.usage
+    yield usage and [getattr(usage, name) for name in COUNTS]
+
+
+def _without_ids(body: bytes, message: Message) -> bytes:
+    for number, call in enumerate(message.tool_calls()):
+        body = body.replace((call.provider_id or call.id).encode(), f"call-{number}".encode())
+    raw = json.dumps(message.metadata.provider_raw or {})
+    ids = {part for part in raw.replace('"', " ").split() if "_" in part and len(part) > 12}
+    for one in ids:
+        body = body.replace(one.encode(), b"id")
+    return body
+
+
+@rule(
+    "C22",
+    "A stream gives the same events and the same message at every chunking: 1, 7 and 64 bytes, and all at once.",
+    source="DESIGN 5, 10",
+    fix="""Keep state per event, never per chunk of bytes: core frames the stream before you see it. A framing of your
+    own must hold back unfinished lines and unfinished UTF-8.""",
+)
+def chunking_does_not_matter(subject: Subject) -> Iterator[Finding]:
+    """Each recorded stream at four sizes; one more with words whose letters take several bytes."""
+    for exchange in streams(subject):
+        if why := _letters_torn(subject, exchange):
+            yield Finding(why=why, where=exchange.cassette)
+        whole = read_stream(subject, exchange)
+        if whole.escaped is not None:
+            yield Finding(why=f"{type(whole.escaped).__name__}: {whole.escaped}", where=exchange.cassette)
+        for size in SIZES:
+            again = read_stream(subject, exchange, size=size)
+            if (again.message, type(again.error)) != (whole.message, type(whole.error)):
+                yield Finding(why=f"another message in pieces of {size} bytes", where=exchange.cassette)
+            elif [repr(event) for event in again.events if event.type != "error"] != [
+                repr(event) for event in whole.events if event.type != "error"
+            ]:
+                yield Finding(why=f"other events in pieces of {size} bytes", where=exchange.cassette)
+
+
+def _letters_torn(subject: Subject, exchange: Exchange) -> str:
+    """Put letters of two, three and four bytes into what was said; they must come out at every size."""
+    plain = read_stream(subject, exchange).text
+
+    def change(data: Any) -> Any:
+        for path, leaf in list(leaves(data)):
+            if isinstance(leaf, str) and len(leaf.strip()) > 2 and leaf in plain:
+                data = replaced(data, path, leaf + LETTERS)
+        return data
+
+    body = Frames(subject, exchange).changed(change)
+    if LETTERS not in read_stream(subject, exchange, body).text:
+        return ""  # nothing was said in this one
+    torn = [size for size in SIZES if LETTERS not in read_stream(subject, exchange, body, size=size).text]
+    return f"letters of several bytes are torn in pieces of {torn[0]} bytes" if torn else ""
+
+
+@rule(
+    "C23",
+    "CRLF line ends, comments, a byte-order mark and a missing last newline change nothing.",
+    source="DESIGN 5",
+    fix="Use core's framings `sse` or `ndjson`; a framing of your own has to know all the forms its standard allows.",
+)
+def line_ends_do_not_matter(subject: Subject) -> Iterator[Finding]:
+    """Each recorded stream in four disguises."""
+    for exchange in streams(subject):
+        frames = Frames(subject, exchange)
+        plain = read_stream(subject, exchange)
+        body = frames.join(frames.events)
+        disguises = {"no last newline": body.rstrip(b"\n")}
+        if frames.framing != "own":
+            disguises["CRLF"] = body.replace(b"\n", b"\r\n")
+        if frames.framing == "sse":
+            disguises["comments"] = b": hello\n\n" + body.replace(b"\n\n", b"\n\n: keep-alive\n\n")
+            disguises["a byte-order mark"] = b"\xef\xbb\xbf" + body
+        for name, changed in disguises.items():
+            for size in (None, 1):
+                found = read_stream(subject, exchange, changed, size=size)
+                if (found.message, type(found.error)) != (plain.message, type(plain.error)):
+                    yield Finding(why=f"another message with {name}", where=exchange.cassette)
+                    break

@@ -1,0 +1,223 @@
+"""Small histories written by hand, each with one thing in it that a rule asks about.
+
+Never generated: what is in a scene is known leaf by leaf.
+The rules come in.
+"""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping
+from typing import Any
+
+import attrs
+
+from interlingua.types.blocks import (
+    AudioBlock,
+    CacheHint,
+    ContentBlock,
+    DocumentBlock,
+    ImageBlock,
+    ImageSource,
+    OpaqueBlock,
+    RedactedThinkingBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    UnknownBlock,
+    VideoBlock,
+)
+from interlingua.types.factories import system, tool_result, user
+from interlingua.types.messages import Message, MessageMetadata, Origin, Provenance, Role, StopReason, Usage
+from interlingua.types.options import AdapterCapabilities
+from interlingua.types.tools import SideEffects, ToolDefinition
+
+FOREIGN = Origin("elsewhere", "chat", "m-1")
+
+
+PAYLOAD = base64.b64encode(b"contract payload, told apart by its length and its words").decode()
+
+
+URL = "https://example.com/contract-payload.png"
+
+
+READ = ToolDefinition(
+    name="read_file",
+    description="Read a file.",
+    input_schema={
+        "type": "object",
+        "properties": {"path": {"type": "string", "description": "Where it is."}},
+        "required": ["path"],
+    },
+    side_effects=SideEffects.READ,
+)
+
+
+_DATA = ImageSource(kind="base64", data=PAYLOAD)
+
+
+PICTURE = ImageBlock(source=_DATA, media_type="image/png")
+
+
+@attrs.frozen(kw_only=True)
+class Scene:
+    """A history with one block in it that some targets cannot carry.
+
+    Attributes:
+        name: for messages; also the key in `quirks.dropped_kinds`.
+        block_type: what the ledger calls it.
+        history: the conversation.
+        payload: what must be in the body where it is declared, and must not where it is not.
+        flag: the capability that declares it, or several; empty where no target may carry it.
+        media: the list of accepted media types that must hold `media_type` as well.
+        media_type: of the payload.
+        tools: definitions sent along.
+    """
+
+    name: str
+    block_type: str
+    history: tuple[Message, ...]
+    payload: str
+    flag: str = ""
+    media: str = ""
+    media_type: str = ""
+    tools: tuple[ToolDefinition, ...] = ()
+
+    def declared(self, capabilities: AdapterCapabilities) -> bool:
+        """True when the target says that it carries this."""
+        if not self.flag or not all(getattr(capabilities, flag) for flag in self.flag.split()):
+            return False
+        accepted = getattr(capabilities, self.media) if self.media else ()
+        return not accepted or self.media_type in accepted
+
+
+def answered(content: list[ContentBlock], origin: Origin | None = FOREIGN, **facts: Any) -> Message:
+    """Return an assistant message of an origin; None: written by hand."""
+    if origin is None:
+        return Message(role=Role.ASSISTANT, content=tuple(content))
+    calls = any(isinstance(block, ToolUseBlock) for block in content)
+    metadata = MessageMetadata(
+        model=f"{origin.provider}:{origin.model}",
+        provider=origin.provider,
+        api=origin.api,
+        usage=Usage(),
+        stop_reason=StopReason.TOOL_USE if calls else StopReason.END_TURN,
+        provenance=Provenance.GENERATED,
+        **facts,
+    )
+    return Message(role=Role.ASSISTANT, content=tuple(content), metadata=metadata)
+
+
+def call(number: int, path: str = "a.txt", **facts: Any) -> ToolUseBlock:
+    """Return a call of `read_file`."""
+    return ToolUseBlock(id=f"tu_01KAKDPZ000000000000{number:06d}", name="read_file", input={"path": path}, **facts)
+
+
+def _asked(*blocks: ContentBlock) -> tuple[Message, ...]:
+    return (user([TextBlock(text="Look."), *blocks]),)
+
+
+def _between(*blocks: ContentBlock) -> tuple[Message, ...]:
+    return user("Hello."), answered([*blocks, TextBlock(text="Said.")]), user("Go on.")
+
+
+def media_scenes() -> list[Scene]:
+    """Return one scene for each medium, inline."""
+    rows: list[tuple[ContentBlock, str, str, str]] = [
+        (PICTURE, "supports_images", "image", "image/png"),
+        (AudioBlock(source=_DATA, media_type="audio/wav"), "supports_audio", "audio", "audio/wav"),
+        (VideoBlock(source=_DATA, media_type="video/mp4"), "supports_video", "video", "video/mp4"),
+        (
+            DocumentBlock(source=_DATA, media_type="application/pdf", title="a.pdf"),
+            "supports_documents",
+            "document",
+            "application/pdf",
+        ),
+    ]
+    return [
+        Scene(
+            name=name,
+            block_type=name,
+            history=_asked(block),
+            payload=PAYLOAD,
+            flag=flag,
+            media=f"accepted_{name}_media_types",
+            media_type=media_type,
+        )
+        for block, flag, name, media_type in rows
+    ]
+
+
+def foreign_scenes() -> list[Scene]:
+    """Return one scene for each kind of state that belongs to another origin, or to nobody known."""
+    opaque = OpaqueBlock(provider=FOREIGN.provider, kind="search", data={"type": "search", "q": "mko1q"})
+    rows: list[tuple[str, str, ContentBlock, str]] = [
+        ("foreign thinking", "thinking", ThinkingBlock(text="mkh1q", signature="mks1q"), "mkh1q"),
+        ("foreign redacted thinking", "redacted_thinking", RedactedThinkingBlock(data="mkd1q"), "mkd1q"),
+        ("foreign opaque", "opaque", opaque, "mko1q"),
+        ("a newer version's block", "unknown", UnknownBlock(raw={"type": "hologram", "x": "mkn1q"}), "mkn1q"),
+        ("foreign text signature", "text", TextBlock(text="Signed.", signature="mks2q"), "mks2q"),
+    ]
+    made = [
+        Scene(name=name, block_type=kind, history=_between(block), payload=payload)
+        for name, kind, block, payload in rows
+    ]
+    signed = call(1, signature="mks3q")
+    history = (user("Read."), answered([signed]), tool_result(signed, "text"), user("Go on."))
+    made.append(
+        Scene(name="foreign call signature", block_type="tool_use", history=history, payload="mks3q", tools=(READ,))
+    )
+    return made
+
+
+def result_image() -> Scene:
+    """Return a result with an image in it."""
+    asked = call(1)
+    result = ToolResultBlock(tool_use_id=asked.id, content=(TextBlock(text="It shows:"), PICTURE))
+    metadata = MessageMetadata(parent_tool_use_id=asked.id)
+    told = Message(role=Role.TOOL, content=(result,), metadata=metadata)
+    return Scene(
+        name="image in a result",
+        block_type="image",
+        history=(user("Read."), answered([asked], None), told),
+        payload=PAYLOAD,
+        flag="supports_tool_result_images supports_images",
+        media="accepted_image_media_types",
+        media_type="image/png",
+        tools=(READ,),
+    )
+
+
+def linked_image() -> Scene:
+    """Return an image by its address."""
+    block = ImageBlock(source=ImageSource(kind="url", data=URL), media_type="image/png")
+    return Scene(
+        name="image by address",
+        block_type="image",
+        history=_asked(block),
+        payload=URL,
+        flag="supports_images supports_image_urls",
+        media="accepted_image_media_types",
+        media_type="image/png",
+    )
+
+
+def cached() -> tuple[Message, ...]:
+    """Return a history with a cache hint."""
+    hint = CacheHint()
+    return (user([TextBlock(text="Remember this.", cache=hint)]),)
+
+
+def hoisted() -> tuple[Message, ...]:
+    """Return a history with a system prompt."""
+    return system("mkp1q Be brief."), user("mkt1q Hello.")
+
+
+def probes() -> Mapping[str, tuple[tuple[Message, ...], str]]:
+    """Return capability -> (history, payload): how a request that uses it is told from others."""
+    made = {scene.flag: (scene.history, PAYLOAD) for scene in media_scenes()}
+    made["supports_tool_result_images"] = (result_image().history, PAYLOAD)
+    made["supports_image_urls"] = (linked_image().history, URL)
+    made["supports_system_prompt"] = (hoisted(), "mkp1q")
+    return made

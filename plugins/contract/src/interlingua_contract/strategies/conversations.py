@@ -1,0 +1,230 @@
+"""Whole histories: several origins answering in turn, parallel calls, late and missing results, failures.
+
+Never knows what a target does with them. The strategies room comes in.
+A marked history carries a mark of its own in every leaf, so that a rule can ask where each one went.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from itertools import count
+from typing import Any
+
+import attrs
+from hypothesis import strategies as st
+
+from interlingua.types.blocks import (
+    ContentBlock,
+    OpaqueBlock,
+    RedactedThinkingBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    UnknownBlock,
+)
+from interlingua.types.messages import (
+    Message,
+    MessageMetadata,
+    MessageStatus,
+    Origin,
+    Provenance,
+    Role,
+    RoutingDecisionRecord,
+    RoutingMode,
+    StopReason,
+    Usage,
+)
+from interlingua_contract.strategies.blocks import hints, json_objects, media, texts
+from interlingua_contract.strategies.tools import NAMES
+
+MARK = re.compile(r"mk[a-z]\d+q")
+
+
+ORIGINS = (Origin("elsewhere", "chat", "m-1"), Origin("faraway", "messages", "m-2"))
+
+
+_STATUSES = (*[MessageStatus.COMPLETE] * 5, MessageStatus.PARTIAL, MessageStatus.CANCELLED, MessageStatus.ERROR)
+
+
+_STOPS = {MessageStatus.PARTIAL: None, MessageStatus.CANCELLED: None, MessageStatus.ERROR: StopReason.ERROR}
+
+
+class _Maker:
+    """Draws the parts of one history."""
+
+    def __init__(self, draw: st.DrawFn, origins: Sequence[Origin], *, marked: bool, cached: bool) -> None:
+        self.draw = draw
+        self.origins = origins
+        self.marked = marked
+        self.cached = cached
+        self._numbers = count(1)
+
+    def seldom(self, one_in: int) -> bool:
+        return bool(self.draw(st.integers(0, one_in - 1)) == one_in - 1)
+
+    def text(self, letter: str) -> str:
+        drawn = self.draw(texts(huge=letter == "t"))
+        return f"{self.mark(letter)} {drawn}" if self.marked else drawn
+
+    def mark(self, letter: str) -> str:
+        return f"mk{letter}{next(self._numbers)}q"
+
+    def hint(self) -> Any:
+        return self.draw(hints()) if self.cached else None
+
+    def plain(self) -> TextBlock:
+        return TextBlock(text=self.text("t"), cache=self.hint())
+
+    def system(self) -> Message:
+        return Message(role=Role.SYSTEM, content=(self.plain(),))
+
+    def user(self) -> Message:
+        content: list[ContentBlock] = [self.plain()]
+        if self.seldom(5):
+            content.append(self.plain())
+        if self.seldom(3):
+            content.append(self.draw(media()) if self.cached else _uncached(self.draw(media())))
+        if self.seldom(12):
+            content.append(UnknownBlock(raw={"type": "hologram", "text": self.mark("n")}))
+        return Message(role=Role.USER, content=tuple(self.draw(st.permutations(content))))
+
+    def assistant(self) -> Message:
+        origin = self.draw(st.sampled_from(list(self.origins)))
+        content = self._thought()
+        content.extend(self._said() for _ in range(self.draw(st.sampled_from([1, 1, 1, 2]))))
+        if self.seldom(8):
+            data = {"type": "brand_new", "payload": self.mark("o")}
+            content.append(OpaqueBlock(provider=origin.provider, kind="brand_new", data=data))
+        content.extend(self._call() for _ in range(self.draw(st.sampled_from([0, 0, 1, 1, 2, 3]))))
+        if self.seldom(8):  # written by hand
+            kept = [block for block in content if isinstance(block, (TextBlock, ToolUseBlock))]
+            return Message(role=Role.ASSISTANT, content=tuple(kept))
+        return self._generated(origin, content)
+
+    def _thought(self) -> list[ContentBlock]:
+        content: list[ContentBlock] = []
+        if self.draw(st.booleans()):
+            signature = self.draw(st.sampled_from([None, "", self.mark("s")]))
+            content.append(ThinkingBlock(text=self.text("h"), signature=signature))
+        if self.seldom(6):
+            content.append(RedactedThinkingBlock(data=self.mark("d")))
+        return content
+
+    def _said(self) -> TextBlock:
+        citations: tuple[dict[str, Any], ...] = ()
+        if self.seldom(8):
+            citations = ({"type": "char_location", "cited_text": self.mark("c")},)
+        signature = self.mark("s") if self.seldom(10) else None
+        return TextBlock(text=self.text("t"), citations=citations, signature=signature, cache=self.hint())
+
+    def _call(self) -> ToolUseBlock:
+        number = next(self._numbers)
+        broken = self.seldom(10)
+        issued = [None, f"call_{number}", f"call {number}|{number}", "same", "x" * 70]
+        value: dict[str, Any] = {} if broken else self.draw(json_objects())
+        if self.marked and not broken:
+            value = {**value, "mark": self.mark("a")}
+        return ToolUseBlock(
+            id=f"tu_01KAKDPZ000000000000{number:06d}",
+            name=self.draw(st.sampled_from(NAMES)),
+            input=value,
+            provider_id=self.draw(st.sampled_from(issued)),
+            raw_input=f'{{"cut": "{self.mark("a")}' if broken else None,
+            parse_error="arguments are not JSON" if broken else None,
+            signature=self.mark("s") if self.seldom(10) else None,
+        )
+
+    def _generated(self, origin: Origin, content: list[ContentBlock]) -> Message:
+        status = self.draw(st.sampled_from(_STATUSES))
+        calls = any(isinstance(block, ToolUseBlock) for block in content)
+        stop = _STOPS.get(status, StopReason.TOOL_USE if calls else StopReason.END_TURN)
+        raw = {"origin": list(origin), "replay": {"note": self.mark("r")}, "trace": {"id": self.mark("r")}}
+        model = f"{origin.provider}:{origin.model}"
+        metadata = MessageMetadata(
+            model=model,
+            provider=origin.provider,
+            api=origin.api,
+            routing=RoutingDecisionRecord(mode=RoutingMode.MANUAL, chosen_model=model, reason="drawn"),
+            usage=Usage(),
+            status=status,
+            stop_reason=stop,
+            provenance=Provenance.GENERATED,
+            provider_raw=raw if self.draw(st.booleans()) else None,
+        )
+        return Message(role=Role.ASSISTANT, content=tuple(content), metadata=metadata)
+
+    def results(self, answer: Message, *, ragged: bool) -> list[Message]:
+        """Results in any order; of a ragged history some are missing and some nobody asked for."""
+        made = []
+        for call in self.draw(st.permutations(answer.tool_calls())):
+            if ragged and self.seldom(5):
+                continue
+            content: list[ContentBlock] = [TextBlock(text=self.text("u"))]
+            if self.seldom(5):
+                content.append(TextBlock(text=self.text("u")))
+            if self.seldom(6):
+                content.append(_uncached(self.draw(media())))
+            failed = self.draw(st.booleans())
+            made.append(_tool(ToolResultBlock(tool_use_id=call.id, content=content, is_error=failed)))
+        if ragged and self.seldom(8):
+            made.append(_tool(ToolResultBlock(tool_use_id="tu_nobody", content=self.mark("x"))))
+        return made
+
+
+def _uncached(block: Any) -> ContentBlock:
+    changed: ContentBlock = attrs.evolve(block, cache=None)
+    return changed
+
+
+def _tool(block: ToolResultBlock) -> Message:
+    return Message(role=Role.TOOL, content=(block,), metadata=MessageMetadata(parent_tool_use_id=block.tool_use_id))
+
+
+@st.composite
+def conversations(
+    draw: st.DrawFn,
+    origins: Sequence[Origin] = ORIGINS,
+    *,
+    turns: int = 5,
+    ragged: bool = True,
+    marked: bool = False,
+    cached: bool = True,
+) -> list[Message]:
+    """Histories that start with a user (or system messages and a user).
+
+    Args:
+        draw: Hypothesis's own.
+        origins: who answers, in any order; put your own provider among them.
+        turns: the most answers.
+        ragged: also histories that core has to repair: calls without results, results without calls.
+        marked: put a mark of its own (see `MARK`) into every text, argument, signature and opaque leaf.
+        cached: with cache hints.
+    """
+    make = _Maker(draw, origins, marked=marked, cached=cached)
+    made = [make.system() for _ in range(draw(st.integers(0, 2)))]
+    for turn in range(draw(st.integers(1, turns))):
+        made.extend(make.user() for _ in range(draw(st.sampled_from([1, 1, 1, 2] if turn == 0 else [1, 1, 2, 0]))))
+        if make.seldom(6):
+            made.append(make.system())
+        answer = make.assistant()
+        made.append(answer)
+        results = make.results(answer, ragged=ragged)
+        if results and make.seldom(6):
+            results.insert(draw(st.integers(0, len(results))), make.system())
+        made.extend(results)
+    if draw(st.booleans()):
+        made.append(Message(role=Role.USER, content=(TextBlock(text="go on"),)))
+    return made
+
+
+def messages(origins: Sequence[Origin] = ORIGINS) -> st.SearchStrategy[Message]:
+    """Single messages of any role, as they stand in histories."""
+    return conversations(origins, turns=2).flatmap(st.sampled_from)
+
+
+def request_points(history: Sequence[Message]) -> list[list[Message]]:
+    """Return the history at each point where a request is made: before every answer, and at the end."""
+    points = [list(history[:at]) for at, message in enumerate(history) if message.role is Role.ASSISTANT and at]
+    return [*points, list(history)]

@@ -1,0 +1,184 @@
+"""The subject of a run: one provider behind its façade, its cassettes, its quirks, and what they say together.
+
+Never judges (the rules do) and never reaches the network.
+The runner makes it; every rule takes it.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from functools import cached_property
+from importlib.metadata import EntryPoint, entry_points
+from itertools import count
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import attrs
+
+from interlingua.errors import CapabilityError
+from interlingua.plugins.provider import Provider
+from interlingua.plugins.registry import Registry
+from interlingua.plugins.wire import Connection, ConnectionSettings, RequestContext, WireRequest
+from interlingua.types.messages import Message, Origin
+from interlingua.types.options import AdapterCapabilities, AdapterOptions
+from interlingua.types.tools import ToolDefinition
+from interlingua_cli.replay.cassettes import Exchange, read_cassettes
+from interlingua_contract.quirks import Quirks, quirks_beside
+
+_THEN = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+_MESSAGE = "01KAKDPZ0000000000000000AA"
+
+
+UNKNOWN_MODEL = "contract-unknown-model"
+
+
+@attrs.frozen(kw_only=True)
+class Aim:
+    """One thing requests are written for: a wire format and a model, with what is declared for them."""
+
+    api: str
+    model: str
+    capabilities: AdapterCapabilities
+
+    @property
+    def name(self) -> str:
+        """For messages."""
+        return f"{self.api}/{self.model}"
+
+
+_SIZES = ("max_context", "max_output", "max_image", "many_images", "max_document", "max_media")
+
+
+# models that differ in sizes only are written alike
+_SAME: dict[str, Any] = {
+    field.name: field.default
+    for field in attrs.fields(AdapterCapabilities)
+    if field.name == "assumed" or field.name.startswith(_SIZES)
+}  # fmt: skip
+
+
+class Subject:
+    """One provider under test.
+
+    Args:
+        key: provider key.
+        cassettes: folder of its cassettes; None for none.
+        quirks: what is different about it; by default what the file `quirks.toml` beside the cassettes says.
+        registry: where the provider is found, with wrappers where there are any.
+        examples: generated conversations per rule.
+        seed: of their generation.
+        shrink_s: seconds spent on making a failing example smaller; 0 for who wants to know only that it fails.
+    """
+
+    def __init__(
+        self,
+        key: str,
+        cassettes: Path | None = None,
+        quirks: Quirks | None = None,
+        *,
+        registry: Registry | None = None,
+        examples: int = 40,
+        seed: int = 0,
+        shrink_s: float = 3.0,
+    ) -> None:
+        self.key = key
+        self.folder = cassettes
+        self.quirks = quirks if quirks is not None else quirks_beside(cassettes)
+        self.registry = registry or Registry()
+        self.examples = examples
+        self.seed = seed
+        self.shrink_s = shrink_s
+
+    def entries(self, group: str) -> list[EntryPoint]:
+        """Return the installed entry points of one group under this provider's key."""
+        return list(entry_points(group=group, name=self.key))
+
+    @cached_property
+    def provider(self) -> Provider:
+        """The façade."""
+        return self.registry.provider(self.key)
+
+    @cached_property
+    def connection(self) -> Connection:
+        """The connection without any key or environment."""
+        return self.provider.connection(ConnectionSettings())
+
+    @cached_property
+    def exchanges(self) -> tuple[Exchange, ...]:
+        """All recorded exchanges of conversations, in order."""
+        if self.folder is None:
+            return ()
+        found = read_cassettes(self.folder)
+        return tuple(each for each in found if each.method == "POST" and self.api_of(each) is not None)
+
+    @cached_property
+    def apis(self) -> tuple[str, ...]:
+        """The wire formats."""
+        return tuple(self.connection.endpoints) or (self.provider.capabilities(UNKNOWN_MODEL).api,)
+
+    @cached_property
+    def aims(self) -> tuple[Aim, ...]:
+        """What to write requests for: each API with a few models that differ in what they declare."""
+        found: dict[tuple[str, AdapterCapabilities], Aim] = {}
+        for api in self.apis:
+            chosen = self.quirks.models.get(api)
+            for name in chosen or (UNKNOWN_MODEL, *[info.id for info in self.provider.models()]):
+                try:
+                    declared = self.provider.capabilities(name, AdapterOptions(model=name, api=api))
+                except CapabilityError:
+                    continue  # this model is not to be had on this API
+                told = attrs.evolve(declared, **_SAME)
+                found.setdefault((api, told), Aim(api=api, model=name, capabilities=declared))
+        return tuple(found.values())
+
+    def api_of(self, exchange: Exchange) -> str | None:
+        """Return the API an exchange was made on, or None when it is no conversation of this provider's."""
+        path = urlsplit(exchange.uri).path.rstrip("/")
+        for api, pattern in self.connection.endpoints.items():
+            if re.search(pattern, path):
+                return api
+        return None
+
+    def model_of(self, exchange: Exchange) -> str:
+        """Return the model an exchange asked for."""
+        asked = exchange.request.get("model") if isinstance(exchange.request, Mapping) else None
+        return str(asked or UNKNOWN_MODEL)
+
+    def context(self, exchange: Exchange) -> RequestContext:
+        """Return a context for an exchange; every value is the same each time."""
+        return self.context_for(self.api_of(exchange) or self.apis[0], self.model_of(exchange))
+
+    def context_for(self, api: str, model: str) -> RequestContext:
+        """Return a context with fixed ids and a fixed clock."""
+        numbers = count(1)
+        return RequestContext(
+            origin=Origin(self.key, api, model),
+            message_id=_MESSAGE,
+            session_id="contract",
+            mint_tool_use_id=lambda: f"tu_01KAKDPZ000000000000{next(numbers):06d}",
+            clock=lambda: _THEN,
+        )
+
+    def fresh(self) -> Provider:
+        """Return another façade of the same provider, which remembers nothing."""
+        return Provider(self.key, self.provider._hook, self.provider.distribution)
+
+    def written(
+        self, aim: Aim, messages: Sequence[Message], tools: Sequence[ToolDefinition] = (), **options: Any
+    ) -> WireRequest:
+        """Write a request.
+
+        Raises:
+            CapabilityError: it cannot be said.
+        """
+        return self.provider.to_wire(messages, tools, AdapterOptions(model=aim.model, api=aim.api, **options))
+
+    def body(self, aim: Aim, messages: Sequence[Message], tools: Sequence[ToolDefinition] = (), **options: Any) -> Any:
+        """Write a request and return its body parsed."""
+        return json.loads(self.written(aim, messages, tools, **options).body)

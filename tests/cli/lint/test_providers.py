@@ -1,0 +1,107 @@
+"""`Provider.lint` with a third party's rules, with none and with broken ones; rows that name rule files.
+
+Nothing here judges a service. pytest comes in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+
+from interlingua.errors import DecodeError, PluginError
+from interlingua.plugins.hookspecs import hookimpl
+from interlingua.plugins.provider import Provider
+from interlingua.plugins.registry import Registry
+from interlingua.plugins.wire import WireRequest
+from interlingua.types.factories import user
+from interlingua.types.options import AdapterOptions
+from tests.support.fake_provider import Fake, registry
+
+SHOUTS = """
+title = "Fake"
+endpoint = '/say$'
+[[rule]]
+id = "no-shouting"
+says = "The fake takes no capitals."
+citation = "the fake's own words"
+at = "say"
+lacks_match = '[A-Z]'
+"""
+
+
+class Ruled(Fake):
+    """A fake whose service is known to refuse capitals."""
+
+    rules: Sequence[str] = (SHOUTS, SHOUTS.replace("no-shouting", "no-shouting-at-all"))
+
+    @hookimpl
+    def wire_rules(self) -> Sequence[str]:
+        return self.rules
+
+
+def _fake(rules: Sequence[str]) -> Provider:
+    made = Ruled()
+    made.rules = rules
+    return registry(made).provider("fake")
+
+
+def test_every_file_that_covers_the_request_is_held_against_it() -> None:
+    provider = _fake([SHOUTS, SHOUTS.replace("no-shouting", "not-at-all"), SHOUTS.replace("/say", "/other")])
+    request = WireRequest(path="/say", body=b'{"say": "hi THERE"}', api="say")
+
+    assert provider.lints(request)
+    assert [(found.rule, found.path) for found in provider.lint(request)] == [
+        ("no-shouting", "say"),
+        ("not-at-all", "say"),
+    ]
+
+
+def test_a_request_that_no_file_covers_is_known_to_be_one() -> None:
+    provider = _fake([SHOUTS])
+    request = WireRequest(path="/count", body=b'{"say": "HI"}', api="say")
+
+    assert (provider.lints(request), provider.lint(request)) == (False, ())
+
+
+def test_a_plugin_without_rules_is_not_linted() -> None:
+    provider = registry().provider("fake")
+    request = WireRequest(path="/say", body=b"{}", api="say")
+
+    assert (provider.wire_rules, provider.lints(request), provider.lint(request)) == ((), False, ())
+
+
+def test_a_broken_rule_file_is_refused_when_it_is_asked_for() -> None:
+    provider = _fake([SHOUTS.replace("lacks_match", "lacks_mash")])
+
+    with pytest.raises(DecodeError, match="lacks_mash") as caught:
+        provider.lint(WireRequest(path="/say", body=b"{}", api="say"))
+
+    assert caught.value.path == "/rule/0/lacks_mash"
+
+
+def test_every_shipped_provider_lints_what_it_writes_itself() -> None:
+    for provider in Registry().providers():
+        if not provider.distribution.name.startswith("interlingua-"):
+            continue
+        request = provider.to_wire([user("Hello")], [], AdapterOptions(model="m"))
+
+        assert provider.lints(request), provider.key
+        assert provider.lint(request) == (), provider.key
+
+
+def _row(**fields: object) -> Provider:
+    from interlingua_chat_completions.rows import provider_from_row
+
+    made = provider_from_row("acme", {"base_url": "http://127.0.0.1:9", **fields})
+    return Registry(providers={"acme": made}).provider("acme")
+
+
+def test_a_users_row_has_the_formats_rules_and_may_name_others() -> None:
+    assert [rules.title for rules in _row().wire_rules] == ["Chat Completions", "Chat Completions, calls and results"]
+    assert [rules.title for rules in _row(rules=["format", "deepseek"]).wire_rules] == ["Chat Completions", "DeepSeek"]
+
+
+def test_a_row_that_names_no_rule_file_is_refused_by_its_field() -> None:
+    with pytest.raises(PluginError, match=r"'acme': rules .*'acme-rules'"):
+        _row(rules=["acme-rules"])

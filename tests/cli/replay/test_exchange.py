@@ -1,0 +1,120 @@
+"""What becomes of one recorded exchange: a message by the right road, a typed error, or a failure; always the same."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+
+from interlingua.codec.stored import dumps_message
+from interlingua.types.messages import MessageStatus
+from interlingua_cli.replay.entry import read_entry
+from interlingua_cli.replay.exchange import Outcome, replay
+from interlingua_cli.replay.match import Matcher
+from interlingua_cli.replay.report import Report, emitted
+from tests.cli.replay.acme import Acme, line, registry
+
+STREAM = 'data: {"piece": "Hel"}\n\ndata: {"piece": "lo"}\n\ndata: {"call": "look_up"}\n\ndata: {"stop": true}\n\n'
+
+
+def run(body: str, *, chunk: int | None = None, **fields: Any) -> Outcome:
+    return replay(read_entry(line(body, **fields), ""), Matcher(registry(acme=Acme(("api.acme.test",)))), chunk=chunk)
+
+
+def test_a_whole_body() -> None:
+    outcome = run('{"text": "hello"}', response_headers={"Date": "Tue, 03 Mar 2026 04:05:06 GMT"})
+
+    assert outcome.decoded
+    message = outcome.message
+    assert message is not None
+    assert message.text_content() == "hello"
+    assert message.metadata.origin == ("acme", "say", "m1")
+    assert message.created_at.isoformat() == "2026-03-03T04:05:06+00:00"
+
+
+@pytest.mark.parametrize("chunk", [None, 1, 7])
+def test_a_stream_at_any_chunk_size(chunk: int | None) -> None:
+    outcome = run(STREAM, kind="sse", chunk=chunk)
+
+    assert outcome.message is not None
+    assert outcome.message.text_content() == "Hello"
+    assert [call.name for call in outcome.message.tool_calls()] == ["look_up"]
+
+
+def test_ids_have_their_shape_and_come_from_the_entry() -> None:
+    first, again, other = run(STREAM, kind="sse"), run(STREAM, kind="sse", chunk=3), run(STREAM, kind="sse", id="b/2")
+    assert first.message is not None
+    assert again.message is not None
+    assert other.message is not None
+
+    assert re.fullmatch("[0-7][0-9A-HJKMNP-TV-Z]{25}", first.message.id)
+    assert re.fullmatch("tu_[0-7][0-9A-HJKMNP-TV-Z]{25}", first.message.tool_calls()[0].id)
+    assert dumps_message(first.message) == dumps_message(again.message)
+    assert other.message.id != first.message.id
+    assert other.message.tool_calls()[0].id != first.message.tool_calls()[0].id
+
+
+def test_a_failed_answer_is_its_typed_error() -> None:
+    assert emitted(run("{}", status=400)) == {
+        "id": "acme-say/1",
+        "error": {"type": "BadRequestError", "message": "no", "status": 400, "retryable": False, "retry_after": None},
+    }
+    assert type(run("", status=503).error).__name__ == "OverloadedError"  # by status alone
+
+
+def test_an_error_in_a_200_counts_as_decoded() -> None:
+    outcome = run('{"error": "slow down"}')
+
+    assert outcome.decoded
+    assert emitted(outcome)["error"] == {
+        "type": "RateLimitError", "message": "slow down", "status": 200, "retryable": True, "retry_after": 2.0,
+    }  # fmt: skip
+
+
+def test_an_error_in_a_stream_keeps_what_came_before() -> None:
+    outcome = run('data: {"piece": "Hel"}\n\ndata: {"error": "slow down"}\n\n', kind="sse")
+    line_ = emitted(outcome)
+
+    assert outcome.decoded
+    assert line_["error"]["type"] == "RateLimitError"
+    assert line_["partial"]["content"][0]["text"] == "Hel"
+    assert line_["partial"]["metadata"]["status"] == MessageStatus.ERROR
+
+
+@pytest.mark.parametrize(
+    ("body", "fields", "error"),
+    [
+        ('data: {"piece": "Hel"}\n\n', {"kind": "sse"}, "StreamInterruptedError"),
+        ("nonsense", {}, "MalformedResponseError"),
+        ('{"crash": 1}', {}, "AssertionError"),
+        ("{}", {"url": "https://nobody.test/x"}, "UnknownProviderError"),
+    ],
+)
+def test_what_cannot_be_read_is_a_failure_and_never_an_exception(body: str, fields: dict[str, Any], error: str) -> None:
+    outcome = run(body, **fields)
+
+    assert not outcome.decoded
+    assert type(outcome.error).__name__ == error
+
+
+def test_the_report_counts() -> None:
+    report = Report()
+    for outcome in (
+        run('{"text": "a"}'),
+        run('{"opaque": {}}'),
+        run("{}", status=400),
+        run("nonsense"),
+        run('{"text": ""}'),
+    ):
+        report.add(outcome)
+    report.exclude("acme-say")
+
+    assert report.failed == 1
+    tally = report.as_json()["acme-say"]
+    failures = tally.pop("failures")
+    assert tally == {
+        "entries": 6, "decoded": 4, "failed": 1, "opaque": 1, "excluded": 1, "errors": {"BadRequestError": 1},
+    }  # fmt: skip
+    assert failures[0]["id"] == "acme-say/1"
+    assert failures[0]["error"].startswith("MalformedResponseError: ")

@@ -1,0 +1,178 @@
+"""`interlingua new-plugin`: what it writes imports, lints clean, says what to do, and is never written over anything.
+
+That the output installs with pip and that its own pytest run says the same is shown from wheels (tests/wheels).
+"""
+
+from __future__ import annotations
+
+import inspect
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from interlingua.errors import CallerError
+from interlingua.plugins.hookspecs import PROVIDER_HOOKS, ProviderHooks
+from interlingua.plugins.registry import Registry
+from interlingua_cli.root import cli
+from interlingua_contract.commands import scaffold
+from interlingua_contract.report import Report
+from interlingua_contract.runner import run
+from interlingua_contract.subject import Subject
+
+TO_DO = re.compile(r"NotImplementedError: (?P<file>\w+\.py): write \w+")
+RECORDING = {"C46"}  # says that no exchange was recorded yet, and how to record one
+LEFT_OUT = {"auxiliary_request", "from_wire_auxiliary"}  # optional, and nothing fails without them
+
+
+def new_plugin(*arguments: str) -> Result:
+    return CliRunner().invoke(cli, ["new-plugin", *arguments])
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return scaffold.render("acme-cloud", tmp_path_factory.mktemp("new"))
+
+
+@pytest.fixture(scope="module")
+def registry(folder: Path) -> Iterator[Registry]:
+    sys.path.insert(0, str(folder / "src"))
+    try:
+        yield Registry(providers={"acme-cloud": import_module("interlingua_acme_cloud.plugin").plugin})
+    finally:
+        sys.path.remove(str(folder / "src"))
+
+
+@pytest.fixture(scope="module")
+def report(folder: Path, registry: Registry) -> Report:
+    return run(Subject("acme-cloud", folder / "tests" / "cassettes", registry=registry, examples=3))
+
+
+def test_it_lists_what_it_wrote(tmp_path: Path) -> None:
+    done = new_plugin("acme", "--into", str(tmp_path / "made"))
+    listed = done.stdout.splitlines()
+
+    assert done.exit_code == 0
+    assert str(tmp_path / "made" / "interlingua-acme" / "src" / "interlingua_acme" / "plugin.py") in listed
+    assert all(Path(name).is_file() for name in listed)
+    assert "pytest tests/test_contract.py" in done.stderr
+
+
+def test_the_entry_point_is_the_plugin_object(folder: Path, registry: Registry) -> None:
+    project = tomllib.loads((folder / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+
+    assert project["name"] == "interlingua-acme-cloud"
+    assert project["entry-points"] == {"interlingua.providers": {"acme-cloud": "interlingua_acme_cloud.plugin:plugin"}}
+    assert registry.provider("acme-cloud").models() == ()
+
+
+def test_only_what_the_author_writes_fails_and_says_what_to_do(folder: Path, report: Report) -> None:
+    failed = {result.rule.number: result for result in report.results if result.outcome == "fail"}
+    told = [TO_DO.search(str(finding)) for number in failed.keys() - RECORDING for finding in failed[number].findings]
+
+    assert all(told), [str(finding) for result in failed.values() for finding in result.findings]
+    assert {match["file"] for match in told if match} == {"to_wire.py", "estimate.py"}
+    assert {"C01", "C08", "C18", "C42", "C44", "C46"} <= failed.keys()
+    assert "record" in failed["C46"].rule.fix.lower()
+
+
+def test_what_is_not_the_authors_to_write_passes_already(report: Report) -> None:
+    passed = {result.rule.number for result in report.results if result.outcome == "pass"}
+
+    assert {"C40", "C45", "C47", "C51"} <= passed  # errors by status, the catalogue, no secrets, nothing declared
+
+
+def test_what_waits_for_a_cassette_says_so(report: Report) -> None:
+    waiting = {result.rule.number: result.reason for result in report.results if result.outcome == "skip"}
+    by_hand = {number for number, reason in waiting.items() if "given by hand" in reason}
+
+    assert by_hand == {"C48", "C49", "C50"}  # the installed distribution: looked at in tests/wheels
+    assert all("record" in waiting[number] for number in waiting.keys() - by_hand), waiting
+
+
+@pytest.mark.parametrize("hook", sorted(PROVIDER_HOOKS - LEFT_OUT))
+def test_skeletons_carry_the_specs_docstrings(folder: Path, hook: str) -> None:
+    told = [inspect.cleandoc(match) for match in re.findall(r'"""(.*?)"""', _source(folder), re.DOTALL)]
+
+    assert inspect.getdoc(getattr(ProviderHooks, hook)) in told
+
+
+def _source(folder: Path) -> str:
+    return "\n".join(path.read_text(encoding="utf-8") for path in (folder / "src").rglob("*.py"))
+
+
+def test_it_is_formatted_linted_and_wholly_rendered(folder: Path) -> None:
+    ruff = str(Path(sys.executable).with_name("ruff"))
+    checks = [["check", "--no-cache"], ["format", "--check", "--no-cache"]]
+    done = [
+        subprocess.run([ruff, *check, str(folder)], capture_output=True, text=True, check=False) for check in checks
+    ]
+    files = [path for path in folder.rglob("*") if path.is_file() and path.suffix != ".pyc"]
+
+    assert [each.returncode for each in done] == [0, 0], "".join(each.stdout for each in done)
+    unrendered = [path.name for path in files if "{%" in (text := path.read_text(encoding="utf-8")) or "{{ " in text]
+    assert unrendered == ["check.yml"]  # the CI service's own braces
+
+
+@pytest.mark.parametrize(
+    "name", ["", "Acme", "acme_cloud", "-acme", "acme-", "a--b", "9acme", "acme!", "a/b", "a" * 41]
+)
+def test_bad_names_are_refused(tmp_path: Path, name: str) -> None:
+    with pytest.raises(CallerError, match="cannot be a provider's name"):
+        scaffold.render(name, tmp_path)
+
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["interlingua", "interlingua-acme", "interlingua_acme"])
+def test_the_prefix_is_not_part_of_the_name(tmp_path: Path, name: str) -> None:
+    done = new_plugin(name, "--into", str(tmp_path))
+
+    assert done.exit_code == 1
+    assert "error: give the provider's name alone" in done.stderr
+
+
+def test_nothing_is_written_over(tmp_path: Path) -> None:
+    kept = tmp_path / "interlingua-acme" / "README.md"
+    kept.parent.mkdir()
+    kept.write_text("mine")
+
+    done = new_plugin("acme", "--into", str(tmp_path))
+
+    assert done.exit_code == 1
+    assert "is there already and is left as it is" in done.stderr
+    assert [path.name for path in tmp_path.rglob("*")] == ["interlingua-acme", "README.md"]
+    assert kept.read_text() == "mine"
+
+
+def test_a_failure_leaves_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(scaffold, "_templates", lambda: [("a.jinja", "whole"), ("b.jinja", "{{ nobody_knows_this }}")])
+
+    with pytest.raises(Exception, match="nobody_knows_this"):
+        scaffold.render("acme", tmp_path)
+
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_installed_provider_of_that_name_is_pointed_out(tmp_path: Path) -> None:
+    done = new_plugin("anthropic", "--into", str(tmp_path))
+
+    assert done.exit_code == 0
+    assert "warning: anthropic is a provider already, from interlingua-anthropic" in done.stderr
+
+
+def test_without_the_template_engine_it_says_what_to_install(tmp_path: Path) -> None:
+    script = "import sys; sys.modules['jinja2'] = None; from interlingua_cli import main; main()"
+    done = subprocess.run(
+        [sys.executable, "-c", script, "new-plugin", "acme"], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+
+    assert done.returncode == 1
+    assert "new plugins need jinja2: pip install 'interlingua[cli]'" in done.stderr
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,66 @@
+"""`--option name=value` takes its type from the field of AdapterOptions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+import pytest
+
+from interlingua.types.options import AdapterOptions, ToolChoice, option_fields
+from interlingua_cli.typed import _fields, read_options
+
+
+def read(*pairs: str) -> dict[str, Any]:
+    return read_options(click.Context(click.Command("x")), click.Option(["--option"]), pairs)
+
+
+def test_every_field_can_be_given() -> None:
+    assert set(_fields()) == set(option_fields()) - {"model", "stream"}
+
+
+@pytest.mark.parametrize(
+    ("pair", "value"),
+    [
+        ("temperature=0", 0.0),
+        ("max_tokens=0", 0),
+        ("seed=12345678901234567890", 12345678901234567890),
+        ("thinking=false", False),
+        ("demote_thinking=yes", True),
+        ("effort=high", "high"),
+        ("tool_choice=required", "required"),
+        ("tool_choice=look_up", ToolChoice("look_up")),
+        ("user_id=a=b", "a=b"),
+        ('response_schema={"type": "object"}', {"type": "object"}),
+        ("stop=END", ("END",)),
+    ],
+)
+def test_values(pair: str, value: Any) -> None:
+    name = pair.partition("=")[0]
+    found = read(pair)
+
+    assert found == {name: value}
+    assert type(found[name]) is type(value)
+    assert getattr(AdapterOptions(model="m", **found), name) == value
+
+
+def test_stop_may_be_repeated_and_a_later_value_wins_elsewhere() -> None:
+    assert read("stop=a", "stop=b", "seed=1", "seed=2") == {"stop": ("a", "b"), "seed": 2}
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        "temperature",
+        "heat=1",
+        "max_tokens=many",
+        "thinking=maybe",
+        "effort=huge",
+        "headers=[]",
+        "headers={",
+        "stream=1",
+    ],
+)
+def test_mistakes_are_wrong_usage(pair: str) -> None:
+    with pytest.raises(click.BadParameter):
+        read(pair)

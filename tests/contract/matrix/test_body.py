@@ -1,0 +1,56 @@
+"""Bodies under questions: elements as written, and texts, objects and places that are there or not."""
+
+from __future__ import annotations
+
+import pytest
+
+from interlingua_contract.matrix.body import Body
+from interlingua_contract.matrix.elements import elements
+
+
+@pytest.mark.parametrize(
+    ("body", "path", "found"),
+    [
+        (b'{"m":[{"a":1},[2]," 3"]}', ("m",), ['{"a":1}', "[2]", '" 3"']),
+        (b'{ "x" : {"m" : [ 1 , {"a": "\\u00e9"} ] } }', ("x", "m"), ["1", '{"a": "\\u00e9"}']),
+        (b"[[1.50],[2]]", (0,), ["1.50"]),
+        (b'{"m":[]}', ("m",), []),
+        (b'{"m":[1]}', ("n",), []),
+        (b'{"m":[1]}', None, []),
+    ],
+)
+def test_elements_are_cut_out_as_they_are_written(
+    body: bytes, path: tuple[str | int, ...] | None, found: list[str]
+) -> None:
+    assert elements(body, path) == found
+
+
+def test_texts_are_found_whole_and_inside_json_strings() -> None:
+    body = Body(b'{"a":"one two","b":"{\\"c\\":\\"three\\"}"}')
+
+    assert body.has_text("one")
+    assert body.has_text("three")
+    assert not body.has_text("one three")
+    assert not body.has_text(" ")
+    assert Body('{"a":"\ufffd"}'.encode()).has_text("\ud800")
+
+
+def test_objects_are_found_in_their_key_order_only() -> None:
+    body = Body(b'{"input":{"z":0,"a":null},"arguments":"{\\"n\\": 1}"}')
+
+    assert body.has_object('{"z": 0, "a": null}')
+    assert not body.has_object('{"a": null, "z": 0}')
+    assert body.has_object('{"n":1}')
+
+
+def test_a_wrapped_text_is_told_from_one_that_stands_as_it_is() -> None:
+    assert Body(b'{"input":{"invalid":"{half"},"x":1}').wraps("{half")
+    assert not Body(b'{"name":"f","arguments":"{half"}').wraps("{half")
+
+
+def test_data_stands_with_its_result_or_beside_it() -> None:
+    inside = Body(b'{"m":[{"id":"c1","parts":["text",{"picture":"DATA"}]}]}')
+    beside = Body(b'{"m":[{"id":"c1","parts":["text"]},{"picture":"DATA"}]}')
+
+    assert inside.holds_together(["text"], {"c1"}, "DATA")
+    assert not beside.holds_together(["text"], {"c1"}, "DATA")

@@ -1,0 +1,203 @@
+"""The matrix is green for third parties that are right, and red, with the reason, for each way of being wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import pytest
+
+from interlingua.plugins.registry import Registry
+from interlingua.plugins.wire import Loss
+from interlingua.types.messages import Message
+from interlingua_contract.matrix.grid import Grid, Matrix
+from interlingua_contract.matrix.recorded import recorded
+from interlingua_contract.matrix.sides import sides
+from tests.contract.matrix.acme import Body, Change, pair
+from tests.support import tree
+
+
+def _matrix(change: Change | None = None, rules: Sequence[str] = ()) -> Matrix:
+    return Grid(sides(pair(change, rules))).run()
+
+
+def _findings(matrix: Matrix) -> set[str]:
+    return {finding for cell in matrix.cells for run in cell.runs for finding in run.findings}
+
+
+def _parts(body: Body) -> Iterator[Body]:
+    for turn in body["turns"]:
+        yield from turn["parts"]
+
+
+def test_two_third_parties_are_green_and_every_pair_is_there() -> None:
+    matrix = _matrix()
+
+    assert _findings(matrix) == set()
+    assert matrix.green
+    assert [(cell.begun, cell.swapped) for cell in matrix.cells] == [("acme", "bolt"), ("bolt", "acme")]
+    assert [run.history for run in matrix.cells[0].runs] == list(matrix.histories)
+
+
+def test_the_set_is_the_one_that_was_asked_for() -> None:
+    # issue 4: plain, tools, parallel tools, tool error, images in and in tool results, thinking signed/redacted/
+    # unsigned, aborted partial, dangling call, orphan result, unicode extremes, 400 messages
+    assert len(_matrix().histories) == 14
+
+
+def test_foreign_thinking_is_in_the_ledger_and_own_thinking_is_not() -> None:
+    cell = _matrix().cells[0]
+    signed = next(run for run in cell.runs if run.history == "thinking, signed")
+
+    # two answers of acme think, and bolt is told nothing of it; on the way back bolt's own first answer thinks
+    assert [(loss.block_type, loss.verdict) for loss in signed.losses] == [("thinking", "dropped")] * 2
+    assert [(loss.path, loss.verdict) for loss in signed.back] == [("messages[5].content[0]", "dropped")]
+
+
+def _lose_last_text(body: Body, losses: list[Loss], messages: Sequence[Message]) -> None:
+    del body["turns"][-1]["parts"][0]
+
+
+def _lose_a_seal(body: Body, losses: list[Loss], messages: Sequence[Message]) -> None:
+    for part in _parts(body):
+        if part.get("seal"):
+            part["seal"] = part["seal"][:-1]
+
+
+def _lose_an_argument(body: Body, losses: list[Loss], messages: Sequence[Message]) -> None:
+    for part in _parts(body):
+        if "with" in part:
+            part["with"] = {**part["with"], "more": 1}
+
+
+def _lose_the_flag(body: Body, losses: list[Loss], messages: Sequence[Message]) -> None:
+    for part in _parts(body):
+        part.pop("failed", None)
+
+
+def _flag_by_a_word(body: Body, losses: list[Loss], messages: Sequence[Message]) -> None:
+    for part in _parts(body):
+        if "failed" in part:
+            part["went"] = "badly" if part.pop("failed") else "well"
+
+
+def _flag_by_a_sentence(body: Body, losses: list[Loss], messages: Sequence[Message]) -> None:
+    for part in _parts(body):
+        if part.pop("failed", None):
+            part["parts"][0]["text"] = f"Error: {part['parts'][0]['text']}"
+
+
+def _lose_an_image(body: Body, losses: list[Loss], messages: Sequence[Message]) -> None:
+    for part in _parts(body):
+        if "picture" in part:
+            part["picture"] = part["picture"][::-1]
+
+
+def _move_an_image(body: Body, losses: list[Loss], messages: Sequence[Message]) -> None:
+    for turn in body["turns"]:
+        for part in list(turn["parts"]):
+            pictures = [inner for inner in part.get("parts", ()) if "picture" in inner]
+            for picture in pictures:
+                part["parts"].remove(picture)
+                turn["parts"].append(picture)
+
+
+def _say_it_twice(body: Body, losses: list[Loss], messages: Sequence[Message]) -> None:
+    losses.append(Loss(path="messages[0].content[0]", block_type="text", verdict="dropped", reason="so it seems"))
+
+
+def _say_it_for_nothing(body: Body, losses: list[Loss], messages: Sequence[Message]) -> None:
+    losses.append(Loss(path="messages[0].content[0]", block_type="text", verdict="rewritten", reason="so it seems"))
+
+
+def _number(body: Body, losses: list[Loss], messages: Sequence[Message]) -> None:
+    body["turns"][0]["of"] = len(messages)
+
+
+def _count(body: Body, losses: list[Loss], messages: Sequence[Message]) -> None:
+    body["count"] = len(messages)
+
+
+def _cut_an_id(body: Body, losses: list[Loss], messages: Sequence[Message]) -> None:
+    for part in _parts(body):
+        if "answer" in part:
+            part["answer"] = part["answer"][:9]
+
+
+def _tag_the_system(body: Body, losses: list[Loss], messages: Sequence[Message]) -> None:
+    for turn in body["turns"]:
+        if turn["by"] == "system":
+            turn["parts"][0]["text"] = f"<system>\n{turn['parts'][0]['text']}\n</system>"
+
+
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        (_lose_last_text, "(text): text neither in the wire nor in the ledger"),
+        (_lose_a_seal, "(thinking): signature neither in the wire nor in the ledger"),
+        (_lose_an_argument, "(tool_use): call neither in the wire nor in the ledger"),
+        (_lose_the_flag, "(tool_result): error neither in the wire nor in the ledger"),
+        (_flag_by_a_sentence, "(tool_result): error neither in the wire nor in the ledger"),
+        (_lose_an_image, "(image): data neither in the wire nor in the ledger"),
+        (_move_an_image, "(image): place neither in the wire nor in the ledger"),
+        (_tag_the_system, "(text): role neither in the wire nor in the ledger"),
+        (_say_it_twice, "(text): text in the wire and in the ledger (so it seems)"),
+        (_say_it_for_nothing, "(text): the ledger has 1 rows for 0 losses (so it seems)"),
+        (_number, "its request is no element prefix of the request after the return"),
+        (_count, "a field beside the conversation changed in the request after the return"),
+        (_cut_an_id, "stands with only one of call and result"),
+    ],
+)
+def test_each_way_of_being_wrong_is_found(change: Change, why: str) -> None:
+    matrix = _matrix(change)
+    findings = _findings(matrix)
+
+    assert any(finding.endswith(why) for finding in findings), findings
+    assert not any("acme" in finding for finding in findings), "the one that is right is blamed"
+    assert not any(cell.green for cell in matrix.cells)
+
+
+def test_a_flag_may_be_a_word_of_the_wire() -> None:
+    matrix = _matrix(_flag_by_a_word)
+
+    assert all(cell.green for cell in matrix.cells), _findings(matrix)
+
+
+def test_a_request_its_linter_refuses_is_red() -> None:
+    rule = """
+title = "turns"
+endpoint = '/turns$'
+
+[[rule]]
+id = "no-pictures"
+says = "Nobody looks at pictures."
+citation = "made up"
+at = "turns[*].parts[*]"
+forbids = ["picture"]
+"""
+    findings = _findings(_matrix(rules=[rule]))
+
+    assert findings
+    assert all("linter no-pictures" in finding for finding in findings)
+
+
+def test_what_cannot_be_written_is_red_and_the_rest_goes_on() -> None:
+    def refuse(body: Body, losses: list[Loss], messages: Sequence[Message]) -> None:
+        if len(messages) > 100:
+            losses.append(Loss(path="messages[0]", block_type="message", verdict="blocked", reason="too long"))
+
+    matrix = _matrix(refuse)
+    red = {run.history for cell in matrix.cells for run in cell.runs if run.findings}
+
+    assert red == {"400 messages"}
+    assert all("refused: CapabilityError" in finding for finding in _findings(matrix))
+
+
+def test_recorded_answers_are_histories_with_their_replay_state() -> None:
+    (side,) = sides(Registry(), ["openai/responses"])
+    histories = list(recorded(side, tree.ROOT / "cassettes"))
+    kept = [message for _, script, _ in histories for message in script.messages if message.metadata.provider_raw]
+
+    assert kept
+    assert all(name.startswith("recorded: ") for name, _, _ in histories)
+    assert any(block.type == "tool_use" for message in kept for block in message.content)
+    assert list(recorded(side, None)) == []

@@ -1,0 +1,41 @@
+"""Options by name: what is refused, and when two requests share one value.
+
+pytest comes in.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import interlingua as il
+from interlingua.request.arguments import read_options
+from interlingua.types.options import AdapterOptions
+
+
+def options(**given: Any) -> AdapterOptions:
+    return read_options(given, model="m", stream=False, user_id=None)
+
+
+@pytest.mark.parametrize("name", ["stream", "model", "user_id", "max_token"])
+def test_a_name_that_is_no_option_is_refused(name: str) -> None:
+    with pytest.raises(il.CallerError, match=f"unknown option '{name}'"):
+        options(**{name: True})
+
+
+def test_options_asked_alike_are_one_value_and_others_are_not() -> None:
+    assert options(max_tokens=1) is options(max_tokens=1)
+    assert options(temperature=1) is not options(temperature=1.0)
+    assert options(thinking=True).thinking is True
+    with pytest.raises(il.CallerError, match="'thinking' is True or False, not 1"):
+        options(thinking=1)
+    assert options(max_tokens=1).model == "m" != read_options({"max_tokens": 1}, model="n", stream=False).model
+
+
+def test_a_value_that_can_change_is_read_anew() -> None:
+    extra = {"a": 1}
+    before = options(provider_options=extra)
+    extra["a"] = 2
+    assert options(provider_options=extra).provider_options == {"a": 2}
+    assert before.provider_options == {"a": 1}

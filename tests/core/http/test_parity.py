@@ -1,0 +1,15 @@
+"""The blocking and the asynchronous client offer the same, by the same names (decision 152)."""
+
+from __future__ import annotations
+
+from interlingua.http.async_client import AsyncClient, AsyncMessageStream
+from interlingua.http.client import Client, MessageStream
+from tests.support.parity import differences
+
+
+def test_both_clients_offer_the_same() -> None:
+    assert differences(Client, AsyncClient, "__init__") == []
+
+
+def test_both_streams_offer_the_same() -> None:
+    assert differences(MessageStream, AsyncMessageStream) == []

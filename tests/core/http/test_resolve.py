@@ -1,0 +1,102 @@
+"""Media by reference: files of the workspace and image URLs, made bytes only where they must be (DESIGN 5).
+
+pytest comes in.
+"""
+
+
+# ruff: noqa: SIM117  a server, its client and the failure are three things
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import hashlib
+import json
+from pathlib import Path
+
+import attrs
+import pytest
+
+import interlingua as il
+from interlingua.request.media import PINS
+from tests.support.fake_provider import CAPABLE, Fake, Reply, registry, served
+
+PNG = b"\x89PNG\r\n\x1a\n rest"
+EMBEDDED = base64.b64encode(PNG).decode()
+
+
+def image(kind: str, data: str) -> il.Message:
+    return il.user([il.ImageBlock(source=il.types.ImageSource(kind=kind, data=data))])  # type: ignore[arg-type]
+
+
+def images(request: il.plugins.WireRequest) -> list[str]:
+    found: list[str] = json.loads(request.body)["images"]
+    return found
+
+
+def test_a_file_of_the_workspace_is_inlined_once_and_pinned(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(PNG)
+    message = image("file_ref", "a.png")
+    with il.Client("fake:known", registry=registry(), environ={}, workspace=tmp_path) as c:
+        assert images(c.to_wire([message])) == [EMBEDDED]
+        (tmp_path / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n other")
+        assert images(c.to_wire([message, il.assistant("nice"), il.user("more")])) == [EMBEDDED]
+
+    assert message.memo[PINS] == {"a.png": hashlib.sha256(PNG).hexdigest()}
+
+
+def test_a_workspace_may_be_named_by_text(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(PNG)
+    with il.Client("fake:known", registry=registry(), environ={}, workspace=str(tmp_path)) as c:
+        assert images(c.to_wire([image("file_ref", "a.png")])) == [EMBEDDED]
+
+
+@pytest.mark.parametrize("reference", ["../b.png", "/etc/hostname", "link.png", "missing.png"])
+def test_nothing_outside_the_workspace_is_read(tmp_path: Path, reference: str) -> None:
+    inside = tmp_path / "in"
+    inside.mkdir()
+    (tmp_path / "b.png").write_bytes(PNG)
+    (inside / "link.png").symlink_to(tmp_path / "b.png")
+    with il.Client("fake:known", registry=registry(), environ={}, workspace=inside) as c:
+        with pytest.raises(il.CallerError):
+            c.to_wire([image("file_ref", reference)])
+
+
+def test_a_file_without_a_workspace_is_refused() -> None:
+    with (
+        il.Client("fake:known", registry=registry(), environ={}) as c,
+        pytest.raises(il.CallerError, match="workspace"),
+    ):
+        c.to_wire([image("file_ref", "a.png")])
+
+
+def test_an_image_url_is_fetched_once_where_the_target_cannot_take_it() -> None:
+    with served(Reply(body=[PNG])) as server:
+        message = image("url", server.url + "/a.png")
+        with il.Client("fake:known", registry=registry(), api_key="k") as c:
+            assert images(c.to_wire([message])) == [EMBEDDED]
+            assert images(c.to_wire([message, il.assistant("nice"), il.user("more")])) == [EMBEDDED]
+        assert [got.path for got in server.got] == ["/a.png"]
+        assert "x-key" not in server.got[0].headers
+
+
+def test_the_asynchronous_client_fetches_too() -> None:
+    async def main(url: str) -> list[str]:
+        async with il.AsyncClient("fake:known", registry=registry(), environ={}) as c:
+            return images(await c.to_wire([image("url", url)]))
+
+    with served(Reply(body=[PNG])) as server:
+        assert asyncio.run(main(server.url + "/a.png")) == [EMBEDDED]
+
+
+def test_an_image_url_goes_as_it_is_where_the_target_takes_it() -> None:
+    fake = Fake(attrs.evolve(CAPABLE, supports_image_urls=True))
+    url = "http://127.0.0.1:9/a.png"
+    with il.Client("fake:known", registry=registry(fake), environ={}) as c:
+        assert images(c.to_wire([image("url", url)])) == [url]
+
+
+def test_a_url_that_gives_no_image_is_the_callers_mistake() -> None:
+    with served(Reply(status=404)) as server, il.Client("fake:known", registry=registry(), environ={}) as c:
+        with pytest.raises(il.CallerError, match="404"):
+            c.to_wire([image("url", server.url)])

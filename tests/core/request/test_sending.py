@@ -1,0 +1,102 @@
+"""What forbids sending is what the rules find and projection cannot repair, no more and no less."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import Any
+
+import attrs
+import pytest
+
+from interlingua.request.validate import check_message, check_sendable, is_ordinary, validate_conversation
+from interlingua.types.blocks import ImageBlock, ImageSource, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
+from interlingua.types.factories import assistant, system, tool_result, user
+from interlingua.types.messages import (
+    Message,
+    MessageMetadata,
+    Provenance,
+    Role,
+    RoutingDecisionRecord,
+    RoutingMode,
+    Usage,
+)
+from interlingua.types.tools import SideEffects, ToolDefinition
+
+CALL = ToolUseBlock(id="tu_1", name="read_file", input={"path": 7})
+TOOL = ToolDefinition(
+    name="read_file",
+    description="",
+    input_schema={"type": "object", "properties": {"path": {"type": "string"}}},
+    side_effects=SideEffects.READ,
+)
+IMAGE = ImageBlock(source=ImageSource(kind="url", data="https://example.org/a.png"))
+ROUTING = RoutingDecisionRecord(mode=RoutingMode.DEFAULT, chosen_model="acme:m", reason="the default")
+WHOLE = MessageMetadata(
+    model="acme:m",
+    provider="acme",
+    routing=ROUTING,
+    usage=Usage(input_tokens=3),
+)
+ANSWER = Message(role=Role.ASSISTANT, content=(TextBlock(text="let me see"), CALL), metadata=WHOLE)
+WANTING: list[dict[str, Any]] = [
+    {"model": "other:m"},
+    {"model": None, "provenance": Provenance.GENERATED},
+    {"provider": None},
+    {"provider": ""},
+    {"routing": None},
+    {"routing": attrs.evolve(ROUTING, chosen_model="acme:n")},
+    {"usage": None},
+    {"usage": Usage(cost_usd=Decimal(1))},
+    {"critical": (2,)},
+]
+MESSAGES = [
+    user("hello"),
+    system("be brief"),
+    assistant("hi"),
+    assistant([TextBlock(text="let me see"), CALL]),
+    tool_result(CALL, "done"),
+    Message(role=Role.USER, content=()),
+    Message(role=Role.USER, content=(CALL,)),
+    Message(role=Role.USER, content=(ToolResultBlock(tool_use_id="tu_1", content="x"),)),
+    Message(role=Role.SYSTEM, content=(IMAGE,)),
+    Message(role=Role.USER, content=(ThinkingBlock(text="hm"),)),
+    Message(role=Role.USER, content=("text",)),
+    Message(role=Role.TOOL, content=(ToolResultBlock(tool_use_id="tu_1", content="x"),)),
+    Message(role=Role.TOOL, content=(ToolResultBlock(tool_use_id="tu_1", content=(CALL,)),)),
+    tool_result("tu_1", [TextBlock(text="a"), IMAGE]),
+    assistant([attrs.evolve(CALL, name="_x")]),
+    assistant([attrs.evolve(CALL, name="readFile")]),
+    assistant([attrs.evolve(CALL, name="7up")]),
+    assistant([attrs.evolve(CALL, name="é")]),
+    attrs.evolve(user("old"), created_at=datetime(2026, 1, 1)),
+    attrs.evolve(user("new"), schema_version=99),
+    attrs.evolve(user("zero"), schema_version=0, created_at=datetime(2026, 1, 1, tzinfo=UTC)),
+    attrs.evolve(assistant("x"), metadata=MessageMetadata(model="acme:m")),
+    attrs.evolve(user("x"), metadata=MessageMetadata(critical=(3,))),
+    ANSWER,
+    attrs.evolve(ANSWER, id="not minted"),
+    attrs.evolve(ANSWER, content=(IMAGE, CALL)),
+    *(attrs.evolve(ANSWER, metadata=attrs.evolve(WHOLE, **changes)) for changes in WANTING),
+]
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=range(len(MESSAGES)))
+def test_an_ordinary_message_breaks_no_rule(message: Message) -> None:
+    if is_ordinary(message):
+        assert check_message(message) == ()
+
+
+def test_the_usual_messages_are_ordinary() -> None:
+    assert all(map(is_ordinary, [*MESSAGES[:5], ANSWER]))
+
+
+@pytest.mark.parametrize("message", MESSAGES, ids=range(len(MESSAGES)))
+@pytest.mark.parametrize("tools", [(), (TOOL,), (TOOL, TOOL)], ids=["no tools", "one", "twice the same"])
+def test_it_is_the_whole_check_less_the_repairable(message: Message, tools: tuple[ToolDefinition, ...]) -> None:
+    conversation = [*MESSAGES[:5], message]
+    whole = [one for one in validate_conversation(conversation, tools) if not one.repairable]
+
+    assert [(one.number, one.path) for one in check_sendable(conversation, tools)] == [
+        (one.number, one.path) for one in whole
+    ]

@@ -1,0 +1,221 @@
+"""Messages as values: accessors and factories of seed 001, equality, hashing, pickling, the view of seed 002."""
+
+from __future__ import annotations
+
+import base64
+import copy
+import pickle
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import attrs
+import pytest
+from hypothesis import given, settings
+
+from interlingua.errors import CallerError
+from interlingua.types.blocks import (
+    AudioBlock,
+    ContentBlock,
+    ImageBlock,
+    ImageSource,
+    TextBlock,
+    ThinkingBlock,
+    ToolUseBlock,
+)
+from interlingua.types.factories import (
+    assistant,
+    audio_media_type,
+    image_media_type,
+    system,
+    tool_result,
+    tool_results,
+    user,
+)
+from interlingua.types.messages import (
+    ChatResponse,
+    Message,
+    MessageMetadata,
+    MessageStatus,
+    Origin,
+    Role,
+    StopReason,
+    Usage,
+)
+from tests.core.codec import values
+
+CALL = ToolUseBlock(id="tu_1", name="read", input={"path": "a"})
+PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
+# seed 001's tables, with the specifications' magic numbers
+IMAGES = [
+    (b"\xff\xd8\xff\xe0" + bytes(8), "image/jpeg"),
+    (PNG, "image/png"),
+    (b"GIF89a" + bytes(8), "image/gif"),
+    (b"GIF87a" + bytes(8), "image/gif"),
+    (b"RIFF\x10\0\0\0WEBPVP8 ", "image/webp"),
+]
+AUDIO = [
+    (b"ID3\x04" + bytes(12), "audio/mpeg"),
+    (b"\xff\xfb\x90\0" + bytes(8), "audio/mpeg"),
+    (b"\xff\xf3\x90\0" + bytes(8), "audio/mpeg"),
+    (b"\xff\xf2\x90\0" + bytes(8), "audio/mpeg"),
+    (b"OggS" + bytes(12), "audio/ogg"),
+    (b"fLaC" + bytes(12), "audio/flac"),
+    (b"RIFF\x10\0\0\0WAVEfmt ", "audio/wav"),
+    (b"unrecognised bytes", "audio/mpeg"),
+]
+
+
+@pytest.mark.parametrize(("data", "media_type"), IMAGES)
+def test_images_by_their_first_bytes(data: bytes, media_type: str) -> None:
+    assert image_media_type(data) == media_type
+    encoded = base64.b64encode(data).decode()
+    expected = ImageBlock(source=ImageSource(kind="base64", data=encoded), media_type=media_type)
+    assert user(images=[data, encoded, f"data:{media_type};base64,{encoded}"]).content == (expected,) * 3
+
+
+@pytest.mark.parametrize(("data", "media_type"), AUDIO)
+def test_audio_by_its_first_bytes(data: bytes, media_type: str, tmp_path: Path) -> None:
+    assert audio_media_type(data) == media_type
+    encoded = base64.b64encode(data).decode()
+    path = tmp_path / "clip"
+    path.write_bytes(data)
+    expected = AudioBlock(source=ImageSource(kind="base64", data=encoded), media_type=media_type)
+    assert user("hear", audio=[data, encoded, f"file:{path}", path]).content[1:] == (expected,) * 4
+
+
+def test_an_image_url_is_passed_through() -> None:
+    url = "https://example.org/a.png"
+
+    assert user(images=[url]).content == (ImageBlock(source=ImageSource(kind="url", data=url)),)
+
+
+class Picture:
+    """What PIL images have: `format` and `save`."""
+
+    format = "PNG"
+
+    def save(self, buffer: Any, format: str) -> None:  # noqa: A002
+        assert format == "PNG"
+        buffer.write(PNG)
+
+
+def test_a_pil_image_is_written_in_its_own_format() -> None:
+    assert user(images=[Picture()]).content == user(images=[PNG]).content
+
+
+@pytest.mark.parametrize("bad", [b"not an image at all", "no base64 !", 3, b""])
+def test_what_is_no_image_is_refused(bad: Any) -> None:
+    with pytest.raises(CallerError):
+        user(images=[bad])
+
+
+def test_factories_and_accessors() -> None:
+    message = assistant([ThinkingBlock(text="hm"), TextBlock(text="a"), CALL, TextBlock(text="b")])
+
+    assert message.text_content() == "ab"
+    assert message.tool_calls() == [CALL]
+    assert message.thinking() == [ThinkingBlock(text="hm")]
+    assert (user("x").role, system("x").role, message.role) == (Role.USER, Role.SYSTEM, Role.ASSISTANT)
+    answer = tool_result(CALL, {"n": 1}, is_error=True, details={"k": 1}, terminate=True)
+    block = answer.tool_results()[0]
+    assert answer.metadata.parent_tool_use_id == block.tool_use_id == "tu_1"
+    assert (block.tool_name, block.is_error, block.details, block.terminate) == ("read", True, {"k": 1}, True)
+    batch = tool_results([(CALL, "a"), ("tu_2", "b")])
+    assert [each.metadata.parent_tool_use_id for each in batch] == ["tu_1", "tu_2"]
+    assert all(len(each.content) == 1 for each in batch)
+
+
+@pytest.mark.parametrize("make", [user, system, assistant])
+def test_what_says_nothing_is_no_message(make: Any) -> None:
+    for nothing in (None, 3):
+        with pytest.raises(CallerError, match="a text or content blocks"):
+            make(nothing)
+
+
+def test_a_word_is_the_role_and_the_status_it_names() -> None:
+    made = Message(role="assistant", content="b", metadata=MessageMetadata(status="cancelled"))  # type: ignore[arg-type]
+
+    assert made.role is Role.ASSISTANT  # adapters ask by `is`: as a mere word it would be sent as the user's
+    assert made.metadata.status is MessageStatus.CANCELLED
+    with pytest.raises(CallerError, match="user, assistant, system, tool"):
+        Message(role="model", content="b")  # type: ignore[arg-type]
+    with pytest.raises(CallerError, match="complete, partial"):
+        MessageMetadata(status="done")  # type: ignore[arg-type]
+
+
+def test_provider_raw_is_not_part_of_equality_or_hash() -> None:
+    """Seed 003 §6.4."""
+    plain = user("x")
+    raw = attrs.evolve(plain, metadata=MessageMetadata(provider_raw={"replay": {"k": [1]}}))
+
+    assert raw == plain
+    assert hash(raw) == hash(plain)
+    assert attrs.evolve(plain, metadata=MessageMetadata(user_id="u")) != plain
+
+
+@settings(max_examples=100, deadline=None)
+@given(values.messages)
+def test_messages_pickle_copy_and_hash(message: Message) -> None:
+    message.memo["derived"] = object  # what was derived stays behind
+    for back in (pickle.loads(pickle.dumps(message)), copy.deepcopy(message)):  # noqa: S301
+        assert back == message
+        assert hash(back) == hash(message)
+        assert back.metadata.provider_raw == message.metadata.provider_raw
+        assert back.memo == {}
+    assert attrs.evolve(message).memo == {}
+
+
+def test_messages_are_frozen() -> None:
+    message = attrs.evolve(user("x"), metadata=MessageMetadata(provider_raw={"a": [1]}, extra={"b": {}}))
+
+    with pytest.raises(attrs.exceptions.FrozenInstanceError):
+        message.role = Role.TOOL  # type: ignore[misc]
+    with pytest.raises(TypeError):
+        message.metadata.provider_raw["a"].append(1)  # type: ignore[index]
+    with pytest.raises(TypeError):
+        message.metadata.extra["b"]["c"] = 1
+
+
+def test_buckets_are_disjoint_and_nothing_is_counted_twice() -> None:
+    """Case 18: totals are inclusive; the disjoint view sums to input + output."""
+    usage = Usage(input_tokens=100, output_tokens=50, cached_input_tokens=60, cache_creation_input_tokens=10,
+                  reasoning_tokens=20)  # fmt: skip
+
+    assert usage.buckets() == (30, 60, 10, 30, 20)
+    assert usage.buckets().total == 150
+    assert Usage().buckets().total == 0
+    assert Usage().input_tokens is None  # case 19: not reported is not 0
+
+
+def test_cumulative_counts_replace_and_absent_ones_stay() -> None:
+    """Case 18."""
+    start = Usage(input_tokens=10, output_tokens=1, cached_input_tokens=4)
+
+    assert start.updated(Usage(output_tokens=7)) == Usage(input_tokens=10, output_tokens=7, cached_input_tokens=4)
+    assert start.updated(Usage(output_tokens=0)).output_tokens == 0
+    assert start.updated(Usage()) is start
+
+
+def test_origin() -> None:
+    metadata = MessageMetadata(provider="acme", model="acme:m:7b", api="chat")
+
+    assert metadata.origin == Origin("acme", "chat", "m:7b")
+    assert MessageMetadata().origin is None
+
+
+def test_chat_response_is_seed_002s_view() -> None:
+    calls = [CALL, ToolUseBlock(id="tu_2", name="n", raw_input="{", parse_error="cut")]
+    usage = Usage(input_tokens=9, output_tokens=3, cached_input_tokens=4, cost_usd=Decimal("0.5"))
+    metadata = MessageMetadata(model="acme:m", usage=usage, stop_reason=StopReason.TOOL_USE)
+    content: list[ContentBlock] = [ThinkingBlock(text="hm"), TextBlock(text="hi"), *calls]
+    view = ChatResponse(Message(role=Role.ASSISTANT, content=content, metadata=metadata))
+
+    assert (view.content, view.thinking, view.model, view.stop_reason) == ("hi", "hm", "acme:m", "tool_use")
+    assert view.tool_calls == [
+        {"id": "tu_1", "name": "read", "arguments": {"path": "a"}},
+        {"id": "tu_2", "name": "n", "arguments": {}, "parseError": "cut"},
+    ]
+    assert view.usage == {"inputTokens": 9, "outputTokens": 3, "cacheReadTokens": 4, "cost": 0.5}
+    bare = ChatResponse(assistant("hi"))
+    assert (bare.tool_calls, bare.usage, bare.model, bare.stop_reason, bare.thinking) == (None,) * 5

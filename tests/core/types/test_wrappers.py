@@ -1,0 +1,91 @@
+"""Tool-schema wrappers; the expected objects are those printed in seed 002, Schema Translation."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from hypothesis import given
+
+from interlingua.errors import CallerError, UnsupportedSchemaError
+from interlingua.types.tool_schemas import (
+    from_wire_tool,
+    to_wire_flat_function_tool,
+    to_wire_function_tool,
+    to_wire_input_schema_tool,
+)
+from interlingua.types.tools import SideEffects, ToolDefinition, ToolKind
+
+from . import strategies as s
+
+SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
+INPUT_SCHEMA = {"name": "read_file", "description": "Read a file", "input_schema": SCHEMA}
+FUNCTION = {
+    "type": "function",
+    "function": {"name": "read_file", "description": "Read a file", "parameters": SCHEMA},
+}
+FLAT = {"type": "function", "name": "read_file", "description": "Read a file", "parameters": SCHEMA}
+TOOL = ToolDefinition(name="read_file", description="Read a file", input_schema=SCHEMA, side_effects=SideEffects.READ)
+TO_WIRE = (to_wire_input_schema_tool, to_wire_function_tool, to_wire_flat_function_tool)
+
+
+@pytest.mark.parametrize(("to_wire", "wire"), list(zip(TO_WIRE, (INPUT_SCHEMA, FUNCTION, FLAT), strict=True)))
+def test_both_ways(to_wire: Callable[[ToolDefinition], dict[str, Any]], wire: dict[str, Any]) -> None:
+    assert json.dumps(to_wire(TOOL)) == json.dumps(wire)
+    assert from_wire_tool(wire, side_effects=SideEffects.READ) == TOOL
+
+
+@given(s.inside_roots)
+def test_the_schema_content_is_identical_in_every_wrapper(schema: dict[str, Any]) -> None:
+    tool = ToolDefinition(name="x", description="", input_schema=schema, side_effects=SideEffects.NONE)
+    for to_wire in TO_WIRE:
+        wire = to_wire(tool)
+        inner = wire.get("function", wire)
+        assert json.dumps(inner.get("parameters", inner.get("input_schema"))) == json.dumps(schema)
+        assert from_wire_tool(wire, side_effects=SideEffects.NONE) == tool
+
+
+def test_case_23_an_empty_description_is_left_out() -> None:
+    tool = ToolDefinition(name="x", description="", input_schema=SCHEMA, side_effects=SideEffects.NONE)
+    for to_wire in TO_WIRE:
+        wire = to_wire(tool)
+        assert "description" not in wire.get("function", wire)
+
+
+@pytest.mark.parametrize(
+    "wire", [{"type": "function", "function": {"name": "now"}}, {"type": "function", "name": "now"}]
+)
+def test_a_function_without_parameters_takes_nothing(wire: dict[str, Any]) -> None:
+    tool = from_wire_tool(wire, side_effects=SideEffects.NONE)
+    assert (tool.description, tool.input_schema) == ("", {"type": "object", "properties": {}})
+
+
+def test_what_no_wire_carries_comes_from_the_caller() -> None:
+    tool = from_wire_tool(FLAT, side_effects=SideEffects.READ, requires_workspace=False, kind=ToolKind.READ)
+    assert (tool.requires_workspace, tool.kind) == (False, "read")
+
+
+@pytest.mark.parametrize(
+    "wire",
+    [
+        {},
+        {"type": "web_search"},
+        {"name": "x"},
+        {"name": "x", "parameters": SCHEMA},
+        {"type": "function", "function": "x"},
+        {"type": "function", "function": {"parameters": SCHEMA}},
+        {**INPUT_SCHEMA, "description": 7},
+        {**INPUT_SCHEMA, "name": "Read-File"},
+    ],
+)
+def test_anything_else_is_refused(wire: dict[str, Any]) -> None:
+    with pytest.raises(CallerError):
+        from_wire_tool(wire, side_effects=SideEffects.READ)
+
+
+def test_a_schema_outside_the_subset_is_refused_with_the_path_inside_the_schema() -> None:
+    with pytest.raises(UnsupportedSchemaError) as caught:
+        from_wire_tool({"name": "x", "input_schema": {"type": "object", "anyOf": []}}, side_effects=SideEffects.READ)
+    assert caught.value.path == "/anyOf"
