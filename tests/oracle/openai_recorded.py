@@ -11,6 +11,7 @@ from collections.abc import Iterator
 import attrs
 
 from interlingua.json import thaw
+from interlingua.plugins import write_request
 from interlingua.plugins.registry import Registry
 from interlingua.plugins.wire import WireResponse
 from interlingua.types.factories import user
@@ -54,7 +55,7 @@ class Answer:
     def next_turn(self, message: Message) -> bytes:
         """Return the request that sends the message back."""
         options = AdapterOptions(model=self.entry.model, api=self.match.api)
-        return self.match.provider.to_wire([user("a"), message, user("b")], [], options).body
+        return write_request(self.match.provider, [user("a"), message, user("b")], [], options).body
 
 
 def answers(corpus: Corpus, file: str, *, streamed: bool) -> Iterator[Answer]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from interlingua.plugins import write_request
 from interlingua.types.factories import user
 from interlingua.types.messages import Message
 from interlingua.types.options import AdapterOptions
@@ -26,7 +27,7 @@ def _context() -> Any:
 
 
 def _next_turn(message: Message) -> bytes:
-    return ANTHROPIC.to_wire([user("a"), message, user("b")], [], AdapterOptions(model="m")).body
+    return write_request(ANTHROPIC, [user("a"), message, user("b")], [], AdapterOptions(model="m")).body
 
 
 def _same_next_turn(whole: Message, message: Message) -> bool:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from interlingua.plugins import write_request
 from interlingua.plugins.registry import Registry
 from interlingua.plugins.wire import WireRequest
 from interlingua.types.blocks import CacheHint, TextBlock, ToolResultBlock, ToolUseBlock
@@ -53,7 +54,7 @@ def asked(
     model: str, messages: list[Message], tools: list[ToolDefinition] | None = None, **options: Any
 ) -> WireRequest:
     name = REGISTRY.resolve(model)
-    return REGISTRY.provider(name.provider).to_wire(messages, tools or [], AdapterOptions(model=name.name, **options))
+    return write_request(REGISTRY.provider(name.provider), messages, tools or [], AdapterOptions(model=name.name, **options))
 
 
 def lost(request: WireRequest) -> list[str]:

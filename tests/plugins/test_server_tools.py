@@ -13,6 +13,7 @@ from typing import Any
 import attrs
 import pytest
 
+from interlingua.plugins import write_request
 from interlingua.plugins.registry import Registry
 from interlingua.plugins.wire import WireRequest, WireResponse
 from interlingua.types.blocks import OpaqueBlock, TextBlock, ToolUseBlock
@@ -145,7 +146,7 @@ def read(answer: Answer) -> Message:
 
 def next_turn(answer: Answer, key: str, model: str, api: str | None = None) -> WireRequest:
     messages = [user("What is it?"), read(answer), user("Sure?")]
-    return REGISTRY.provider(key).to_wire(messages, [], AdapterOptions(model=model, api=api))
+    return write_request(REGISTRY.provider(key), messages, [], AdapterOptions(model=model, api=api))
 
 
 SERVICE_TOOLS = {
@@ -165,8 +166,8 @@ def test_the_services_own_tools_stand_behind_the_declared_ones(model: str) -> No
     declared = ToolDefinition(
         name="look", description="", input_schema={"type": "object", "properties": {}}, side_effects=SideEffects.READ
     )
-    both = json.loads(provider.to_wire([user("q")], [declared], options).body)["tools"]
-    alone = json.loads(provider.to_wire([user("q")], [], options).body)["tools"]
+    both = json.loads(write_request(provider, [user("q")], [declared], options).body)["tools"]
+    alone = json.loads(write_request(provider, [user("q")], [], options).body)["tools"]
 
     assert (len(both), both[1], "look" in json.dumps(both[0]), alone) == (2, own, True, [own])
 
@@ -176,7 +177,7 @@ def test_a_history_with_calls_and_only_the_services_tools_may_use_them() -> None
     messages = [user("q"), assistant([call]), tool_result(call, "x"), user("now search")]
     own = SERVICE_TOOLS["anthropic:claude-opus-5-5"]
     options = AdapterOptions(model="claude-opus-5-5", provider_options={"tools": [own]})
-    sent = json.loads(REGISTRY.provider("anthropic").to_wire(messages, [], options).body)
+    sent = json.loads(write_request(REGISTRY.provider("anthropic"), messages, [], options).body)
 
     assert sent["tools"] == [own]
     assert "tool_choice" not in sent

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from interlingua.plugins import write_request
 from interlingua.plugins.registry import Registry
 from interlingua.plugins.wire import WireRequest
 from interlingua.types.factories import user
@@ -43,7 +44,7 @@ SCHEMA: dict[str, Any] = {
 
 def asked(key: str, tool: ToolDefinition, api: str | None = None) -> WireRequest:
     options = AdapterOptions(model="a-model-nobody-lists", api=api)
-    return REGISTRY.provider(key).to_wire([user("go")], [tool], options)
+    return write_request(REGISTRY.provider(key), [user("go")], [tool], options)
 
 
 def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:

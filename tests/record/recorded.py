@@ -18,6 +18,7 @@ import pytest
 from interlingua.errors import ProviderError
 from interlingua.http.async_client import AsyncClient
 from interlingua.http.client import Client
+from interlingua.plugins import write_request
 from interlingua.plugins.provider import Provider
 from interlingua.types.blocks import ToolUseBlock
 from interlingua.types.factories import tool_result, user
@@ -127,7 +128,7 @@ def next_turn(chosen: Provider, one: Recorded, message: Message) -> bytes:
     """Return the body of the request that follows a message: its calls answered, and another question."""
     results = [tool_result(call, "r") for call in message.tool_calls()]
     options = AdapterOptions(model=one.cast.model, api=one.wire.api, max_tokens=16)
-    return chosen.to_wire([user("q"), message, *results, user("n")], [], options).body
+    return write_request(chosen, [user("q"), message, *results, user("n")], [], options).body
 
 
 def essence(message: Message) -> tuple[Any, ...]:

@@ -17,6 +17,7 @@ from types import ModuleType
 import attrs
 import pytest
 
+from interlingua.plugins import write_request
 from interlingua.plugins.hookspecs import PLUGIN_HOOKS, PROVIDER_HOOKS
 from interlingua.plugins.registry import Registry
 from interlingua.types.factories import system, user
@@ -72,7 +73,7 @@ def test_the_tutorial_shows_the_wire_as_it_is(example: ModuleType) -> None:
     provider = Registry(providers={"parrot": example.plugin}).provider("parrot")
     options = AdapterOptions(model="grey-1")
 
-    assert json.loads(provider.to_wire([system("Be brief."), user("Hello.")], [], options).body) == request
+    assert json.loads(write_request(provider, [system("Be brief."), user("Hello.")], [], options).body) == request
     assert importlib.import_module("parrot_server").answer(request) == answer
 
 

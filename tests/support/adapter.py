@@ -11,6 +11,7 @@ from typing import Any
 
 import attrs
 
+from interlingua.plugins import write_request
 from interlingua.plugins.provider import Provider
 from interlingua.plugins.wire import RequestContext, WireRequest
 from interlingua.types.blocks import ContentBlock
@@ -48,7 +49,7 @@ class Adapter:
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition] = (), **options: Any
     ) -> WireRequest:
         """Return the request."""
-        return self.provider.to_wire(list(messages), list(tools), AdapterOptions(**{"model": self.model, **options}))
+        return write_request(self.provider, list(messages), list(tools), AdapterOptions(**{"model": self.model, **options}))
 
     def body(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition] = (), **options: Any

@@ -18,6 +18,7 @@ from typing import Any
 import attrs
 
 from interlingua.errors import InterlinguaError
+from interlingua.plugins import write_request
 from interlingua.plugins.wire import RequestContext
 from interlingua.types.messages import Message
 from tests.support import corpus as corpus_files
@@ -211,7 +212,7 @@ def _sendable(wire: Wire, message: Message) -> str:
     from interlingua.types.options import AdapterOptions
 
     try:
-        driving.provider(wire.key).to_wire([user("a"), message, user("b")], [], AdapterOptions(model="m", api=wire.api))
+        write_request(driving.provider(wire.key), [user("a"), message, user("b")], [], AdapterOptions(model="m", api=wire.api))
     except InterlinguaError:
         return ""
     except Exception as error:  # this is what the fuzzer looks for

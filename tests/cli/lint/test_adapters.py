@@ -11,6 +11,7 @@ import pytest
 
 from interlingua.errors import CapabilityError
 from interlingua.json import loads
+from interlingua.plugins import write_request
 from interlingua.plugins.registry import Registry
 from interlingua.plugins.wire import WireRequest
 from interlingua.types.blocks import TextBlock
@@ -22,7 +23,7 @@ from interlingua_contract.scenes import READ, answered
 
 def _written(key: str, model: str, messages: list[Message], *, tools: bool = False, **options: Any) -> WireRequest:
     provider = Registry().provider(key)
-    request = provider.to_wire(messages, [READ] if tools else [], AdapterOptions(model=model, **options))
+    request = write_request(provider, messages, [READ] if tools else [], AdapterOptions(model=model, **options))
     assert provider.lint(request) == ()
     return request
 

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 import pytest
 
 from interlingua.errors import DecodeError, PluginError
+from interlingua.plugins import write_request
 from interlingua.plugins.hookspecs import hookimpl
 from interlingua.plugins.provider import Provider
 from interlingua.plugins.registry import Registry
@@ -84,7 +85,7 @@ def test_every_shipped_provider_lints_what_it_writes_itself() -> None:
     for provider in Registry().providers():
         if not provider.distribution.name.startswith("interlingua-"):
             continue
-        request = provider.to_wire([user("Hello")], [], AdapterOptions(model="m"))
+        request = write_request(provider, [user("Hello")], [], AdapterOptions(model="m"))
 
         assert provider.lints(request), provider.key
         assert provider.lint(request) == (), provider.key

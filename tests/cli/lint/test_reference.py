@@ -29,7 +29,7 @@ from interlingua.plugins.registry import Registry
 from interlingua.plugins.wire import WireRequest
 
 provider = Registry().provider("anthropic")
-request = provider.to_wire([user("Hello")], [], AdapterOptions(model="claude-sonnet-4-5"))
+request = write_request(provider, [user("Hello")], [], AdapterOptions(model="claude-sonnet-4-5"))
 assert provider.lints(request) and provider.lint(request) == ()
 
 broken = WireRequest(path="/v1/messages", api="messages", body=b'{"model": "m", "max_tokens": 9, "messages": []}')

@@ -8,6 +8,7 @@ from typing import Any
 import attrs
 import pytest
 
+from interlingua.plugins import write_request
 from interlingua.plugins.registry import Registry
 from interlingua.plugins.wire import Loss
 from interlingua.types.blocks import TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
@@ -32,7 +33,7 @@ def _mine(find: Find, *messages: Message) -> list[tuple[str, str | None]]:
 
     declared = attrs.evolve(CAPABLE, supports_system_messages_in_list=False)
     registry = Registry(providers={"acme": Acme(lose, declared=declared)}, entry_points=[])
-    request = registry.provider("acme").to_wire(messages, [], AdapterOptions(model="anvil"))
+    request = write_request(registry.provider("acme"), messages, [], AdapterOptions(model="anvil"))
     return [(loss.path, loss.message_id) for loss in request.losses if loss.reason == "mine"]
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 
 from interlingua.codec.stored import dumps_message, loads_message
+from interlingua.plugins import write_request
 from interlingua.plugins.registry import Registry
 from interlingua.request.validate import validate_conversation
 from interlingua.types.blocks import TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock, UnknownBlock
@@ -51,7 +52,7 @@ def test_case_37_side_chains_and_unknown_records_are_kept_on_re_save() -> None:
 def test_case_37_it_goes_on_at_its_own_provider_and_at_another() -> None:
     def body(key: str, model: str) -> str:
         messages = [*HISTORY, user("And now?", session_id="old")]
-        return Registry().provider(key).to_wire(messages, [], AdapterOptions(model=model)).body.decode()
+        return write_request(Registry().provider(key), messages, [], AdapterOptions(model=model)).body.decode()
 
     at_home, elsewhere = body("anthropic", "claude-opus-4-8"), body("openai", "gpt-5.5")
     assert '"signature":"sig"' in at_home

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from interlingua.errors import CallerError, PluginError, UnknownProviderError
+from interlingua.plugins import write_request
 from interlingua.plugins.hookspecs import hookimpl
 from interlingua.plugins.registry import Registry
 from interlingua.plugins.wire import wrap_stream
@@ -344,7 +345,7 @@ def test_wrap_stream_adds_at_the_end_and_closes_what_it_wraps() -> None:
 
 def test_text_blocks_pass_through_the_facade() -> None:
     provider = Registry(providers={"fake": Fake()}, entry_points=[]).provider("fake")
-    request = provider.to_wire([user([TextBlock(text="hi")])], (), OPTIONS)
+    request = write_request(provider, [user([TextBlock(text="hi")])], (), OPTIONS)
 
     assert b'"hi"' in request.body
     assert request.losses == ()

@@ -9,6 +9,7 @@ import attrs
 import pytest
 
 from interlingua.errors import CapabilityError
+from interlingua.plugins import write_request
 from interlingua.plugins.hookspecs import hookimpl
 from interlingua.plugins.provider import Provider, Target
 from interlingua.plugins.registry import new_manager
@@ -255,25 +256,25 @@ def test_a_critical_block_fails_the_request_and_is_named(caplog: pytest.LogCaptu
     provider = _acme()
 
     with pytest.raises(CapabilityError) as caught:
-        provider.to_wire([user("hi"), message], [], AdapterOptions(model="m"))
+        write_request(provider, [user("hi"), message], [], AdapterOptions(model="m"))
 
     assert caught.value.path == "messages[1].content[1]"
     harmless = attrs.evolve(message, metadata=MessageMetadata(critical=(0,)))
-    assert provider.to_wire([user("hi"), harmless], [], AdapterOptions(model="m")).losses[0].verdict == "dropped"
+    assert write_request(provider, [user("hi"), harmless], [], AdapterOptions(model="m")).losses[0].verdict == "dropped"
 
 
 def test_a_critical_block_inside_a_message_nobody_can_place_fails_too() -> None:
     orphan = attrs.evolve(tool_result("tu_gone", "x"), metadata=MessageMetadata(critical=(0,)))
 
     with pytest.raises(CapabilityError):
-        _acme().to_wire([user("hi"), orphan], [], AdapterOptions(model="m"))
+        write_request(_acme(), [user("hi"), orphan], [], AdapterOptions(model="m"))
 
 
 def test_each_loss_is_one_warning_with_the_five_fields(caplog: pytest.LogCaptureFixture) -> None:
     """Seed 003 §4.2: session_id, message_id, block type, adapter name, reason; at WARN, as a log entry."""
     message = Message(role=Role.USER, session_id="s1", content=[TEXT, IMAGE, UnknownBlock(raw={"type": "hologram"})])
     with caplog.at_level(logging.WARNING, "interlingua"):
-        _acme().to_wire([message], [], AdapterOptions(model="m"))
+        write_request(_acme(), [message], [], AdapterOptions(model="m"))
 
     assert [(record.levelname, record.session_id, record.message_id, record.block_type, record.adapter) for record  # type: ignore[attr-defined]
             in caplog.records] == [

@@ -6,6 +6,7 @@ import anthropic
 import pytest
 
 from interlingua.errors import AuthenticationError, OverloadedError, ProviderError, RateLimitError
+from interlingua.plugins import write_request
 from interlingua.plugins.wire import WireResponse
 from interlingua.types.blocks import RedactedThinkingBlock, ThinkingBlock
 from interlingua.types.messages import Message, StopReason
@@ -52,7 +53,7 @@ def test_the_answer_can_be_sent_back(name: str) -> None:
 
     message = _read(name)
     results = [tool_result(call, "r") for call in message.tool_calls()]
-    request = ANTHROPIC.to_wire([user("q"), message, *results, user("n")], [], AdapterOptions(model=MODEL))
+    request = write_request(ANTHROPIC, [user("q"), message, *results, user("n")], [], AdapterOptions(model=MODEL))
 
     assert broken_rules(request.body) == []
 
@@ -93,7 +94,7 @@ def test_an_image_request_is_the_one_we_write() -> None:
     data = asked["messages"][0]["content"][1]["source"]["data"]
     image = ImageBlock(source=ImageSource(kind="base64", data=data), media_type="image/png")
     message = user([TextBlock(text="What is this?"), image])
-    request = ANTHROPIC.to_wire([message], [], AdapterOptions(model=MODEL, max_tokens=1024))
+    request = write_request(ANTHROPIC, [message], [], AdapterOptions(model=MODEL, max_tokens=1024))
 
     assert request.body == compact(asked)
 

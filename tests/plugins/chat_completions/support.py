@@ -11,6 +11,7 @@ from typing import Any
 import httpx as http
 import openai
 
+from interlingua.plugins import write_request
 from interlingua.plugins.provider import Provider
 from interlingua.plugins.registry import Registry
 from interlingua.plugins.wire import RequestContext, WireRequest, WireResponse
@@ -92,7 +93,7 @@ def request(
     messages: list[Message], target: Provider | None = None, tools: Any = (), **options: Any
 ) -> tuple[dict[str, Any], WireRequest]:
     target = target or provider()
-    made = target.to_wire(messages, tools, AdapterOptions(model="m", **options))
+    made = write_request(target, messages, tools, AdapterOptions(model="m", **options))
     return json.loads(made.body), made
 
 

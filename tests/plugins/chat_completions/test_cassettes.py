@@ -14,6 +14,7 @@ import pytest
 
 from interlingua import errors as tree
 from interlingua.errors import BadRequestError, OverloadedError, ProviderError, ServerError
+from interlingua.plugins import write_request
 from interlingua.plugins.wire import WireResponse
 from interlingua.types.factories import tool_result
 from interlingua.types.messages import Message
@@ -77,7 +78,7 @@ def test_the_sdk_reads_the_same(key: str, name: str) -> None:
 def test_the_request_is_the_one_we_write(key: str, name: str) -> None:
     found, asked = _exchange(key, name), ASKED[key, name]
     options = AdapterOptions(model=found.request["model"], stream=found.streamed, **asked.options)
-    request = driving.provider(key).to_wire(list(asked.messages), [READ] if asked.tool else [], options)
+    request = write_request(driving.provider(key), list(asked.messages), [READ] if asked.tool else [], options)
 
     assert json.loads(request.body) == found.request
     assert not request.losses
@@ -88,7 +89,7 @@ def test_the_next_turn_brings_the_reasoning_back(key: str) -> None:
     found, answer = _exchange(key, "thinking_sent_back"), _read(key, BACK[key])
     results = [tool_result(call, "one") for call in answer.tool_calls()]
     options = AdapterOptions(model=found.request["model"])
-    request = driving.provider(key).to_wire([COMPARE, answer, *results], [READ], options)
+    request = write_request(driving.provider(key), [COMPARE, answer, *results], [READ], options)
 
     assert json.loads(request.body) == found.request
     assert not request.losses

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from interlingua.errors import CapabilityError, PluginError
+from interlingua.plugins import write_request
 from interlingua.plugins.wire import WireRequest
 from interlingua.types.blocks import ImageBlock, ImageSource, TextBlock
 from interlingua.types.factories import user
@@ -23,7 +24,7 @@ PICTURE = ImageBlock(source=ImageSource(kind="base64", data="iVBORw0KGgo="), med
 
 
 def _asked(key: str, model: str, **options: Any) -> tuple[dict[str, Any], WireRequest]:
-    request = provider(key).to_wire([user("x")], [READ], AdapterOptions(model=model, **options))
+    request = write_request(provider(key), [user("x")], [READ], AdapterOptions(model=model, **options))
     return json.loads(request.body), request
 
 
@@ -103,7 +104,7 @@ def test_stop_sequences_go_to_models_that_do_not_reason(model: str, takes: bool)
 )  # fmt: skip
 def test_pictures_go_to_models_that_see(key: str, model: str, sees: bool) -> None:
     shown = [user([TextBlock(text="What is this?"), PICTURE])]
-    request = provider(key).to_wire(shown, [], AdapterOptions(model=model))
+    request = write_request(provider(key), shown, [], AdapterOptions(model=model))
 
     assert (b"image_url" in request.body) is sees
     assert bool(request.losses) is not sees
@@ -127,7 +128,7 @@ def test_a_users_row_has_profiles_too() -> None:
     )
 
     def sent(model: str) -> dict[str, Any]:
-        request = target.to_wire([user("x")], [], AdapterOptions(model=model, effort="low", seed=1))
+        request = write_request(target, [user("x")], [], AdapterOptions(model=model, effort="low", seed=1))
         body: dict[str, Any] = json.loads(request.body)
         return body
 

@@ -9,6 +9,7 @@ import attrs
 import pytest
 
 from interlingua.json import thaw
+from interlingua.plugins import estimate_input_tokens
 from interlingua.types.blocks import (  # fmt: skip
     AudioBlock,
     CacheHint,
@@ -190,4 +191,4 @@ def test_estimate_is_in_its_band(key: str) -> None:
     text = "The quick brown fox jumps over the lazy dog. " * 100  # 10 tokens a sentence in common vocabularies
     from interlingua.types.options import AdapterOptions
 
-    assert 700 <= provider(key).estimate_input_tokens([user(text)], [], AdapterOptions(model="m")) <= 1400
+    assert 700 <= estimate_input_tokens(provider(key), [user(text)], [], AdapterOptions(model="m")) <= 1400

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from interlingua.errors import CapabilityError
+from interlingua.plugins import estimate_input_tokens
 from interlingua.types.blocks import ImageBlock, ImageSource, TextBlock, ToolResultBlock, ToolUseBlock
 from interlingua.types.factories import user
 from interlingua.types.messages import Message, MessageMetadata, Role
@@ -120,4 +121,4 @@ def test_the_window_asked_for_is_the_window() -> None:
 def test_the_estimate_counts_no_image_bytes() -> None:
     image = ImageBlock(source=ImageSource(kind="base64", data="aGk=" * 10_000), media_type="image/png")
 
-    assert 1000 < OLLAMA.estimate_input_tokens([user([image])], [READ], AdapterOptions(model=MODEL)) < 1100
+    assert 1000 < estimate_input_tokens(OLLAMA, [user([image])], [READ], AdapterOptions(model=MODEL)) < 1100

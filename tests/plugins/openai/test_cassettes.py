@@ -13,6 +13,7 @@ from interlingua.errors import (
     RateLimitError,
     ServerError,
 )
+from interlingua.plugins import write_request
 from interlingua.plugins.wire import WireResponse
 from interlingua.types.blocks import AudioBlock, ContentBlock, ImageBlock, ImageSource, TextBlock, ThinkingBlock
 from interlingua.types.factories import tool_result, user
@@ -64,7 +65,7 @@ def _read(name: str) -> Message:
 def _asked(messages: list[Message], api: str, **options: object) -> bytes:
     tools = [READ] if options.pop("tools", False) else []
     asked = AdapterOptions(**{"model": MODELS[api], "api": api} | options)  # type: ignore[arg-type]
-    return PROVIDER.to_wire(messages, tools, asked).body
+    return write_request(PROVIDER, messages, tools, asked).body
 
 
 @pytest.mark.parametrize("name", ANSWERS)

@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import pytest
 
+from interlingua.plugins import write_request
 from interlingua.types.factories import assistant, system, user
 from interlingua.types.messages import Message, Origin
 from interlingua.types.options import AdapterOptions
@@ -30,7 +31,7 @@ apis = pytest.mark.parametrize("api", LISTS)
 
 
 def asked(messages: list[Message], api: str, model: str) -> bytes:
-    return PROVIDER.to_wire(messages, [READ], AdapterOptions(model=model, api=api)).body
+    return write_request(PROVIDER, messages, [READ], AdapterOptions(model=model, api=api)).body
 
 
 def talks(api: str) -> Callable[[Callable[..., None]], Callable[..., None]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from interlingua.plugins import write_request
 from interlingua.plugins.wire import ConnectionSettings, WireRequest, WireResponse
 from interlingua.types.messages import Message, Role
 from interlingua.types.options import AdapterOptions
@@ -29,7 +30,7 @@ def test_without_a_key_nothing_is_signed() -> None:
 
 def test_token_count_and_model_list() -> None:
     options = AdapterOptions(model="gpt-5.5", stream=True)
-    request = PROVIDER.to_wire([Message(role=Role.USER, content="go")], [], options)
+    request = write_request(PROVIDER, [Message(role=Role.USER, content="go")], [], options)
     made = auxiliary.auxiliary_request("count_tokens", {"request": request})
     assert made is not None
     assert made.path == "/responses/input_tokens"

@@ -17,6 +17,7 @@ from openai.lib._pydantic import to_strict_json_schema
 from pydantic import BaseModel
 
 from interlingua.errors import CapabilityError
+from interlingua.plugins import write_request
 from interlingua.plugins.wire import RequestContext, WireRequest
 from interlingua.types.factories import user
 from interlingua.types.messages import Message, Origin
@@ -50,7 +51,7 @@ def tool(schema: dict[str, Any]) -> ToolDefinition:
 
 def asked(api: str, strict: Any, *tools: ToolDefinition) -> WireRequest:
     extra = {} if strict is None else {"strict_tools": strict}
-    return PROVIDER.to_wire([user("go")], tools, AdapterOptions(model=MODEL, api=api, provider_options=extra))
+    return write_request(PROVIDER, [user("go")], tools, AdapterOptions(model=MODEL, api=api, provider_options=extra))
 
 
 def functions(request: WireRequest) -> list[dict[str, Any]]:
@@ -216,7 +217,7 @@ def test_a_null_that_stands_for_absence_is_absent_again_and_goes_back_as_it_came
     assert not validate_input(LOOK, call.input)
     (same,) = streamed(api, request, raw).tool_calls()
     assert (same.input, same.raw_input) == (call.input, call.raw_input)
-    again = PROVIDER.to_wire([user("go"), message], [LOOK], AdapterOptions(model=MODEL, api=api))
+    again = write_request(PROVIDER, [user("go"), message], [LOOK], AdapterOptions(model=MODEL, api=api))
     assert json.dumps(raw) in again.body.decode()
     assert answered(api, asked(api, None, LOOK), raw).tool_calls()[0].input == json.loads(raw)
 

@@ -11,6 +11,7 @@ from datetime import UTC, datetime
 from itertools import count
 from typing import Any
 
+from interlingua.plugins import write_request
 from interlingua.plugins.registry import Registry
 from interlingua.plugins.wire import RequestContext, WireRequest, WireResponse
 from interlingua.response.decode import StreamDecoder
@@ -128,7 +129,7 @@ def _cut(text: str, size: int) -> list[str]:
 
 def request(messages: list[Message], *, tools: Any = (), **options: Any) -> WireRequest:
     options = {"model": MODEL, "api": "responses"} | options
-    return PROVIDER.to_wire(messages, list(tools), AdapterOptions(**options))
+    return write_request(PROVIDER, messages, list(tools), AdapterOptions(**options))
 
 
 def body_of(messages: list[Message], **options: Any) -> dict[str, Any]:

@@ -89,6 +89,7 @@ if TYPE_CHECKING:
         retry_after,
         wrap_stream,
     )
+    from interlingua.request.prepare import estimate_input_tokens, write_request
     from interlingua.response.assemble import Assembler
     from interlingua.response.framing import Framer, NdjsonFramer, SseFramer
 
@@ -117,6 +118,7 @@ _MODULES = {
         "WireResponse bearer_auth error_class_for_status error_for_status message_loss no_auth option_loss "
         "retry_after wrap_stream"
     ),
+    "request.prepare": "estimate_input_tokens write_request",
     "response.assemble": "Assembler",
     "response.framing": "Framer NdjsonFramer SseFramer",
 }
@@ -180,6 +182,7 @@ __all__ = [
     "encode_each",
     "error_class_for_status",
     "error_for_status",
+    "estimate_input_tokens",
     "find_model",
     "freeze",
     "freeze_object",
@@ -212,6 +215,7 @@ __all__ = [
     "ulid_value",
     "was_answered",
     "wrap_stream",
+    "write_request",
 ]
 
 

@@ -118,7 +118,7 @@ def distribution_of(entry: importlib.metadata.EntryPoint) -> Distribution:
 
 
 def _duplicate(key: str, first: Distribution, second: Distribution) -> PluginError:
-    both = " and ".join(f"{one.distribution} {one.version}" for one in (first, second))
+    both = " and ".join(f"{one.name} {one.version}" for one in (first, second))
     return PluginError(f"two distributions ship the provider {key!r}: {both}; uninstall one", provider=key)
 
 

@@ -247,3 +247,21 @@ def _id_after(last: str) -> str:
         return new_ulid(after=last)
     except CallerError:  # an imported history may use other ids
         return made
+
+
+def write_request(
+    provider: Provider, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
+) -> WireRequest:
+    """Write the request a provider is sent for these messages, with its ledger of losses: the whole way but for media.
+
+    Raises:
+        CapabilityError: a critical block cannot be carried, or an option cannot be said.
+    """
+    return provider.to_wire(messages, tools, options)
+
+
+def estimate_input_tokens(
+    provider: Provider, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
+) -> int:
+    """Estimate the input tokens of a request."""
+    return provider.estimate_input_tokens(messages, tools, options)

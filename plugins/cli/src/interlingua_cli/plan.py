@@ -18,6 +18,7 @@ from interlingua import pricing as lost_cache
 from interlingua.errors import CallerError
 from interlingua.http.shared import SharedState
 from interlingua.http.transport import outgoing
+from interlingua.plugins import estimate_input_tokens
 from interlingua.plugins.wire import no_auth
 from interlingua.pricing import cost_of
 from interlingua.request.arguments import begin
@@ -80,7 +81,7 @@ def as_sent(exchange: Exchange) -> tuple[str, str, dict[str, str]]:
 def estimate(exchange: Exchange) -> dict[str, Any]:
     """Return what sending a planned request would take: tokens, window, and the price of its input in USD."""
     provider, model = exchange.provider, exchange.options.model
-    tokens = provider.estimate_input_tokens(exchange.messages, exchange.tools, exchange.options)
+    tokens = estimate_input_tokens(provider, exchange.messages, exchange.tools, exchange.options)
     window = exchange.capabilities.max_context_tokens or None
     cost = cost_of(Usage(input_tokens=tokens, output_tokens=0), provider.model(model), datetime.now(UTC))
     return {
@@ -104,7 +105,7 @@ def swap(exchange: Exchange, input_tokens: int) -> dict[str, Any]:
         return facts | {"cost_note": "the same model: what it cached stays"}
 
     def prefix_tokens(prefix: Sequence[Message]) -> int:
-        return provider.estimate_input_tokens(prefix, exchange.tools, exchange.options)
+        return estimate_input_tokens(provider, prefix, exchange.tools, exchange.options)
 
     lost = lost_cache(messages, input_tokens, provider.model(model), datetime.now(UTC), prefix_tokens)
     return facts | attrs.asdict(lost)

@@ -20,6 +20,7 @@ from urllib.parse import urlsplit
 import attrs
 
 from interlingua.errors import CapabilityError
+from interlingua.plugins import write_request
 from interlingua.plugins.provider import Provider
 from interlingua.plugins.registry import Registry
 from interlingua.plugins.wire import Connection, ConnectionSettings, RequestContext, WireRequest
@@ -177,7 +178,7 @@ class Subject:
         Raises:
             CapabilityError: it cannot be said.
         """
-        return self.provider.to_wire(messages, tools, AdapterOptions(model=aim.model, api=aim.api, **options))
+        return write_request(self.provider, messages, tools, AdapterOptions(model=aim.model, api=aim.api, **options))
 
     def body(self, aim: Aim, messages: Sequence[Message], tools: Sequence[ToolDefinition] = (), **options: Any) -> Any:
         """Write a request and return its body parsed."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 
 from interlingua.errors import CapabilityError, InvalidConversationError
+from interlingua.plugins import estimate_input_tokens
 from interlingua.request.prepare import Exchange
 from interlingua.types.messages import Message
 from interlingua_cli.doctor.finding import Finding
@@ -51,7 +52,7 @@ def _of_request(exchange: Exchange) -> Iterator[Finding]:
             hint="see the loss ledger (`explain`) for what this part of the request was made of",
         )
     window = exchange.capabilities.max_context_tokens
-    tokens = exchange.provider.estimate_input_tokens(exchange.messages, exchange.tools, exchange.options)
+    tokens = estimate_input_tokens(exchange.provider, exchange.messages, exchange.tools, exchange.options)
     if window and tokens > window:
         yield Finding(
             rule="too-long",

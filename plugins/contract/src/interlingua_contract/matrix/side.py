@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from functools import cached_property
 
 from interlingua.errors import CapabilityError
+from interlingua.plugins import write_request
 from interlingua.plugins.provider import Provider
 from interlingua.plugins.wire import Connection, ConnectionSettings, WireRequest
 from interlingua.types.factories import assistant, user
@@ -81,7 +82,7 @@ class Side:
         Raises:
             InterlinguaError: it cannot be said.
         """
-        return self.provider.to_wire(messages, tools, self.options(model))
+        return write_request(self.provider, messages, tools, self.options(model))
 
     @cached_property
     def grown_path(self) -> trees.Path | None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 import attrs
 
 from interlingua.errors import PluginError
+from interlingua.plugins import estimate_input_tokens
 from interlingua.types.blocks import TextBlock
 from interlingua.types.factories import system, tool_result, user
 from interlingua.types.messages import Message
@@ -84,7 +85,7 @@ def _grows(subject: Subject, aim: Aim) -> Iterator[Finding]:
     for what, history in _places(aim).items():
         with warnings():
             found = [
-                subject.provider.estimate_input_tokens(told, [], AdapterOptions(model=aim.model, api=aim.api))
+                estimate_input_tokens(subject.provider, told, [], AdapterOptions(model=aim.model, api=aim.api))
                 for told in (history(""), history(_PROSE * 20))
             ]
         if not low <= (found[1] - found[0]) / expected <= high:
@@ -111,7 +112,7 @@ def _places(aim: Aim) -> dict[str, Callable[[str], list[Message]]]:
 def _any_history(subject: Subject) -> Iterator[Finding]:
     def law(aim: Aim, history: list[Message]) -> None:
         options = AdapterOptions(model=aim.model, api=aim.api)
-        found = subject.provider.estimate_input_tokens(history, [READ], options)
+        found = estimate_input_tokens(subject.provider, history, [READ], options)
         if type(found) is not int or found < 0:
             raise Broken(f"the estimate is {found!r}")
 
@@ -127,4 +128,4 @@ def _any_history(subject: Subject) -> Iterator[Finding]:
 def _estimate(subject: Subject, aim: Aim, text: str, tools: int = 0) -> int:
     with warnings():
         options = AdapterOptions(model=aim.model, api=aim.api)
-        return subject.provider.estimate_input_tokens([user(text)], [READ] * tools, options)
+        return estimate_input_tokens(subject.provider, [user(text)], [READ] * tools, options)

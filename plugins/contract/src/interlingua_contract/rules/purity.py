@@ -14,6 +14,7 @@ import attrs
 from hypothesis import strategies as st
 
 from interlingua.errors import CapabilityError
+from interlingua.plugins import write_request
 from interlingua.plugins.wire import ConnectionSettings
 from interlingua.types.factories import user
 from interlingua.types.messages import Message
@@ -59,17 +60,17 @@ def to_wire_is_deterministic(subject: Subject) -> Iterator[Finding]:
     def law(aim: Aim, drawn: tuple[list[Message], list[Any]]) -> None:
         history, offered = drawn
         options = AdapterOptions(model=aim.model, api=aim.api)
-        first = subject.provider.to_wire(history, offered, options).body
-        again = subject.provider.to_wire(history, offered, attrs.evolve(options)).body
+        first = write_request(subject.provider, history, offered, options).body
+        again = write_request(subject.provider, history, offered, attrs.evolve(options)).body
         copies = [attrs.evolve(message) for message in history]
-        other.to_wire([user("something else")], [], attrs.evolve(options, max_tokens=77))
-        fresh = other.to_wire(copies, offered, attrs.evolve(options)).body
+        write_request(other, [user("something else")], [], attrs.evolve(options, max_tokens=77))
+        fresh = write_request(other, copies, offered, attrs.evolve(options)).body
         if not first == again == fresh:
             raise Broken(f"bodies differ {_where(first, again if again != first else fresh)}")
         varied = attrs.evolve(options, max_tokens=77)
         unknown = [attrs.evolve(message, id=f"01KAKDPZ{number:018d}") for number, message in enumerate(history)]
-        after = subject.provider.to_wire(history, [], varied).body
-        alone = other.to_wire(unknown, [], varied).body
+        after = write_request(subject.provider, history, [], varied).body
+        alone = write_request(other, unknown, [], varied).body
         if after != alone:
             raise Broken(f"with other options the body is still the one of before {_where(after, alone)}")
 
@@ -91,7 +92,7 @@ def arguments_are_left_alone(subject: Subject) -> Iterator[Finding]:
         listed, offered = list(history), [*drawn_tools, PICKY]
         options = AdapterOptions(model=aim.model, api=aim.api, provider_options={"x_contract": {"a": [1]}})
         before = _picture(listed, offered, options)
-        subject.provider.to_wire(listed, offered, options)
+        write_request(subject.provider, listed, offered, options)
         if _picture(listed, offered, options) != before:
             raise Broken("the messages, tools or options are not what they were before the call")
 
@@ -124,7 +125,7 @@ def hooks_ask_nothing_of_the_world(subject: Subject) -> Iterator[Finding]:
         options = AdapterOptions(model=aim.model, api=aim.api, user_id="u")
         with watched() as asked:
             try:
-                subject.provider.to_wire(history, [READ], options)
+                write_request(subject.provider, history, [READ], options)
             except CapabilityError:
                 return
         if asked:

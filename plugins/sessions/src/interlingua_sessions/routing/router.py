@@ -13,6 +13,7 @@ import attrs
 
 from interlingua import CallerError, InterlinguaError
 from interlingua.errors import OverloadedError, PluginError, RateLimitError
+from interlingua.plugins import estimate_input_tokens
 from interlingua.plugins.provider import Provider
 from interlingua.plugins.registry import Registry
 from interlingua.types import ModelId
@@ -116,7 +117,7 @@ class Router:
     ) -> int:
         """Estimate the input tokens of messages and tools at a model."""
         asked = _options(model, options)
-        return self.registry.provider(model.provider).estimate_input_tokens(messages, tools, asked)
+        return estimate_input_tokens(self.registry.provider(model.provider), messages, tools, asked)
 
     def window(self, model: ModelId, options: Mapping[str, Any]) -> int:
         """Return a model's context window in tokens; 0 when unknown."""
