@@ -81,7 +81,7 @@ def run(
         support = ()
     return Report(
         provider=subject.key,
-        distribution=shipped.distribution,
+        distribution=shipped.name,
         version=shipped.version,
         results=tuple(results),
         support=support,
