@@ -21,6 +21,7 @@ import attrs
 from interlingua import json as jsontext
 from interlingua.plugins.registry import Registry
 from interlingua.plugins.wire import ConnectionSettings, WireRequest
+from interlingua_cli.lint import covers_request, lint_request
 from interlingua_cli.lint.rule import LintFinding
 from tests.support import corpus as corpus_files
 from tests.support.corpus import Corpus
@@ -133,8 +134,8 @@ def _linted(api: str, entry: Mapping[str, Any]) -> list[LintFinding] | None:
     )
     for key in (_by_host().get(url.netloc), PROVIDERS[api]):
         provider = _registry().provider(key) if key else None
-        if provider is not None and provider.lints(request):
-            return list(provider.lint(request))
+        if provider is not None and covers_request(provider, request):
+            return list(lint_request(provider, request))
     return None
 
 

@@ -18,13 +18,14 @@ from interlingua.types.blocks import TextBlock
 from interlingua.types.factories import user
 from interlingua.types.messages import Message, Origin
 from interlingua.types.options import AdapterOptions
+from interlingua_cli.lint import lint_request
 from interlingua_contract.scenes import READ, answered
 
 
 def _written(key: str, model: str, messages: list[Message], *, tools: bool = False, **options: Any) -> WireRequest:
     provider = Registry().provider(key)
     request = write_request(provider, messages, [READ] if tools else [], AdapterOptions(model=model, **options))
-    assert provider.lint(request) == ()
+    assert lint_request(provider, request) == ()
     return request
 
 

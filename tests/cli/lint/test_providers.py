@@ -17,6 +17,7 @@ from interlingua.plugins.registry import Registry
 from interlingua.plugins.wire import WireRequest
 from interlingua.types.factories import user
 from interlingua.types.options import AdapterOptions
+from interlingua_cli.lint import covers_request, lint_request, provider_rules
 from tests.support.fake_provider import Fake, registry
 
 SHOUTS = """
@@ -51,8 +52,8 @@ def test_every_file_that_covers_the_request_is_held_against_it() -> None:
     provider = _fake([SHOUTS, SHOUTS.replace("no-shouting", "not-at-all"), SHOUTS.replace("/say", "/other")])
     request = WireRequest(path="/say", body=b'{"say": "hi THERE"}', api="say")
 
-    assert provider.lints(request)
-    assert [(found.rule, found.path) for found in provider.lint(request)] == [
+    assert covers_request(provider, request)
+    assert [(found.rule, found.path) for found in lint_request(provider, request)] == [
         ("no-shouting", "say"),
         ("not-at-all", "say"),
     ]
@@ -62,21 +63,22 @@ def test_a_request_that_no_file_covers_is_known_to_be_one() -> None:
     provider = _fake([SHOUTS])
     request = WireRequest(path="/count", body=b'{"say": "HI"}', api="say")
 
-    assert (provider.lints(request), provider.lint(request)) == (False, ())
+    assert (covers_request(provider, request), lint_request(provider, request)) == (False, ())
 
 
 def test_a_plugin_without_rules_is_not_linted() -> None:
     provider = registry().provider("fake")
     request = WireRequest(path="/say", body=b"{}", api="say")
 
-    assert (provider.wire_rules, provider.lints(request), provider.lint(request)) == ((), False, ())
+    assert provider.wire_rules == ()
+    assert (covers_request(provider, request), lint_request(provider, request)) == (False, ())
 
 
 def test_a_broken_rule_file_is_refused_when_it_is_asked_for() -> None:
     provider = _fake([SHOUTS.replace("lacks_match", "lacks_mash")])
 
     with pytest.raises(DecodeError, match="lacks_mash") as caught:
-        provider.lint(WireRequest(path="/say", body=b"{}", api="say"))
+        lint_request(provider, WireRequest(path="/say", body=b"{}", api="say"))
 
     assert caught.value.path == "/rule/0/lacks_mash"
 
@@ -87,8 +89,8 @@ def test_every_shipped_provider_lints_what_it_writes_itself() -> None:
             continue
         request = write_request(provider, [user("Hello")], [], AdapterOptions(model="m"))
 
-        assert provider.lints(request), provider.key
-        assert provider.lint(request) == (), provider.key
+        assert covers_request(provider, request), provider.key
+        assert lint_request(provider, request) == (), provider.key
 
 
 def _row(**fields: object) -> Provider:
@@ -99,8 +101,10 @@ def _row(**fields: object) -> Provider:
 
 
 def test_a_users_row_has_the_formats_rules_and_may_name_others() -> None:
-    assert [rules.title for rules in _row().wire_rules] == ["Chat Completions", "Chat Completions, calls and results"]
-    assert [rules.title for rules in _row(rules=["format", "deepseek"]).wire_rules] == ["Chat Completions", "DeepSeek"]
+    titles = [rules.title for rules in provider_rules(_row())]
+    assert titles == ["Chat Completions", "Chat Completions, calls and results"]
+    named = _row(rules=["format", "deepseek"])
+    assert [rules.title for rules in provider_rules(named)] == ["Chat Completions", "DeepSeek"]
 
 
 def test_a_row_that_names_no_rule_file_is_refused_by_its_field() -> None:

@@ -9,6 +9,7 @@ import textwrap
 from collections.abc import Iterator
 
 from interlingua.plugins.registry import Registry
+from interlingua_cli.lint import provider_rules
 from interlingua_cli.lint.rule import LintRules
 from interlingua_cli.lint.verbs.table import VERBS
 from tests.cli.lint import recall
@@ -19,27 +20,26 @@ OURS = {f"interlingua-{folder.name}" for folder in (tree.ROOT / "plugins").iterd
 HEAD = """\
 # Wire linters
 
-What each service is known to refuse, as data: rule files that the plugins ship and a small engine in core
-(`interlingua_cli.lint`) reads. A linter looks at a written request without sending it:
+What each service is known to refuse, as data: rule files that the plugins ship and a small engine in the
+command line's distribution (`interlingua_cli.lint`) reads. A linter looks at a written request without sending it:
 
 ```python
-from interlingua.types.factories import user
-from interlingua.types.options import AdapterOptions
-from interlingua.plugins.registry import Registry
-from interlingua.plugins.wire import WireRequest
+from interlingua.plugins import Registry, WireRequest, write_request
+from interlingua.types import AdapterOptions, user
+from interlingua_cli.lint import covers_request, lint_request
 
 provider = Registry().provider("anthropic")
 request = write_request(provider, [user("Hello")], [], AdapterOptions(model="claude-sonnet-4-5"))
-assert provider.lints(request) and provider.lint(request) == ()
+assert covers_request(provider, request) and lint_request(provider, request) == ()
 
 broken = WireRequest(path="/v1/messages", api="messages", body=b'{"model": "m", "max_tokens": 9, "messages": []}')
-[finding] = provider.lint(broken)
+[finding] = lint_request(provider, broken)
 assert (finding.rule, finding.path) == ("messages-count", "messages")
 ```
 
-A finding has the rule's id, the place in the body, what is wrong there, and where the rule is from. `lints` tells
-whether any rule file covers a request; where none does, `lint` finds nothing. Rule C52 of [the contract](contract.md)
-holds every plugin's requests against its own rules.
+A finding has the rule's id, the place in the body, what is wrong there, and where the rule is from. `covers_request`
+tells whether any rule file covers a request; where none does, `lint_request` finds nothing. Rule C52 of
+[the contract](contract.md) holds every plugin's requests against its own rules.
 
 This page is made from the verbs, the rule files and the last measurement (`python -m tests.cli.lint.test_reference`).
 
@@ -142,7 +142,7 @@ def _files() -> list[tuple[list[str], LintRules]]:
     found: dict[str, tuple[list[str], LintRules]] = {}
     for provider in Registry().providers():
         if provider.distribution.name in OURS:
-            for rules in provider.wire_rules:
+            for rules in provider_rules(provider):
                 found.setdefault(rules.title, ([], rules))[0].append(provider.key)
     return list(found.values())
 

@@ -17,6 +17,7 @@ from interlingua.plugins.wire import WireRequest
 from interlingua.types.blocks import ImageBlock, ImageSource, TextBlock
 from interlingua.types.factories import user
 from interlingua.types.options import AdapterOptions
+from interlingua_cli.lint import lint_request
 from tests.plugins.chat_completions.support import provider, row
 from tests.support.adapter import READ
 
@@ -67,7 +68,7 @@ def test_a_model_without_efforts_is_sent_none(key: str, model: str) -> None:
 
     assert "reasoning_effort" not in body
     assert [(loss.path, loss.verdict) for loss in request.losses] == [("options.effort", "dropped")]
-    assert not provider(key).lint(request)
+    assert not lint_request(provider(key), request)
 
 
 @pytest.mark.parametrize(

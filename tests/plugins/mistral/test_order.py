@@ -14,6 +14,7 @@ from interlingua.plugins.wire import WireRequest
 from interlingua.types.blocks import TextBlock
 from interlingua.types.factories import system, tool_result, user
 from interlingua.types.messages import Message
+from interlingua_cli.lint import lint_request
 from interlingua_contract.scenes import READ
 from tests.plugins.mistral.checker import broken_rules
 from tests.plugins.mistral.test_cases_history import CALL
@@ -65,7 +66,7 @@ def test_what_stood_last_stays_as_it_was(history: list[Message], model: str) -> 
         now = json.loads(request.body)["messages"]
         assert now[: len(earlier)] == earlier
         assert broken_rules(request.body) == []
-        assert MISTRAL.lint(request) == ()
+        assert lint_request(MISTRAL, request) == ()
         earlier = now
 
 
@@ -83,6 +84,7 @@ def test_the_linter_knows_both_rules() -> None:
     said, prefix = {"role": "assistant", "content": "a"}, {"role": "assistant", "content": "a", "prefix": True}
     asks, told = {"role": "user", "content": "q"}, {"role": "system", "content": "s"}
 
-    assert [one.rule for one in MISTRAL.lint(_ask(asks, prefix, asks))] == ["mistral-prefix-is-last"]
-    assert [one.rule for one in MISTRAL.lint(_ask(asks, said, told, asks))] == ["mistral-no-system-after-answer"]
-    assert MISTRAL.lint(_ask(asks, prefix)) == ()
+    assert [one.rule for one in lint_request(MISTRAL, _ask(asks, prefix, asks))] == ["mistral-prefix-is-last"]
+    late = lint_request(MISTRAL, _ask(asks, said, told, asks))
+    assert [one.rule for one in late] == ["mistral-no-system-after-answer"]
+    assert lint_request(MISTRAL, _ask(asks, prefix)) == ()

@@ -23,6 +23,7 @@ from interlingua.types.factories import user
 from interlingua.types.messages import Message, Origin
 from interlingua.types.options import AdapterOptions
 from interlingua.types.tools import SideEffects, ToolDefinition, validate_input
+from interlingua_cli.lint import lint_request
 from interlingua_contract.strategies.tools import tools as tool_lists
 from tests.plugins.openai.wire import PROVIDER
 from tests.support import driving
@@ -153,7 +154,7 @@ def test_case_23_a_strict_schema_is_closed_and_whole_and_the_ledger_tells_each_c
         ("required", "rewritten"),
     ]
     assert LOOK.input_schema == before == SCHEMA
-    assert PROVIDER.lint(request) == ()
+    assert lint_request(PROVIDER, request) == ()
     assert "strict_tools" not in json.loads(request.body)
 
 
@@ -229,7 +230,7 @@ def test_whatever_is_strict_keeps_to_the_subset(api: str, data: st.DataObject) -
     tools = data.draw(tool_lists())
     request = asked(api, True, *tools)
 
-    assert [finding for finding in PROVIDER.lint(request) if "strict" in finding.rule] == []
+    assert [finding for finding in lint_request(PROVIDER, request) if "strict" in finding.rule] == []
     for definition, sent in zip(tools, functions(request) if tools else (), strict=True):
         if sent.get("strict", False) is False:
             assert any("not sent as strict" in loss.reason for loss in request.losses), definition

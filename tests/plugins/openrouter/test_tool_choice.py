@@ -13,6 +13,7 @@ import pytest
 from interlingua.errors import CapabilityError
 from interlingua.types.factories import user
 from interlingua.types.options import ToolChoice
+from interlingua_cli.lint import lint_request
 from interlingua_contract.scenes import READ
 from tests.plugins.openrouter.asking import OPENROUTER, asked, body
 from tests.support.corpus import Corpus
@@ -28,7 +29,7 @@ def test_the_only_tool_is_forced_without_its_name_and_the_ledger_tells(model: st
 
     assert json.loads(request.body)["tool_choice"] == "required"
     assert [(loss.path, loss.verdict) for loss in request.losses] == [("options.tool_choice", "rewritten")]
-    assert OPENROUTER.lint(request) == ()
+    assert lint_request(OPENROUTER, request) == ()
 
 
 @pytest.mark.parametrize("model", NAMELESS)

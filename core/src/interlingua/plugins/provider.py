@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from interlingua.types.messages import Message
     from interlingua.types.options import AdapterOptions
     from interlingua.types.tools import ToolDefinition
-    from interlingua_cli.lint.rule import LintFinding, LintRules
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -238,30 +237,9 @@ class Provider:
     # -- about a request ----------------------------------------------------------------------------------------
 
     @cached_property
-    def wire_rules(self) -> tuple[LintRules, ...]:
-        """What the plugin knows its service to refuse, one for each of its rule files.
-
-        Raises:
-            DecodeError: a rule file cannot be read.
-        """
-        from interlingua_cli.lint.reader import (  # noqa: PLC0415 - who only sends requests does not pay for it
-            load_rules,
-        )
-
-        return tuple(load_rules(text) for text in self._hook.wire_rules() or ())
-
-    def lints(self, request: WireRequest) -> bool:
-        """Tell whether any rule file covers a request like this one; where none does, `lint` finds nothing."""
-        return any(rules.covers(request) for rules in self.wire_rules)
-
-    def lint(self, request: WireRequest) -> tuple[LintFinding, ...]:
-        """Return what the service is known to refuse in a request, without sending it.
-
-        Raises:
-            DecodeError: a rule file cannot be read.
-            ValueError: the body is not JSON.
-        """
-        return tuple(found for rules in self.wire_rules if rules.covers(request) for found in rules.lint(request))
+    def wire_rules(self) -> tuple[str, ...]:
+        """The texts of the plugin's rule files: what its service is known to refuse, for a linter to read."""
+        return tuple(self._hook.wire_rules() or ())
 
     # -- after an answer ----------------------------------------------------------------------------------------
 

@@ -12,6 +12,7 @@ from interlingua.plugins import estimate_input_tokens
 from interlingua.request.prepare import Exchange
 from interlingua.types.messages import Message
 from interlingua_cli.doctor.finding import Finding
+from interlingua_cli.lint import lint_request
 
 
 def ask_target(messages: Sequence[Message], plan: Callable[[Sequence[Message]], Exchange]) -> tuple[Finding, ...]:
@@ -42,7 +43,7 @@ def ask_target(messages: Sequence[Message], plan: Callable[[Sequence[Message]], 
 
 
 def _of_request(exchange: Exchange) -> Iterator[Finding]:
-    for found in exchange.provider.lint(exchange.wire):
+    for found in lint_request(exchange.provider, exchange.wire):
         yield Finding(
             rule=found.rule,
             line=None,

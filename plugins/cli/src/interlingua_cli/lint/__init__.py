@@ -6,10 +6,15 @@ The façade comes in, the contract suite, and plugins that test their own rule f
 
 from __future__ import annotations
 
-from interlingua_cli.lint.reader import load_rules
+from interlingua_cli.lint.reader import covers_request, lint_request, load_rules, provider_rules
 from interlingua_cli.lint.rule import LintFinding, LintRule, LintRules
 
-__all__ = ["LintFinding", "LintRule", "LintRules", "load_rules"]
-
-
-
+__all__ = [
+    "LintFinding",
+    "LintRule",
+    "LintRules",
+    "covers_request",
+    "lint_request",
+    "load_rules",
+    "provider_rules",
+]

@@ -21,11 +21,15 @@ A rule file says which requests it covers, then one rule after the other::
 from __future__ import annotations
 
 import re
+import tomllib
+from functools import lru_cache
 from typing import Any
 
 from interlingua.errors import DecodeError
+from interlingua.plugins.provider import Provider
+from interlingua.plugins.wire import WireRequest
 from interlingua_cli.lint.paths import Path, parse_path
-from interlingua_cli.lint.rule import LintRule, LintRules, When
+from interlingua_cli.lint.rule import LintFinding, LintRule, LintRules, When
 from interlingua_cli.lint.verbs.table import VERBS, expression, texts
 
 _HEAD = frozenset(("title", "endpoint", "model_in_path", "rule"))
@@ -40,6 +44,39 @@ _WHEN = frozenset(("model", "headers", "has", "lacks"))
 _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
+def lint_request(provider: Provider, request: WireRequest) -> tuple[LintFinding, ...]:
+    """Return what a provider's service is known to refuse in a request, without sending it.
+
+    Raises:
+        DecodeError: a rule file cannot be read.
+        ValueError: the body is not JSON.
+    """
+    return tuple(found for rules in provider_rules(provider) if rules.covers(request) for found in rules.lint(request))
+
+
+def covers_request(provider: Provider, request: WireRequest) -> bool:
+    """Tell whether a rule file of the provider covers this request; where none does, `lint_request` finds nothing.
+
+    Raises:
+        DecodeError: a rule file cannot be read.
+    """
+    return any(rules.covers(request) for rules in provider_rules(provider))
+
+
+def provider_rules(provider: Provider) -> tuple[LintRules, ...]:
+    """Return the rules that a provider ships (hook `wire_rules`), one for each of its rule files.
+
+    Raises:
+        DecodeError: a rule file cannot be read.
+    """
+    return tuple(_load_once(text) for text in provider.wire_rules)
+
+
+@lru_cache(maxsize=256)
+def _load_once(text: str) -> LintRules:
+    return load_rules(text)
+
+
 def load_rules(text: str) -> LintRules:
     """Read a rule file.
 
@@ -49,8 +86,6 @@ def load_rules(text: str) -> LintRules:
     Raises:
         DecodeError: not TOML, or not of this shape; `path` is the JSON pointer of the fault.
     """
-    import tomllib  # noqa: PLC0415 - who only sends requests does not pay for it
-
     try:
         file = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:

@@ -18,6 +18,7 @@ from interlingua.plugins.wire import WireRequest
 from interlingua.request.project_blocks import WireIds
 from interlingua.types.blocks import ToolResultBlock, ToolUseBlock
 from interlingua.types.messages import Message
+from interlingua_cli.lint import lint_request
 from interlingua_contract import json_paths as trees
 from interlingua_contract.matrix.accounting import unaccounted
 from interlingua_contract.matrix.body import Body
@@ -65,7 +66,7 @@ class WrittenRequest:
         return tuple(f"to {name}: {text}" for text in found)
 
     def _linted(self) -> Iterator[str]:
-        for finding in self.speaker.side.provider.lint(self.request):
+        for finding in lint_request(self.speaker.side.provider, self.request):
             yield f"linter {finding.rule} at {finding.path}: {finding.message}"
 
     def _unaccounted(self) -> Iterator[str]:

@@ -16,6 +16,7 @@ from interlingua.request.project import Projector
 from interlingua.types.factories import user
 from interlingua.types.messages import Message, Role
 from interlingua.types.options import AdapterOptions, Effort, ToolChoice
+from interlingua_cli.lint import lint_request
 from interlingua_contract.generated import Broken, holds, own
 from interlingua_contract.rule import Finding, NotApplicable, rule
 from interlingua_contract.scenes import FOREIGN, READ, media_scenes, result_image
@@ -119,5 +120,5 @@ def _without_opaque(message: Message) -> Message:
 
 
 def _refuse(subject: Subject, request: WireRequest) -> None:
-    for finding in subject.provider.lint(request):
+    for finding in lint_request(subject.provider, request):
         raise Broken(str(finding))
