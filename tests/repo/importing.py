@@ -1,7 +1,4 @@
-"""Import every shipped module by itself, without an interpreter for each.
-
-No rule lives here and no shipped module is imported in this process: that is done in children. Only
-`tests/repo/test_modules.py` comes in.
+"""Import every shipped module by itself, in children of one process rather than with an interpreter for each.
 
 A module is imported on top of another, in a child forked from that one's child, so that it meets nothing but what it
 would have loaded by itself: on top of its package, when that imports it (Python imports the package first in any case),

@@ -1,7 +1,4 @@
-"""The project's own files, as the repo tests see them: what is tracked, what is shipped, and the parsed source.
-
-No rule lives here and nothing is imported from the packages under test. `tests/repo/` and `tests/support/` come in.
-"""
+"""The project's own files as the repo tests see them: what is tracked, what is shipped, and the parsed source."""
 
 from __future__ import annotations
 
@@ -74,11 +71,3 @@ def pyproject() -> dict[str, object]:
     """Return the workspace's own pyproject."""
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 
-
-def allowed(name: str) -> dict[str, tuple[int, str]]:
-    """Read an allowlist of `tests/repo/allow/`: per line a key, the most it may reach, and the reason."""
-    lines = (ROOT / "tests" / "repo" / "allow" / f"{name}.txt").read_text(encoding="utf-8").splitlines()
-    entries = [line.split(maxsplit=2) for line in lines if line.strip() and not line.startswith("#")]
-    bad = [" ".join(entry) for entry in entries if len(entry) < 3 or not entry[1].isdigit()]
-    assert not bad, f"allow/{name}.txt: each line is `path ceiling reason`, these are not: {bad}"
-    return {key: (int(ceiling), reason) for key, ceiling, reason in entries}

@@ -1,0 +1,349 @@
+"""The figures of the source tree that `tests/repo` keeps within bounds; `python -m tests.repo.figures` prints them.
+
+`allow/figures.toml` holds what each figure was before the redesign of November 2026 (`before`) and the most it may be
+now (`most`). A bound may only be lowered. With `--list`, what was counted is printed below each figure.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+import re
+import sys
+import tomllib
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+import attrs
+
+from tests.support import tree
+from tests.support.tree import ROOT, Module
+
+ALLOW = ROOT / "tests" / "repo" / "allow" / "figures.toml"
+SHORT = 60  # lines; a module as short as this needs more than one public name
+CORE = ROOT / "core"
+HERE = Path(__file__)
+
+# Words of the first build that say nothing to a reader from outside.
+RETIRED = re.compile(r"\bcomes? in\b|\bthis room\b|\brooms?\b|\bhears? of it\b|\bis told of\b|\bat a look\b")
+# Papers that the project was built from and does not ship: docs/reference/format.md and WIRE.md say it instead.
+PAPERS = re.compile(r"\bseed 00\d|\bDESIGN\b|\bsheets? (?:[a-z]+ )?§|\bsheet [A-Z]{2,}|\bREGRESSIONS\b")
+
+
+@attrs.frozen
+class Figure:
+    """One figure: its value, and where each piece of it was found (empty for plain counts)."""
+
+    name: str
+    value: int
+    found: tuple[str, ...] = ()
+
+
+@attrs.frozen
+class Bound:
+    """What a figure was before the redesign, and the most it may be."""
+
+    before: int | None
+    most: int
+
+
+def bounds() -> dict[str, Bound]:
+    """Read the bounds, by figure."""
+    rows = tomllib.loads(ALLOW.read_text(encoding="utf-8"))
+    return {name: Bound(row.get("before"), row["most"]) for name, row in rows.items()}
+
+
+# -- size ------------------------------------------------------------------------------------------------------------
+@functools.cache
+def sources() -> list[Path]:
+    """Return every Python file that a distribution ships, templates aside."""
+    return [
+        path
+        for folder in tree.DISTRIBUTIONS
+        for path in sorted((folder / "src").rglob("*.py"))
+        if "template" not in path.parts
+    ]
+
+
+@functools.cache
+def text_of(path: Path) -> str:
+    """Return a file's text, read once."""
+    return path.read_text(encoding="utf-8")
+
+
+def lines_of(path: Path) -> int:
+    """Return how many lines a file has."""
+    return text_of(path).count("\n")
+
+
+def function_lengths() -> Iterator[tuple[int, str]]:
+    """Yield how many lines each function of the shipped modules has, and where it stands."""
+    for module in tree.shipped():
+        for node in ast.walk(module.tree):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.end_lineno:
+                yield node.end_lineno - node.lineno + 1, f"{module.where}:{node.lineno} {node.name}"
+
+
+def lone_modules() -> list[str]:
+    """Return the shipped modules of at most 60 lines with one public function or class, or none."""
+    return [
+        _where(path)
+        for path in sources()
+        if path.name != "__init__.py" and lines_of(path) <= SHORT and len(_public(path)) <= 1
+    ]
+
+
+def _public(path: Path) -> list[str]:
+    definitions = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
+    body = ast.parse(text_of(path)).body
+    return [node.name for node in body if isinstance(node, definitions) and not node.name.startswith("_")]
+
+
+def _where(path: Path) -> str:
+    return path.relative_to(ROOT).as_posix()
+
+
+# -- imports ---------------------------------------------------------------------------------------------------------
+def imports_of(module: Module, known: Iterable[str], *, deferred: bool = False) -> set[str]:
+    """Return the modules among `known` that this one imports; `deferred` counts imports inside functions as well."""
+    names = set(_imported(module.tree.body, deferred=deferred))
+    return {found for name in names if (found := name if name in known else name.rpartition(".")[0]) in known}
+
+
+def _imported(body: Iterable[ast.stmt], *, deferred: bool) -> Iterator[str]:
+    for node in body:
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and not node.level:
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        elif isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
+            yield from _imported(node.orelse, deferred=deferred)
+        elif deferred or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            yield from _imported(_statements(node), deferred=deferred)
+
+
+def _statements(node: ast.AST) -> Iterator[ast.stmt]:
+    """Yield the statements directly below a node; handlers and cases are looked through."""
+    for child in ast.iter_child_nodes(node):
+        if isinstance(child, ast.stmt):
+            yield child
+        elif isinstance(child, ast.excepthandler | ast.match_case):
+            yield from _statements(child)
+
+
+def import_circles(*, deferred: bool = False) -> list[str]:
+    """Return the circles of imports inside each distribution; imports for type checkers alone do not count."""
+    circles = []
+    for _, package in tree.packages():
+        modules = {one.name: one for one in tree.shipped() if one.name.partition(".")[0] == package}
+        graph = {name: imports_of(one, modules, deferred=deferred) - {name} for name, one in modules.items()}
+        reach = {name: _reach(graph, name) for name in graph}
+        seen: set[str] = set()
+        for name in sorted(graph):
+            circle = {other for other in reach[name] if name in reach[other]}
+            if circle and name not in seen:
+                circles.append(" <-> ".join(sorted(circle | {name})))
+                seen |= circle
+    return circles
+
+
+def _reach(graph: dict[str, set[str]], start: str) -> set[str]:
+    reached: set[str] = set()
+    todo = [start]
+    while todo:
+        new = graph[todo.pop()] - reached
+        reached |= new
+        todo += new
+    return reached
+
+
+PUBLIC = {"", "types", "errors", "plugins", "codec", "pricing", "catalogue"}
+
+
+def inner_imports() -> list[str]:
+    """Return what sessions and agents import of core past its public packages, `__main__` and tests aside."""
+    found = []
+    for module in tree.shipped():
+        if module.name.partition(".")[0] not in {"interlingua_sessions", "interlingua_agents"}:
+            continue
+        for node in ast.walk(module.tree):
+            names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            names += [str(node.module)] if isinstance(node, ast.ImportFrom) and not node.level else []
+            for name in names:
+                top, _, rest = name.partition(".")
+                if top == "interlingua" and rest not in PUBLIC:
+                    found.append(f"{module.where}:{node.lineno}: {name}")
+    return found
+
+
+def exported_names() -> list[str]:
+    """Return `interlingua.__all__`, read from the source."""
+    for node in ast.parse(text_of(CORE / "src" / "interlingua" / "__init__.py")).body:
+        if isinstance(node, ast.Assign) and ast.unparse(node.targets[0]) == "__all__":
+            return list(ast.literal_eval(node.value))
+    return []
+
+
+def prepared_slot_users() -> list[str]:
+    """Return the modules that touch `Message._prepared`, the one that owns it and the one that defines it aside."""
+    owners = {"interlingua.request.conversation", "interlingua.types.messages"}
+    return [
+        f"{module.where}:{node.lineno}"
+        for module in tree.shipped()
+        if module.name not in owners
+        for node in ast.walk(module.tree)
+        if (isinstance(node, ast.Attribute) and node.attr == "_prepared")
+        or (isinstance(node, ast.Constant) and node.value == "_prepared")
+    ]
+
+
+# -- words and references --------------------------------------------------------------------------------------------
+def documents() -> list[Path]:
+    """Return the Markdown pages that git tracks or would track."""
+    return [path for path in tree.tracked() if path.suffix == ".md"]
+
+
+def test_files() -> list[Path]:
+    """Return the Python files under `tests/`, this one aside: it holds the patterns."""
+    return [path for path in tree.tracked() if path.suffix == ".py" and "tests" in path.parts and path != HERE]
+
+
+def shipped_texts() -> list[Path]:
+    """Return all text that the distributions ship: modules, templates, data."""
+    kinds = {".py", ".toml", ".jinja", ".j2", ".md"}
+    return [path for path in tree.tracked() if "src" in path.relative_to(ROOT).parts and path.suffix in kinds]
+
+
+def matches(pattern: re.Pattern[str], paths: Iterable[Path]) -> list[str]:
+    """Return where a pattern is found."""
+    return [
+        f"{_where(path)}:{number}: {match[0]}"
+        for path in paths
+        for number, line in enumerate(text_of(path).splitlines(), 1)
+        for match in pattern.finditer(line)
+    ]
+
+
+FORMAT = ROOT / "docs" / "reference" / "format.md"
+_REFERENCE = re.compile(r"(?P<page>[\w./-]*\b(?:format|WIRE)\.md)`?,\s*(?:#\s*)?(?P<section>[^`\n]+)")
+_RULES = re.compile(r"Rules? (\d+(?:(?:, | and | or | to |-)\d+)*)")
+_LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s]+)\)")
+_FENCE = re.compile(r"^```.*?^```\s*$", re.MULTILINE | re.DOTALL)
+
+
+@functools.cache
+def headings(page: Path) -> list[str]:
+    """Return a page's headings, without marks."""
+    text = _FENCE.sub("", text_of(page)) if page.is_file() else ""
+    return [re.sub(r"[`*]", "", title).strip() for title in re.findall(r"^#+ (.+)$", text, re.MULTILINE)]
+
+
+def anchors(page: Path) -> set[str]:
+    """Return the anchors that a page's headings make."""
+    made: set[str] = set()
+    for title in headings(page):
+        words = re.sub(r"\[([^\]]*)\]\([^)]*\)", r"\1", title).lower()
+        anchor = re.sub(r"[^\w\- ]", "", words).replace(" ", "-")
+        made.add(anchor if anchor not in made else f"{anchor}-1")
+    return made
+
+
+def unresolved_references() -> list[str]:
+    """Return each `format.md, Rule N`, `format.md, Section` and `WIRE.md, Section` that leads nowhere."""
+    found = []
+    for path in [*shipped_texts(), *test_files(), *documents()]:
+        for match in _REFERENCE.finditer(text_of(path)):
+            if not _resolves(path, match["page"], match["section"].strip(" \"'*")):
+                line = text_of(path).count("\n", 0, match.start()) + 1
+                found.append(f"{_where(path)}:{line}: {match[0][:60]}")
+    return found
+
+
+def _resolves(path: Path, name: str, section: str) -> bool:
+    page = FORMAT if name.endswith("format.md") else _wire_page(path, name)
+    if page is None or not page.is_file():
+        return False
+    if rules := _RULES.match(section):
+        known = {title for title in headings(page) for title in re.findall(r"^(?:Rule )?(\d+)\b", title)}
+        known |= set(re.findall(r"^(?:\| *|\*\*|- |)(?:Rule )?(\d+)(?:\.|:| \|)", text_of(page), re.MULTILINE))
+        return set(re.findall(r"\d+", rules[1])) <= known
+    return any(section.lower().startswith(title.lower()) for title in headings(page))
+
+
+def _wire_page(path: Path, name: str) -> Path | None:
+    """Return the page meant: the path given, or the one of the plugin whose file says it."""
+    if "/" in name:
+        choices = [ROOT / name, ROOT / "plugins" / name, (path.parent / name).resolve()]
+        return next((page for page in choices if page.is_file()), None)
+    parts = path.relative_to(ROOT).parts
+    plugins = {folder.name.replace("-", "_"): folder for folder in tree.DISTRIBUTIONS}
+    owner = next((plugins[part.replace("-", "_")] for part in parts if part.replace("-", "_") in plugins), None)
+    return owner / "WIRE.md" if owner else None
+
+
+def dead_links() -> list[str]:
+    """Return the links of the documents that lead to no file or no heading."""
+    dead = []
+    for page in documents():
+        for target in _LINK.findall(_FENCE.sub("", text_of(page))):
+            name, _, anchor = target.partition("#")
+            other = (page.parent / name).resolve() if name else page
+            if not other.exists() or (anchor and other.suffix == ".md" and anchor not in anchors(other)):
+                dead.append(f"{_where(page)}: {target}")
+    return dead
+
+
+# -- all of them -----------------------------------------------------------------------------------------------------
+def _listed(count: Callable[[], list[str]]) -> Callable[[], tuple[int, tuple[str, ...]]]:
+    return lambda: (len(found := count()), tuple(found))
+
+
+def _counted(count: Callable[[], int]) -> Callable[[], tuple[int, tuple[str, ...]]]:
+    return lambda: (count(), ())
+
+
+def _core() -> list[Path]:
+    return [path for path in sources() if path.is_relative_to(CORE)]
+
+
+FIGURES: dict[str, Callable[[], tuple[int, tuple[str, ...]]]] = {
+    "files": _counted(lambda: len(sources())),
+    "lines": _counted(lambda: sum(map(lines_of, sources()))),
+    "core: files": _counted(lambda: len(_core())),
+    "core: lines": _counted(lambda: sum(map(lines_of, _core()))),
+    "longest file": _counted(lambda: max(map(lines_of, sources()))),
+    "lone modules (<= 60 lines, one public name or none)": _listed(lone_modules),
+    "import circles inside a distribution": _listed(import_circles),
+    "import circles, imports inside functions counted": _listed(lambda: import_circles(deferred=True)),
+    "names of `interlingua.__all__`": _counted(lambda: len(exported_names())),
+    "imports of core's inner modules by sessions and agents": _listed(inner_imports),
+    "uses of Message._prepared outside request/conversation.py": _listed(prepared_slot_users),
+    "references to papers outside the repository (source)": _listed(lambda: matches(PAPERS, shipped_texts())),
+    "references to papers outside the repository (docs)": _listed(lambda: matches(PAPERS, documents())),
+    "references to papers outside the repository (tests)": _listed(lambda: matches(PAPERS, test_files())),
+    "retired words (source)": _listed(lambda: matches(RETIRED, shipped_texts())),
+    "retired words (docs)": _listed(lambda: matches(RETIRED, documents())),
+    "retired words (tests)": _listed(lambda: matches(RETIRED, test_files())),
+    "references to sections and rules that lead nowhere": _listed(unresolved_references),
+    "links that lead nowhere": _listed(dead_links),
+}
+
+
+def figure(name: str) -> Figure:
+    """Work out one figure."""
+    return Figure(name, *FIGURES[name]())
+
+
+def main() -> None:
+    """Print every figure beside what it was and what it may be."""
+    allowed = bounds()
+    print(f"{'':62} {'before':>7} {'now':>7} {'most':>7}")
+    for name in FIGURES:
+        one, bound = figure(name), allowed[name]
+        print(f"{name:62} {'' if bound.before is None else bound.before:>7} {one.value:>7} {bound.most:>7}")
+        if "--list" in sys.argv:
+            print("".join(f"    {place}\n" for place in one.found), end="")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,54 @@
+"""The figures of the source tree stay within the bounds of `allow/figures.toml`; what counts them is tested too."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import pytest
+
+from tests.repo import figures
+from tests.support import tree
+
+
+@pytest.mark.parametrize("name", list(figures.FIGURES))
+def test_a_figure_stays_within_its_bound(name: str) -> None:
+    found, most = figures.figure(name), figures.bounds()[name].most
+
+    assert found.value <= most, f"{name}: {found.value}, allowed {most}\n" + "\n".join(found.found)
+
+
+def test_every_figure_has_a_bound_and_every_bound_a_figure() -> None:
+    assert set(figures.bounds()) == set(figures.FIGURES)
+
+
+def test_the_patterns_see_what_they_should() -> None:
+    assert figures.RETIRED.search("tests come" + " in")
+    assert figures.RETIRED.search("this " + "room")
+    assert not figures.RETIRED.search("headroom, incoming")
+    assert figures.PAPERS.search("seed 00" + "3 §2.1")
+    assert not figures.PAPERS.search("the design of a sheet")
+
+
+def test_imports_are_read_as_python_executes_them() -> None:
+    source = (
+        "import a.b\nfrom a import c, name\nif TYPE_CHECKING:\n    import a.d\nelse:\n    import a.e\n"
+        "try:\n    import a.f\nexcept ImportError:\n    import a.g\ndef f():\n    import a.h\n"
+    )
+    body = ast.parse(source).body
+
+    assert set(figures._imported(body, deferred=False)) == {"a.b", "a.c", "a.name", "a.e", "a.f", "a.g"}
+    assert set(figures._imported(body, deferred=True)) >= {"a.h"}
+
+
+def test_a_reference_resolves_to_a_heading_or_a_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    page = tmp_path / "format.md"
+    page.write_text("# Format\n\n## Projection and losses\n\n### Rule 7: calls are answered\n", encoding="utf-8")
+    monkeypatch.setattr(figures, "FORMAT", page)
+    here = tree.ROOT / "core" / "x.py"
+
+    assert figures._resolves(here, "format.md", "Projection and losses, says more")
+    assert figures._resolves(here, "format.md", "Rule 7")
+    assert not figures._resolves(here, "format.md", "Rule 70")
+    assert not figures._resolves(here, "format.md", "Rules 7 and 8")
+    assert not figures._resolves(here, "format.md", "Losses")

@@ -1,0 +1,81 @@
+"""Each shipped module imports by itself; a package's `__all__` names what is there; no Python file is too long."""
+
+from __future__ import annotations
+
+import importlib
+from pathlib import Path
+
+import pytest
+
+from tests.repo import figures, importing
+from tests.support import tree
+
+LONGEST = 600  # lines
+P95_FUNCTION = 40  # lines of 95 in 100 functions
+
+
+def test_no_python_file_is_too_long() -> None:
+    long = [
+        f"{path.relative_to(tree.ROOT)}: {lines}"
+        for path in tree.tracked()
+        if path.suffix == ".py" and (lines := figures.lines_of(path)) > LONGEST
+    ]
+
+    assert not long, f"a file is a subject of at most {LONGEST} lines; split these by subject: {long}"
+
+
+def test_functions_fit_a_screen() -> None:
+    lengths = sorted(figures.function_lengths())
+    p95 = lengths[int(len(lengths) * 0.95)][0]
+
+    assert p95 <= P95_FUNCTION, f"95th percentile is {p95} lines; the longest: {lengths[-8:]}"
+
+
+@pytest.mark.parametrize("package", [package for _, package in tree.packages()])
+def test_a_distribution_states_its_exports(package: str) -> None:
+    importlib.import_module(package).__all__  # noqa: B018 - that it is there
+
+
+def test_exports_are_sorted_and_there() -> None:
+    wrong = []
+    for module in tree.shipped():
+        if module.path.name != "__init__.py":
+            continue
+        loaded = importlib.import_module(module.name)
+        exported = list(getattr(loaded, "__all__", ()))
+        if len(set(exported)) != len(exported):
+            wrong.append(f"{module.where}: __all__ names something twice")
+        wrong += [f"{module.where}: {name} is exported and not there" for name in exported if not hasattr(loaded, name)]
+
+    assert not wrong, "\n".join(wrong)
+
+
+def test_every_module_imports_alone_without_warnings() -> None:
+    failed = importing.failures(tree.shipped())
+
+    assert not failed, "these do not import alone with warnings as errors:\n" + "\n".join(map(" ".join, failed.items()))
+
+
+def test_a_module_that_needs_another_first_is_found(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The way in matters in a circle, a borrowed submodule only works after its importer, and a warning is an error."""
+    sources = {
+        "sample.__init__": "",
+        "sample.base": "VALUE = 1",
+        "sample.first": "import sample.second",
+        "sample.second": "import sample.first",
+        "sample.third": "C = 1\nfrom sample.fourth import D",
+        "sample.fourth": "from sample.third import C\nD = 1",
+        "sample.borrowing": "import sample\nE = sample.base.VALUE",
+        "sample.warning": "import warnings\nimport sample.base\nwarnings.warn('old')",
+        "sample.eager.__init__": "from sample.eager.part import F",
+        "sample.eager.part": "import sample.base\nF = sample.base.VALUE",
+    }
+    modules = []
+    for name, source in sources.items():
+        path = tmp_path.joinpath(*name.split(".")).with_suffix(".py")
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(source, encoding="utf-8")
+        modules.append(tree.Module(path, name.removesuffix(".__init__")))
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+
+    assert importing.failures(modules).keys() == {"sample.fourth", "sample.borrowing", "sample.warning"}

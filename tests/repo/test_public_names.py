@@ -1,0 +1,43 @@
+"""Sessions and agents are built from what every application can have: names that core's public packages export."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from collections.abc import Iterator
+
+import pytest
+
+from tests.repo.figures import PUBLIC
+from tests.support import tree
+
+USERS = {"interlingua_sessions", "interlingua_agents"}
+MODULES = [module for module in tree.shipped() if module.name.partition(".")[0] in USERS]
+EXPORTED = {
+    name: set(getattr(importlib.import_module(f"interlingua.{name}".rstrip(".")), "__all__", ())) for name in PUBLIC
+}
+
+
+def _imported(module: tree.Module) -> Iterator[tuple[int, str, str]]:
+    for node in ast.walk(module.tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").partition(".")[0] == "interlingua":
+            package = (node.module or "").partition(".")[2]
+            yield from ((node.lineno, package, alias.name) for alias in node.names)
+
+
+def test_only_exported_names_are_imported() -> None:
+    """Imports of other modules are counted by `figures.inner_imports`; without `__all__` every name is exported."""
+    wrong = [
+        f"{module.where}:{line} {package}.{name}"
+        for module in MODULES
+        for line, package, name in _imported(module)
+        if EXPORTED.get(package) and name not in EXPORTED[package] and name not in PUBLIC
+    ]
+
+    assert MODULES
+    assert not wrong, f"not exported: {wrong}"
+
+
+@pytest.mark.parametrize("package", sorted(PUBLIC - {""}))
+def test_public_packages_are_there(package: str) -> None:
+    importlib.import_module(f"interlingua.{package}")
