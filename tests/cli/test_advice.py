@@ -18,8 +18,8 @@ from interlingua.errors import (
     RateLimitError,
     StreamInterruptedError,
 )
-from interlingua.types.factories import assistant
-from interlingua_cli.advice import advice_on
+from interlingua.types import assistant
+from interlingua_cli.output import advise
 from interlingua_cli.state import State
 from tests.cli.conftest import Run
 from tests.cli.local import LocalServer
@@ -43,12 +43,12 @@ def failed(kind: type[InterlinguaError], status: int | None, **facts: object) ->
     ],
 )  # fmt: skip
 def test_what_to_do(home: Path, error: InterlinguaError, said: str) -> None:
-    assert said in str(advice_on(State(), error))
+    assert said in str(advise(State(), error))
 
 
 def test_what_says_it_already_gets_no_advice(home: Path) -> None:
     for error in (failed(BadRequestError, 400), CallerError("name a model"), failed(AuthenticationError, None)):
-        assert advice_on(State(), error) is None
+        assert advise(State(), error) is None
 
 
 def test_a_refused_key_is_told_by_its_variable(run: Run, server: LocalServer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -9,10 +9,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from interlingua.types.events import StreamEvent, TextDelta, ThinkingDelta
-from interlingua_cli.answer import print_stream
+from interlingua.types import StreamEvent, TextDelta, ThinkingDelta
+from interlingua_cli.output import print_stream
+from interlingua_cli.root import print_warnings
 from interlingua_cli.state import State
-from interlingua_cli.warned import warnings_shown
 
 
 class Screen(io.StringIO):
@@ -43,7 +43,7 @@ def test_a_warning_does_not_share_the_answers_line(monkeypatch: pytest.MonkeyPat
     shown: list[str] = []
     monkeypatch.setattr(sys, "stdout", Screen(shown))
     monkeypatch.setattr(sys, "stderr", Screen(shown))
-    with warnings_shown(State()):
+    with print_warnings(State()):
         print_stream(answer())
 
     lines = "".join(shown).replace("\x1b[2m", "").replace("\x1b[0m", "").splitlines()
@@ -59,7 +59,7 @@ def test_piped_text_is_only_what_the_model_said(monkeypatch: pytest.MonkeyPatch)
         yield from answer()
         yield TextDelta(text=" three", index=1)
 
-    with warnings_shown(State()):
+    with print_warnings(State()):
         print_stream(talk())
 
     assert pipe.getvalue() == "one two three\n"

@@ -62,7 +62,7 @@ def test_the_report(run: Run, tmp_path: Path) -> None:
                        "errors": {}, "failures": []},
     }  # fmt: skip
     table = run("corpus", *files)
-    assert "some-chat: Authentication 1\n" in table.stdout
+    assert "some-chat: AuthenticationError 1\n" in table.stdout
 
 
 def test_a_failure_is_listed_and_is_exit_1(run: Run, tmp_path: Path) -> None:

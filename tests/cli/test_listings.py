@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from interlingua.codec.stored import dumps_message
-from interlingua.types.factories import user
+from interlingua.codec import dumps_message
+from interlingua.types import user
 from tests.cli.conftest import Run
 from tests.cli.local import LocalServer
 

@@ -18,8 +18,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from interlingua.errors import CallerError
-from interlingua.plugins.hookspecs import PROVIDER_HOOKS, ProviderHooks
-from interlingua.plugins.registry import Registry
+from interlingua.plugins import PROVIDER_HOOKS, ProviderHooks, Registry
 from interlingua_cli.root import cli
 from interlingua_contract.commands import scaffold
 from interlingua_contract.report import Report

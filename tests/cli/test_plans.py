@@ -7,10 +7,19 @@ from pathlib import Path
 
 import pytest
 
-from interlingua.codec.stored import dumps_message
-from interlingua.types.blocks import ImageBlock, ImageSource, TextBlock, ThinkingBlock
-from interlingua.types.factories import system, user
-from interlingua.types.messages import Message, MessageMetadata, Role, Usage
+from interlingua.codec import dumps_message
+from interlingua.types import (
+    ImageBlock,
+    ImageSource,
+    Message,
+    MessageMetadata,
+    Role,
+    TextBlock,
+    ThinkingBlock,
+    Usage,
+    system,
+    user,
+)
 from tests.cli.conftest import Run
 from tests.cli.local import LocalServer
 

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from interlingua_cli.stdio import shown
+from interlingua_cli.streams import escape_controls
 from tests.cli.conftest import Run
 from tests.cli.local import LocalServer
 
@@ -67,5 +67,5 @@ class Terminal(io.StringIO):
 def test_a_terminal_shows_control_characters_instead_of_obeying_them() -> None:
     said = "\x1b]52;c;ZXZpbA==\x07one\n\ttwo \x9b2Jthree"
 
-    assert shown(said, Terminal()) == "\\x1b]52;c;ZXZpbA==\\x07one\n\ttwo \\x9b2Jthree"
-    assert shown(said, io.StringIO()) == said  # a pipe gets what the model said
+    assert escape_controls(said, Terminal()) == "\\x1b]52;c;ZXZpbA==\\x07one\n\ttwo \\x9b2Jthree"
+    assert escape_controls(said, io.StringIO()) == said  # a pipe gets what the model said

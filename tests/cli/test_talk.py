@@ -14,11 +14,11 @@ from typing import cast
 
 import pytest
 
-from interlingua.codec.stored import read_jsonl
-from interlingua.types.messages import Message, MessageStatus
-from interlingua_cli import session
-from interlingua_cli.conversation import write_conversation
-from interlingua_cli.prompt import Chat, talk
+from interlingua.codec import read_jsonl
+from interlingua.types import Message, MessageStatus
+from interlingua_cli import chat as session
+from interlingua_cli.chat import Chat, run_chat
+from interlingua_cli.input import write_conversation
 from tests.cli.conftest import Run
 from tests.cli.local import LocalServer
 from tests.support import interrupt
@@ -103,8 +103,8 @@ def test_a_failure_of_the_service_is_one_line_and_exit_1(run: Run, server: Local
 
 
 def test_chat_streams_saves_and_resumes(run: Run, server: LocalServer) -> None:
-    talk = '"""first\nsecond"""\n\nagain\n/quit\n'
-    result = run("chat", "here:echo", "--system", "be brief", "--save", "talk.jsonl", input=talk)
+    run_chat = '"""first\nsecond"""\n\nagain\n/quit\n'
+    result = run("chat", "here:echo", "--system", "be brief", "--save", "talk.jsonl", input=run_chat)
 
     assert result.exit_code == 0, result.output
     assert result.stdout == "Hello\nHello\n"
@@ -191,7 +191,7 @@ def test_a_person_is_told_how_to_keep_and_how_to_end(
             return True
 
     monkeypatch.setattr("sys.stdin", Terminal("/quit\n"))
-    talk(cast("Chat", None))
+    run_chat(cast("Chat", None))
 
     told = capsys.readouterr().err
     assert "/save FILE" in told

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from rich.console import Console
 
-from interlingua_cli import show
+from interlingua_cli import output as show
 from tests.support.tree import ROOT
 
 COLUMNS = ("key", "api key", "variables", "from")
@@ -23,7 +23,7 @@ ROWS = [
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Any:
     def of(width: int) -> None:
-        monkeypatch.setattr(show, "console", lambda *, err=False: Console(file=sys.stdout, width=width))
+        monkeypatch.setattr(show, "make_console", lambda *, err=False: Console(file=sys.stdout, width=width))
 
     return of
 

@@ -7,8 +7,8 @@ from typing import Any
 import click
 import pytest
 
-from interlingua.types.options import AdapterOptions, ToolChoice, option_fields
-from interlingua_cli.typed import _fields, read_options
+from interlingua.types import AdapterOptions, ToolChoice, option_fields
+from interlingua_cli.input import _option_readers, read_options
 
 
 def read(*pairs: str) -> dict[str, Any]:
@@ -16,7 +16,7 @@ def read(*pairs: str) -> dict[str, Any]:
 
 
 def test_every_field_can_be_given() -> None:
-    assert set(_fields()) == set(option_fields()) - {"model", "stream"}
+    assert set(_option_readers()) == set(option_fields()) - {"model", "stream"}
 
 
 @pytest.mark.parametrize(

@@ -43,7 +43,7 @@ class TestAcme(ProviderContract):
 
 
 def test_a_folder_with_just_the_class(tmp_path: Path) -> None:
-    from interlingua_cli.replay.cassettes import read_cassette
+    from interlingua_cli.cassettes import read_cassette
 
     shutil.copytree(tree.ROOT / "cassettes" / "llamacpp", tmp_path / "cassettes")
     asked = read_cassette(tmp_path / "cassettes" / "recorded_text.yaml")[0].request

@@ -17,9 +17,8 @@ from interlingua.plugins.wire import WireResponse
 from interlingua.types.factories import user
 from interlingua.types.messages import Message
 from interlingua.types.options import AdapterOptions
-from interlingua_cli.replay.entry import Entry, read_entry
-from interlingua_cli.replay.exchange import context_of, decode
-from interlingua_cli.replay.match import Match, Matcher
+from interlingua_cli.replay.exchange import Match, Matcher, decode_entry, make_context
+from interlingua_cli.replay.source import Entry, read_entry
 from tests.oracle.openai_sdk import Reading
 from tests.support.corpus import Corpus
 
@@ -45,12 +44,12 @@ class Answer:
 
     def message(self, chunk: int | None = None) -> Message:
         """Return the message, a stream cut into pieces of `chunk` bytes."""
-        return decode(self.entry, self.match, chunk=chunk)
+        return decode_entry(self.entry, self.match, chunk=chunk)
 
     def of_whole(self, body: bytes) -> Message:
         """Return the message of a whole body that says the same, with the same ids."""
         response = WireResponse(status=200, headers=self.entry.headers, body=body)
-        return self.match.provider.from_wire_response(response, context_of(self.entry, self.match))
+        return self.match.provider.from_wire_response(response, make_context(self.entry, self.match))
 
     def next_turn(self, message: Message) -> bytes:
         """Return the request that sends the message back."""

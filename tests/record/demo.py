@@ -10,7 +10,9 @@ import sys
 from contextlib import nullcontext
 
 from interlingua.http.client import Client
-from interlingua_cli.demo import cast, script, show
+from interlingua_cli import demo as cast
+from interlingua_cli import demo as script
+from interlingua_cli import demo as show
 from tests.local_server.server import LocalServer
 from tests.record.provenance import write_row
 from tests.record.recorder import LOCAL_SOURCE, recording
@@ -20,11 +22,11 @@ TEST = "tests/record/test_demo.py"
 
 def record(url: str) -> None:
     """Play the session against the server and write what crossed the wire."""
-    chosen = cast.local(url)
+    chosen = cast.local_scenario(url)
     path = cast.find_folder() / cast.CASSETTE
-    printed = show.Show()
+    printed = show.DemoPrinter()
     with recording(path), Client(settings=chosen.settings) as client:
-        for step in script.play(client, chosen.models, chosen.turns, **chosen.options):
+        for step in script.run_demo(client, chosen.models, chosen.turns, **chosen.options):
             printed(step)
     printed.end(f"recorded from {url} into {path.relative_to(path.parents[2])}")
     write_row("demo/session.yaml", provenance="recorded", source=LOCAL_SOURCE, test=TEST)

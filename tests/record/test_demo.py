@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from interlingua.http.transport import Recorded
-from interlingua_cli.demo.cassette import Cassette
+from interlingua_cli.demo import Cassette
 from interlingua_cli.root import cli
 from tests.support.cassettes import FOLDER, load_exchanges
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from interlingua_cli.replay.cassettes import Exchange, read_cassette
+from interlingua_cli.cassettes import Exchange, read_cassette
 from interlingua_contract import recording
 from interlingua_contract.recording import register
 from tests.support.tree import ROOT

@@ -9,13 +9,23 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from interlingua.codec.stored import dumps_message, encode_message
+from interlingua.codec import dumps_message, encode_message
 from interlingua.request.validate import validate_conversation
-from interlingua.types.blocks import TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
-from interlingua.types.factories import assistant, tool_result, user
-from interlingua.types.messages import Message, MessageMetadata, MessageStatus, Role
+from interlingua.types import (
+    Message,
+    MessageMetadata,
+    MessageStatus,
+    Role,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    assistant,
+    tool_result,
+    user,
+)
 from interlingua_cli.doctor.examine import examine
-from interlingua_cli.doctor.finding import Diagnosis, Finding
+from interlingua_cli.doctor.findings import Diagnosis, Finding
 
 CALL = ToolUseBlock(id="tu_1", name="read_file", input={"path": "a"})
 OTHER = ToolUseBlock(id="tu_2", name="read_file", input={"path": "b"})

@@ -14,13 +14,20 @@ from click.testing import CliRunner
 from PIL import Image
 
 from interlingua import CallerError
-from interlingua.codec.stored import dumps_message, read_jsonl
-from interlingua.types.blocks import TextBlock, ToolUseBlock
-from interlingua.types.factories import assistant, image_block, tool_result, user
-from interlingua.types.messages import Message, MessageMetadata, Role
-from interlingua_cli.doctor.diff import difference
+from interlingua.codec import dumps_message, read_jsonl
+from interlingua.types import (
+    Message,
+    MessageMetadata,
+    Role,
+    TextBlock,
+    ToolUseBlock,
+    assistant,
+    image_block,
+    tool_result,
+    user,
+)
 from interlingua_cli.doctor.examine import examine
-from interlingua_cli.doctor.writing import write_repaired
+from interlingua_cli.doctor.repair import diff_repair, write_repaired
 from interlingua_cli.root import cli
 
 LINT_SOURCE = "sheet anthropic §4; recorded 400"
@@ -64,7 +71,7 @@ def test_what_the_rules_forbid_and_nothing_mends_is_told() -> None:
 
 
 def test_the_diff_shows_each_change_by_line(ill: Path) -> None:
-    shown = list(difference(examine(lines(ill)), "session.jsonl"))
+    shown = list(diff_repair(examine(lines(ill)), "session.jsonl"))
 
     assert "--- session.jsonl:3" in shown  # line 2 is blank
     assert "+++ session.jsonl: put in after line 5" in shown
@@ -77,8 +84,8 @@ def test_a_moved_line_is_shown_as_moved() -> None:
     messages = [user("go"), assistant([CALL]), user("?"), tool_result(CALL, "real")]
     found = examine([dumps_message(message).encode() for message in messages])
 
-    assert list(difference(found, "s")) == ["--- s:3", "+++ s: moved behind line 4"] or list(
-        difference(found, "s")
+    assert list(diff_repair(found, "s")) == ["--- s:3", "+++ s: moved behind line 4"] or list(
+        diff_repair(found, "s")
     ) == [
         "--- s:4",
         "+++ s: moved behind line 2",

@@ -19,10 +19,9 @@ from urllib.parse import urlsplit
 import attrs
 
 from interlingua import json as jsontext
-from interlingua.plugins.registry import Registry
-from interlingua.plugins.wire import ConnectionSettings, WireRequest
+from interlingua.plugins import ConnectionSettings, Registry, WireRequest
 from interlingua_cli.lint import covers_request, lint_request
-from interlingua_cli.lint.rule import LintFinding
+from interlingua_cli.lint.rules import LintFinding
 from tests.support import corpus as corpus_files
 from tests.support.corpus import Corpus
 

@@ -11,13 +11,8 @@ import pytest
 
 from interlingua.errors import CapabilityError
 from interlingua.json import loads
-from interlingua.plugins import write_request
-from interlingua.plugins.registry import Registry
-from interlingua.plugins.wire import WireRequest
-from interlingua.types.blocks import TextBlock
-from interlingua.types.factories import user
-from interlingua.types.messages import Message, Origin
-from interlingua.types.options import AdapterOptions
+from interlingua.plugins import Registry, WireRequest, write_request
+from interlingua.types import AdapterOptions, Message, Origin, TextBlock, user
 from interlingua_cli.lint import lint_request
 from interlingua_contract.scenes import READ, answered
 

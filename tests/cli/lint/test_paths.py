@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from interlingua_cli.lint.paths import parse_path
+from interlingua_cli.lint.rules import parse_path
 
 BODY: dict[str, Any] = {
     "model": "m",

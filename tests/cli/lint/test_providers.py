@@ -10,13 +10,8 @@ from collections.abc import Sequence
 import pytest
 
 from interlingua.errors import DecodeError, PluginError
-from interlingua.plugins import write_request
-from interlingua.plugins.hookspecs import hookimpl
-from interlingua.plugins.provider import Provider
-from interlingua.plugins.registry import Registry
-from interlingua.plugins.wire import WireRequest
-from interlingua.types.factories import user
-from interlingua.types.options import AdapterOptions
+from interlingua.plugins import Provider, Registry, WireRequest, hookimpl, write_request
+from interlingua.types import AdapterOptions, user
 from interlingua_cli.lint import covers_request, lint_request, provider_rules
 from tests.support.fake_provider import Fake, registry
 

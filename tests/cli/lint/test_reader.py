@@ -8,8 +8,8 @@ from __future__ import annotations
 import pytest
 
 from interlingua.errors import DecodeError
-from interlingua.plugins.wire import WireRequest
-from interlingua_cli.lint.reader import load_rules
+from interlingua.plugins import WireRequest
+from interlingua_cli.lint import load_rules
 
 HEAD = "title = 'Acme'\nendpoint = '/v1/chat$'\n"
 RULE = "[[rule]]\nid = 'a-rule'\nsays = 'It is so.'\ncitation = 'sheet acme §1'\n"

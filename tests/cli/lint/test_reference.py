@@ -8,10 +8,10 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator
 
-from interlingua.plugins.registry import Registry
+from interlingua.plugins import Registry
 from interlingua_cli.lint import provider_rules
-from interlingua_cli.lint.rule import LintRules
-from interlingua_cli.lint.verbs.table import VERBS
+from interlingua_cli.lint.checks import VERBS
+from interlingua_cli.lint.rules import LintRules
 from tests.cli.lint import recall
 from tests.support import tree
 

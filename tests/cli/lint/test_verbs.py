@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from interlingua.errors import DecodeError
-from interlingua.plugins.wire import WireRequest
-from interlingua_cli.lint.reader import load_rules
-from interlingua_cli.lint.verbs.table import VERBS
+from interlingua.plugins import WireRequest
+from interlingua_cli.lint import load_rules
+from interlingua_cli.lint.checks import VERBS
 
 OPEN = {"type": "object", "properties": {"a": {"type": "string"}}, "required": ["a"]}
 CLOSED = OPEN | {"additionalProperties": False}

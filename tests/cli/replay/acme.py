@@ -8,21 +8,31 @@ from typing import Any
 
 from interlingua.catalogue import ModelInfo
 from interlingua.errors import BadRequestError, MalformedResponseError, RateLimitError
-from interlingua.plugins.hookspecs import hookimpl
-from interlingua.plugins.registry import Registry
-from interlingua.plugins.wire import (
+from interlingua.plugins import (
     Connection,
     ConnectionSettings,
+    Registry,
     RequestContext,
     WireChunk,
     WireRequest,
     WireResponse,
+    hookimpl,
 )
-from interlingua.types.blocks import OpaqueBlock, TextBlock
-from interlingua.types.events import ErrorEvent, MessageComplete, StreamEvent, TextDelta, ToolUseEnd, ToolUseStart
-from interlingua.types.messages import Message, StopReason
-from interlingua.types.options import AdapterCapabilities, AdapterOptions
-from interlingua.types.tools import ToolDefinition
+from interlingua.types import (
+    AdapterCapabilities,
+    AdapterOptions,
+    ErrorEvent,
+    Message,
+    MessageComplete,
+    OpaqueBlock,
+    StopReason,
+    StreamEvent,
+    TextBlock,
+    TextDelta,
+    ToolDefinition,
+    ToolUseEnd,
+    ToolUseStart,
+)
 
 
 class Acme:

@@ -8,12 +8,10 @@ from typing import Any
 
 import pytest
 
-from interlingua.codec.stored import encode_message
-from interlingua.plugins.registry import Registry
-from interlingua_cli.replay.entry import Entry, read_entry
-from interlingua_cli.replay.exchange import Outcome, replay
-from interlingua_cli.replay.match import Matcher
-from interlingua_cli.replay.source import open_recording
+from interlingua.codec import encode_message
+from interlingua.plugins import Registry
+from interlingua_cli.replay.exchange import Matcher, Outcome, replay
+from interlingua_cli.replay.source import Entry, open_recording, read_entry
 from tests.cli.replay import leaves
 from tests.support.corpus import Corpus
 

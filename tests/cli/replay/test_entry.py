@@ -8,7 +8,7 @@ import json
 import pytest
 
 from interlingua.errors import DecodeError
-from interlingua_cli.replay.entry import Entry, read_entry
+from interlingua_cli.replay.source import Entry, read_entry
 from tests.cli.replay.acme import line
 
 

@@ -7,12 +7,11 @@ from typing import Any
 
 import pytest
 
-from interlingua.codec.stored import dumps_message
-from interlingua.types.messages import MessageStatus
-from interlingua_cli.replay.entry import read_entry
-from interlingua_cli.replay.exchange import Outcome, replay
-from interlingua_cli.replay.match import Matcher
-from interlingua_cli.replay.report import Report, emitted
+from interlingua.codec import dumps_message
+from interlingua.types import MessageStatus
+from interlingua_cli.replay.exchange import Matcher, Outcome, replay
+from interlingua_cli.replay.report import Report, outcome_to_json
+from interlingua_cli.replay.source import read_entry
 from tests.cli.replay.acme import Acme, line, registry
 
 STREAM = 'data: {"piece": "Hel"}\n\ndata: {"piece": "lo"}\n\ndata: {"call": "look_up"}\n\ndata: {"stop": true}\n\n'
@@ -56,7 +55,7 @@ def test_ids_have_their_shape_and_come_from_the_entry() -> None:
 
 
 def test_a_failed_answer_is_its_typed_error() -> None:
-    assert emitted(run("{}", status=400)) == {
+    assert outcome_to_json(run("{}", status=400)) == {
         "id": "acme-say/1",
         "error": {"type": "BadRequestError", "message": "no", "status": 400, "retryable": False, "retry_after": None},
     }
@@ -67,14 +66,14 @@ def test_an_error_in_a_200_counts_as_decoded() -> None:
     outcome = run('{"error": "slow down"}')
 
     assert outcome.decoded
-    assert emitted(outcome)["error"] == {
+    assert outcome_to_json(outcome)["error"] == {
         "type": "RateLimitError", "message": "slow down", "status": 200, "retryable": True, "retry_after": 2.0,
     }  # fmt: skip
 
 
 def test_an_error_in_a_stream_keeps_what_came_before() -> None:
     outcome = run('data: {"piece": "Hel"}\n\ndata: {"error": "slow down"}\n\n', kind="sse")
-    line_ = emitted(outcome)
+    line_ = outcome_to_json(outcome)
 
     assert outcome.decoded
     assert line_["error"]["type"] == "RateLimitError"

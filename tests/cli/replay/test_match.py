@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from interlingua.errors import UnknownProviderError
-from interlingua_cli.replay.entry import read_entry
-from interlingua_cli.replay.match import Matcher
+from interlingua_cli.replay.exchange import Matcher
+from interlingua_cli.replay.source import read_entry
 from tests.cli.replay.acme import Acme, line, registry
 
 SERVICES = {

@@ -17,7 +17,7 @@ import attrs
 from interlingua.plugins.hookspecs import hookimpl
 from interlingua.plugins.registry import Registry
 from interlingua.types.events import StreamEvent
-from interlingua_cli.replay.cassettes import Exchange
+from interlingua_cli.cassettes import Exchange
 from interlingua_contract.subject import Subject
 from tests.support import tree
 

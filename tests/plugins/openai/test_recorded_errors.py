@@ -8,9 +8,8 @@ import pytest
 
 from interlingua.errors import ProviderError
 from interlingua.plugins.registry import Registry
-from interlingua_cli.replay.entry import read_entry
-from interlingua_cli.replay.exchange import replay
-from interlingua_cli.replay.match import Matcher
+from interlingua_cli.replay.exchange import Matcher, replay
+from interlingua_cli.replay.source import read_entry
 from tests.plugins.openai.error_rules import expected
 from tests.support.corpus import Corpus
 

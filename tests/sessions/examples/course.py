@@ -10,8 +10,7 @@ from interlingua.http.client import Client
 from interlingua.types.blocks import CacheHint, TextBlock
 from interlingua.types.factories import tool_result
 from interlingua.types.messages import Message, Role, RoutingMode
-from interlingua_cli.demo.cast import Cast
-from interlingua_cli.demo.script import FILES, READ_FILE
+from interlingua_cli.demo import FILES, READ_FILE, Scenario
 from interlingua_sessions import Store
 from interlingua_sessions.routing import RoutingPolicy
 from interlingua_sessions.session import Session
@@ -19,7 +18,7 @@ from interlingua_sessions.session import Session
 SWAP = "user swap via /model command"  # seed 003 §8.3's own reason
 
 
-def opened(store: Store, client: Client, cast: Cast, session_id: str = "sess_42") -> Session:
+def opened(store: Store, client: Client, cast: Scenario, session_id: str = "sess_42") -> Session:
     """Open the examples' session: the first model is the workspace's default."""
     policy = RoutingPolicy(workspace_default=cast.models[0])
     return Session.open(store, session_id, client=client, policy=policy, options=cast.options)

@@ -11,7 +11,7 @@ import pytest
 from interlingua.http.client import Client
 from interlingua.types.factories import user
 from interlingua.types.messages import MessageStatus, RoutingMode
-from interlingua_cli.demo.cast import local
+from interlingua_cli.demo import local_scenario
 from interlingua_sessions import Store, open_store
 from interlingua_sessions.routing import SwapRefused
 from tests.local_server import files
@@ -38,7 +38,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 def test_examples_1_to_4(url: str, store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(PROJECT)  # the demo's cast is found from there
-    cast = local(url)
+    cast = local_scenario(url)
     one, other = cast.models
     keys = {key: {**settings, "api_key": "k"} for key, settings in cast.settings.items()}
     with Client(settings=keys, environ={}) as client:

@@ -20,8 +20,7 @@ from interlingua.types.blocks import ImageBlock, ImageSource, TextBlock
 from interlingua.types.messages import Role, RoutingMode
 from interlingua.types.options import AdapterCapabilities, AdapterOptions
 from interlingua_anthropic.plugin import _Anthropic
-from interlingua_cli.demo.cassette import Cassette
-from interlingua_cli.demo.cast import recorded
+from interlingua_cli.demo import Cassette, recorded_scenario
 from interlingua_sessions import Store, open_store
 from interlingua_sessions.routing import RoutingPolicy, SwapRefused
 from interlingua_sessions.session import Session
@@ -66,7 +65,7 @@ def test_example_1_a_question_and_its_answer(store: Store) -> None:
 
 def test_examples_2_and_3_a_tool_then_a_swap_in_mid_session(store: Store, tmp_path: Path) -> None:
     """Each request must be the recorded one, byte for byte but for ids minted anew: the cassette refuses others."""
-    cast = recorded()
+    cast = recorded_scenario()
     assert cast.cassette is not None
     first, second, third = (turn.text for turn in cast.turns)
     one, other = cast.models

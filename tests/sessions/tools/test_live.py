@@ -10,8 +10,7 @@ from pathlib import Path
 import pytest
 
 import interlingua as il
-from interlingua_cli.demo.cast import local
-from interlingua_cli.demo.script import FILES, READ_FILE
+from interlingua_cli.demo import FILES, READ_FILE, local_scenario
 from interlingua_sessions import Session, open_store
 from interlingua_sessions.events import AgentEvent, MessageUpdate, ToolExecutionEnd
 from interlingua_sessions.tools import AgentLoop, StopCause, Stopped, tool_of
@@ -29,7 +28,7 @@ def test_a_real_model_calls_a_tool_in_a_streamed_answer(tmp_path: Path, monkeypa
     stops: list[Stopped] = []
     loop = AgentLoop([tool_of(READ_FILE, lambda path: FILES[path])], listen=told.append, on_stop=stops.append)
     with LocalServer() as server:
-        cast = local(server.url)
+        cast = local_scenario(server.url)
         keys = {key: {**settings, "api_key": "k"} for key, settings in cast.settings.items()}
         with il.Client(settings=keys, environ={}) as client, open_store(tmp_path / "s.db") as store:
             session = Session.open(store, "s", client=client, model=cast.models[0], options=cast.options)

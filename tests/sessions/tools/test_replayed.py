@@ -10,9 +10,7 @@ from pathlib import Path
 
 import interlingua as il
 from interlingua.http.transport import Recorded, replaying_client
-from interlingua_cli.demo.cassette import Cassette
-from interlingua_cli.demo.cast import recorded
-from interlingua_cli.demo.script import FILES, READ_FILE
+from interlingua_cli.demo import FILES, READ_FILE, Cassette, recorded_scenario
 from interlingua_sessions import open_store
 from interlingua_sessions.events import AgentEvent, ToolExecutionEnd
 from interlingua_sessions.session import Session
@@ -28,7 +26,7 @@ def read_file(path: str) -> str:
 
 
 def test_the_recorded_session_plays_through_the_loop(tmp_path: Path) -> None:
-    cast = recorded()
+    cast = recorded_scenario()
     assert cast.cassette is not None
     keys = {key: {**settings, "api_key": "k"} for key, settings in cast.settings.items()}
     http = replaying_client(Cassette(cast.cassette))

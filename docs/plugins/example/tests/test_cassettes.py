@@ -8,7 +8,7 @@ from pathlib import Path
 import httpx
 import parrot_server
 import pytest
-from interlingua_cli.replay.cassettes import Exchange, read_cassettes
+from interlingua_cli.cassettes import Exchange, read_cassettes
 
 EXCHANGES = read_cassettes(Path(__file__).parent / "cassettes")
 

@@ -11,8 +11,8 @@ import httpx
 import parrot_server
 import pytest
 from interlingua.plugins.wire import WireRequest
-from interlingua_cli.lint.reader import load_rules
-from interlingua_cli.replay.cassettes import read_cassettes
+from interlingua_cli.cassettes import read_cassettes
+from interlingua_cli.lint import load_rules
 
 RULES = load_rules(files("interlingua_parrot").joinpath("lint.toml").read_text("utf-8"))
 WORDS = [{"type": "words", "words": "Hello."}]

@@ -1,81 +1,78 @@
-"""The command line `interlingua`: a thin layer over the library, one module of `commands/` per command.
-
-Never holds what a program could not do with the library itself, and loads nothing before it is asked for.
-The console script comes in, and tests; plugins add commands through `register_commands`, with the same helpers that
-ours are made of: the other names here.
-"""
+"""The command line `interlingua`, and the helpers that commands of other distributions are made of (the names here)."""
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from interlingua_cli.advice import print_error
-    from interlingua_cli.answer import print_bill, print_calls, print_stream
-    from interlingua_cli.attach import attached
-    from interlingua_cli.prompt import talk
-    from interlingua_cli.show import json_option, print_json, print_ledger, print_table
+    from interlingua_cli.chat import run_chat
+    from interlingua_cli.input import attach_file, check_text, option_option, read_piped_text
+    from interlingua_cli.output import (
+        json_option,
+        print_calls,
+        print_error,
+        print_json,
+        print_ledger,
+        print_stream,
+        print_table,
+        print_usage,
+    )
     from interlingua_cli.state import State, plugin_option
-    from interlingua_cli.stdio import piped_text, shown, words
-    from interlingua_cli.typed import option_option
+    from interlingua_cli.streams import escape_controls
 
 __all__ = [
     "State",
-    "attached",
+    "attach_file",
+    "check_text",
+    "escape_controls",
     "json_option",
     "main",
     "option_option",
-    "piped_text",
     "plugin_option",
-    "print_bill",
     "print_calls",
     "print_error",
     "print_json",
     "print_ledger",
     "print_stream",
     "print_table",
-    "shown",
-    "talk",
-    "words",
+    "print_usage",
+    "read_piped_text",
+    "run_chat",
 ]
 
-
-_LATER = {
+_MODULES = {  # imported when a name is first used
     "State": "state",
-    "attached": "attach",
-    "json_option": "show",
-    "option_option": "typed",
-    "piped_text": "stdio",
+    "attach_file": "input",
+    "check_text": "input",
+    "escape_controls": "streams",
+    "json_option": "output",
+    "option_option": "input",
     "plugin_option": "state",
-    "print_bill": "answer",
-    "print_calls": "answer",
-    "print_error": "advice",
-    "print_json": "show",
-    "print_ledger": "show",
-    "print_stream": "answer",
-    "print_table": "show",
-    "shown": "stdio",
-    "talk": "prompt",
-    "words": "stdio",
+    "print_calls": "output",
+    "print_error": "output",
+    "print_json": "output",
+    "print_ledger": "output",
+    "print_stream": "output",
+    "print_table": "output",
+    "print_usage": "output",
+    "read_piped_text": "input",
+    "run_chat": "chat",
 }
 
 
 def main() -> None:
     """Run the command line and exit with its code: 0 done, 1 failed, 2 used wrongly, 130 interrupted."""
-    try:
-        import_module("click")
-        import_module("rich")
-    except ModuleNotFoundError as error:
-        sys.exit(f"the command line needs {error.name}: pip install 'interlingua[cli]'")
-    import_module(f"{__name__}.stdio").prepare()
-    import_module(f"{__name__}.root").cli(prog_name="interlingua")
+    from interlingua_cli.root import cli  # noqa: PLC0415  who imports a helper does not run the program
+    from interlingua_cli.streams import prepare_streams  # noqa: PLC0415  as above
+
+    prepare_streams()
+    cli(prog_name="interlingua")
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LATER:
+    if name not in _MODULES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+    value = getattr(import_module(f"{__name__}.{_MODULES[name]}"), name)
     globals()[name] = value
     return value

@@ -16,9 +16,7 @@ import attrs
 from interlingua.errors import DecodeError
 
 VARIABLE = "INTERLINGUA_CONFIG"
-
-
-_PROVIDER: dict[str, type] = {"api_key_env": str, "base_url": str, "api": str, "options": dict}
+_SETTINGS: dict[str, type] = {"api_key_env": str, "base_url": str, "api": str, "options": dict}
 
 
 @attrs.frozen(kw_only=True)
@@ -69,28 +67,28 @@ def read_config(environ: Mapping[str, str]) -> Config:
         return Config()
     except (OSError, ValueError) as error:
         raise DecodeError(f"{path} cannot be read: {error}") from error
-    return _checked(data, path)
+    return _check(data, path)
 
 
-def _checked(data: dict[str, Any], file: Path) -> Config:
+def _check(data: dict[str, Any], file: Path) -> Config:
     known = attrs.fields_dict(Config)
     for name, table in data.items():
         if name not in known:
             raise DecodeError(f"{file}: unknown; there are {', '.join(known)}", path=name)
-        _expect(file, name, table, dict)
+        _check_type(file, name, table, dict)
         for key, value in table.items():
-            _expect(file, f"{name}.{key}", value, str if name == "aliases" else dict)
+            _check_type(file, f"{name}.{key}", value, str if name == "aliases" else dict)
     for key, table in data.get("providers", {}).items():
         for name, value in table.items():
-            if name not in _PROVIDER:
-                text = f"{file}: unknown; there are {', '.join(_PROVIDER)}"
+            if name not in _SETTINGS:
+                text = f"{file}: unknown; there are {', '.join(_SETTINGS)}"
                 hint = "; a key stays in the environment, name its variable in api_key_env" if name == "api_key" else ""
                 raise DecodeError(text + hint, path=f"providers.{key}.{name}")
-            _expect(file, f"providers.{key}.{name}", value, _PROVIDER[name])
+            _check_type(file, f"providers.{key}.{name}", value, _SETTINGS[name])
     return Config(**data)
 
 
-def _expect(file: Path, path: str, value: Any, kind: type) -> None:
+def _check_type(file: Path, path: str, value: Any, kind: type) -> None:
     if not isinstance(value, kind):
         wanted = "a table" if kind is dict else "a string"
         raise DecodeError(f"{file}: expected {wanted}, got {type(value).__name__}", path=path)

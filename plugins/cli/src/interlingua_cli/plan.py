@@ -14,25 +14,22 @@ from typing import Any
 
 import attrs
 
-from interlingua import pricing as lost_cache
 from interlingua.errors import CallerError
 from interlingua.http.shared import SharedState
 from interlingua.http.transport import outgoing
-from interlingua.plugins import estimate_input_tokens
-from interlingua.plugins.wire import no_auth
-from interlingua.pricing import cost_of
+from interlingua.plugins import estimate_input_tokens, no_auth
+from interlingua.pricing import cost_of, lost_cache
 from interlingua.request.arguments import begin
 from interlingua.request.media import Fetched
 from interlingua.request.prepare import Exchange
-from interlingua.types.messages import Message, Usage
-from interlingua.types.tools import ToolDefinition
-from interlingua_cli.show import without_credentials
+from interlingua.types import Message, ToolDefinition, Usage
+from interlingua_cli.output import mask_credentials
 from interlingua_cli.state import State
 
 _SECRETS = ("authorization", "api-key", "apikey", "token", "secret", "cookie")
 
 
-def planned(
+def plan_request(
     state: State,
     messages: Sequence[Message],
     model: str,
@@ -70,15 +67,15 @@ def planned(
     return exchange.write({url: Fetched(b"", "image/png") for url in exchange.urls})
 
 
-def as_sent(exchange: Exchange) -> tuple[str, str, dict[str, str]]:
+def describe_request(exchange: Exchange) -> tuple[str, str, dict[str, str]]:
     """Return method, full URL and headers of a planned request, without auth and with secrets of the caller masked."""
     connection = attrs.evolve(exchange.connection, auth=no_auth)
     made = outgoing(connection, exchange.wire, exchange.options.headers)
     headers = {name: "***" if any(word in name for word in _SECRETS) else text for name, text in made.headers.items()}
-    return made.method, without_credentials(made.url), headers
+    return made.method, mask_credentials(made.url), headers
 
 
-def estimate(exchange: Exchange) -> dict[str, Any]:
+def estimate_cost(exchange: Exchange) -> dict[str, Any]:
     """Return what sending a planned request would take: tokens, window, and the price of its input in USD."""
     provider, model = exchange.provider, exchange.options.model
     tokens = estimate_input_tokens(provider, exchange.messages, exchange.tools, exchange.options)
@@ -94,7 +91,7 @@ def estimate(exchange: Exchange) -> dict[str, Any]:
     }
 
 
-def swap(exchange: Exchange, input_tokens: int) -> dict[str, Any]:
+def estimate_lost_cache(exchange: Exchange, input_tokens: int) -> dict[str, Any]:
     """Return what leaving the last answer's model for this one costs: its prompt cache does not come along."""
     messages, provider, model = exchange.messages, exchange.provider, exchange.options.model
     origin = next((message.metadata.model for message in reversed(messages) if message.metadata.model), None)

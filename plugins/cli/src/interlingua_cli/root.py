@@ -1,122 +1,215 @@
-"""The group `interlingua`: finds commands as modules of `commands/` and asks plugins for theirs.
-
-Never knows a command by name, so a new module there is a new command; errors become one line and an exit code here.
-The entry point comes in, and tests that run a command in process.
-"""
+"""The group `interlingua`: its commands, found by entry points; warnings, errors and exit codes."""
 
 from __future__ import annotations
 
 import ast
-import pkgutil
+import logging
 import traceback
-from collections.abc import Callable
-from importlib import import_module
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cached_property
+from importlib.machinery import PathFinder
+from importlib.metadata import EntryPoint
+from importlib.util import find_spec
 from typing import Any, NoReturn
 
 import click
 
 from interlingua.errors import CallerError, InterlinguaError
-from interlingua_cli import commands
 from interlingua_cli.state import State, plugin_option
-from interlingua_cli.warned import warnings_shown
 
-EXTENSIBLE = ("chat",)
+GROUP = "interlingua.commands"  # entry points: COMMAND = a click command, COMMAND.NAME = what changes that command
 
+_COMMANDS = {
+    "chat": "commands.conversations:chat",
+    "corpus": "commands.corpus:corpus",
+    "demo": "demo:demo",
+    "doctor": "commands.doctor:doctor",
+    "explain": "commands.requests:explain",
+    "models": "commands.models:models",
+    "price": "commands.models:price",
+    "providers": "commands.models:providers",
+    "send": "commands.conversations:send",
+    "wire": "commands.requests:wire",
+}
 
-"""Our commands that plugins may extend."""
-
-
-def _own() -> dict[str, str]:
-    names = [module.name for module in pkgutil.iter_modules(commands.__path__)]
-    return {name.replace("_", "-"): name for name in names}
-
-
-def _summary(module: str) -> str:
-    """Return the first line of what a command's module says of its `command`."""
-    source = pkgutil.get_data(commands.__name__, f"{module}.py") or b""
-    for node in ast.parse(source).body:
-        if isinstance(node, ast.FunctionDef) and node.name == "command":
-            return (ast.get_docstring(node) or "").partition("\n")[0]
-    return ""
+EXTENSIBLE = ("chat",)  # commands that `register_commands` may change: asking loads every plugin
 
 
 class Commands(click.Group):
-    """Commands of this package, loaded one by one, and those of plugins."""
+    """The commands of installed distributions (group `interlingua.commands`) and of loaded plugins (`register_commands`).
+
+    A command's module is imported when the command is run, or its own help is asked for.
+    """
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__(*args, **kwargs)
-        self._extensions: dict[str, list[Callable[[click.Command], click.Command]]] = {}
+        self._changes: dict[str, list[Callable[[click.Command], click.Command]]] = {}
+
+    @cached_property
+    def _installed(self) -> dict[str, EntryPoint]:
+        """Entry points by name; where two distributions have one name, the first distribution's."""
+        return {name: EntryPoint(name, f"interlingua_cli.{value}", GROUP) for name, value in _COMMANDS.items()}
+
+    def installed_commands(self) -> list[str]:
+        """Return the names of the commands that installed distributions add."""
+        return sorted(name for name in self._installed if "." not in name)
 
     def list_commands(self, ctx: click.Context) -> list[str]:
-        """Return all names; a plugin that fails to add its commands is warned of and left out."""
+        """Return all names; a plugin that fails to add its commands is a warning."""
         self._ask_plugins(ctx)
-        return sorted({*_own(), *super().list_commands(ctx)})
+        return sorted({*self.installed_commands(), *super().list_commands(ctx)})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """Return a command of this package without loading others, else a plugin's."""
-        module = _own().get(cmd_name)
-        if module is None:
+        """Load one installed command, with what other distributions change of it; else a plugin's."""
+        entry = self._installed.get(cmd_name)
+        if entry is None or "." in cmd_name:
             self._ask_plugins(ctx)
             return super().get_command(ctx, cmd_name)
-        command: click.Command = import_module(f"{commands.__name__}.{module}").command
+        command: click.Command | None = _load(entry)
+        if command is None:
+            return None
+        for name, extension in sorted(self._installed.items()):
+            change = _load(extension) if name.startswith(f"{cmd_name}.") else None
+            if change is not None:
+                command = change(command)
         if cmd_name in EXTENSIBLE:
             self._ask_plugins(ctx)
-            for change in self._extensions.get(cmd_name, ()):
+            for change in self._changes.get(cmd_name, ()):
                 command = change(command)
         return command
 
     def extend(self, cmd_name: str, change: Callable[[click.Command], click.Command]) -> None:
-        """Let a plugin change one of our commands, such as by an option more, from within `register_commands`.
+        """Let a plugin change a command, such as by an option more, from within `register_commands`.
 
         Args:
             cmd_name: one of `EXTENSIBLE`; others are not asked about, because asking loads every plugin.
             change: takes the command and returns the one to use instead; the given one stays as it is.
+
+        Raises:
+            CallerError: the command cannot be extended.
         """
         if cmd_name not in EXTENSIBLE:
             raise CallerError(f"{cmd_name!r} cannot be extended; there is {', '.join(EXTENSIBLE)}")
-        self._extensions.setdefault(cmd_name, []).append(change)
+        self._changes.setdefault(cmd_name, []).append(change)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """List the commands; what ours do is read from their source, so that help loads none of them."""
-        own = _own()
+        """List the commands; what installed ones do is read from their source, so that help imports none of them."""
         rows = []
         for name in self.list_commands(ctx):
-            command = None if name in own else super().get_command(ctx, name)
-            rows.append((name, command.get_short_help_str(formatter.width) if command else _summary(own[name])))
+            entry = self._installed.get(name)
+            summary = _read_summary(entry) if entry else None
+            if summary is None:
+                command = self.get_command(ctx, name)
+                summary = command.get_short_help_str(formatter.width) if command else None
+            if summary is not None:
+                rows.append((name, summary))
         with formatter.section("Commands"):
             formatter.write_dl(rows)
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run; an error of ours is one line on stderr and exit code 1, Ctrl-C is exit code 130."""
         state = ctx.ensure_object(State)
-        with warnings_shown(state):
+        with print_warnings(state):
             try:
                 return super().invoke(ctx)
-            except (InterlinguaError, OSError, NotImplementedError) as error:  # the last: a plugin in the making
+            except (InterlinguaError, OSError, NotImplementedError) as error:  # the last: a plugin half written
                 _fail(ctx, state, error)
             except KeyboardInterrupt:
                 click.echo("interrupted", err=True)
                 ctx.exit(130)
 
     def _ask_plugins(self, ctx: click.Context) -> None:
+        """Let plugins add their commands, once in a run; nothing is loaded where no plugin is named or installed."""
         state = ctx.ensure_object(State)
         if ctx.meta.get(__name__) or not state.has_plugins:
             return
         ctx.meta[__name__] = True
-        self._extensions.clear()
+        self._changes.clear()
         try:
             state.registry.register_commands(self)
         except Exception as error:
             click.echo(f"warning: a plugin could not add its commands: {error}", err=True)
 
 
+def _distribution(entry: EntryPoint) -> str:
+    return entry.dist.name if entry.dist else ""
+
+
+def _load(entry: EntryPoint) -> Any:
+    """Import what an entry point names; one that cannot be imported is a warning and None."""
+    try:
+        return entry.load()
+    except Exception as error:
+        reason = " ".join(f"{type(error).__name__}: {error}".split())
+        click.echo(f"warning: {entry.name!r} of {_distribution(entry)} cannot be loaded: {reason}", err=True)
+        return None
+
+
+def _read_summary(entry: EntryPoint) -> str | None:
+    """Return the first line of a command function's docstring from its source; None where it is not found there."""
+    try:
+        source = _read_source(entry.module)
+        tree = ast.parse(source or "")
+    except (ImportError, SyntaxError, OSError):
+        return None
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef) and node.name == entry.attr:
+            return (ast.get_docstring(node) or "").partition("\n")[0]
+    return None
+
+
+def _read_source(module: str) -> str | None:
+    """Return a module's source without importing it or its packages.
+
+    Raises:
+        ImportError: there is no such module.
+    """
+    names = module.split(".")
+    spec = find_spec(names[0])
+    for end in range(2, len(names) + 1):
+        spec = spec and PathFinder.find_spec(".".join(names[:end]), spec.submodule_search_locations)
+    if spec is None or not hasattr(spec.loader, "get_source"):
+        raise ImportError(f"no source of {module}")
+    source: str | None = spec.loader.get_source(module)
+    return source
+
+
+class _WarningPrinter(logging.Handler):
+    def __init__(self, state: State) -> None:
+        super().__init__(logging.WARNING)
+        self._state = state
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Print a warning, unless the command shows the same itself: ledger rows, models without a catalogue entry."""
+        from interlingua_cli.output import end_line  # noqa: PLC0415  help needs it not
+
+        state = self._state
+        announced = isinstance(record.args, tuple) and ":".join(map(str, record.args)) in state.models_announced
+        if not (announced or (state.ledger_shown and hasattr(record, "block_type"))):
+            end_line()
+            click.echo(f"warning: {record.getMessage()}", err=True)
+
+
+@contextmanager
+def print_warnings(state: State) -> Iterator[None]:
+    """Print what the library logs as a warning, one line each on stderr, while this lasts."""
+    logger = logging.getLogger("interlingua")
+    handler = _WarningPrinter(state)
+    logger.addHandler(handler)
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+
+
 def _fail(ctx: click.Context, state: State, error: Exception) -> NoReturn:
     if isinstance(error, BrokenPipeError):
-        raise error  # click knows what to do
+        raise error  # click handles it
     if state.debug:
         click.echo("".join(traceback.format_exception(error)), err=True, nl=False)
     else:
-        from interlingua_cli.advice import print_error  # noqa: PLC0415  help needs it not
+        from interlingua_cli.output import print_error  # noqa: PLC0415  help needs it not
 
         print_error(state, error)
     ctx.exit(1)

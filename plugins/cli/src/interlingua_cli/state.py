@@ -1,8 +1,4 @@
-"""What one run of the command line knows: extra plugins, the user's configuration, and what is made of them.
-
-Never prints and never decides what a command does; what is made is made when first asked for.
-The commands come in, through `click.pass_obj`.
-"""
+"""The state of one run of the command line: loaded plugins, the user's configuration, the registry and clients."""
 
 from __future__ import annotations
 
@@ -16,34 +12,39 @@ import click
 
 if TYPE_CHECKING:
     from interlingua.http.client import Client
-    from interlingua.plugins.registry import Registry
+    from interlingua.plugins import Registry
     from interlingua_cli.config import Config
 
 
 class State:
-    """One run. Attributes `plugins` (module names) and `debug` are set while the line is read.
+    """One run; commands get it by `click.pass_obj`.
 
-    A command sets `ledger_shown` and `models_told` (canonical ids) where it says itself what would be warned of.
+    Attributes:
+        plugins: names of the modules that `-p` loads.
+        debug: errors are printed with their traceback.
+        ledger_shown: the command prints the loss ledger itself, so its rows are no warnings.
+        models_announced: canonical model ids of which the command itself says that no catalogue knows them.
+        environ: the environment.
     """
 
     def __init__(self) -> None:
         self.plugins: list[str] = []
         self.debug = False
         self.ledger_shown = False
-        self.models_told: frozenset[str] = frozenset()
+        self.models_announced: frozenset[str] = frozenset()
         self.environ: Mapping[str, str] = os.environ
 
     @cached_property
     def config(self) -> Config:
         """The user's configuration file, read."""
-        from interlingua_cli.config import read_config  # noqa: PLC0415  help needs none of these
+        from interlingua_cli.config import read_config  # noqa: PLC0415  help needs it not
 
         return read_config(self.environ)
 
     @cached_property
     def registry(self) -> Registry:
         """The installed providers with the user's rows, aliases and plugins."""
-        from interlingua.plugins.registry import Registry  # noqa: PLC0415
+        from interlingua.plugins import Registry  # noqa: PLC0415  help needs it not
 
         registry = Registry(rows=self.config.rows, aliases=self.config.aliases)
         for entry in entry_points(group="interlingua.commands"):
@@ -54,7 +55,7 @@ class State:
 
     @property
     def has_plugins(self) -> bool:
-        """True when some plugin may have commands to add; found out without loading any."""
+        """True when a plugin may have commands to add (hook `register_commands`); found out without loading any."""
         named = self.plugins or self.environ.get("INTERLINGUA_PLUGINS")
         return bool(named or entry_points(group="interlingua.plugins") or entry_points(group="interlingua.commands"))
 
@@ -65,25 +66,22 @@ class State:
 
     def client(self, model: str | None = None, base_url: str | None = None) -> Client:
         """Make a client; `base_url` goes to the provider of `model`."""
-        from interlingua.http.client import Client  # noqa: PLC0415
+        from interlingua.http.client import Client  # noqa: PLC0415  help needs it not
 
         return Client(model, base_url=base_url, registry=self.registry, settings=self.settings)
 
 
-def _remember(ctx: click.Context, _parameter: click.Parameter, names: tuple[str, ...]) -> None:
+def _add_plugins(ctx: click.Context, _parameter: click.Parameter, names: tuple[str, ...]) -> None:
     ctx.ensure_object(State).plugins.extend(name for name in names if name)
 
 
-plugin_option = click.option(
+plugin_option = click.option(  # for the whole line, and for commands: an option before the command is easily forgotten
     "-p",
     "--plugin",
     metavar="MODULE",
     multiple=True,
     expose_value=False,
     is_eager=True,
-    callback=_remember,
+    callback=_add_plugins,
     help="Load this plugin module (or module:object; a provider as KEY=module:object) for the run; may be repeated.",
 )
-
-
-"""The option `-p`, for the whole line and for commands that are often run with one."""

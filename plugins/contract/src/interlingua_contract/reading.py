@@ -17,7 +17,7 @@ from interlingua.response.decode import StreamDecoder
 from interlingua.response.framing import framer
 from interlingua.types.events import StreamEvent
 from interlingua.types.messages import Message
-from interlingua_cli.replay.cassettes import Exchange
+from interlingua_cli.cassettes import Exchange
 from interlingua_contract.subject import Subject
 
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import yaml
 
-from interlingua_cli.replay.cassettes import body_of
+from interlingua_cli.cassettes import read_body
 
 NAME = "readable-yaml"
 
@@ -78,10 +78,10 @@ class Serializer:
         cassette: dict[str, Any] = yaml.safe_load(text)
         for interaction in cassette["interactions"]:
             request, response = interaction["request"], interaction["response"]
-            request["body"] = body_of(request) or None
+            request["body"] = read_body(request) or None
             for form in _FORMS:  # vcr makes its request of these fields and knows no others
                 request.pop(form, None)
-            response["body"] = {"string": body_of(response["body"])}
+            response["body"] = {"string": read_body(response["body"])}
         return cassette
 
 

@@ -27,7 +27,7 @@ from interlingua.plugins.wire import Connection, ConnectionSettings, RequestCont
 from interlingua.types.messages import Message, Origin
 from interlingua.types.options import AdapterCapabilities, AdapterOptions
 from interlingua.types.tools import ToolDefinition
-from interlingua_cli.replay.cassettes import Exchange, read_cassettes
+from interlingua_cli.cassettes import Exchange, read_cassettes
 from interlingua_contract.quirks import Quirks, quirks_beside
 
 _THEN = datetime(2026, 11, 21, tzinfo=UTC)

@@ -7,6 +7,3 @@ The group in `cli.root` comes in.
 from __future__ import annotations
 
 
-
-
-

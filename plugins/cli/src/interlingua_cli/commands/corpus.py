@@ -16,21 +16,14 @@ import click
 
 from interlingua.errors import DecodeError
 from interlingua.json import dumps
-from interlingua_cli.replay.entry import read_entry
-from interlingua_cli.replay.exchange import Outcome, replay
-from interlingua_cli.replay.exclusions import read_exclusions
-from interlingua_cli.replay.match import Matcher
-from interlingua_cli.replay.report import Report, emitted
-from interlingua_cli.replay.source import Recording, open_recording
-from interlingua_cli.show import console, json_option, print_json, print_table
+from interlingua_cli.output import json_option, make_console, print_json, print_table
+from interlingua_cli.replay.exchange import Matcher, Outcome, replay
+from interlingua_cli.replay.report import Report, outcome_to_json
+from interlingua_cli.replay.source import Recording, open_recording, read_entry, read_exclusions
 from interlingua_cli.state import State, plugin_option
 
-_SHOWN = 20
-
-
+_MAX_FAILURES = 20
 _COLUMNS = ("entries", "decoded", "failed", "opaque", "excluded")
-
-
 Progress = Callable[[int], None]
 
 
@@ -44,7 +37,7 @@ Progress = Callable[[int], None]
               help="Entries not to judge: [[exclude]] tables of id and reason.")  # fmt: skip
 @plugin_option
 @click.pass_obj
-def command(state: State, files: tuple[str, ...], as_json: bool, emit: str | None, chunk: int | None,
+def corpus(state: State, files: tuple[str, ...], as_json: bool, emit: str | None, chunk: int | None,
             exclude: str | None) -> None:  # fmt: skip
     """Decode recorded exchanges and report per API.
 
@@ -57,12 +50,12 @@ def command(state: State, files: tuple[str, ...], as_json: bool, emit: str | Non
     for path in files:
         if path != "-":
             Path(path).stat()  # a name that is wrong is told before an hour's work, not after it
-    with _emitting(emit, files) as out:
+    with _open_emit(emit, files) as out:
         try:
             for path in files:
-                with open_recording(path) as recording, _progress(recording.name, recording.size) as progress:
-                    for outcome in _outcomes(recording, matcher, chunk, report, excluded):
-                        report.add(_written(outcome, out))
+                with open_recording(path) as recording, _show_progress(recording.name, recording.size) as progress:
+                    for outcome in _decode_recording(recording, matcher, chunk, report, excluded):
+                        report.add(_emit_line(outcome, out))
                         progress(recording.position)
         except KeyboardInterrupt:
             interrupted = True
@@ -70,12 +63,12 @@ def command(state: State, files: tuple[str, ...], as_json: bool, emit: str | Non
     data = report.as_json()
     if not data and not interrupted:
         click.echo("there is no entry in what was read", err=True)
-    print_json(data) if as_json else _print(data)
+    print_json(data) if as_json else _print_report(data)
     sys.exit(130 if interrupted else 1 if report.failed else 0)
 
 
 @contextlib.contextmanager
-def _emitting(emit: str | None, files: Sequence[str]) -> Iterator[IO[bytes] | None]:
+def _open_emit(emit: str | None, files: Sequence[str]) -> Iterator[IO[bytes] | None]:
     """Open what is written to; a file that is to be read is left as it is."""
     if emit is None:
         yield None
@@ -87,7 +80,7 @@ def _emitting(emit: str | None, files: Sequence[str]) -> Iterator[IO[bytes] | No
         yield out
 
 
-def _outcomes(
+def _decode_recording(
     recording: Recording,
     matcher: Matcher,
     chunk: int | None,
@@ -96,12 +89,12 @@ def _outcomes(
 ) -> Iterator[Outcome]:
     """Decode what a recording holds; one that breaks off is a failure of its own, and what stood before it counts."""
     try:
-        yield from _entries(recording.lines(), matcher, chunk, report, excluded)
+        yield from _decode_entries(recording.lines(), matcher, chunk, report, excluded)
     except DecodeError as error:
         yield Outcome(id=error.path, group="unreadable", error=error, decoded=False)
 
 
-def _entries(
+def _decode_entries(
     lines: Iterator[tuple[str, bytes]],
     matcher: Matcher,
     chunk: int | None,
@@ -120,38 +113,38 @@ def _entries(
             yield replay(entry, matcher, chunk=chunk)
 
 
-def _written(outcome: Outcome, emit: IO[bytes] | None) -> Outcome:
+def _emit_line(outcome: Outcome, emit: IO[bytes] | None) -> Outcome:
     """Write an entry's line; a message that cannot be stored was not decoded."""
     if emit is None:
         return outcome
     try:
-        line = dumps(emitted(outcome))
+        line = dumps(outcome_to_json(outcome))
     except Exception as error:
         outcome = Outcome(id=outcome.id, group=outcome.group, error=error, decoded=False)
-        line = dumps(emitted(outcome))
+        line = dumps(outcome_to_json(outcome))
     emit.write(line + b"\n")
     return outcome
 
 
 @contextlib.contextmanager
-def _progress(name: str, size: int | None) -> Iterator[Progress]:
+def _show_progress(name: str, size: int | None) -> Iterator[Progress]:
     if size is None or not sys.stderr.isatty():
         yield lambda _position: None
         return
     from rich.progress import Progress as Bar  # noqa: PLC0415  only for a person
 
-    with Bar(console=console(err=True), transient=True) as bar:
+    with Bar(console=make_console(err=True), transient=True) as bar:
         task = bar.add_task(name, total=size)
         yield lambda position: bar.update(task, completed=position)
 
 
-def _print(data: Mapping[str, Mapping[str, Any]]) -> None:
+def _print_report(data: Mapping[str, Mapping[str, Any]]) -> None:
     print_table(("api", *_COLUMNS), [(api, *(tally[name] for name in _COLUMNS)) for api, tally in data.items()])
     for api, tally in data.items():
         if tally["errors"]:
             click.echo(f"{api}: {', '.join(f'{name} {count}' for name, count in tally['errors'].items())}")
     failures = [failure for tally in data.values() for failure in tally["failures"]]
-    for failure in failures[:_SHOWN]:
+    for failure in failures[:_MAX_FAILURES]:
         click.echo(f"{failure['id']}: {' '.join(failure['error'].split())[:300]}")
-    if len(failures) > _SHOWN:
-        click.echo(f"... and {len(failures) - _SHOWN} more (--json lists all)")
+    if len(failures) > _MAX_FAILURES:
+        click.echo(f"... and {len(failures) - _MAX_FAILURES} more (--json lists all)")

@@ -14,18 +14,16 @@ from typing import TYPE_CHECKING, Any
 import attrs
 import click
 
-from interlingua_cli.plan import planned
-from interlingua_cli.show import json_option, print_json, print_table
+from interlingua_cli.output import json_option, print_json, print_table
+from interlingua_cli.plan import plan_request
 from interlingua_cli.state import State, plugin_option
-from interlingua_cli.stdio import shown
+from interlingua_cli.streams import escape_controls
 
 if TYPE_CHECKING:
-    from interlingua_cli.doctor.finding import Diagnosis
+    from interlingua_cli.doctor.findings import Diagnosis
 
 
 _TARGET = "Ask this target too, PROVIDER:NAME or an alias: its limits, its window, what its linter knows."
-
-
 _REPAIR = "Write the repaired conversation here, and what was taken out beside it."
 
 
@@ -37,7 +35,7 @@ _REPAIR = "Write the repaired conversation here, and what was taken out beside i
 @json_option
 @plugin_option
 @click.pass_obj
-def command(
+def doctor(
     state: State, conversation: str, model: str | None, out: Path | None, in_place: bool, as_json: bool
 ) -> None:
     """Find what would make a provider reject a conversation, and repair it.
@@ -46,9 +44,11 @@ def command(
     --in-place, nothing is written. The exit code is 1 when something is left that only a person can mend, or that a
     repair would mend and none was asked for.
     """
-    from interlingua_cli.doctor.diff import difference  # noqa: PLC0415  not free to import
-    from interlingua_cli.doctor.examine import examine  # noqa: PLC0415  not free to import
-    from interlingua_cli.doctor.target import ask_target  # noqa: PLC0415  not free to import
+    from interlingua_cli.doctor.examine import (
+        check_target,  # noqa: PLC0415  not free to import
+        examine,  # noqa: PLC0415  not free to import
+    )
+    from interlingua_cli.doctor.repair import diff_repair  # noqa: PLC0415  not free to import
 
     if in_place and (out is not None or conversation == "-"):
         raise click.UsageError("--in-place repairs the file that is examined: give a file, and no --repair")
@@ -56,27 +56,27 @@ def command(
     with click.open_file(conversation, "rb") as lines:
         diagnosis = examine(lines)
     if model is not None:
-        plan = partial(planned, state, model=model, exact=False)
-        diagnosis = diagnosis.with_findings(ask_target(diagnosis.messages, plan))
-    diff = list(difference(diagnosis, Path(conversation).name))
-    written = _write(diagnosis, Path(conversation) if in_place else out, replace=in_place)
+        plan = partial(plan_request, state, model=model, exact=False)
+        diagnosis = diagnosis.with_findings(check_target(diagnosis.messages, plan))
+    diff = list(diff_repair(diagnosis, Path(conversation).name))
+    written = _write_repair(diagnosis, Path(conversation) if in_place else out, replace=in_place)
     if as_json:
-        print_json(_report(diagnosis, diff, written))
+        print_json(_diagnosis_to_json(diagnosis, diff, written))
     else:
-        _show(diagnosis, diff, written)
+        _print_diagnosis(diagnosis, diff, written)
     if diagnosis.left or (diagnosis.repairs and not written):
         sys.exit(1)
 
 
-def _write(diagnosis: Diagnosis, out: Path | None, *, replace: bool) -> list[Path]:
-    from interlingua_cli.doctor.writing import write_repaired  # noqa: PLC0415
+def _write_repair(diagnosis: Diagnosis, out: Path | None, *, replace: bool) -> list[Path]:
+    from interlingua_cli.doctor.repair import write_repaired  # noqa: PLC0415
 
     if out is None or (replace and not diagnosis.repairs):
         return []
     return write_repaired(diagnosis, out, replace=replace)
 
 
-def _report(diagnosis: Diagnosis, diff: list[str], written: list[Path]) -> dict[str, Any]:
+def _diagnosis_to_json(diagnosis: Diagnosis, diff: list[str], written: list[Path]) -> dict[str, Any]:
     return {
         "findings": [attrs.asdict(finding) for finding in diagnosis.findings],
         "repairable": len(diagnosis.repairs),
@@ -86,7 +86,7 @@ def _report(diagnosis: Diagnosis, diff: list[str], written: list[Path]) -> dict[
     }
 
 
-def _show(diagnosis: Diagnosis, diff: list[str], written: list[Path]) -> None:
+def _print_diagnosis(diagnosis: Diagnosis, diff: list[str], written: list[Path]) -> None:
     if not diagnosis.findings:
         click.echo("nothing to find")
         return
@@ -96,7 +96,7 @@ def _show(diagnosis: Diagnosis, diff: list[str], written: list[Path]) -> None:
     ]
     print_table(("line", "path", "rule", "what", "remedy"), rows)
     for line in diff:
-        click.echo(shown(line, sys.stdout))
+        click.echo(escape_controls(line, sys.stdout))
     for path in written:
         click.echo(f"wrote {path}", err=True)
     if diagnosis.repairs and not written:

@@ -1,21 +1,24 @@
-"""`models`: what the catalogues know, without asking the network unless `--live` says so.
-
-Never guesses: a limit or price that is not in a catalogue is an empty cell. The command group comes in.
-Prices are list prices of today, USD per million tokens.
-"""
+"""`models`, `providers` and `price`: what is installed, what it can do and what it costs."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
+from collections.abc import Mapping
+from datetime import UTC, date, datetime, time
+from difflib import get_close_matches
 from typing import Any
 
+import attrs
 import click
 
 from interlingua.catalogue import ModelInfo
-from interlingua_cli.show import json_option, print_json, print_table
+from interlingua.errors import InterlinguaError
+from interlingua.plugins import ConnectionSettings, ProviderEntry, WireRequest
+from interlingua.pricing import cost_of
+from interlingua.types import Usage
+from interlingua_cli.output import json_option, mask_credentials, print_facts, print_json, print_table
 from interlingua_cli.state import State, plugin_option
 
-_COLUMNS = ("model", "context", "output", "$ in", "$ out", "aliases")
+_MODEL_COLUMNS = ("model", "context", "output", "$ in", "$ out", "aliases")
 
 
 @click.command("models")
@@ -25,25 +28,25 @@ _COLUMNS = ("model", "context", "output", "$ in", "$ out", "aliases")
 @json_option
 @plugin_option
 @click.pass_obj
-def command(state: State, provider: str | None, live: bool, url: str | None, as_json: bool) -> None:
+def models(state: State, provider: str | None, live: bool, url: str | None, as_json: bool) -> None:
     """List the models in the catalogues, or in one provider's."""
     if live:
-        _live(state, provider, url, as_json)
+        _list_live(state, provider, url, as_json)
         return
     registry = state.registry
     providers = [registry.provider(provider)] if provider else registry.providers()
     now = datetime.now(UTC)
-    rows = [_row(each.key, info, now) for each in providers for info in each.models()]
+    rows = [_model_row(each.key, info, now) for each in providers for info in each.models()]
     if as_json:
         print_json(rows)
         return
     if not rows:
         click.echo(f"no catalogue comes with {provider}: --live asks the service which models it has", err=True)
         return
-    print_table(_COLUMNS, [_cells(row) for row in rows], spare=("aliases",))
+    print_table(_MODEL_COLUMNS, [_model_cells(row) for row in rows], spare=("aliases",))
 
 
-def _live(state: State, provider: str | None, url: str | None, as_json: bool) -> None:
+def _list_live(state: State, provider: str | None, url: str | None, as_json: bool) -> None:
     if provider is None:
         raise click.UsageError("--live needs PROVIDER")
     with state.client(f"{provider}:any", url) as client:
@@ -55,7 +58,7 @@ def _live(state: State, provider: str | None, url: str | None, as_json: bool) ->
         click.echo(f"{provider}:{name}")
 
 
-def _row(key: str, info: ModelInfo, now: datetime) -> dict[str, Any]:
+def _model_row(key: str, info: ModelInfo, now: datetime) -> dict[str, Any]:
     price = info.price_at(now)
     return {
         "model": f"{key}:{info.id}",
@@ -68,6 +71,121 @@ def _row(key: str, info: ModelInfo, now: datetime) -> dict[str, Any]:
     }
 
 
-def _cells(row: dict[str, Any]) -> list[Any]:
+def _model_cells(row: dict[str, Any]) -> list[Any]:
     names = ("model", "max_context_tokens", "max_output_tokens", "input_per_mtok_usd", "output_per_mtok_usd")
     return [*(row[name] for name in names), " ".join(row["aliases"])]
+
+
+_PROVIDER_COLUMNS = ("key", "kind", "distribution", "version", "api key", "variables", "apis")
+_SPARE = ("version", "distribution")
+
+
+@click.command("providers")
+@json_option
+@plugin_option
+@click.pass_obj
+def providers(state: State, as_json: bool) -> None:
+    """List the providers, and whether their keys are there."""
+    registry = state.registry
+    rows = [_provider_row(state, found) for found in registry.found().values()]
+    keys = {row["key"] for row in rows}
+    rows += [{"key": key, "kind": "plugin", "broken": str(error)}
+             for key, error in registry.broken.items() if key not in keys]  # fmt: skip
+    for key in sorted(state.config.providers.keys() - {row["key"] for row in rows}):
+        click.echo(f"warning: the configuration has settings for {key!r}, and no such provider is here", err=True)
+    if as_json:
+        print_json(rows)
+        return
+    print_table(_PROVIDER_COLUMNS, [_provider_cells(row) for row in rows], spare=_SPARE)
+    for row in rows:
+        if row.get("broken"):
+            click.echo(f"{row['key']} is broken: {row['broken']}")
+
+
+def _provider_row(state: State, found: ProviderEntry) -> dict[str, Any]:
+    row: dict[str, Any] = {
+        "key": found.key,
+        "kind": found.kind,
+        "distribution": found.distribution.name,
+        "version": found.distribution.version,
+    }
+    given = {name: value for name, value in state.settings.get(found.key, {}).items() if value is not None}
+    try:
+        connection = state.registry.provider(found.key).connection(ConnectionSettings(environ=state.environ, **given))
+    except InterlinguaError as error:
+        return {**row, "broken": str(error)}
+    signed = bool(connection.auth(WireRequest(path="/", body=b"", api=""))) if connection.has_key else False
+    return {
+        **row,
+        "base_url": mask_credentials(connection.base_url),
+        "has_key": connection.has_key,
+        "key_state": "found" if signed else "not needed" if connection.has_key else "missing",
+        "env": list(connection.env),
+        "apis": list(connection.endpoints),
+    }
+
+
+def _provider_cells(row: Mapping[str, Any]) -> list[Any]:
+    if row.get("broken"):
+        return [row["key"], row["kind"], row.get("distribution"), row.get("version"), "broken", None, None]
+    names = (" ".join(row["env"]), " ".join(row["apis"]))
+    return [row["key"], row["kind"], row["distribution"], row["version"], row["key_state"], *names]
+
+
+_COUNT = click.IntRange(min=0)
+
+
+@click.command("price")
+@click.argument("model")
+@click.option("--input", "input_tokens", type=_COUNT, metavar="N", help="Input tokens, cached and written included.")
+@click.option("--output", "output_tokens", type=_COUNT, metavar="N", help="Output tokens, reasoning included.")
+@click.option("--cached", "cached_input_tokens", type=_COUNT, metavar="N", help="Input tokens read from a cache.")
+@click.option("--cache-write", "cache_creation_input_tokens", type=_COUNT, metavar="N",
+              help="Input tokens written to a cache.")  # fmt: skip
+@json_option
+@plugin_option
+@click.pass_obj
+def price(state: State, /, model: str, as_json: bool, **counts: int | None) -> None:
+    """Print a model's list prices, or what given tokens cost.
+
+    Prices are in USD per million tokens.
+    """
+    name = state.registry.resolve(model)
+    provider = state.registry.provider(name.provider)
+    info = provider.model(name.name)
+    if info is None:
+        near = get_close_matches(name.name, [known.id for known in provider.models()], n=3)
+        hint = f"; there {'are' if near[1:] else 'is'} {', '.join(near)}" if near else ""
+        click.echo(f"the catalogue does not know {name}{hint}", err=True)
+    asked = any(count is not None for count in counts.values())
+    facts: dict[str, Any] = {"model": str(name), "pricing_version": info.pricing_version if info else None}
+    facts |= _cost_facts(info, counts) if asked else _price_facts(info)
+    if as_json:
+        print_json(facts)
+        return
+    tiers = facts.pop("tiers", ())
+    print_facts(facts)
+    for tier in tiers:
+        click.echo()
+        print_facts(tier)
+
+
+def _cost_facts(info: ModelInfo | None, counts: Mapping[str, int | None]) -> dict[str, Any]:
+    both = {name: counts[name] or 0 for name in ("input_tokens", "output_tokens")}
+    usage: Any = {**counts, **both}
+    cost = cost_of(Usage(**usage), info, datetime.now(UTC))
+    facts = {"cost_usd": cost.cost_usd, "cost_note": cost.cost_note}
+    return facts if cost.cost is None else {**facts, **attrs.asdict(cost.cost)}
+
+
+def _price_facts(info: ModelInfo | None) -> dict[str, Any]:
+    price = info.price_at(datetime.now(UTC)) if info else None
+    if price is None:
+        return {"note": "no price known"}
+    return attrs.asdict(price, value_serializer=_to_json)
+
+
+def _to_json(_owner: object, _field: object, value: Any) -> Any:
+    if isinstance(value, (date, time)):
+        return value.isoformat()
+    return value

@@ -6,13 +6,10 @@ The command line comes in, and applications that keep conversations in files.
 
 from __future__ import annotations
 
-from interlingua_cli.doctor.diff import difference
-from interlingua_cli.doctor.examine import examine
-from interlingua_cli.doctor.finding import Diagnosis, Finding
-from interlingua_cli.doctor.target import ask_target
-from interlingua_cli.doctor.writing import write_repaired
+from interlingua_cli.doctor.examine import check_target, examine
+from interlingua_cli.doctor.findings import Diagnosis, Finding
+from interlingua_cli.doctor.repair import diff_repair, write_repaired
 
-__all__ = ["Diagnosis", "Finding", "ask_target", "difference", "examine", "write_repaired"]
-
+__all__ = ["Diagnosis", "Finding", "check_target", "diff_repair", "examine", "write_repaired"]
 
 

@@ -1,18 +1,256 @@
-"""The examination: every line, every message, the calls across messages, the end, and what the rules still say.
-
-Never changes its input; the repaired conversation is made beside it. The room's front door comes in.
-"""
+"""Find what a provider would refuse in a stored conversation, and make the repaired conversation beside it."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
+import attrs
+
+from interlingua.codec import dumps_message, encode_message
+from interlingua.errors import CapabilityError, InvalidConversationError
+from interlingua.plugins import estimate_input_tokens
+from interlingua.request.prepare import Exchange
+from interlingua.request.project import MISSING_RESULT
 from interlingua.request.validate import check_sendable
-from interlingua_cli.doctor.calls import answer_calls
-from interlingua_cli.doctor.content import check_content
-from interlingua_cli.doctor.ending import check_ending
-from interlingua_cli.doctor.finding import Diagnosis, Finding, Line
-from interlingua_cli.doctor.record import Record, read_records
+from interlingua.types import (
+    ContentBlock,
+    Message,
+    MessageStatus,
+    Provenance,
+    Role,
+    StopReason,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    tool_result,
+)
+from interlingua_cli.doctor.findings import Diagnosis, Finding, Line, Record, read_records
+from interlingua_cli.lint.reader import lint_request
+
+_EMPTY = "REGRESSIONS case 12"
+_UNFINISHED = "REGRESSIONS case 35"
+
+
+def check_content(record: Record, findings: list[Finding]) -> bool:
+    """Take out of a message what no provider takes; return False when nothing of it is left."""
+    half = record.message.metadata.status is not MessageStatus.COMPLETE
+    _take_out(record, lambda block: half and _is_half_done(block), "half-done", _UNFINISHED, findings)
+    _take_out(record, _is_empty_text, "empty-text", _EMPTY, findings)
+    _clean_results(record, findings)
+    message = record.message
+    if message.content or message.role is Role.SYSTEM:
+        return True
+    was = encode_message(message)
+    findings.append(record.finding("empty-message", "", "a message without content", _EMPTY, "removed", was=was))
+    return False
+
+
+def _is_empty_text(block: ContentBlock) -> bool:
+    return type(block) is TextBlock and not block.text.strip() and block.signature is None
+
+
+def _is_half_done(block: ContentBlock) -> bool:
+    if type(block) is ToolUseBlock:
+        return block.parse_error is not None
+    return type(block) is ThinkingBlock and not block.signature
+
+
+def _take_out(
+    record: Record, bad: Callable[[ContentBlock], bool], rule: str, citation: str, findings: list[Finding]
+) -> None:
+    content, critical = record.message.content, record.message.metadata.critical
+    gone = [at for at, block in enumerate(content) if bad(block)]
+    kept_critical = [at for at in gone if at in critical]
+    for at in kept_critical:
+        what = f"{_DESCRIPTIONS[rule]}; it is marked critical and stays"
+        findings.append(record.finding(rule, f"content[{at}]", what, citation, hint="change it, or unmark it"))
+    gone = [at for at in gone if at not in critical]
+    findings += [
+        record.finding(rule, f"content[{at}]", _DESCRIPTIONS[rule], citation, "removed", was=record.block(at)) for at in gone
+    ]
+    if gone:
+        record.put(remove_blocks(record, gone))
+
+
+_DESCRIPTIONS = {
+    "empty-text": "text that says nothing, which providers refuse",
+    "half-done": "what an unfinished answer left half done: a call without whole arguments, or unsigned thinking",
+}
+
+
+def remove_blocks(record: Record, gone: Sequence[int]) -> Message:
+    """Return the message without these blocks; what is critical keeps being pointed at."""
+    message = record.message
+    places = [at for at in range(len(message.content)) if at not in gone]
+    new = {at: index for index, at in enumerate(places)}
+    critical = tuple(new[at] for at in message.metadata.critical if at in new)
+    metadata = attrs.evolve(message.metadata, critical=critical)
+    return attrs.evolve(message, content=tuple(message.content[at] for at in places), metadata=metadata)
+
+
+def _clean_results(record: Record, findings: list[Finding]) -> None:
+    """Take empty text out of results that hold more than it."""
+    content = list(record.message.content)
+    for at, block in enumerate(content):
+        if type(block) is not ToolResultBlock or len(block.content) < 2:
+            continue
+        kept = [part for part in block.content if not _is_empty_text(part)]
+        if kept and len(kept) < len(block.content):
+            content[at] = attrs.evolve(block, content=kept)
+            findings.append(
+                record.finding(
+                    "empty-text", f"content[{at}].content", _DESCRIPTIONS["empty-text"], _EMPTY, "removed", was=record.block(at)
+                )
+            )
+    if any(new is not old for new, old in zip(content, record.message.content, strict=True)):
+        record.put(attrs.evolve(record.message, content=tuple(content)))
+
+
+_DANGLING = "REGRESSIONS case 07"
+_ORPHAN = "REGRESSIONS case 08"
+
+
+def answer_calls(records: Sequence[Record], findings: list[Finding]) -> list[Record]:
+    """Return the records with every call answered right behind it, and without results that answer none."""
+    out: list[Record] = []
+    taken: set[int] = set()
+    for at, record in enumerate(records):
+        if at in taken:
+            continue
+        if record.message.role is Role.TOOL:
+            _drop_orphans(record, set(), findings, out)
+            continue
+        out.append(record)
+        calls = record.message.tool_calls() if record.message.role is Role.ASSISTANT else []
+        if calls:
+            _place_results(calls, record, at, records, taken, findings, out)
+    return out
+
+
+def _place_results(
+    calls: Sequence[ToolUseBlock],
+    asking: Record,
+    at: int,
+    records: Sequence[Record],
+    taken: set[int],
+    findings: list[Finding],
+    out: list[Record],
+) -> None:
+    """Put behind an asking message what answers it: what stands there, what stands later, what is missing."""
+    waiting = [call.id for call in calls]
+    for place in range(at + 1, len(records)):
+        role = records[place].message.role
+        if role is Role.USER or role is Role.ASSISTANT:
+            break
+        taken.add(place)
+        if role is Role.TOOL:
+            _drop_orphans(records[place], waiting, findings, out)
+        else:
+            out.append(records[place])
+    for call in [call for call in calls if call.id in waiting]:
+        late = _find_late_result(call.id, at, records, taken)
+        if late is not None:
+            taken.add(late)
+            what = f"the result of {call.name} stands after other messages; it belongs right behind its call"
+            moved = records[late]
+            findings.append(moved.finding("late-result", "", what, _DANGLING, "moved"))
+            out.append(moved)
+        else:
+            out.append(_make_missing_result(call, asking, findings))
+
+
+def _drop_orphans(record: Record, waiting: list[str] | set[str], findings: list[Finding], out: list[Record]) -> None:
+    """Keep of a TOOL message the results that are waited for, each once."""
+    content, critical = record.message.content, record.message.metadata.critical
+    gone = []
+    for at, block in enumerate(content):
+        if type(block) is ToolResultBlock and block.tool_use_id in waiting:
+            waiting.remove(block.tool_use_id)
+        elif at in critical:
+            what = "a result that answers no open call; it is marked critical and stays"
+            findings.append(record.finding("orphan-result", f"content[{at}]", what, _ORPHAN, hint="unmark it"))
+        else:
+            gone.append(at)
+    if len(gone) == len(content):
+        what = "a result that answers no open call"
+        was = encode_message(record.message)
+        findings.append(record.finding("orphan-result", "", what, _ORPHAN, "removed", was=was))
+        return
+    findings += [
+        record.finding(
+            "orphan-result",
+            f"content[{at}]",
+            "a result that answers no open call",
+            _ORPHAN,
+            "removed",
+            was=record.block(at),
+        )
+        for at in gone
+    ]
+    if gone:
+        record.put(remove_blocks(record, gone))
+    out.append(record)
+
+
+def _find_late_result(call_id: str, at: int, records: Sequence[Record], taken: set[int]) -> int | None:
+    """Return the place of a later message that holds nothing but this call's result, unless the id is asked again."""
+    for place in range(at + 1, len(records)):
+        message = records[place].message
+        if message.role is Role.ASSISTANT and any(call.id == call_id for call in message.tool_calls()):
+            return None
+        results = message.tool_results()
+        if place not in taken and len(message.content) == 1 and results and results[0].tool_use_id == call_id:
+            return place
+    return None
+
+
+def _make_missing_result(call: ToolUseBlock, asking: Record, findings: list[Finding]) -> Record:
+    """Make the result of a call that has none: nothing in it depends on when or where it is made (case 07)."""
+    message = asking.message
+    made = tool_result(call, MISSING_RESULT, is_error=True, session_id=message.session_id)
+    filled: Message = attrs.evolve(
+        made,
+        id=f"{message.id}-{call.id}",
+        created_at=message.created_at,
+        metadata=attrs.evolve(made.metadata, provenance=Provenance.AUTHORED),
+    )
+    place = next(at for at, block in enumerate(message.content) if block is call)
+    what = f"the call of {call.name} has no result; an error result says so"
+    findings.append(
+        asking.finding("dangling-call", f"content[{place}]", what, _DANGLING, "inserted", now=encode_message(filled))
+    )
+    return Record(None, dumps_message(filled), filled)
+
+
+def check_ending(records: Sequence[Record], findings: list[Finding]) -> None:
+    """Look at the last message: white space at its end is refused, and by many models an answer as such."""
+    if not records or records[-1].message.role is not Role.ASSISTANT:
+        return
+    last = records[-1]
+    message = last.message
+    if message.metadata.stop_reason is StopReason.PAUSE_TURN:
+        return  # sent back as it stands, to be gone on with
+    block = message.content[-1] if message.content else None
+    at = len(message.content) - 1
+    if type(block) is TextBlock and block.text != block.text.rstrip() and block.signature is None:
+        what = "white space at the end of the last answer, which is refused where the answer is gone on with"
+        was = last.block(at)
+        last.put(attrs.evolve(message, content=(*message.content[:-1], attrs.evolve(block, text=block.text.rstrip()))))
+        findings.append(
+            last.finding(
+                "trailing-space",
+                f"content[{at}].text",
+                what,
+                "REGRESSIONS case 12",
+                "replaced",
+                was=was,
+                now=last.block(at),
+            )
+        )
+    what = "the conversation ends with an answer; models that continue none refuse it as it stands"
+    hint = "add a user message before sending"
+    findings.append(last.finding("ends-with-answer", "", what, "REGRESSIONS case 40", hint=hint))
 
 
 def examine(lines: Iterable[bytes]) -> Diagnosis:
@@ -29,13 +267,13 @@ def examine(lines: Iterable[bytes]) -> Diagnosis:
     records = [record for record in records if check_content(record, findings)]
     records = answer_calls(records, findings)
     check_ending(records, findings)
-    findings += _rules(records)
+    findings += _check_rules(records)
     order = sorted(findings, key=lambda finding: finding.line or 0)
     after = tuple(Line(number=each.number, text=each.written(), message=each.message) for each in records)
     return Diagnosis(findings=tuple(order), before=before, after=after)
 
 
-def _rules(records: list[Record]) -> Iterable[Finding]:
+def _check_rules(records: list[Record]) -> Iterable[Finding]:
     """Tell what the numbered rules forbid and no repair here mends."""
     numbers = {record.message.id: record.number for record in records}
     for broken in check_sendable([record.message for record in records]):
@@ -46,4 +284,54 @@ def _rules(records: list[Record]) -> Iterable[Finding]:
             message=broken.message,
             citation=f"invariant {broken.number}, {broken.rule.replace('_', ' ')}",
             hint="change the line by hand",
+        )
+
+
+def check_target(messages: Sequence[Message], plan: Callable[[Sequence[Message]], Exchange]) -> tuple[Finding, ...]:
+    """Return what the target would refuse.
+
+    Args:
+        messages: the conversation, repaired as far as it goes.
+        plan: writes the request of a conversation to the target, without sending it.
+    """
+    if not messages:
+        return ()
+    try:
+        exchange = plan(messages)
+    except CapabilityError as error:
+        hint = "choose another target, or change what it cannot take"
+        refused = Finding(
+            rule="cannot",
+            line=None,
+            path=error.path,
+            message=str(error),
+            citation="the target's capabilities",
+            hint=hint,
+        )
+        return (refused,)
+    except InvalidConversationError:
+        return ()  # told by the rules themselves
+    return tuple(_check_request(exchange))
+
+
+def _check_request(exchange: Exchange) -> Iterator[Finding]:
+    for found in lint_request(exchange.provider, exchange.wire):
+        yield Finding(
+            rule=found.rule,
+            line=None,
+            path=f"request.{found.path}" if found.path else "request",
+            message=found.message,
+            citation=found.citation,
+            hint="see the loss ledger (`explain`) for what this part of the request was made of",
+        )
+    window = exchange.capabilities.max_context_tokens
+    tokens = estimate_input_tokens(exchange.provider, exchange.messages, exchange.tools, exchange.options)
+    if window and tokens > window:
+        yield Finding(
+            rule="too-long",
+            line=None,
+            path="request",
+            message=f"about {tokens:,} input tokens, and the window has {window:,}",
+            citation="the target's capabilities",
+            hint="compact the conversation",
         )

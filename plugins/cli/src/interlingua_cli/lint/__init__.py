@@ -7,7 +7,7 @@ The façade comes in, the contract suite, and plugins that test their own rule f
 from __future__ import annotations
 
 from interlingua_cli.lint.reader import covers_request, lint_request, load_rules, provider_rules
-from interlingua_cli.lint.rule import LintFinding, LintRule, LintRules
+from interlingua_cli.lint.rules import LintFinding, LintRule, LintRules
 
 __all__ = [
     "LintFinding",

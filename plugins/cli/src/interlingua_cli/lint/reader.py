@@ -26,21 +26,14 @@ from functools import lru_cache
 from typing import Any
 
 from interlingua.errors import DecodeError
-from interlingua.plugins.provider import Provider
-from interlingua.plugins.wire import WireRequest
-from interlingua_cli.lint.paths import Path, parse_path
-from interlingua_cli.lint.rule import LintFinding, LintRule, LintRules, When
-from interlingua_cli.lint.verbs.table import VERBS, expression, texts
+from interlingua.plugins import Provider, WireRequest
+from interlingua_cli.lint import schema_checks  # noqa: F401  its import registers the check
+from interlingua_cli.lint.checks import VERBS, read_pattern, read_texts
+from interlingua_cli.lint.rules import LintFinding, LintRule, LintRules, Path, When, parse_path
 
-_HEAD = frozenset(("title", "endpoint", "model_in_path", "rule"))
-
-
-_TEXTS = ("id", "says", "citation")
-
-
-_WHEN = frozenset(("model", "headers", "has", "lacks"))
-
-
+_FILE_KEYS = frozenset(("title", "endpoint", "model_in_path", "rule"))
+_RULE_TEXTS = ("id", "says", "citation")
+_WHEN_KEYS = frozenset(("model", "headers", "has", "lacks"))
 _ID = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 
 
@@ -90,41 +83,41 @@ def load_rules(text: str) -> LintRules:
         file = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise DecodeError(f"a rule file is not TOML: {error}") from error
-    _refuse(file.keys() - _HEAD, "", "a rule file")
+    _refuse_unknown(file.keys() - _FILE_KEYS, "", "a rule file")
     rows = file.get("rule")
     if not isinstance(rows, list) or not rows:
         raise DecodeError("a rule file has rules, each a [[rule]]", path="/rule")
-    rules = tuple(_rule(row, f"/rule/{at}") for at, row in enumerate(rows))
+    rules = tuple(_read_rule(row, f"/rule/{at}") for at, row in enumerate(rows))
     seen: set[str] = set()
     for at, rule in enumerate(rules):
         if rule.id in seen:
             raise DecodeError(f"two rules are named {rule.id!r}", path=f"/rule/{at}/id")
         seen.add(rule.id)
     return LintRules(
-        title=_text(file, "title", ""),
-        endpoint=_read(expression, file.get("endpoint"), "/endpoint"),
-        model_in_path=_model_in_path(file),
+        title=_read_text(file, "title", ""),
+        endpoint=_read(read_pattern, file.get("endpoint"), "/endpoint"),
+        model_in_path=_read_model_in_path(file),
         rules=rules,
     )
 
 
-def _model_in_path(file: dict[str, Any]) -> re.Pattern[str] | None:
+def _read_model_in_path(file: dict[str, Any]) -> re.Pattern[str] | None:
     if "model_in_path" not in file:
         return None
-    pattern: re.Pattern[str] = _read(expression, file["model_in_path"], "/model_in_path")
+    pattern: re.Pattern[str] = _read(read_pattern, file["model_in_path"], "/model_in_path")
     if pattern.groups != 1:
         raise DecodeError("the expression needs one group, which is the model", path="/model_in_path")
     return pattern
 
 
-def _rule(row: Any, path: str) -> LintRule:
+def _read_rule(row: Any, path: str) -> LintRule:
     if not isinstance(row, dict):
         raise DecodeError("a rule is a table", path=path)
-    identity, says, citation = (_text(row, name, path) for name in _TEXTS)
+    identity, says, citation = (_read_text(row, name, path) for name in _RULE_TEXTS)
     if not _ID.fullmatch(identity):
         raise DecodeError(f"an id is small words joined by hyphens, not {identity!r}", path=f"{path}/id")
     verbs = row.keys() & VERBS.keys()
-    _refuse(row.keys() - VERBS.keys() - {*_TEXTS, "at", "when"}, path, "a rule")
+    _refuse_unknown(row.keys() - VERBS.keys() - {*_RULE_TEXTS, "at", "when"}, path, "a rule")
     if len(verbs) != 1:
         named = " and ".join(sorted(verbs)) or "none"
         raise DecodeError(f"a rule has exactly one verb; {identity!r} has {named}", path=path)
@@ -133,32 +126,32 @@ def _rule(row: Any, path: str) -> LintRule:
         id=identity,
         says=says,
         citation=citation,
-        at=_paths(row, "at", path) or (parse_path(""),),
-        when=_when(row.get("when", {}), f"{path}/when"),
+        at=_read_paths(row, "at", path) or (parse_path(""),),
+        when=_read_when(row.get("when", {}), f"{path}/when"),
         verb=verb,
         check=_read(VERBS[verb], row[verb], f"{path}/{verb}"),
     )
 
 
-def _when(given: Any, path: str) -> When:
+def _read_when(given: Any, path: str) -> When:
     if not isinstance(given, dict):
         raise DecodeError("conditions are a table", path=path)
-    _refuse(given.keys() - _WHEN, path, "a condition")
+    _refuse_unknown(given.keys() - _WHEN_KEYS, path, "a condition")
     headers = given.get("headers", {})
     if not isinstance(headers, dict):
         raise DecodeError("headers are a table of expressions", path=f"{path}/headers")
     return When(
-        model=_read(expression, given["model"], f"{path}/model") if "model" in given else None,
-        headers={name.lower(): _read(expression, value, f"{path}/headers/{name}") for name, value in headers.items()},
-        has=_paths(given, "has", path),
-        lacks=_paths(given, "lacks", path),
+        model=_read(read_pattern, given["model"], f"{path}/model") if "model" in given else None,
+        headers={name.lower(): _read(read_pattern, value, f"{path}/headers/{name}") for name, value in headers.items()},
+        has=_read_paths(given, "has", path),
+        lacks=_read_paths(given, "lacks", path),
     )
 
 
-def _paths(given: dict[str, Any], name: str, path: str) -> tuple[Path, ...]:
+def _read_paths(given: dict[str, Any], name: str, path: str) -> tuple[Path, ...]:
     if name not in given:
         return ()
-    return tuple(_read(parse_path, text, f"{path}/{name}") for text in _read(texts, given[name], f"{path}/{name}"))
+    return tuple(_read(parse_path, text, f"{path}/{name}") for text in _read(read_texts, given[name], f"{path}/{name}"))
 
 
 def _read(read: Any, given: Any, path: str) -> Any:
@@ -168,14 +161,14 @@ def _read(read: Any, given: Any, path: str) -> Any:
         raise DecodeError(f"a rule file cannot be read: {error}", path=path) from error
 
 
-def _text(row: dict[str, Any], name: str, path: str) -> str:
+def _read_text(row: dict[str, Any], name: str, path: str) -> str:
     value = row.get(name)
     if not isinstance(value, str) or not value.strip():
         raise DecodeError(f"{name} is a text", path=f"{path}/{name}")
     return value
 
 
-def _refuse(unknown: set[str], path: str, what: str) -> None:
+def _refuse_unknown(unknown: set[str], path: str, what: str) -> None:
     if unknown:
         name = sorted(unknown)[0]
         raise DecodeError(f"{what} has no {name!r}", path=f"{path}/{name}")

@@ -6,13 +6,10 @@ The command line and the contract suite come in.
 
 from __future__ import annotations
 
-from interlingua_cli.replay.entry import Entry
-from interlingua_cli.replay.exchange import Outcome, replay
-from interlingua_cli.replay.match import Match, Matcher
-from interlingua_cli.replay.report import Report, emitted
-from interlingua_cli.replay.source import Recording, open_recording
+from interlingua_cli.replay.exchange import Match, Matcher, Outcome, replay
+from interlingua_cli.replay.report import Report, outcome_to_json
+from interlingua_cli.replay.source import Entry, Recording, open_recording
 
-__all__ = ["Entry", "Match", "Matcher", "Outcome", "Recording", "Report", "emitted", "open_recording", "replay"]
-
+__all__ = ["Entry", "Match", "Matcher", "Outcome", "Recording", "Report", "outcome_to_json", "open_recording", "replay"]
 
 

@@ -1,29 +1,140 @@
-"""One recorded exchange decoded by the right road: a message, or the typed error it should be.
-
-Never lets an adapter's mistake end a run: whatever it raises becomes this entry's failure.
-The command line comes in, and tests that compare the roads.
-"""
+"""Decode a recorded exchange with the installed provider it belongs to."""
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
+from hashlib import sha256
+from itertools import count
+from urllib.parse import urlsplit
+
 import attrs
 
-from interlingua.errors import InterlinguaError, InvalidConversationError, ProviderError
-from interlingua.plugins.provider import Provider
-from interlingua.plugins.wire import Connection, RequestContext, WireResponse
+from interlingua.errors import InterlinguaError, InvalidConversationError, ProviderError, UnknownProviderError
+from interlingua.ids import TOOL_PREFIX
+from interlingua.plugins import Connection, ConnectionSettings, Provider, Registry, RequestContext, WireResponse
 from interlingua.request.validate import check_message
 from interlingua.response.decode import StreamDecoder
 from interlingua.response.framing import framer
-from interlingua.types.blocks import OpaqueBlock
-from interlingua.types.messages import Message, MessageStatus, Origin, RoutingDecisionRecord, RoutingMode
-from interlingua_cli.replay.entry import Entry
-from interlingua_cli.replay.identity import message_id, time_of, tool_use_ids
-from interlingua_cli.replay.match import Match, Matcher
+from interlingua.types import Message, MessageStatus, OpaqueBlock, Origin, RoutingDecisionRecord, RoutingMode
+from interlingua_cli.replay.source import Entry
 
-SESSION = "replay"
+COMPATIBLE = "compatible"
 
 
-_MODELS_OWN = 7  # a model may call a tool by any name: it is kept, and told to observers
+@attrs.frozen(kw_only=True)
+class Match:
+    """The provider that reads an entry, and by which of its APIs."""
+
+    provider: Provider
+    api: str
+    connection: Connection
+
+
+@attrs.frozen
+class _Service:
+    provider: Provider
+    connection: Connection
+    endpoints: tuple[tuple[str, re.Pattern[str]], ...]
+
+    def api(self, path: str) -> str | None:
+        """Return the API whose endpoint the path ends with."""
+        return next((api for api, pattern in self.endpoints if pattern.search(path)), None)
+
+    def nearness(self, hosts: tuple[str, ...]) -> int:
+        """Tell how exactly this service claims a host: the length of the name that matches, 0 for not at all."""
+        return max(
+            (len(name) for name in self.connection.hosts if any(_matches_host(name, host) for host in hosts)), default=0
+        )
+
+
+def _matches_host(name: str, host: str) -> bool:
+    """A host belongs to a name that it is or ends with, at a dot or (regions do so) at a hyphen."""
+    return host == name or host.endswith((f".{name}", f"-{name}"))
+
+
+def _split_hosts(netloc: str) -> tuple[str, ...]:
+    """Return the host without and with its port: of local servers only the port tells which one it is."""
+    both = netloc.rpartition("@")[2].lower()
+    host, colon, port = both.rpartition(":")
+    return (host, both) if colon and port.isdigit() else (both,)
+
+
+class Matcher:
+    """Finds the provider of each entry; loads every installed provider once, a broken one is left out with a WARN."""
+
+    def __init__(self, registry: Registry) -> None:
+        self._services = [_make_service(provider) for provider in registry.providers()]
+        self._known: dict[tuple[str, str, str, str], Match | None] = {}
+
+    def match(self, entry: Entry) -> Match:
+        """Return who reads this entry.
+
+        Raises:
+            UnknownProviderError: no installed adapter has this endpoint.
+        """
+        url = urlsplit(entry.url)
+        key = (url.netloc, url.path, entry.provider, entry.endpoint)
+        if key not in self._known:
+            self._known[key] = self._found(_split_hosts(url.netloc), url.path, entry)
+        found = self._known[key]
+        if found is None:
+            place = f"{url.netloc}{url.path}" or "an entry without a URL"
+            raise UnknownProviderError(f"no installed adapter reads {place}")
+        return found
+
+    def _found(self, hosts: tuple[str, ...], path: str, entry: Entry) -> Match | None:
+        candidates = self._by_path(path.rstrip("/")) or self._by_path(f"/{entry.endpoint.strip('/')}")
+        if not candidates:
+            return None
+
+        def rank(found: tuple[_Service, str]) -> tuple[int, bool, bool]:
+            service = found[0]
+            key = service.provider.key
+            return service.nearness(hosts), key == entry.provider, key == COMPATIBLE
+
+        service, api = max(candidates, key=rank)  # of equals the first, which is the first by key
+        return Match(provider=service.provider, api=api, connection=service.connection)
+
+    def _by_path(self, path: str) -> list[tuple[_Service, str]]:
+        return [(service, api) for service in self._services if (api := service.api(path)) is not None]
+
+
+def _make_service(provider: Provider) -> _Service:
+    connection = provider.connection(ConnectionSettings())
+    endpoints = [(api, re.compile(f"(?:{pattern})$")) for api, pattern in connection.endpoints.items()]
+    return _Service(provider, connection, tuple(endpoints))
+
+
+_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
+_UNDATED = datetime(2000, 1, 1, tzinfo=UTC)
+
+
+def derive_message_id(name: str) -> str:
+    """Return the ULID that belongs to an entry's id."""
+    value = int.from_bytes(sha256(name.encode("utf-8", "replace")).digest()[:16], "big")
+    return "".join([_ALPHABET[(value >> shift) & 31] for shift in range(125, -1, -5)])
+
+
+def derive_tool_use_ids(name: str) -> Callable[[], str]:
+    """Return what mints the tool-use ids of an entry: the first, the second, and so on."""
+    numbers = count()
+    return lambda: TOOL_PREFIX + derive_message_id(f"{name}#{next(numbers)}")
+
+
+def read_date(headers: Mapping[str, str]) -> datetime:
+    """Return when the answer was given, by its `date` header, else a fixed day."""
+    try:
+        date = parsedate_to_datetime(headers["date"])
+    except (KeyError, ValueError):
+        return _UNDATED
+    return date.replace(tzinfo=UTC) if date.tzinfo is None else date.astimezone(UTC)
+
+
+SESSION_ID = "replay"
+_UNDECLARED_TOOL_RULE = 7  # a model may call a tool by any name: it is kept, and told to observers
 
 
 @attrs.frozen(kw_only=True)
@@ -59,8 +170,8 @@ def replay(entry: Entry, matcher: Matcher, *, chunk: int | None = None) -> Outco
         chunk: cut a stream into pieces of so many bytes; None feeds it whole.
     """
     try:
-        message = decode(entry, matcher.match(entry), chunk=chunk)
-        violations = [found for found in check_message(message) if found.number != _MODELS_OWN]
+        message = decode_entry(entry, matcher.match(entry), chunk=chunk)
+        violations = [found for found in check_message(message) if found.number != _UNDECLARED_TOOL_RULE]
         if violations:
             raise InvalidConversationError(violations)
     except Exception as error:
@@ -68,16 +179,16 @@ def replay(entry: Entry, matcher: Matcher, *, chunk: int | None = None) -> Outco
     return Outcome(id=entry.id, group=entry.group, message=message, decoded=True)
 
 
-def decode(entry: Entry, match: Match, *, chunk: int | None = None) -> Message:
+def decode_entry(entry: Entry, match: Match, *, chunk: int | None = None) -> Message:
     """Read an entry's answer by the road its body asks for.
 
     Raises:
         InterlinguaError: what the service reported, or why its answer cannot be read.
     """
-    return answer_of(entry, match.provider, match.connection, context_of(entry, match), chunk=chunk)
+    return decode_answer(entry, match.provider, match.connection, make_context(entry, match), chunk=chunk)
 
 
-def answer_of(
+def decode_answer(
     entry: Entry, provider: Provider, connection: Connection, context: RequestContext, *, chunk: int | None = None
 ) -> Message:
     """Read an entry's answer in a context of the caller's.
@@ -86,9 +197,9 @@ def answer_of(
         InterlinguaError: what the service reported, or why its answer cannot be read.
     """
     if entry.status >= 400:
-        raise provider.from_wire_error(_response(entry), context)
+        raise provider.from_wire_error(_make_response(entry), context)
     if not entry.streamed:
-        return provider.from_wire_response(_response(entry), context)
+        return provider.from_wire_response(_make_response(entry), context)
     framing = entry.kind if entry.kind in ("sse", "ndjson") else connection.framing
     decoder = StreamDecoder(provider, framer(framing), context)
     size = chunk or len(entry.body) or 1
@@ -98,21 +209,21 @@ def answer_of(
     return decoder.message()
 
 
-def context_of(entry: Entry, match: Match) -> RequestContext:
+def make_context(entry: Entry, match: Match) -> RequestContext:
     """Return the context of an entry, all of it derived from the entry."""
     model = f"{match.provider.key}:{entry.model}"
-    date = time_of(entry.headers)
+    date = read_date(entry.headers)
     return RequestContext(
         origin=Origin(match.provider.key, match.api, entry.model),
-        message_id=message_id(entry.id),
-        session_id=SESSION,
-        mint_tool_use_id=tool_use_ids(entry.id),
+        message_id=derive_message_id(entry.id),
+        session_id=SESSION_ID,
+        mint_tool_use_id=derive_tool_use_ids(entry.id),
         clock=lambda: date,
         routing=RoutingDecisionRecord(mode=RoutingMode.MANUAL, chosen_model=model, reason="recorded"),
     )
 
 
-def partial_of(error: BaseException | None) -> Message | None:
+def get_partial(error: BaseException | None) -> Message | None:
     """Return what was received before an error, if that was anything."""
     partial = error.partial if isinstance(error, InterlinguaError) else None
     if isinstance(partial, Message) and partial.metadata.status is not MessageStatus.COMPLETE and partial.content:
@@ -120,5 +231,5 @@ def partial_of(error: BaseException | None) -> Message | None:
     return None
 
 
-def _response(entry: Entry) -> WireResponse:
+def _make_response(entry: Entry) -> WireResponse:
     return WireResponse(status=entry.status, headers=entry.headers, body=entry.body)

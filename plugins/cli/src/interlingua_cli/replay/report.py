@@ -11,9 +11,9 @@ from typing import Any
 
 import attrs
 
-from interlingua.codec.stored import encode_message
+from interlingua.codec import encode_message
 from interlingua.errors import InterlinguaError
-from interlingua_cli.replay.exchange import Outcome, partial_of
+from interlingua_cli.replay.exchange import Outcome, get_partial
 
 
 @attrs.define(kw_only=True)
@@ -66,16 +66,16 @@ class Report:
         return {group: tally.as_json() for group, tally in self._groups.items()}
 
 
-def emitted(outcome: Outcome) -> dict[str, Any]:
+def outcome_to_json(outcome: Outcome) -> dict[str, Any]:
     """Return the line of one entry: its canonical message, or its error with what was received before it."""
     if outcome.message is not None:
         return {"id": outcome.id, "message": encode_message(outcome.message)}
-    line: dict[str, Any] = {"id": outcome.id, "error": error_facts(outcome.error)}
-    partial = partial_of(outcome.error)
+    line: dict[str, Any] = {"id": outcome.id, "error": error_to_json(outcome.error)}
+    partial = get_partial(outcome.error)
     return line if partial is None else {**line, "partial": encode_message(partial)}
 
 
-def error_facts(error: BaseException | None) -> dict[str, Any]:
+def error_to_json(error: BaseException | None) -> dict[str, Any]:
     """Return what a program wants to know of an error: class, words, status, and whether to try again."""
     facts: dict[str, Any] = {"type": type(error).__name__, "message": str(error)}
     if isinstance(error, InterlinguaError):

@@ -1,16 +1,14 @@
-"""Files of recorded exchanges, read line by line: plain, gzipped, or standard input.
-
-Never holds more than one line, and never reads what a line says.
-The command line comes in.
-"""
+"""Files of recorded exchanges, read line by line, and the exclusions that name some of them."""
 
 from __future__ import annotations
 
+import base64
 import gzip
 import io
 import sys
+import tomllib
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Any
@@ -18,6 +16,7 @@ from typing import IO, Any
 import attrs
 
 from interlingua.errors import DecodeError
+from interlingua.json import line_fault, loads_fast
 
 _GZIP = b"\x1f\x8b"
 
@@ -60,13 +59,138 @@ def open_recording(path: str) -> Iterator[Recording]:
     """
     if path == "-":
         raw = sys.stdin.buffer
-        yield Recording(name="stdin", size=None, raw=raw, text=_plain(raw))
+        yield Recording(name="stdin", size=None, raw=raw, text=_decompress(raw))
         return
     file = Path(path)
     with file.open("rb") as raw:
-        yield Recording(name=file.name, size=file.stat().st_size, raw=raw, text=_plain(raw))
+        yield Recording(name=file.name, size=file.stat().st_size, raw=raw, text=_decompress(raw))
 
 
-def _plain(raw: Any) -> Any:
+def _decompress(raw: Any) -> Any:
     source = raw if hasattr(raw, "peek") else io.BufferedReader(raw)
     return io.BufferedReader(gzip.GzipFile(fileobj=source)) if source.peek(2)[:2] == _GZIP else source
+
+
+_STREAM_STARTS = ("data:", "event:", "id:", "retry:", ":")
+_TEXT_KINDS = (None, "", "json", "sse", "ndjson")
+_NDJSON_TYPES = ("ndjson", "jsonl", "stream+json")
+
+
+@attrs.frozen(kw_only=True)
+class Entry:
+    """One exchange (format: the corpus's README, one JSON object a line).
+
+    Attributes:
+        id: the recording's own name, `<api>/<digest>`.
+        url: where the request went.
+        status: HTTP status of the answer.
+        headers: of the answer, names in lower case.
+        body: of the answer, as on the wire.
+        kind: json, sse, ndjson, or another framing's name; told from the body where the recorder did not say.
+        model: the model asked for, else the one that answered.
+        provider: the recorder's word for the service; a hint.
+        endpoint: the recorder's word for the endpoint; a hint.
+    """
+
+    id: str
+    url: str
+    status: int = 200
+    headers: Mapping[str, str] = attrs.field(factory=dict)
+    body: bytes
+    kind: str
+    model: str
+    provider: str = ""
+    endpoint: str = ""
+
+    @property
+    def group(self) -> str:
+        """The API the entry is counted under: the prefix of its id, else its endpoint."""
+        prefix, slash, _ = self.id.partition("/")
+        return prefix if slash else self.endpoint or "unnamed"
+
+    @property
+    def streamed(self) -> bool:
+        """True when the body is framed events, whatever was asked for and whatever the content type says."""
+        return self.kind != "json"
+
+
+def read_entry(line: bytes, name: str) -> Entry:
+    """Read one line of a recording.
+
+    Args:
+        line: JSON text.
+        name: what to call an entry that has no id.
+
+    Raises:
+        DecodeError: the line is no JSON object, or its fields are not what they should be.
+    """
+    try:
+        data = loads_fast(line)
+    except ValueError as error:
+        raise DecodeError(f"not JSON: {line_fault(error)}", path=name) from error
+    if not isinstance(data, dict):
+        raise DecodeError("a recorded exchange is a JSON object", path=name)
+    text = data.get("response_text") or ""
+    try:
+        body = base64.b64decode(data["response_b64"]) if data.get("response_b64") else _to_bytes(text)
+        headers = {str(key).lower(): str(value) for key, value in (data.get("response_headers") or {}).items()}
+        status = int(data.get("status") or 200)
+    except (AttributeError, TypeError, ValueError) as error:
+        raise DecodeError(f"not a recorded exchange: {error}", path=name) from error
+    return Entry(
+        id=str(data.get("id") or name),
+        url=str(data.get("url") or ""),
+        status=status,
+        headers=headers,
+        body=body,
+        kind=_guess_kind(data.get("kind"), headers.get("content-type", ""), text[:200].lstrip("\ufeff \t\r\n")),
+        model=_read_model(data),
+        provider=str(data.get("provider") or ""),
+        endpoint=str(data.get("endpoint") or ""),
+    )
+
+
+def _to_bytes(text: Any) -> bytes:
+    if not isinstance(text, str):
+        raise TypeError("response_text is not a string")
+    return text.encode("utf-8", "surrogatepass")
+
+
+def _guess_kind(said: Any, content_type: str, start: str) -> str:
+    """Trust the body before the recorder's word, and that before the content type: all three occur wrong."""
+    if said not in _TEXT_KINDS:
+        return str(said)
+    if start.startswith(_STREAM_STARTS):
+        return "sse"
+    if said == "ndjson" or (not said and any(name in content_type for name in _NDJSON_TYPES)):
+        return "ndjson"
+    return "json" if start.startswith(("{", "[")) else str(said or "json")
+
+
+def _read_model(data: Mapping[str, Any]) -> str:
+    request = data.get("request")
+    asked = request.get("model") if isinstance(request, dict) else None
+    return str(asked or data.get("model") or "unknown")
+
+
+def read_exclusions(path: str) -> dict[str, str]:
+    """Return id -> reason.
+
+    Raises:
+        DecodeError: not TOML, or an exclusion lacks its id or reason; the message names the place.
+        OSError: the file cannot be read.
+    """
+    try:
+        data = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise DecodeError(f"{path} is not TOML: {error}") from error
+    rows = data.get("exclude", [])
+    if not isinstance(rows, list):
+        raise DecodeError(f"{path}: exclude is a list of tables, [[exclude]]", path="exclude")
+    found = {}
+    for number, row in enumerate(rows):
+        for name in ("id", "reason"):
+            if not (isinstance(row, dict) and isinstance(row.get(name), str) and row[name].strip()):
+                raise DecodeError(f"{path}: an exclusion needs its {name}", path=f"exclude[{number}].{name}")
+        found[row["id"]] = row["reason"]
+    return found

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from interlingua_cli.show import json_option, print_json, print_table
+from interlingua_cli.output import json_option, print_json, print_table
 from interlingua_cli.state import State, plugin_option
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import click
 
-from interlingua_cli.conversation import write_whole
-from interlingua_cli.show import console, json_option, print_json, print_table
+from interlingua_cli.input import write_file
+from interlingua_cli.output import json_option, make_console, print_json, print_table
 from interlingua_cli.state import State, plugin_option
 from interlingua_contract.matrix.cell import Cell
 from interlingua_contract.matrix.grid import Grid, Matrix
@@ -55,7 +55,7 @@ def command(state: State, only: str | None, out: Path | None, cassettes: Path | 
         matrix = grid.run(progress)
     if out is not None:
         for name, text in ((PAGE, markdown_page(matrix)), (HTML, html_page(matrix))):
-            write_whole(out / name, text)
+            write_file(out / name, text)
             (out / name).chmod(0o644)  # a page is for everybody, unlike a conversation
     print_json(matrix_json(matrix)) if as_json else _print(matrix)
     sys.exit(0 if matrix.green else 1)
@@ -73,7 +73,7 @@ def _progress(pairs: int) -> Iterator[Callable[[Cell], None]]:
         return
     from rich.progress import Progress as Bar  # noqa: PLC0415  only for a person
 
-    with Bar(console=console(err=True), transient=True) as bar:
+    with Bar(console=make_console(err=True), transient=True) as bar:
         task = bar.add_task("pairs", total=pairs)
         yield lambda cell: bar.update(task, advance=1, description=f"{cell.begun} to {cell.swapped}")
 

@@ -15,9 +15,9 @@ from urllib.parse import urlsplit
 from interlingua.errors import InterlinguaError
 from interlingua.plugins.wire import RequestContext
 from interlingua.types.messages import Message, MessageStatus, StopReason
-from interlingua_cli.replay.cassettes import Exchange, read_cassettes
-from interlingua_cli.replay.entry import Entry
-from interlingua_cli.replay.exchange import answer_of
+from interlingua_cli.cassettes import Exchange, read_cassettes
+from interlingua_cli.replay.exchange import decode_answer
+from interlingua_cli.replay.source import Entry
 from interlingua_contract.matrix.histories import TOOLS
 from interlingua_contract.matrix.leaves import leaves_of
 from interlingua_contract.matrix.script import SESSION, THEN, Script
@@ -99,7 +99,7 @@ def _answer(script: Script, speaker: Speaker, exchange: Exchange) -> Message | N
             tool_names=request.tool_names,
             echo=request.echo,
         )
-        message = answer_of(entry, side.provider, side.connection, context)
+        message = decode_answer(entry, side.provider, side.connection, context)
     except InterlinguaError:
         return None  # a recorded failure
     whole = message.metadata.status is MessageStatus.COMPLETE

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from interlingua.errors import CallerError, ProviderError
 from interlingua.types.factories import user
-from interlingua_cli.replay.cassettes import read_cassette
+from interlingua_cli.cassettes import read_cassette
 from interlingua_contract.reading import read
 from interlingua_contract.rule import Finding, NotApplicable, rule
 from interlingua_contract.rules.secrets import REQUEST_HEADERS

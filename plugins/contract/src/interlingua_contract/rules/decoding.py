@@ -14,7 +14,7 @@ from interlingua.request.validate import check_message
 from interlingua.response.decode import StreamDecoder
 from interlingua.response.framing import framer
 from interlingua.types.messages import Message
-from interlingua_cli.replay.cassettes import Exchange
+from interlingua_cli.cassettes import Exchange
 from interlingua_contract.eventlaw import broken_laws
 from interlingua_contract.frames import Frames
 from interlingua_contract.json_paths import at, leaves, nodes, replaced, shown

@@ -15,7 +15,7 @@ from interlingua.errors import InterlinguaError
 from interlingua.types.factories import assistant, system, user
 from interlingua.types.messages import Message
 from interlingua.types.options import AdapterCapabilities
-from interlingua_cli.replay.cassettes import Exchange
+from interlingua_cli.cassettes import Exchange
 from interlingua_contract.forms import Shape, shape
 from interlingua_contract.json_paths import leaves
 from interlingua_contract.reading import Read, read

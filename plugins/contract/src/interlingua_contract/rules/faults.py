@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from interlingua.errors import InterlinguaError, PluginError, ProviderError, StreamInterruptedError
 from interlingua.types.messages import Message, MessageStatus
-from interlingua_cli.replay.cassettes import Exchange
+from interlingua_cli.cassettes import Exchange
 from interlingua_contract.frames import Frames
 from interlingua_contract.reading import Read, read_stream, read_whole
 from interlingua_contract.rule import Finding, NotApplicable, rule

@@ -14,7 +14,7 @@ from interlingua.plugins.wire import WireChunk
 from interlingua.response.decode import StreamDecoder
 from interlingua.response.framing import framer
 from interlingua.types.events import StreamEvent
-from interlingua_cli.replay.cassettes import Exchange
+from interlingua_cli.cassettes import Exchange
 from interlingua_contract.frames import Frames
 from interlingua_contract.reading import framing_of, read, read_stream
 from interlingua_contract.rule import Finding, rule

@@ -12,7 +12,7 @@ from typing import Any
 
 from interlingua.codec.stored import encode_message
 from interlingua.types.messages import Message, MessageStatus
-from interlingua_cli.replay.cassettes import Exchange
+from interlingua_cli.cassettes import Exchange
 from interlingua_contract.frames import Frames
 from interlingua_contract.json_paths import leaves, nodes, replaced, shown
 from interlingua_contract.reading import read, read_whole

@@ -14,7 +14,7 @@ from interlingua.codec.stored import dumps_message, loads_message
 from interlingua.types.factories import tool_result, user
 from interlingua.types.messages import Message
 from interlingua.types.options import AdapterOptions
-from interlingua_cli.replay.cassettes import Exchange
+from interlingua_cli.cassettes import Exchange
 from interlingua_contract.forms import forms_of, overtakes, place_of
 from interlingua_contract.json_paths import Path, leaves, texts
 from interlingua_contract.reading import read

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from interlingua.types.messages import StopReason
-from interlingua_cli.replay.cassettes import Exchange
+from interlingua_cli.cassettes import Exchange
 from interlingua_contract.frames import Frames
 from interlingua_contract.json_paths import leaves, replaced
 from interlingua_contract.reading import Read, read, read_stream, read_whole

@@ -13,7 +13,7 @@ from typing import Any
 
 from interlingua.errors import MalformedResponseError
 from interlingua.types.messages import Usage
-from interlingua_cli.replay.cassettes import Exchange
+from interlingua_cli.cassettes import Exchange
 from interlingua_contract.frames import Frames
 from interlingua_contract.json_paths import Path, leaves, removed, replaced, shown
 from interlingua_contract.reading import Read, read_stream, read_whole

@@ -13,9 +13,8 @@ import click
 
 from interlingua import InterlinguaError
 from interlingua.types.messages import Message
-from interlingua_cli.advice import print_error
-from interlingua_cli.answer import print_bill, print_calls, print_stream
-from interlingua_cli.prompt import talk
+from interlingua_cli.chat import run_chat
+from interlingua_cli.output import print_calls, print_error, print_stream, print_usage
 from interlingua_cli.state import State
 from interlingua_sessions.cli.place import VARIABLE, session_in, store_at
 from interlingua_sessions.session import Session
@@ -47,7 +46,7 @@ class StoredChat:
                 return
             answer = error.partial
         print_calls(answer)
-        print_bill(answer)
+        print_usage(answer)
 
     def swap(self, model: str) -> None:
         """Switch the session; one that cannot work is refused with the reason, and nothing changes."""
@@ -120,4 +119,4 @@ def _talk(
         session = session_in(store, session_id, client, system=instructions)
         if model is not None and session.active_model != str(state.registry.resolve(model)):
             session.switch(model, reason="named when the chat began")
-        talk(StoredChat(state, session, options))
+        run_chat(StoredChat(state, session, options))

@@ -14,7 +14,7 @@ import click
 
 from interlingua.codec.stored import encode_message
 from interlingua.types.messages import Message
-from interlingua_cli.show import json_option, print_json, print_table
+from interlingua_cli.output import json_option, print_json, print_table
 from interlingua_cli.state import State, plugin_option
 from interlingua_sessions.cli.place import store_at, store_option
 from interlingua_sessions.session import Session

@@ -16,7 +16,7 @@ import click
 
 from interlingua.catalogue import ModelInfo
 from interlingua.types import ModelId
-from interlingua_cli.show import json_option, print_json, print_table
+from interlingua_cli.output import json_option, print_json, print_table
 from interlingua_cli.state import State, plugin_option
 from interlingua_sessions.cli.place import store_at, store_option
 from interlingua_sessions.cli.progress import over_messages

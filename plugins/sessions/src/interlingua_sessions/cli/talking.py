@@ -17,12 +17,9 @@ from interlingua import InterlinguaError
 from interlingua.codec.stored import encode_message
 from interlingua.types.blocks import ContentBlock, TextBlock
 from interlingua.types.messages import Role
-from interlingua_cli.answer import print_bill, print_calls, print_stream
-from interlingua_cli.attach import attached
-from interlingua_cli.show import json_option, print_json
+from interlingua_cli.input import attach_file, check_text, option_option, read_piped_text
+from interlingua_cli.output import json_option, print_calls, print_json, print_stream, print_usage
 from interlingua_cli.state import State, plugin_option
-from interlingua_cli.stdio import piped_text, words
-from interlingua_cli.typed import option_option
 from interlingua_sessions.cli.place import session_in, store_at, store_option
 from interlingua_sessions.routing import NoRoute, SwapRefused
 from interlingua_sessions.session import Session
@@ -30,9 +27,9 @@ from interlingua_sessions.session import Session
 
 @click.command("send")
 @click.argument("session")
-@click.argument("text", nargs=-1, type=words)
+@click.argument("text", nargs=-1, type=check_text)
 @click.option("-m", "--model", metavar="MODEL", help="Ask this model, for this message alone.")
-@click.option("-s", "--system", "instructions", type=words, metavar="TEXT", help="System prompt of a new conversation.")
+@click.option("-s", "--system", "instructions", type=check_text, metavar="TEXT", help="System prompt of a new conversation.")
 @click.option("-f", "--file", "files", type=click.Path(exists=True, dir_okay=False, path_type=Path), multiple=True,
               help="Attach an image, audio, a PDF or a text file; may be repeated.")  # fmt: skip
 @click.option("--url", metavar="BASE", help="Another base URL for the provider of --model.")
@@ -70,7 +67,7 @@ def send_command(state: State, session: str, text: tuple[str, ...], model: str |
         print_json(encode_message(answer))
         return
     print_calls(answer)
-    print_bill(answer)
+    print_usage(answer)
 
 
 def _may_be_asked_again(session: Session, error: BaseException) -> bool:
@@ -81,9 +78,9 @@ def _may_be_asked_again(session: Session, error: BaseException) -> bool:
 
 def _content(text: tuple[str, ...], files: tuple[Path, ...]) -> list[ContentBlock]:
     if not (text or files or sys.stdin.isatty()):
-        text = (piped_text(),)
+        text = (read_piped_text(),)
     said = " ".join(text)
-    blocks: list[ContentBlock] = [attached(file) for file in files]
+    blocks: list[ContentBlock] = [attach_file(file) for file in files]
     if said:
         blocks.append(TextBlock(text=said))
     if not blocks:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import attrs
 import click
 
-from interlingua_cli.show import json_option, print_json, print_table
+from interlingua_cli.output import json_option, print_json, print_table
 from interlingua_cli.state import plugin_option
 from interlingua_sessions.cli.place import store_at, store_option
 from interlingua_sessions.cli.progress import over_messages

@@ -1,22 +1,96 @@
-"""Lines of a conversation file, read one by one however broken: bytes to text, text to JSON, JSON to a message.
-
-Never stops at a bad line: each becomes a record or a finding; only a file of another kind is refused. `examine` comes
-in.
-"""
+"""What the doctor found in a conversation file, and the lines it looks at."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal
 
 import attrs
 
-from interlingua.codec.stored import decode_message, dumps_message, encode_message
+from interlingua.codec import decode_message, dumps_message, encode_message
 from interlingua.errors import CallerError, DecodeError
 from interlingua.json import line_fault, loads, replace_lone_surrogates
-from interlingua.types.messages import Message
-from interlingua_cli.doctor.finding import Finding, Remedy
+from interlingua.types import Message
+
+Remedy = Literal["removed", "replaced", "inserted", "moved"]
+
+
+@attrs.frozen(kw_only=True)
+class Finding:
+    """One thing that would make a provider reject the conversation.
+
+    Attributes:
+        rule: what is wrong, in words joined by hyphens.
+        line: line of the file, from 1; None where it is about a request.
+        path: place in the message on that line, or in the request.
+        message: one sentence for a person.
+        citation: where the rule is from.
+        remedy: what the repair does; None where only a person can.
+        was: the JSON that the repair takes away or changes, whole.
+        now: the JSON that it puts there.
+        hint: what a person can do where there is no remedy.
+    """
+
+    rule: str
+    line: int | None
+    path: str
+    message: str
+    citation: str
+    remedy: Remedy | None = None
+    was: Any = None
+    now: Any = None
+    hint: str | None = None
+
+
+@attrs.frozen(kw_only=True)
+class Line:
+    """One line of the repaired conversation.
+
+    Attributes:
+        number: of the line it comes from; None for one put in.
+        text: its JSON, without line end; the very same text where nothing changed.
+        message: what it says.
+    """
+
+    number: int | None
+    text: str
+    message: Message
+
+
+@attrs.frozen(kw_only=True)
+class Diagnosis:
+    """A conversation file, examined.
+
+    Attributes:
+        findings: in the file's order.
+        before: the lines that hold anything, as they were: number -> text.
+        after: the lines after the repair.
+    """
+
+    findings: tuple[Finding, ...]
+    before: dict[int, str]
+    after: tuple[Line, ...]
+
+    @property
+    def messages(self) -> list[Message]:
+        """The conversation after the repair."""
+        return [line.message for line in self.after]
+
+    @property
+    def repairs(self) -> tuple[Finding, ...]:
+        """The findings that the repair takes care of."""
+        return tuple(finding for finding in self.findings if finding.remedy is not None)
+
+    @property
+    def left(self) -> tuple[Finding, ...]:
+        """The findings that need a person."""
+        return tuple(finding for finding in self.findings if finding.remedy is None)
+
+    def with_findings(self, more: Sequence[Finding]) -> Diagnosis:
+        """Return the diagnosis with further findings behind its own."""
+        return attrs.evolve(self, findings=(*self.findings, *more))
+
 
 _STRINGS = "REGRESSIONS case 22"
 
@@ -76,15 +150,15 @@ def read_records(lines: Iterable[bytes], findings: list[Finding]) -> tuple[dict[
     for number, raw in enumerate(lines, 1):
         if not raw.strip():
             continue
-        text = _decoded(raw.rstrip(b"\r\n"), number, findings)
+        text = _decode_line(raw.rstrip(b"\r\n"), number, findings)
         before[number] = text
-        record = _record(text, number, findings)
+        record = _read_record(text, number, findings)
         if record is not None:
             records.append(record)
     return before, records
 
 
-def _decoded(raw: bytes, number: int, findings: list[Finding]) -> str:
+def _decode_line(raw: bytes, number: int, findings: list[Finding]) -> str:
     try:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -103,7 +177,7 @@ def _decoded(raw: bytes, number: int, findings: list[Finding]) -> str:
         return raw.decode("utf-8", "replace")
 
 
-def _record(text: str, number: int, findings: list[Finding]) -> Record | None:
+def _read_record(text: str, number: int, findings: list[Finding]) -> Record | None:
     """Return the message of a line, or None after telling why there is none."""
     changed = bool(findings) and findings[-1].line == number  # the bytes were not UTF-8
     try:
@@ -121,7 +195,7 @@ def _record(text: str, number: int, findings: list[Finding]) -> Record | None:
             f"line {number} is a record of the type {data['type']!r:.40}, not a message: the file is more than a"
             " conversation, and a repair would take that away; write its messages alone to a file"
         )
-    clean = _cleaned(data, "", lambda path, was, now: _bad_string(findings, number, path, was, now))
+    clean = _clean_strings(data, "", lambda path, was, now: _report_bad_text(findings, number, path, was, now))
     changed = changed or clean is not data
     try:
         return Record(number, text, decode_message(clean), changed)
@@ -141,7 +215,7 @@ def _record(text: str, number: int, findings: list[Finding]) -> Record | None:
         return None
 
 
-def _bad_string(findings: list[Finding], number: int, path: str, was: str, now: str) -> None:
+def _report_bad_text(findings: list[Finding], number: int, path: str, was: str, now: str) -> None:
     what = "text with NUL or half a surrogate pair, which wires and databases refuse; U+FFFD stands for it"
     findings.append(
         Finding(
@@ -157,7 +231,7 @@ def _bad_string(findings: list[Finding], number: int, path: str, was: str, now: 
     )
 
 
-def _cleaned(value: Any, path: str, told: Callable[[str, str, str], None]) -> Any:
+def _clean_strings(value: Any, path: str, told: Callable[[str, str, str], None]) -> Any:
     """Return a JSON value whose strings can be sent; the very same object where all can."""
     if isinstance(value, str):
         now = replace_lone_surrogates(value).replace("\0", "\ufffd")
@@ -166,10 +240,10 @@ def _cleaned(value: Any, path: str, told: Callable[[str, str, str], None]) -> An
             return now
         return value
     if isinstance(value, list):
-        items = [_cleaned(item, f"{path}[{at}]", told) for at, item in enumerate(value)]
+        items = [_clean_strings(item, f"{path}[{at}]", told) for at, item in enumerate(value)]
         return value if all(new is old for new, old in zip(items, value, strict=True)) else items
     if isinstance(value, dict):
-        pairs = {_cleaned(key, path, told): _cleaned(item, f"{path}.{key}".lstrip("."), told)
+        pairs = {_clean_strings(key, path, told): _clean_strings(item, f"{path}.{key}".lstrip("."), told)
                  for key, item in value.items()}  # fmt: skip
         same = all(new is old for new, old in zip(pairs.values(), value.values(), strict=False))
         return value if same and pairs.keys() == value.keys() else pairs

@@ -67,7 +67,7 @@ def read_cassette(path: Path) -> list[Exchange]:
     try:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
         content = yaml.load(path.read_text(encoding="utf-8"), loader)  # noqa: S506  safe, and ten times as fast in C
-        return [_exchange(path.stem, item) for item in content["interactions"]]
+        return [_read_exchange(path.stem, item) for item in content["interactions"]]
     except (yaml.YAMLError, KeyError, TypeError, ValueError, UnicodeDecodeError) as error:
         raise CallerError(f"{path.name} is not a cassette: {type(error).__name__}: {error}") from error
 
@@ -77,7 +77,7 @@ def read_cassettes(folder: Path) -> list[Exchange]:
     return [exchange for path in sorted(folder.rglob("*.yaml")) for exchange in read_cassette(path)]
 
 
-def body_of(holder: Mapping[str, Any]) -> bytes:
+def read_body(holder: Mapping[str, Any]) -> bytes:
     """Return the bytes of a body as a cassette holds it."""
     if "parsed_body" in holder:
         return json.dumps(holder["parsed_body"], ensure_ascii=False, separators=(",", ":")).encode()
@@ -85,35 +85,35 @@ def body_of(holder: Mapping[str, Any]) -> bytes:
         return "\n".join(holder["lines"]).encode()
     value = holder.get("string", holder.get("body"))
     if isinstance(value, Mapping):
-        return body_of(value)
+        return read_body(value)
     if isinstance(value, str):
         return value.encode()
     return value or b""
 
 
-def _exchange(name: str, item: Mapping[str, Any]) -> Exchange:
+def _read_exchange(name: str, item: Mapping[str, Any]) -> Exchange:
     request, response = item["request"], item["response"]
     return Exchange(
         cassette=name,
         method=request["method"],
         uri=request["uri"],
-        request=_json(body_of(request)),
-        request_body=body_of(request),
-        request_headers=_single(request.get("headers")),
+        request=_parse_json(read_body(request)),
+        request_body=read_body(request),
+        request_headers=_first_values(request.get("headers")),
         status=response["status"]["code"],
-        headers=_single(response.get("headers")),
-        body=body_of(response["body"]),
+        headers=_first_values(response.get("headers")),
+        body=read_body(response["body"]),
     )
 
 
-def _json(body: bytes) -> Any:
+def _parse_json(body: bytes) -> Any:
     try:
         return json.loads(body)
     except ValueError:
         return None
 
 
-def _single(headers: Mapping[str, Any] | None) -> dict[str, str]:
+def _first_values(headers: Mapping[str, Any] | None) -> dict[str, str]:
     return {
         name.lower(): str(value[0] if isinstance(value, list) else value) for name, value in (headers or {}).items()
     }

@@ -1,35 +1,109 @@
-"""A chat in progress: turns, swaps, and the file that holds them.
-
-Never lets a failed turn lose what was received or end the chat. The chat command comes in.
-An answer that was stopped or failed stays in the conversation with its status; a question without any answer is
-taken back, so it can be asked again.
-"""
+"""A chat at the terminal: what a person types, and the turns that follow."""
 
 from __future__ import annotations
 
+import contextlib
 import sys
 from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import click
 
 from interlingua.errors import CapabilityError, InterlinguaError
-from interlingua.types.factories import user
-from interlingua.types.messages import DEFAULT_SESSION, Message, RoutingDecisionRecord, RoutingMode
-from interlingua_cli.advice import print_error
-from interlingua_cli.answer import print_bill, print_calls, print_stream
-from interlingua_cli.conversation import write_conversation
-from interlingua_cli.plan import planned
-from interlingua_cli.show import print_ledger
+from interlingua.types import DEFAULT_SESSION, Message, RoutingDecisionRecord, RoutingMode, user
+from interlingua_cli.input import write_conversation
+from interlingua_cli.output import print_calls, print_error, print_ledger, print_stream, print_usage
+from interlingua_cli.plan import plan_request
 from interlingua_cli.state import State
-from interlingua_cli.stdio import shown
+from interlingua_cli.streams import escape_controls
 
 if TYPE_CHECKING:
     from interlingua.http.client import Client
 
 
-class Session:
+QUOTES = '"""'
+
+HELP = (
+    "/model MODEL goes on with another model, /save FILE keeps the conversation there, /quit ends;"
+    " three double quotes open and close several lines"
+)
+
+
+class Chat(Protocol):
+    """What a conversation at the terminal is able to do."""
+
+    def turn(self, text: str) -> None:
+        """Ask, and print the answer."""
+
+    def swap(self, model: str) -> None:
+        """Go on with another model, or say which one it is when none is named."""
+
+    def save(self, file: str) -> None:
+        """Keep the conversation in a file, or say where it is kept when none is named."""
+
+
+def run_chat(chat: Chat) -> None:
+    """Read from the terminal until the end of input, and let the chat do what is asked."""
+    if sys.stdin.isatty():
+        click.secho("/save FILE keeps the conversation, /help says what else there is, Ctrl-D ends", err=True, dim=True)
+    while True:
+        try:
+            text = read_input()
+        except KeyboardInterrupt:
+            click.echo("\n(Ctrl-D or /quit ends)", err=True)
+            continue
+        if text is None:
+            return
+        word, _, rest = text.strip().partition(" ")
+        if word in ("/quit", "/exit", "/bye"):
+            return
+        if word == "/model":
+            chat.swap(rest.strip())
+        elif word == "/save":
+            chat.save(rest.strip())
+        elif word in ("/help", "/?"):
+            click.echo(HELP, err=True)
+        elif word.startswith("/") and "\n" not in text and word[1:].isalpha():
+            click.echo(f"no command {word}; {HELP}", err=True)
+        elif text.strip():
+            chat.turn(text)
+
+
+def read_input() -> str | None:
+    """Return the next message; None at the end of input.
+
+    Raises:
+        KeyboardInterrupt: Ctrl-C; what was typed is let go.
+    """
+    try:
+        line = _read_line(">>> ")
+        start = line.lstrip()
+        if not start.startswith(QUOTES):
+            return line
+        return _read_block(start[len(QUOTES) :])
+    except EOFError:
+        return None
+
+
+def _read_block(first: str) -> str:
+    lines = [first]
+    with contextlib.suppress(EOFError):  # the end of input closes a block too
+        while not lines[-1].rstrip().endswith(QUOTES):
+            lines.append(_read_line("... "))
+    text = "\n".join(lines).rstrip()
+    return text.removesuffix(QUOTES).strip("\n")
+
+
+def _read_line(prompt: str) -> str:
+    if sys.stdin.isatty():
+        with contextlib.suppress(ImportError):
+            import readline  # noqa: F401, PLC0415  its import is what makes input() edit lines
+        return input(prompt)
+    return input()
+
+
+class ModelChat:
     """The conversation so far and the model that answers next."""
 
     def __init__(
@@ -59,7 +133,7 @@ class Session:
             return
         self.messages += (question, answer)
         print_calls(answer)
-        print_bill(answer)
+        print_usage(answer)
         self._save()
 
     def save(self, file: str) -> None:
@@ -107,7 +181,7 @@ class Session:
             return None
         except InterlinguaError as error:
             return self._told(error)
-        click.echo(shown(answer.text_content(), sys.stdout))
+        click.echo(escape_controls(answer.text_content(), sys.stdout))
         return answer
 
     def swap(self, model: str) -> None:
@@ -117,7 +191,7 @@ class Session:
             return
         try:
             name = str(self._state.registry.resolve(model))
-            losses = planned(self._state, self.messages, name, exact=False, options=self._options).wire.losses \
+            losses = plan_request(self._state, self.messages, name, exact=False, options=self._options).wire.losses \
                 if self.messages else ()  # fmt: skip
         except InterlinguaError as error:
             print_error(self._state, error)

@@ -1,8 +1,4 @@
-"""The verb on tool and answer schemas: the subset of JSON Schema that a service takes.
-
-Never validates a value against the schema; only looks at what the schema says.
-The table of verbs comes in.
-"""
+"""The check on tool and answer schemas: the subset of JSON Schema that a service takes."""
 
 from __future__ import annotations
 
@@ -11,19 +7,12 @@ from typing import Any
 
 import attrs
 
-from interlingua_cli.lint.paths import Hit, below
-from interlingua_cli.lint.rule import Check, Fault, Seen
-from interlingua_cli.lint.verbs.table import shown, texts, verb
+from interlingua_cli.lint.checks import read_texts, shorten, verb
+from interlingua_cli.lint.rules import Check, Fault, Hit, RequestFacts, join_path
 
 _DEFINITIONS = ("$defs", "definitions")
-
-
 _MAPS = ("properties", *_DEFINITIONS, "patternProperties", "dependentSchemas")
-
-
 _LISTS = ("anyOf", "allOf", "oneOf", "prefixItems")
-
-
 _ONES = ("items", "additionalProperties", "not", "if", "then", "else", "contains", "propertyNames")
 
 
@@ -61,67 +50,67 @@ def schema(given: Any) -> Check:
     if not isinstance(given, dict) or not given or given.keys() - names:
         raise ValueError(f"expected a table with some of {', '.join(sorted(names))}")
     for name in given.keys() & {"keywords", "never", "formats"}:
-        texts(given[name])
+        read_texts(given[name])
     subset = Subset(**given)
 
-    def check(hits: Sequence[Hit], _seen: Seen) -> Iterator[Fault]:
+    def check(hits: Sequence[Hit], _seen: RequestFacts) -> Iterator[Fault]:
         for hit in hits:
-            yield from _root(hit, subset)
-            for place, node in _nodes(hit.path, hit.value):
-                yield from _node(place, node, subset)
+            yield from _check_root(hit, subset)
+            for place, node in _walk(hit.path, hit.value):
+                yield from _check_node(place, node, subset)
 
     return check
 
 
-def _root(hit: Hit, subset: Subset) -> Iterator[Fault]:
+def _check_root(hit: Hit, subset: Subset) -> Iterator[Fault]:
     if not isinstance(hit.value, dict):
         if subset.root or not subset.booleans:
-            yield Fault(hit.path, f"it is {shown(hit.value)}")
+            yield Fault(hit.path, f"it is {shorten(hit.value)}")
         return
     if subset.root and hit.value.get("type") != subset.root:
-        yield Fault(below(hit.path, "type"), f"the root's type is {shown(hit.value.get('type'))}")
-    if subset.acyclic and (cycle := _cycle(hit.value)):
+        yield Fault(join_path(hit.path, "type"), f"the root's type is {shorten(hit.value.get('type'))}")
+    if subset.acyclic and (cycle := _find_cycle(hit.value)):
         yield Fault(hit.path, f"{cycle} leads back to itself")
     if subset.resolved:
-        for reference in sorted(_references(hit.value)):
-            if not _leads_somewhere(reference, hit.value):
+        for reference in sorted(_find_references(hit.value)):
+            if not _resolves(reference, hit.value):
                 yield Fault(hit.path, f"{reference} leads nowhere in it")
 
 
-def _nodes(path: str, node: Any) -> Iterator[tuple[str, Any]]:
+def _walk(path: str, node: Any) -> Iterator[tuple[str, Any]]:
     yield path, node
     if not isinstance(node, dict):
         return
     for keyword in _MAPS:
         if isinstance(node.get(keyword), dict):
             for name, child in node[keyword].items():
-                yield from _nodes(below(below(path, keyword), name), child)
+                yield from _walk(join_path(join_path(path, keyword), name), child)
     for keyword in _LISTS:
         if isinstance(node.get(keyword), list):
             for at, child in enumerate(node[keyword]):
-                yield from _nodes(below(below(path, keyword), at), child)
+                yield from _walk(join_path(join_path(path, keyword), at), child)
     for keyword in _ONES:
         if isinstance(node.get(keyword), dict):
-            yield from _nodes(below(path, keyword), node[keyword])
+            yield from _walk(join_path(path, keyword), node[keyword])
 
 
-def _node(path: str, node: Any, subset: Subset) -> Iterator[Fault]:
+def _check_node(path: str, node: Any, subset: Subset) -> Iterator[Fault]:
     if not isinstance(node, dict):
         if not subset.booleans:
-            yield Fault(path, f"it is {shown(node)}")
+            yield Fault(path, f"it is {shorten(node)}")
         return
     for keyword in node:
         if keyword in subset.never or (subset.keywords is not None and keyword not in subset.keywords):
-            yield Fault(below(path, keyword), f"there is {keyword}")
+            yield Fault(join_path(path, keyword), f"there is {keyword}")
     if subset.formats is not None and node.get("format") not in {None, *subset.formats}:
-        yield Fault(below(path, "format"), f"it is {shown(node['format'])}")
+        yield Fault(join_path(path, "format"), f"it is {shorten(node['format'])}")
     if not _is_object(node):
         return
     if subset.closed and node.get("additionalProperties") is not False:
-        yield Fault(below(path, "additionalProperties"), f"it is {shown(node.get('additionalProperties'))}")
+        yield Fault(join_path(path, "additionalProperties"), f"it is {shorten(node.get('additionalProperties'))}")
     if subset.all_required:
-        for name in _missing(node):
-            yield Fault(below(path, "required"), f"{name!r} is not in it")
+        for name in _missing_required(node):
+            yield Fault(join_path(path, "required"), f"{name!r} is not in it")
 
 
 def _is_object(node: Mapping[str, Any]) -> bool:
@@ -129,29 +118,29 @@ def _is_object(node: Mapping[str, Any]) -> bool:
     return kind == "object" or (isinstance(kind, list) and "object" in kind) or "properties" in node
 
 
-def _missing(node: Mapping[str, Any]) -> list[str]:
+def _missing_required(node: Mapping[str, Any]) -> list[str]:
     required = node.get("required")
     named = required if isinstance(required, list) else ()
     properties = node.get("properties")
     return [name for name in properties if name not in named] if isinstance(properties, dict) else []
 
 
-def _cycle(root: Mapping[str, Any]) -> str | None:
+def _find_cycle(root: Mapping[str, Any]) -> str | None:
     """Return a reference that is reached again from what it names, if there is one."""
-    leads = {"#": _references({name: child for name, child in root.items() if name not in _DEFINITIONS})}
+    leads = {"#": _find_references({name: child for name, child in root.items() if name not in _DEFINITIONS})}
     for keyword in _DEFINITIONS:
         if isinstance(root.get(keyword), dict):
-            leads |= {f"#/{keyword}/{name}": _references(child) for name, child in root[keyword].items()}
-    return next((name for name in leads if name in _reached(name, leads)), None)
+            leads |= {f"#/{keyword}/{name}": _find_references(child) for name, child in root[keyword].items()}
+    return next((name for name in leads if name in _reachable(name, leads)), None)
 
 
-def _references(node: Any) -> set[str]:
+def _find_references(node: Any) -> set[str]:
     return {
-        child["$ref"] for _, child in _nodes("", node) if isinstance(child, dict) and isinstance(child.get("$ref"), str)
+        child["$ref"] for _, child in _walk("", node) if isinstance(child, dict) and isinstance(child.get("$ref"), str)
     }
 
 
-def _reached(start: str, leads: Mapping[str, set[str]]) -> set[str]:
+def _reachable(start: str, leads: Mapping[str, set[str]]) -> set[str]:
     reached: set[str] = set()
     todo = list(leads[start])
     while todo:
@@ -162,7 +151,7 @@ def _reached(start: str, leads: Mapping[str, set[str]]) -> set[str]:
     return reached
 
 
-def _leads_somewhere(reference: str, root: Any) -> bool:
+def _resolves(reference: str, root: Any) -> bool:
     """Follow a JSON pointer from the root; `#` is the root itself."""
     start, *names = reference.split("/")
     for name in names:

@@ -1,0 +1,99 @@
+"""`explain` and `wire`: what a conversation would become and cost at another model; nothing is sent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import click
+
+from interlingua.json import loads
+from interlingua_cli.input import option_option, read_conversation, read_tools
+from interlingua_cli.output import json_option, losses_to_json, print_json, print_ledger
+from interlingua_cli.plan import describe_request, estimate_cost, estimate_lost_cache, plan_request
+from interlingua_cli.state import State, plugin_option
+
+
+@click.command("explain")
+@click.argument("conversation")
+@click.option("--to", "model", required=True, metavar="MODEL", help="The target, PROVIDER:NAME or an alias.")
+@click.option("--tools", metavar="FILE", help="Tool definitions: a JSON array, canonical or in a wire's wrapping.")
+@json_option
+@plugin_option
+@click.pass_obj
+def explain(state: State, conversation: str, model: str, tools: str | None, as_json: bool) -> None:
+    """Show what a conversation loses and costs at a model.
+
+    CONVERSATION is JSON Lines of canonical messages; - is standard input. Nothing is sent.
+    """
+    state.ledger_shown = True
+    definitions = read_tools(tools) if tools else []
+    exchange = plan_request(state, read_conversation(conversation), model, tools=definitions, exact=False)
+    facts = {
+        "model": f"{exchange.provider.key}:{exchange.options.model}",
+        "api": exchange.wire.api,
+        "assumed": exchange.capabilities.assumed,
+        **estimate_cost(exchange),
+    }
+    facts["lost_cache"] = estimate_lost_cache(exchange, facts["input_tokens"])
+    if as_json:
+        print_json({**facts, "losses": losses_to_json(exchange.wire.losses)})
+        return
+    print_ledger(exchange.wire.losses)
+    click.echo(_format_sentence(facts))
+
+
+def _format_sentence(facts: dict[str, Any]) -> str:
+    window = facts["max_context_tokens"]
+    fits = "" if window is None else f" of {window:,}" + ("" if facts["fits"] else ", which does not fit")
+    price = facts["input_cost_usd"]
+    cost = f"cost unknown: {facts['cost_note']}" if price is None else f"about ${price:f}"
+    cost += _format_lost_cache(facts["lost_cache"])
+    assumed = "; what it can carry is assumed" if facts["assumed"] else ""
+    return f"{facts['model']}: about {facts['input_tokens']:,} input tokens{fits}; {cost}{assumed}"
+
+
+def _format_lost_cache(lost: dict[str, Any]) -> str:
+    """Say what of the cost is the lost cache's."""
+    if not lost["tokens"]:  # nothing is swapped, or nothing was cached
+        return ""
+    counted = f"{'' if lost['source'] == 'usage' else 'about '}{lost['tokens']:,} tokens that {lost['from']} had cached"
+    if lost["cost_usd"] is None:
+        return f"; what reading {counted} anew costs is unknown: {lost['cost_note']}"
+    return f", of it ${lost['cost_usd']:f} for reading {counted} anew"
+
+
+@click.command("wire")
+@click.argument("conversation")
+@click.option("--to", "model", required=True, metavar="MODEL", help="The target, PROVIDER:NAME or an alias.")
+@click.option("--tools", metavar="FILE", help="Tool definitions: a JSON array, canonical or in a wire's wrapping.")
+@click.option("--stream", is_flag=True, help="Ask for a stream.")
+@click.option("--url", metavar="BASE", help="Another base URL for the provider.")
+@option_option
+@json_option
+@plugin_option
+@click.pass_obj
+def wire(state: State, conversation: str, model: str, tools: str | None, stream: bool, url: str | None,
+            options: Mapping[str, Any], as_json: bool) -> None:  # fmt: skip
+    """Print the exact request for a conversation, and its ledger.
+
+    CONVERSATION is JSON Lines of canonical messages; - is standard input. Nothing is sent; auth headers, which are
+    added when a request leaves, are not shown. With --json, body is the parsed body and body_text its exact text.
+    """
+    state.ledger_shown = True
+    definitions = read_tools(tools) if tools else []
+    messages = read_conversation(conversation)
+    exchange = plan_request(state, messages, model, tools=definitions, stream=stream, base_url=url, options=options)
+    method, address, headers = describe_request(exchange)
+    request = exchange.wire
+    if as_json:
+        print_json({
+            "method": method, "url": address, "headers": headers, "api": request.api, "stream": request.stream,
+            "body": loads(request.body), "body_text": request.body.decode(), "losses": losses_to_json(request.losses),
+        })  # fmt: skip
+        return
+    click.echo(f"{method} {address}")
+    for name, text in headers.items():
+        click.echo(f"{name}: {text}")
+    click.echo(f"\n{request.body.decode()}")
+    print_ledger(request.losses, err=True)

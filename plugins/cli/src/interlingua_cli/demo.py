@@ -1,0 +1,412 @@
+"""`demo`: one conversation that crosses providers and comes back, replayed from recordings or live."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import attrs
+import click
+
+from interlingua.catalogue import ModelInfo
+from interlingua.codec import encode_message
+from interlingua.errors import CallerError
+from interlingua.http.client import Client
+from interlingua.http.transport import Recorded
+from interlingua.json import loads
+from interlingua.plugins import Loss
+from interlingua.pricing import cost_of
+from interlingua.types import (
+    CacheHint,
+    Message,
+    Role,
+    SideEffects,
+    TextBlock,
+    ToolDefinition,
+    ToolUseBlock,
+    Usage,
+    tool_result,
+    user,
+)
+from interlingua_cli.cassettes import read_cassette
+from interlingua_cli.output import json_option, losses_to_json, make_console, print_json
+from interlingua_cli.state import State, plugin_option
+from interlingua_cli.streams import escape_controls
+
+FILES: Mapping[str, str] = {
+    "README.md": (
+        "# Lantern\n\nLantern is a small program that prints the phase of the moon. It is written in Python and needs "
+        "no network, because it computes the phase from the date. Sailors and gardeners use it to plan their nights."
+    ),
+    "LICENSE": (
+        "You may use, copy, change and sell this software, provided that you keep the copyright notice. It comes "
+        "without any warranty."
+    ),
+}
+
+READ_FILE = ToolDefinition(
+    name="read_file",
+    description="Read a file of the project.",
+    input_schema={
+        "type": "object",
+        "properties": {"path": {"type": "string", "description": "Path of the file."}},
+        "required": ["path"],
+    },
+    side_effects=SideEffects.READ,
+)
+
+_MAX_CALLS = 3
+
+
+def _small_model_prompt(path: str, lead: str) -> str:
+    """What makes a model of 135 million parameters call the tool: it repeats what it reads."""
+    return f'{lead}<tool_call>{{"name": "read_file", "arguments": {{"path": "{path}"}}}}</tool_call>'
+
+
+@attrs.frozen
+class Turn:
+    """One turn: which of the two models answers, and what the user says."""
+
+    model: int
+    text: str
+
+
+LIVE_TURNS = (
+    Turn(0, "Summarise README.md in one sentence."),
+    Turn(1, "What about the LICENSE file?"),
+    Turn(0, "In one sentence: may I sell Lantern?"),
+)
+
+SMALL_TURNS = (
+    Turn(0, _small_model_prompt("README.md", "Repeat exactly:\n")),
+    Turn(1, _small_model_prompt("LICENSE", "Repeat exactly, to read LICENSE:\n")),
+    Turn(0, "In one sentence: may I sell Lantern?"),
+)
+
+
+@attrs.frozen(kw_only=True)
+class UserTurn:
+    """The user spoke, and a model was chosen."""
+
+    number: int
+    model: str
+    swapped: bool
+    message: Message
+
+
+@attrs.frozen(kw_only=True)
+class SwapLedger:
+    """What the conversation so far loses at this turn's model."""
+
+    model: str
+    losses: Sequence[Loss]
+
+
+@attrs.frozen(kw_only=True)
+class Reply:
+    """A model answered, or a tool did."""
+
+    message: Message
+
+
+def run_demo(
+    client: Client, models: Sequence[str], turns: Sequence[Turn], **options: Any
+) -> Iterator[UserTurn | SwapLedger | Reply]:
+    """Play the session; the history grows through all turns, whichever model answers."""
+    history: list[Message] = []
+    last: str | None = None
+    for number, turn in enumerate(turns, 1):
+        model = models[turn.model]
+        hint = CacheHint() if number == 1 else None  # one provider has markers for it, another does not
+        asked = user([TextBlock(text=turn.text, cache=hint)])
+        history.append(asked)
+        yield UserTurn(number=number, model=model, swapped=last not in (None, model), message=asked)
+        if last not in (None, model):
+            request = client.to_wire(history, model=model, tools=[READ_FILE], **options)
+            yield SwapLedger(model=model, losses=request.losses)
+        last = model
+        for _ in range(_MAX_CALLS):
+            answer = client.send(history, model=model, tools=[READ_FILE], **options)
+            history.append(answer)
+            yield Reply(message=answer)
+            results = [_run_tool(call) for call in answer.tool_calls()]
+            if not results:
+                break
+            for result in results:
+                history.append(result)
+                yield Reply(message=result)
+
+
+def _run_tool(call: ToolUseBlock) -> Message:
+    path = str(call.input.get("path"))
+    if path not in FILES:
+        return tool_result(call, f"no file {path!r}", is_error=True)
+    return tool_result(call, FILES[path])
+
+
+FOLDER = Path("cassettes") / "demo"
+CASSETTE = "session.yaml"
+_RECORDED_URL = "http://recorded"
+
+
+@attrs.frozen(kw_only=True)
+class Scenario:
+    """Everything `play` needs, and how to make its client.
+
+    Attributes:
+        models: the two canonical model ids.
+        turns: what the user says.
+        options: request options.
+        settings: connection settings per provider key.
+        cassette: the recorded exchanges to answer from; None talks to the network.
+        as_if: model id -> the model whose list price its tokens are shown at, for models without a price.
+        where: one line for a person.
+    """
+
+    models: tuple[str, ...]
+    turns: tuple[Turn, ...]
+    options: Mapping[str, Any] = attrs.field(factory=dict)
+    settings: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)
+    cassette: Path | None = None
+    as_if: Mapping[str, str] = attrs.field(factory=dict)
+    where: str
+
+
+def find_folder() -> Path:
+    """Return the folder of the recorded session: of the checkout one stands in, or the one this package runs from.
+
+    Raises:
+        CallerError: there is none; the message says what to do instead.
+    """
+    for start in (Path.cwd(), Path(__file__).resolve()):
+        for folder in (start, *start.parents):
+            if (folder / FOLDER / "session.toml").is_file():
+                return folder / FOLDER
+    raise CallerError("no recorded session here: run this in a checkout of interlingua, or use --live MODEL,MODEL")
+
+
+def live_scenario(models: str) -> Scenario:
+    """Cast two models that the user named.
+
+    Raises:
+        CallerError: not two.
+    """
+    names = tuple(name.strip() for name in models.split(","))
+    if len(names) != 2 or not all(names):
+        raise CallerError("--live takes two models, PROVIDER:NAME each, with a comma between them")
+    return Scenario(models=names, turns=LIVE_TURNS, where=f"live: {' and '.join(names)}")
+
+
+def local_scenario(url: str) -> Scenario:
+    """Cast a local server that speaks both wires of the recorded session."""
+    table = _read_table(find_folder())
+    base = url.rstrip("/").removesuffix("/v1")
+    return _small_scenario(table, base, where=f"live from {base}")
+
+
+def recorded_scenario() -> Scenario:
+    """Cast the recorded session."""
+    folder = find_folder()
+    table = _read_table(folder)
+    return attrs.evolve(_small_scenario(table, _RECORDED_URL, where=table["recorded"]), cassette=folder / CASSETTE)
+
+
+def _read_table(folder: Path) -> dict[str, Any]:
+    return tomllib.loads((folder / "session.toml").read_text(encoding="utf-8"))
+
+
+def _small_scenario(table: Mapping[str, Any], base: str, *, where: str) -> Scenario:
+    settings = {key: {"base_url": base + path} for key, path in table["paths"].items()}
+    models = tuple(table["models"])
+    as_if = dict(zip(models, table["as_if"], strict=True))
+    return Scenario(models=models, turns=SMALL_TURNS, options=table["options"], settings=settings, as_if=as_if, where=where)
+
+
+_MINTED = re.compile(r"tu_[0-9A-HJKMNP-TV-Z]{26}")
+
+
+def same_request(left: bytes, right: bytes) -> bool:
+    """Tell whether two bodies are one request: call ids minted anew in each run count by order of appearance."""
+    return bool(_with_stable_ids(left) == _with_stable_ids(right))
+
+
+def _with_stable_ids(body: bytes) -> Any:
+    seen: dict[str, str] = {}
+
+    def name(match: re.Match[str]) -> str:
+        return seen.setdefault(match.group(), f"minted-{len(seen)}")
+
+    text = _MINTED.sub(name, body.decode("utf-8", "replace"))
+    try:
+        return loads(text)
+    except ValueError:
+        return text
+
+
+class Cassette:
+    """The exchanges of one file, in order; call it as the replaying client's answer."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._exchanges = read_cassette(path)
+        self._at = 0
+
+    def __call__(self, method: str, path: str, body: bytes) -> Recorded:
+        """Return the next recorded answer.
+
+        Raises:
+            CallerError: the request is not the one that was recorded here.
+        """
+        if self._at == len(self._exchanges):
+            raise CallerError(f"{self._path.name} holds {self._at} exchanges and one more was asked for")
+        found = self._exchanges[self._at]
+        self._at += 1
+        if not (found.uri.endswith(path) and same_request(found.request_body, body)):
+            raise CallerError(f"exchange {self._at} of {self._path.name} was recorded for another request")
+        return Recorded(found.status, found.headers, found.body)
+
+
+class DemoPrinter:
+    """Prints what happens, and keeps the totals.
+
+    Args:
+        as_if: model id -> its stand-in for the price, and that one's catalogue entry; for models without a price.
+    """
+
+    def __init__(self, as_if: Mapping[str, ModelInfo] | None = None) -> None:
+        self._console = make_console()
+        self._as_if = as_if or {}
+        self.tokens = 0
+        self.cost = Decimal(0)
+        self.notes: set[str] = set()
+
+    def __call__(self, step: UserTurn | SwapLedger | Reply) -> None:
+        """Print one step."""
+        if isinstance(step, UserTurn):
+            self._asked(step)
+        elif isinstance(step, SwapLedger):
+            self._ledger(step)
+        elif step.message.role is Role.TOOL:
+            self._line("tool", "cyan", step.message.tool_results()[0].content[0].text)  # type: ignore[union-attr]
+        else:
+            self._answer(step.message)
+
+    def _asked(self, step: UserTurn) -> None:
+        self._console.print()
+        self._console.rule(f"[bold]turn {step.number}[/] · {step.model}", align="left")
+        self._line("user", "green", step.message.text_content())
+
+    def _ledger(self, step: SwapLedger) -> None:
+        self._console.print(f"  [yellow]swap to {step.model}: loss ledger, {len(step.losses)} row(s)[/]")
+        for loss in step.losses:
+            self._console.print(f"    {loss.path}  {loss.block_type}  {loss.verdict}: {loss.reason}", markup=False)
+
+    def _answer(self, message: Message) -> None:
+        for block in message.thinking():
+            self._line("thinks", "dim", block.text)
+        if message.text_content().strip():
+            self._line("model", "white", message.text_content())
+        for call in message.tool_calls():
+            self._line("calls", "magenta", f"{call.name}({call.input_json})")
+        usage = message.metadata.usage or Usage()
+        self.tokens += (usage.input_tokens or 0) + (usage.output_tokens or 0)
+        money = self._money(message, usage)
+        stop = message.metadata.stop_reason
+        facts = f"{message.metadata.model} · {message.metadata.api} · {stop} · {_format_tokens(usage)} · {money}"
+        self._console.print(f"         [dim]{facts}[/]")
+
+    def _money(self, message: Message, usage: Usage) -> str:
+        model = str(message.metadata.model)
+        if usage.cost_usd is None and model in self._as_if:
+            stand_in = self._as_if[model]
+            usage = cost_of(usage, stand_in, message.created_at)
+            self.notes.add(f"{model} runs on this machine and has no price; shown at the list price of {stand_in.id}")
+        if usage.cost_usd is None:
+            self.notes.add(f"no price for {model}: {usage.cost_note}")
+            return "no price"
+        self.cost += usage.cost_usd
+        return f"${usage.cost_usd:f}"
+
+    def _line(self, who: str, style: str, text: str) -> None:
+        from rich.markup import escape  # noqa: PLC0415
+        from rich.padding import Padding  # noqa: PLC0415
+        from rich.table import Table  # noqa: PLC0415
+
+        grid = Table.grid(padding=(0, 1))
+        grid.add_column(width=6, justify="right", style=style)
+        grid.add_column(overflow="fold", max_width=110)
+        grid.add_row(who, escape(escape_controls(text.strip(), self._console.file)))
+        self._console.print(Padding(grid, (0, 0, 0, 1)))
+
+    def end(self, where: str) -> None:
+        """Print the totals and where the answers came from."""
+        self._console.print()
+        self._console.rule(style="dim")
+        self._console.print(f"{self.tokens} tokens, ${self.cost:f}")
+        for note in sorted(self.notes):
+            self._console.print(f"[dim]{note}[/]")
+        self._console.print(f"[dim]{where}[/]")
+
+
+def _format_tokens(usage: Usage) -> str:
+    return f"{_format_count(usage.input_tokens)} in, {_format_count(usage.output_tokens)} out"
+
+
+def _format_count(value: int | None) -> str:
+    return "?" if value is None else str(value)
+
+
+def step_to_json(step: UserTurn | SwapLedger | Reply) -> dict[str, Any]:
+    """Return one step as plain JSON."""
+    if isinstance(step, UserTurn):
+        return {"type": "turn", "number": step.number, "model": step.model, "message": encode_message(step.message)}
+    if isinstance(step, SwapLedger):
+        return {"type": "ledger", "model": step.model, "losses": losses_to_json(step.losses)}
+    return {"type": "message", "message": encode_message(step.message)}
+
+
+@click.command("demo")
+@click.option("--live", metavar="MODEL,MODEL", help="Talk to these two models, PROVIDER:NAME each.")
+@click.option("--live-url", metavar="URL", help="Talk to a local server at this address, over both recorded wires.")
+@json_option
+@plugin_option
+@click.pass_obj
+def demo(state: State, live: str | None, live_url: str | None, as_json: bool) -> None:
+    """Show one conversation that crosses providers.
+
+    Three turns: summarise a file with a tool, swap the provider and read another file, swap back. Without options it is
+    replayed from recorded exchanges and needs neither a key nor a network.
+    """
+    pass
+
+    chosen = live_scenario(live) if live else local_scenario(live_url) if live_url else recorded_scenario()
+    state.ledger_shown = True
+    state.models_announced = frozenset(chosen.as_if)  # in the closing lines
+    with _make_client(state, chosen) as client:
+        steps = run_demo(client, chosen.models, chosen.turns, **chosen.options)
+        if as_json:
+            print_json({"source": chosen.where, "steps": [step_to_json(step) for step in steps]})
+            return
+        priced = {model: state.registry.resolve(other) for model, other in chosen.as_if.items()}
+        infos = {model: state.registry.provider(at.provider).model(at.name) for model, at in priced.items()}
+        printed = DemoPrinter({model: info for model, info in infos.items() if info is not None})
+        for step in steps:
+            printed(step)
+        printed.end(chosen.where)
+
+
+def _make_client(state: State, chosen: Scenario) -> Client:
+    from interlingua.http.client import Client  # noqa: PLC0415
+
+    settings = {**state.settings, **chosen.settings}
+    http_client = None
+    if chosen.cassette is not None:
+        from interlingua.http.transport import replaying_client  # noqa: PLC0415
+        pass
+
+        http_client = replaying_client(Cassette(chosen.cassette))
+    return Client(registry=state.registry, settings=settings, http_client=http_client)

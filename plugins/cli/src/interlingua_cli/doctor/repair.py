@@ -1,0 +1,119 @@
+"""The repair of a conversation file: as a diff to review, and as files."""
+
+from __future__ import annotations
+
+import difflib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import attrs
+
+from interlingua.errors import CallerError
+from interlingua.json import loads, replace_lone_surrogates
+from interlingua_cli.doctor.findings import Diagnosis
+
+
+def diff_repair(diagnosis: Diagnosis, name: str) -> Iterator[str]:
+    """Yield the lines of a unified diff between the file and its repair; none where nothing would change.
+
+    Args:
+        diagnosis: of the file.
+        name: what the file is called in the heads of the diff.
+    """
+    kept = {line.number: line.text for line in diagnosis.after if line.number is not None}
+    order = [line.number for line in diagnosis.after if line.number is not None]
+    moved = set(order) - set(_find_unmoved(order))
+    for number, text in diagnosis.before.items():
+        if number not in kept:
+            yield from _diff_line(text, "", f"{name}:{number}", "/dev/null")
+        elif kept[number] != text:
+            yield from _diff_line(text, kept[number], f"{name}:{number}", f"{name}:{number} repaired")
+    last = 0
+    for line in diagnosis.after:
+        if line.number is None:
+            yield from _diff_line("", line.text, "/dev/null", f"{name}: put in after line {last}")
+        elif line.number in moved:
+            yield f"--- {name}:{line.number}"
+            yield f"+++ {name}: moved behind line {last}"
+        else:
+            last = line.number
+
+
+def _find_unmoved(order: list[int]) -> list[int]:
+    """Return the numbers that no smaller one follows: the others were moved."""
+    lowest, kept = len(order) and max(order) + 1, []
+    for number in reversed(order):
+        if number < lowest:
+            lowest = number
+            kept.append(number)
+    return kept
+
+
+def _diff_line(was: str, now: str, left: str, right: str) -> Iterator[str]:
+    return difflib.unified_diff(_pretty_lines(was), _pretty_lines(now), left, right, lineterm="", n=2)
+
+
+def _pretty_lines(text: str) -> list[str]:
+    if not text:
+        return []
+    try:
+        return replace_lone_surrogates(json.dumps(loads(text), ensure_ascii=False, indent=1)).splitlines()
+    except ValueError:
+        return [text]
+
+
+REMOVED = ".removed.jsonl"
+
+
+"""Put behind the name of the repaired file: what the repair did, each with the JSON it took away."""
+
+
+def write_repaired(diagnosis: Diagnosis, out: Path, *, replace: bool = False) -> list[Path]:
+    """Write the repaired conversation, and beside it every repair with what it took away; return the files written.
+
+    Args:
+        diagnosis: of the conversation.
+        out: the file to write.
+        replace: `out` is the examined file itself; a copy of it is kept, numbered `.bak`, `.bak1`, ….
+
+    Raises:
+        CallerError: `out` is there and may not be replaced.
+        OSError: a file cannot be written; `out` is then as it was.
+    """
+    written: list[Path] = []
+    if out.exists():
+        if not replace:
+            raise CallerError(f"{out} is there already; name another file, or repair in place")
+        written.append(_back_up(out))
+    repairs = [attrs.asdict(finding) for finding in diagnosis.repairs]
+    if repairs:
+        kept = _free_path(out.with_name(out.name + REMOVED))
+        _write_file(kept, "".join(replace_lone_surrogates(json.dumps(each, ensure_ascii=False, default=str)) + "\n" for each in repairs))
+        written.append(kept)
+    _write_file(out, "".join(f"{line.text}\n" for line in diagnosis.after))
+    return [out, *written]
+
+
+def _back_up(path: Path) -> Path:
+    kept = _free_path(path.with_name(path.name + ".bak"))
+    shutil.copy2(path, kept)
+    return kept
+
+
+def _free_path(path: Path) -> Path:
+    """Return this path, or the first numbered one that is not there."""
+    number, found = 0, path
+    while found.exists():
+        number += 1
+        found = path.with_name(f"{path.name}{number}")
+    return found
+
+
+def _write_file(path: Path, text: str) -> None:
+    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=".", delete=False) as file:
+        file.write(text)
+    os.replace(file.name, path)  # noqa: PTH105  Path.replace says the same and hides that it is atomic

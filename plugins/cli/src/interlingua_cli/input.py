@@ -1,0 +1,217 @@
+"""What commands read: files to attach, conversations, tools, and `--option NAME=VALUE`."""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Sequence
+from functools import cache
+from pathlib import Path
+from typing import Any, get_args, get_type_hints
+
+import click
+
+from interlingua.codec import decode_tool, dumps_message, read_jsonl
+from interlingua.errors import CallerError, DecodeError, InterlinguaError
+from interlingua.json import FrozenDict, loads
+from interlingua.types import (
+    AdapterOptions,
+    ContentBlock,
+    Effort,
+    Message,
+    SideEffects,
+    TextBlock,
+    ToolChoice,
+    ToolChoiceOption,
+    ToolDefinition,
+    audio_block,
+    document_block,
+    from_wire_tool,
+    image_block,
+    media_type_of,
+    video_block,
+)
+
+_FACTORIES: dict[str, Callable[[bytes], ContentBlock]] = {
+    "image": image_block,
+    "audio": audio_block,
+    "video": video_block,
+}
+
+
+def attach_file(path: Path) -> ContentBlock:
+    """Return a file as an image, audio, a video, a document, or text under its name.
+
+    Raises:
+        CallerError: it is none of these, or empty.
+        OSError: it cannot be read.
+    """
+    data = path.read_bytes()
+    if not data:
+        raise CallerError(f"{path} is empty: there is nothing to attach")
+    kind = (media_type_of(data) or "").partition("/")[0]
+    if kind in _FACTORIES:
+        return _FACTORIES[kind](data)
+    if kind == "application":
+        return document_block(data, title=path.name)
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        raise CallerError(f"{path} is neither an image, audio, a video, a document nor UTF-8 text") from error
+    return TextBlock(text=f"{path.name}:\n{text}")
+
+
+def read_conversation(path: str) -> list[Message]:
+    """Read a conversation; `-` is standard input.
+
+    Raises:
+        DecodeError: a line is no canonical message, or there is none; the message names file and line.
+        OSError: the file cannot be read.
+    """
+    with click.open_file(path, "rb") as lines:
+        try:
+            messages = list(read_jsonl(lines))
+        except DecodeError as error:
+            raise DecodeError(f"{path}: {error} (`interlingua doctor` finds and mends such lines)") from error
+    if not messages:
+        raise DecodeError(f"{path} holds no message")
+    return messages
+
+
+def read_tools(path: str) -> list[ToolDefinition]:
+    """Read tool definitions: a JSON array, or one definition.
+
+    Raises:
+        DecodeError: not JSON, or not a tool; the message names the file and which one.
+    """
+    with click.open_file(path, "rb") as file:
+        try:
+            data = loads(file.read())
+        except ValueError as error:
+            raise DecodeError(f"{path} is not JSON: {error}") from error
+    tools = []
+    for number, tool in enumerate(data if isinstance(data, list) else [data]):
+        canonical = not isinstance(tool, dict) or "side_effects" in tool
+        try:  # a wire does not say what running it may change: take the widest
+            tools.append(decode_tool(tool) if canonical else from_wire_tool(tool, side_effects=SideEffects.EXECUTE))
+        except InterlinguaError as error:
+            raise DecodeError(f"{path}: {error}", path=f"[{number}]") from error
+    return tools
+
+
+def write_conversation(path: Path, messages: Sequence[Message]) -> None:
+    """Write a conversation whole, so that a crash leaves the old file or the new one."""
+    write_file(path, "".join(f"{dumps_message(message)}\n" for message in messages))
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    file = tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=".", delete=False)  # noqa: SIM115
+    try:
+        with file:
+            file.write(text)
+        os.replace(file.name, path)  # noqa: PTH105  Path.replace says the same and hides that it is atomic
+    except BaseException:
+        Path(file.name).unlink(missing_ok=True)
+        raise
+
+
+_ARGUMENTS = {"model", "stream"}  # arguments of their own
+_BOOLS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
+
+
+def _read_bool(text: str) -> bool:
+    if text.lower() not in _BOOLS:
+        raise ValueError("expected true or false")
+    return _BOOLS[text.lower()]
+
+
+def _read_object(text: str) -> Any:
+    value = loads(text)
+    if not isinstance(value, dict):
+        raise ValueError("expected a JSON object")
+    return value
+
+
+def _read_effort(text: str) -> str:
+    if text not in get_args(Effort):
+        raise ValueError(f"expected one of {', '.join(get_args(Effort))}")
+    return text
+
+
+def _read_choice(text: str) -> Any:
+    return text if text in ("auto", "none", "required") else ToolChoice(text)
+
+
+_READERS: dict[Any, Callable[[str], Any]] = {
+    int: int, float: float, bool: _read_bool, str: str, FrozenDict: _read_object, Effort: _read_effort,
+    ToolChoiceOption: _read_choice, tuple[str, ...]: lambda text: (text,),
+}  # fmt: skip
+
+
+@cache
+def _option_readers() -> dict[str, Callable[[str], Any]]:
+    hints = get_type_hints(AdapterOptions)
+    readers = {kind: reader for base, reader in _READERS.items() for kind in (base, base | None)}
+    return {name: readers[kind] for name, kind in hints.items() if name not in _ARGUMENTS and kind in readers}
+
+
+def read_options(_ctx: click.Context, _parameter: click.Parameter, pairs: Iterable[str]) -> dict[str, Any]:
+    """Read `name=value` pairs; a click callback.
+
+    Raises:
+        click.BadParameter: no such option, or its value is not of its type.
+    """
+    options: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, text = pair.partition("=")
+        reader = _option_readers().get(name)
+        if not equals:
+            raise click.BadParameter(f"{pair!r} is not NAME=VALUE")
+        if reader is None:
+            raise click.BadParameter(f"no option {name!r}; there are {', '.join(sorted(_option_readers()))}")
+        try:
+            value = reader(text)
+        except ValueError as error:
+            raise click.BadParameter(f"{name}: {error}") from error
+        options[name] = (*options.get(name, ()), *value) if isinstance(value, tuple) else value
+    return options
+
+
+option_option = click.option(
+    "-o",
+    "--option",
+    "options",
+    metavar="NAME=VALUE",
+    multiple=True,
+    callback=read_options,
+    help="An option of the request, such as temperature=0 or provider_options='{...}'; may be repeated.",
+)
+
+
+def read_piped_text() -> str:
+    """Return what is piped in, without white space around it.
+
+    Raises:
+        click.UsageError: it is not UTF-8.
+    """
+    try:
+        return sys.stdin.buffer.read().decode("utf-8-sig").strip()
+    except UnicodeDecodeError as error:
+        raise click.UsageError(
+            f"standard input is not UTF-8 text (byte {error.start}); --file attaches images, audio and documents"
+        ) from error
+
+
+def check_text(text: str) -> str:
+    """Return an argument that a model reads; the type of such arguments.
+
+    Raises:
+        click.BadParameter: it holds bytes of another encoding, which would reach the model as U+FFFD.
+    """
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise click.BadParameter("it holds bytes that are no text in this terminal's encoding") from error
+    return text

@@ -1,0 +1,303 @@
+"""Rules of a linter: paths into a request, conditions, findings, and the rules of one file."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple
+
+import attrs
+
+from interlingua import json as jsontext
+from interlingua.plugins import WireRequest
+
+
+class Hit(NamedTuple):
+    """One selected value and its place, such as `messages[3].content[1].id`."""
+
+    path: str
+    value: Any
+
+
+Step = Callable[[Hit], Iterator[Hit]]
+_PART = re.compile(r"\.?(?:(?P<deep>\*\*)|(?P<any>\*)|(?P<name>[^.\[\]*]+)|\[(?P<inside>[^\]]*)\])")
+_FILTER = re.compile(r"(?P<not>!)?(?P<key>[\w.$-]+)(?:(?P<op>!?=)(?P<words>.*))?")
+
+
+@attrs.frozen
+class Path:
+    """A parsed path."""
+
+    text: str
+    steps: tuple[Step, ...]
+
+    def select(self, value: Any, start: str = "") -> Iterator[Hit]:
+        """Yield what the path leads to; what is not there is not yielded.
+
+        Args:
+            value: plain JSON.
+            start: where `value` itself stands, for the places of the hits.
+        """
+        hits: Iterator[Hit] = iter((Hit(start, value),))
+        for step in self.steps:
+            hits = _apply(step, hits)
+        return hits
+
+    def found(self, value: Any) -> bool:
+        """Tell whether the path leads to anything but null."""
+        return any(hit.value is not None for hit in self.select(value))
+
+
+def parse_path(text: Any) -> Path:
+    """Read a path.
+
+    Raises:
+        ValueError: not a text in the form above; names the place.
+    """
+    if not isinstance(text, str):
+        raise ValueError("a path is a text such as messages[*].role")
+    steps: list[Step] = []
+    at = 0
+    while at < len(text):
+        part = _PART.match(text, at)
+        if part is None or part.end() == at:
+            raise ValueError(f"the path {text!r} cannot be read from {text[at:]!r} on")
+        steps.append(_make_step(part, text))
+        at = part.end()
+    return Path(text, tuple(steps))
+
+
+def join_path(path: str, name: str | int) -> str:
+    """Return the place of a field or element of what stands at `path`."""
+    if isinstance(name, int):
+        return f"{path}[{name}]"
+    return f"{path}.{name}" if path else name
+
+
+def _apply(step: Step, hits: Iterator[Hit]) -> Iterator[Hit]:
+    for hit in hits:
+        yield from step(hit)
+
+
+def _make_step(part: re.Match[str], text: str) -> Step:
+    if part["deep"]:
+        return _step_objects
+    if part["any"]:
+        return _step_fields
+    if part["name"]:
+        return _step_field(part["name"])
+    inside = part["inside"]
+    if inside == "*":
+        return _step_elements
+    if re.fullmatch(r"-?\d+", inside):
+        return _step_element(int(inside))
+    chosen = _FILTER.fullmatch(inside)
+    if chosen is None or (chosen["not"] and chosen["op"]):
+        raise ValueError(f"the path {text!r} has a filter that cannot be read: [{inside}]")
+    return _step_filter(chosen)
+
+
+def _step_field(name: str) -> Step:
+    def step(hit: Hit) -> Iterator[Hit]:
+        if isinstance(hit.value, dict) and name in hit.value:
+            yield Hit(join_path(hit.path, name), hit.value[name])
+
+    return step
+
+
+def _step_fields(hit: Hit) -> Iterator[Hit]:
+    if isinstance(hit.value, dict):
+        for name, value in hit.value.items():
+            yield Hit(join_path(hit.path, name), value)
+
+
+def _step_elements(hit: Hit) -> Iterator[Hit]:
+    if isinstance(hit.value, list):
+        for at, value in enumerate(hit.value):
+            yield Hit(join_path(hit.path, at), value)
+
+
+def _step_element(at: int) -> Step:
+    def step(hit: Hit) -> Iterator[Hit]:
+        if isinstance(hit.value, list) and -len(hit.value) <= at < len(hit.value):
+            yield Hit(join_path(hit.path, at % len(hit.value)), hit.value[at])
+
+    return step
+
+
+def _step_objects(hit: Hit) -> Iterator[Hit]:
+    if isinstance(hit.value, dict):
+        yield hit
+    for child in (*_step_fields(hit), *_step_elements(hit)):
+        yield from _step_objects(child)
+
+
+def _step_filter(chosen: re.Match[str]) -> Step:
+    key = parse_path(chosen["key"])
+    words = frozenset(chosen["words"].split("|")) if chosen["op"] else None
+    wanted = not chosen["not"] and chosen["op"] != "!="
+
+    def keep(value: Any) -> bool:
+        here = {_spell(hit.value) for hit in key.select(value) if hit.value is not None}
+        return bool(here if words is None else here & words) is wanted
+
+    def step(hit: Hit) -> Iterator[Hit]:
+        if isinstance(hit.value, list):
+            yield from (element for element in _step_elements(hit) if keep(element.value))
+        elif isinstance(hit.value, dict) and keep(hit.value):
+            yield hit
+
+    return step
+
+
+def _spell(value: Any) -> str:
+    """Spell a value as a filter does: true, 3, tool_use; an empty list or object is the empty word."""
+    if isinstance(value, (list, dict)) and not value:
+        return ""
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+class Fault(NamedTuple):
+    """What a verb found: where, and what is wrong there, as the end of a sentence."""
+
+    path: str
+    found: str
+
+
+@attrs.frozen(kw_only=True)
+class RequestFacts:
+    """What rules look at of one request.
+
+    Attributes:
+        body: the parsed body.
+        size: of the body, in bytes.
+        model: name of the model, from the body or the path.
+        headers: names in lower case.
+    """
+
+    body: Any
+    size: int
+    model: str
+    headers: Mapping[str, str]
+
+
+Check = Callable[[Sequence[Hit], RequestFacts], Iterator[Fault]]
+
+
+@attrs.frozen(kw_only=True)
+class LintFinding:
+    """One thing in a request that the service is known to refuse.
+
+    Attributes:
+        rule: id of the rule.
+        path: place in the body, `messages[3].content[1].id`; empty for the body itself.
+        message: the rule's statement and what was found instead.
+        citation: where the rule is from.
+    """
+
+    rule: str
+    path: str
+    message: str
+    citation: str
+
+    def __str__(self) -> str:
+        return f"{self.rule}: {self.path or 'body'}: {self.message} [{self.citation}]"
+
+
+@attrs.frozen(kw_only=True)
+class When:
+    """On which requests a rule holds; without conditions on all.
+
+    Attributes:
+        model: expression for the whole model name.
+        headers: expression for the whole value of each header; a missing header is the empty text.
+        has: paths that must all lead somewhere.
+        lacks: paths none of which may.
+    """
+
+    model: re.Pattern[str] | None = None
+    headers: Mapping[str, re.Pattern[str]] = attrs.field(factory=dict)
+    has: tuple[Path, ...] = ()
+    lacks: tuple[Path, ...] = ()
+
+    def holds(self, seen: RequestFacts) -> bool:
+        """Tell whether the rule is about this request."""
+        return (
+            (self.model is None or self.model.fullmatch(seen.model) is not None)
+            and all(pattern.fullmatch(seen.headers.get(name, "")) for name, pattern in self.headers.items())
+            and all(path.found(seen.body) for path in self.has)
+            and not any(path.found(seen.body) for path in self.lacks)
+        )
+
+
+@attrs.frozen(kw_only=True)
+class LintRule:
+    """One rule of a file.
+
+    Attributes:
+        id: in words joined by hyphens, unique in its file.
+        says: one sentence for a person.
+        citation: section of the fact sheet or the document it is from.
+        at: what of the body it looks at; several paths one after the other.
+        when: on which requests.
+        verb: name of the check.
+        check: the check with its parameter.
+    """
+
+    id: str
+    says: str
+    citation: str
+    at: tuple[Path, ...]
+    when: When
+    verb: str
+    check: Check = attrs.field(repr=False, eq=False)
+
+    def findings(self, seen: RequestFacts) -> Iterator[LintFinding]:
+        """Yield what in this request breaks the rule."""
+        if self.when.holds(seen):
+            hits = [hit for path in self.at for hit in path.select(seen.body)]
+            for fault in self.check(hits, seen):
+                yield LintFinding(
+                    rule=self.id, path=fault.path, message=f"{self.says} Here {fault.found}.", citation=self.citation
+                )
+
+
+@attrs.frozen(kw_only=True)
+class LintRules:
+    """The rules of one rule file.
+
+    Attributes:
+        title: which service and API it is about.
+        endpoint: expression for the end of the paths whose requests it covers.
+        model_in_path: expression whose group finds the model in the path, where the body does not name it.
+        rules: in the file's order.
+    """
+
+    title: str
+    endpoint: re.Pattern[str]
+    model_in_path: re.Pattern[str] | None = None
+    rules: tuple[LintRule, ...]
+
+    def covers(self, request: WireRequest) -> bool:
+        """Tell whether the file is about requests like this one."""
+        return request.method == "POST" and self.endpoint.search(_without_query(request.path)) is not None
+
+    def lint(self, request: WireRequest) -> tuple[LintFinding, ...]:
+        """Hold every rule against a request, whose path the file should cover.
+
+        Raises:
+            ValueError: the body is not JSON.
+        """
+        seen = self._seen(request)
+        return tuple(finding for rule in self.rules for finding in rule.findings(seen))
+
+    def _seen(self, request: WireRequest) -> RequestFacts:
+        body = jsontext.loads(request.body)
+        in_path = self.model_in_path and self.model_in_path.search(_without_query(request.path))
+        named = in_path[1] if in_path else body.get("model") if isinstance(body, dict) else None
+        headers = {name.lower(): value for name, value in request.headers.items()}
+        return RequestFacts(body=body, size=len(request.body), model=str(named or ""), headers=headers)
+
+
+def _without_query(path: str) -> str:
+    return path.partition("?")[0].rstrip("/")

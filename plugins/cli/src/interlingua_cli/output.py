@@ -1,0 +1,260 @@
+"""What commands print: JSON for programs; tables, answers and errors for a person."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from decimal import Decimal
+from typing import Any, TextIO
+from urllib.parse import urlsplit, urlunsplit
+
+import attrs
+import click
+
+from interlingua.errors import (
+    AuthenticationError,
+    ContentRefusedError,
+    ContextWindowExceededError,
+    InterlinguaError,
+    MalformedResponseError,
+    ModelNotFoundError,
+    OverloadedError,
+    PermissionDeniedError,
+    QuotaExceededError,
+    RateLimitError,
+    ServerError,
+    StreamInterruptedError,
+)
+from interlingua.json import replace_lone_surrogates
+from interlingua.plugins import ConnectionSettings, Loss
+from interlingua.types import Message, MessageStatus, StreamEvent, TextDelta, ThinkingDelta
+from interlingua_cli.state import State
+from interlingua_cli.streams import escape_controls, supports_unicode
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
+_WIDE = 200  # columns where nobody's terminal limits them
+_GAP = 3  # columns between a table's cells
+_LONG_WORD = 24  # columns; a longer word may be broken
+_LEDGER = ("path", "block", "verdict", "reason")
+
+
+def print_json(value: Any) -> None:
+    """Print a value as indented JSON; exact money stays exact, as a string."""
+    text = json.dumps(value, ensure_ascii=not supports_unicode(sys.stdout), indent=2, default=_to_json)
+    click.echo(replace_lone_surrogates(text))
+
+
+def _to_json(value: Any) -> Any:
+    if isinstance(value, Decimal):
+        return f"{value:f}"
+    if attrs.has(type(value)):
+        return attrs.asdict(value, recurse=False)
+    raise TypeError(f"{type(value).__name__} is not JSON")
+
+
+def print_facts(facts: Mapping[str, Any], *, err: bool = False) -> None:
+    """Print names and values, one a line; None is left out."""
+    width = max(map(len, facts))
+    for name, value in facts.items():
+        if value is not None:
+            text = f"{value:f}" if isinstance(value, Decimal) else value
+            click.echo(f"{name:<{width}}  {text}", err=err)
+
+
+def print_table(
+    columns: Sequence[str], rows: Iterable[Sequence[Any]], *, err: bool = False, spare: Sequence[str] = ()
+) -> None:
+    """Print a table; None is an empty cell.
+
+    Where the terminal is too narrow for it, spare columns are left out, the last first; then each row becomes a block
+    of lines. Nothing is cut off.
+
+    Args:
+        columns: the headings.
+        rows: a cell per column.
+        err: on stderr.
+        spare: headings of columns that a narrow terminal may do without.
+    """
+    out = make_console(err=err)
+    lines = [["" if cell is None else _cell_text(cell, out.file) for cell in row] for row in rows]
+    kept = list(range(len(columns)))
+    left_out = [columns.index(name) for name in spare]
+    while not (fits := _narrowest(columns, lines, kept) <= out.width) and left_out:
+        kept.remove(left_out.pop())
+    if fits:
+        out.print(_table([columns[at] for at in kept], [[line[at] for at in kept] for line in lines]))
+        return
+    for line in lines:
+        facts = dict(zip(columns, line, strict=True))
+        print_facts({name: cell or None for name, cell in facts.items()}, err=err)
+        click.echo(err=err)
+
+
+def _narrowest(columns: Sequence[str], lines: Sequence[Sequence[str]], kept: Sequence[int]) -> int:
+    """Return how wide a table is at least, when cells break at spaces and in words longer than `_LONG_WORD`."""
+    words = [max((len(word) for line in (columns, *lines) for word in line[at].split()), default=0) for at in kept]
+    return sum(min(word, _LONG_WORD) + _GAP for word in words)
+
+
+def _table(columns: Sequence[str], lines: Iterable[Sequence[str]]) -> Any:
+    from rich import box  # noqa: PLC0415  not free to import
+    from rich.markup import escape  # noqa: PLC0415
+    from rich.table import Table  # noqa: PLC0415
+
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, highlight=False)
+    for column in columns:
+        table.add_column(column, overflow="fold")
+    for line in lines:
+        table.add_row(*map(escape, line))
+    return table
+
+
+def _cell_text(cell: Any, stream: TextIO) -> str:
+    return f"{cell:,}" if type(cell) is int else escape_controls(str(cell), stream)
+
+
+def make_console(*, err: bool = False) -> Any:
+    """Return a rich console on stdout or stderr."""
+    from rich.console import Console  # noqa: PLC0415
+
+    stream = sys.stderr if err else sys.stdout
+    return Console(file=stream, width=None if stream.isatty() else _WIDE, soft_wrap=False)
+
+
+def mask_credentials(url: str) -> str:
+    """Return an address with what stands before its host masked: it may hold a password."""
+    try:
+        parts = urlsplit(url)
+    except ValueError:
+        return "no valid address"
+    host = parts.netloc.rpartition("@")[2]
+    return url if host == parts.netloc else urlunsplit(parts._replace(netloc=f"***@{host}"))
+
+
+def losses_to_json(losses: Iterable[Loss]) -> list[dict[str, Any]]:
+    """Return ledger rows as JSON objects."""
+    return [attrs.asdict(loss) for loss in losses]
+
+
+def print_ledger(losses: Sequence[Loss], *, err: bool = False) -> None:
+    """Print the loss ledger as a table, or that it is empty."""
+    if not losses:
+        click.echo("nothing is lost", err=err)
+        return
+    print_table(_LEDGER, [(loss.path, loss.block_type, loss.verdict, loss.reason) for loss in losses], err=err)
+
+
+_SECOND = 1000
+_open_lines: list[TextIO] = []  # where the last line that was printed has no end yet
+
+
+def end_line() -> None:
+    """End the line that an answer is being printed on, where a person sees both: text that is piped stays as it is."""
+    if _open_lines and _open_lines[0].isatty():
+        _end_lines()
+
+
+def _end_lines() -> None:
+    while _open_lines:
+        click.echo(file=_open_lines.pop())
+
+
+def print_stream(stream: Iterable[StreamEvent]) -> None:
+    """Print an open stream's text as it comes, and a line end; reasoning only on a terminal."""
+    try:
+        for event in stream:
+            if type(event) is TextDelta:
+                _continue_on(sys.stdout)
+                click.echo(escape_controls(event.text, sys.stdout), nl=False)
+            elif type(event) is ThinkingDelta and sys.stderr.isatty():
+                _continue_on(sys.stderr)
+                click.secho(escape_controls(event.text, sys.stderr), dim=True, nl=False, err=True)
+    finally:
+        _end_lines()
+
+
+def _continue_on(file: TextIO) -> None:
+    """Print on this file from now on; reasoning and text do not share a line."""
+    if _open_lines != [file]:
+        if _open_lines == [sys.stderr]:
+            _end_lines()
+        _open_lines[:] = [file]
+
+
+def print_calls(message: Message) -> None:
+    """Print the calls the model asked for; a shell runs none."""
+    for call in message.tool_calls():
+        click.secho(escape_controls(f"[calls {call.name}({call.input_json})]", sys.stderr), err=True, dim=True)
+
+
+def print_usage(message: Message) -> None:
+    """Print model, tokens, cost and time on one line."""
+    metadata, usage = message.metadata, message.metadata.usage
+    facts = [metadata.model or "?"]
+    if metadata.status is not MessageStatus.COMPLETE:
+        facts.append(str(metadata.status))
+    elif metadata.stop_reason is not None and metadata.stop_reason != "end_turn":
+        facts.append(f"stopped: {metadata.stop_reason}")
+    if usage is not None:
+        counts = ((usage.input_tokens, "in"), (usage.output_tokens, "out"))
+        facts += [f"{count:,} {word}" for count, word in counts if count is not None]
+        if usage.cost_usd is not None:
+            facts.append(f"${usage.cost_usd:f}")
+        if usage.latency_ms is not None:
+            facts.append(f"{usage.latency_ms / _SECOND:.1f} s")
+    click.secho(f"[{' · '.join(facts)}]", err=True, dim=True)
+
+
+_BUSY = "the service has trouble of its own: ask again later"
+_NOT_AN_API = "nothing that came is an answer: is the address that of an API?"
+
+_ADVICE: dict[type[InterlinguaError], str] = {
+    PermissionDeniedError: "the key may not do this there; `interlingua models {} --live` lists what it may use",
+    ModelNotFoundError: "`interlingua models {} --live` lists what the service has",
+    ContextWindowExceededError: "`interlingua models {}` shows what each model holds",
+    ContentRefusedError: "a content filter refused this: say it in other words, or ask another model",
+    QuotaExceededError: "the account's money or plan is used up, and waiting does not help",
+    OverloadedError: _BUSY,
+    ServerError: _BUSY,
+    MalformedResponseError: _NOT_AN_API,
+}
+
+
+def print_error(state: State, error: Exception) -> None:
+    """Print an error on one line of stderr, with what to do about it where that helps."""
+    where = isinstance(error, OSError) and error.filename and error.strerror
+    text = f"{error.filename}: {error.strerror}" if where else str(error)  # type: ignore[attr-defined]
+    advice = advise(state, error) if isinstance(error, InterlinguaError) else None
+    click.echo(f"error: {' '.join((f'{text}; {advice}' if advice else text).split())}", err=True)
+
+
+def advise(state: State, error: InterlinguaError) -> str | None:
+    """Return what to do about what a service answered; None where the error says it, or nobody knows."""
+    if error.provider is None:
+        return None
+    if isinstance(error, StreamInterruptedError):
+        begun = error.partial is not None and error.partial.content
+        return "the answer is not whole: ask again" if begun else _NOT_AN_API
+    if error.status is None:
+        return None
+    if isinstance(error, AuthenticationError):
+        variable = _key_variable(state, error.provider)
+        return f"is the key in {variable} right, and meant for this service?" if variable else None
+    if isinstance(error, RateLimitError):
+        wait = f"in {error.retry_after:g} s" if error.retry_after else "in a while"
+        return f"too much was asked for in a short time: ask again {wait}"
+    return next((text for kind, text in _ADVICE.items() if isinstance(error, kind)), "").format(error.provider) or None
+
+
+def _key_variable(state: State, provider: str) -> str | None:
+    """Return the name of the variable that the provider's key was taken from, or would be."""
+    own: str | None = state.config.providers.get(provider, {}).get("api_key_env")
+    if own:
+        return own
+    try:
+        looked_at = state.registry.provider(provider).connection(ConnectionSettings(environ=state.environ)).env
+    except InterlinguaError:
+        return None
+    keys = [name for name in looked_at if "KEY" in name or "TOKEN" in name]
+    return next((name for name in keys if state.environ.get(name)), keys[0] if keys else None)
