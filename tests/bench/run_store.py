@@ -1,6 +1,5 @@
 """The store's workloads, ours and the floor's: SQLite by hand, the same rows, no values made of them.
 
-No ratio is computed here. `bench.py` runs it once for each side and round, as it runs the adapters.
 A workload makes its own database in a temporary folder; only what is named below it is timed.
 """
 
