@@ -134,7 +134,7 @@ def tell(
 
 
 def _cost(before: Sent, kept: int, sent: Sent, options: AdapterOptions, info: ModelInfo | None) -> dict[str, Any]:
-    from interlingua import pricing as lost_cache  # noqa: PLC0415  only for a prefix that changed
+    from interlingua.pricing import lost_cache  # noqa: PLC0415  only for a prefix that changed
 
     def tokens(messages: Sequence[Message]) -> int:
         return sent.provider.estimate_input_tokens(messages, sent.tools, options) if messages else 0
