@@ -1,5 +1,6 @@
 """The store's workloads, ours and the floor's: SQLite by hand, the same rows, no values made of them.
 
+No ratio is computed here. `bench.py` runs it once for each side and round, as it runs the adapters.
 A workload makes its own database in a temporary folder; only what is named below it is timed.
 """
 
@@ -35,7 +36,8 @@ from interlingua.types.messages import (
     StopReason,
     Usage,
 )
-from interlingua_sessions import Session, Store, open_store
+from interlingua_sessions.session import Session
+from interlingua_sessions import Store, open_store
 
 SESSION = "01K00000000000000000000000"
 ROUTING = RoutingDecisionRecord(mode=RoutingMode.DEFAULT, chosen_model=A.model, reason="the default")

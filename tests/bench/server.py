@@ -2,7 +2,8 @@
 
     python server.py        prints its port and serves until it is ended
 
-Figures are the client's own processor time, so the server's is not in them.
+Nothing is timed here; figures are the client's own processor time, so the server's is not in them.
+`bench.py` and the smoke test start it.
 
     POST /x/<scenario>[.blk]/v1/messages | /x/<scenario>[.blk][/v1]/chat/completions
 

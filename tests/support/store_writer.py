@@ -22,7 +22,7 @@ from interlingua.types.blocks import TextBlock, ToolUseBlock
 from interlingua.types.factories import tool_result, user
 from interlingua.types.messages import Message, MessageMetadata, MessageStatus, Role
 from interlingua_sessions import Store, open_store
-from interlingua_sessions.session.saving import Saver
+from interlingua_sessions.persistence import SnapshotThread
 
 WORDS = ("alpha ", "béta ", "gamma\n", "δέλτα ", "epsilon ", "ζ")
 CHUNK_EVERY = 0.004
@@ -85,7 +85,7 @@ class Writer:
             text = "".join(received)
             partial = self._store.save_partial(answer(self._session, text, partial, MessageStatus.PARTIAL))
 
-        saver = Saver(save)
+        saver = SnapshotThread(save)
         for chunk in chunks:
             received.append(chunk)
             self.say("recv", turn, time.monotonic(), sum(map(len, received)))

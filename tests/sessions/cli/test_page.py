@@ -8,7 +8,7 @@ from __future__ import annotations
 from click.testing import CliRunner
 
 from interlingua_cli.root import cli
-from interlingua_sessions.cli import _COMMANDS
+from interlingua_sessions.commands import _COMMANDS
 from tests.support import tree
 
 PAGE = tree.ROOT / "docs" / "sessions" / "commands.md"

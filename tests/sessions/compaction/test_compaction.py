@@ -17,12 +17,13 @@ import pytest
 
 import interlingua as il
 from interlingua.http.transport import Recorded, replaying_client
+from interlingua_agents.drivers import AgentLoop
+from interlingua_agents.tools import tool
 from interlingua_sessions import open_store
 from interlingua_sessions.compaction import PRUNING, Compaction, Summary, ToolPruning, build_context
 from interlingua_sessions.session import Session
 from interlingua_sessions.store import EntryKind
-from interlingua_sessions.tools import AgentLoop, tool
-from tests.sessions.tools.scripted import CAPABLE, Say, Script, Theatre, call, playing, playing_async
+from tests.agents.scripted import CAPABLE, Say, Script, Theatre, call, playing, playing_async
 
 LONG = "word " * 400  # 500 tokens by the script's estimate
 

@@ -10,7 +10,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 import interlingua as il
-from interlingua_sessions.compaction import PRUNING, build_context
+from interlingua_sessions.compaction import PRUNING, SessionContext, build_context
 from interlingua_sessions.store import EntryKind, SessionEntry
 
 
@@ -70,8 +70,9 @@ def test_a_context_grows_by_the_very_same_objects() -> None:
         entry(EntryKind.COMPACTION_SUMMARY, "Earlier.", {"covers": 5}),
         entry(EntryKind.CUSTOM, custom_type=PRUNING, data={"pruned": [7]}),
     ]
-    before = build_context(history, entries)
-    after = build_context([*history, il.user("more")], entries)
+    context = SessionContext()
+    before = context(history, entries)
+    after = context([*history, il.user("more")], entries)
 
     assert len(after) == len(before) + 1
     assert all(left is right for left, right in zip(before, after, strict=False))

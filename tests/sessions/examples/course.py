@@ -12,7 +12,7 @@ from interlingua.types.factories import tool_result
 from interlingua.types.messages import Message, Role, RoutingMode
 from interlingua_cli.demo import FILES, READ_FILE, Scenario
 from interlingua_sessions import Store
-from interlingua_sessions.routing import RoutingPolicy
+from interlingua_sessions.routing.policy import RoutingPolicy
 from interlingua_sessions.session import Session
 
 SWAP = "user swap via /model command"  # seed 003 §8.3's own reason

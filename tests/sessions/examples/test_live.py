@@ -13,7 +13,7 @@ from interlingua.types.factories import user
 from interlingua.types.messages import MessageStatus, RoutingMode
 from interlingua_cli.demo import local_scenario
 from interlingua_sessions import Store, open_store
-from interlingua_sessions.routing import SwapRefused
+from interlingua_sessions.routing.router import SwapRefusedError
 from tests.local_server import files
 from tests.local_server.server import LocalServer
 from tests.sessions.examples.course import SWAP, check_tool_turn, opened, read_a_file
@@ -57,7 +57,7 @@ def test_examples_1_to_4(url: str, store: Store, monkeypatch: pytest.MonkeyPatch
         check_tool_turn(store, session, other, mode=RoutingMode.MANUAL)
 
         session.add(user("", images=[PIXEL]))
-        with pytest.raises(SwapRefused, match="session contains images that this model can't process"):
+        with pytest.raises(SwapRefusedError, match="session contains images that this model can't process"):
             session.switch(_text_only(client))
         assert session.active_model == other
     assert [entry for entry in store.verify() if not entry.repairable] == []

@@ -22,7 +22,8 @@ from interlingua.types.options import AdapterCapabilities, AdapterOptions
 from interlingua_anthropic.plugin import _Anthropic
 from interlingua_cli.demo import Cassette, recorded_scenario
 from interlingua_sessions import Store, open_store
-from interlingua_sessions.routing import RoutingPolicy, SwapRefused
+from interlingua_sessions.routing.policy import RoutingPolicy
+from interlingua_sessions.routing.router import SwapRefusedError
 from interlingua_sessions.session import Session
 from tests.record.wires import LOCAL, WIRES
 from tests.sessions.examples.course import SWAP, check_tool_turn, opened, read_a_file
@@ -149,7 +150,7 @@ def test_example_4_a_swap_that_cannot_work_is_refused(store: Store) -> None:
         session = Session.open(store, "sess_42", client=client, options={"max_tokens": 1024})
         session.switch(model)
         session.send([TextBlock(text=text["text"]), picture])
-        with pytest.raises(SwapRefused) as refused:
+        with pytest.raises(SwapRefusedError) as refused:
             session.switch("Haiku-text-only")
 
     sentence = "Cannot swap to Haiku-text-only: session contains images that this model can't process."

@@ -13,16 +13,9 @@ import pytest
 
 import interlingua as il
 from interlingua_sessions import Store, open_store
-from interlingua_sessions.routing import (
-    Delegation,
-    NoRoute,
-    Recommendation,
-    RoutingPolicy,
-    Rule,
-    SwapRefused,
-    Turn,
-    When,
-)
+from interlingua_sessions.routing.needs import Delegation, Recommendation, RoutedTurn
+from interlingua_sessions.routing.policy import RoutingPolicy, Rule, When
+from interlingua_sessions.routing.router import NoRouteError, SwapRefusedError
 from interlingua_sessions.session import Session
 from tests.sessions.talking import Counting, Watching, client, registry
 from tests.support.fake_provider import CAPABLE, Got, Reply, Server, served
@@ -82,7 +75,7 @@ POLICY = RoutingPolicy(
 )
 
 
-def recommending(turn: Turn) -> Recommendation | None:
+def recommending(turn: RoutedTurn) -> Recommendation | None:
     return Recommendation(model="three:pattern", confidence=0.8, reason="last time") if "again" in turn.text else None
 
 
@@ -119,7 +112,7 @@ def test_defaults_come_in_their_order(server: Server, opened: Open) -> None:
 
 
 def test_without_any_model_it_says_what_to_do(store: Store, server: Server, opened: Open) -> None:
-    with pytest.raises(NoRoute, match="switch the session to a model"):
+    with pytest.raises(NoRouteError, match="switch the session to a model"):
         opened(server).send("hi")
     assert store.count_messages("s") == 0
 
@@ -223,7 +216,7 @@ def test_a_swap_away_from_tool_calls_is_refused(server: Server, opened: Open) ->
     session.add(il.user("hi"))
     session.add(il.assistant([call]))
 
-    with pytest.raises(SwapRefused) as refused:
+    with pytest.raises(SwapRefusedError) as refused:
         session.switch("two:plain")
     why = "session contains tool calls that this model can't process"
     assert str(refused.value) == f"Cannot swap to two:plain: {why}. Active model unchanged."
@@ -235,7 +228,7 @@ def test_an_override_that_cannot_work_is_refused_and_stores_nothing(
 ) -> None:
     session = opened(server, "one:a", limits={"two": IMAGES})
     session.switch("one:sticky")
-    with pytest.raises(SwapRefused, match="Cannot swap to two:text: session contains images"):
+    with pytest.raises(SwapRefusedError, match="Cannot swap to two:text: session contains images"):
         session.send([PICTURE], model="two:text")
 
     assert (store.count_messages("s"), server.got) == (0, [])

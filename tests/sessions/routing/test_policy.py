@@ -6,7 +6,7 @@ import pytest
 
 from interlingua.errors import DecodeError
 from interlingua.types.messages import RoutingMode
-from interlingua_sessions.routing import ChainPolicy, RoutingPolicy, Rule, When, decode_policy, encode_policy
+from interlingua_sessions.routing.policy import ChainPolicy, RoutingPolicy, Rule, When, decode_policy, encode_policy
 
 
 def test_the_mode_mapping_is_the_seeds() -> None:

@@ -8,20 +8,19 @@ from pathlib import Path
 
 from interlingua.types.factories import user
 from interlingua_sessions import open_store
-from interlingua_sessions.session.bulk import collector_at_rest
-from interlingua_sessions.session.core import Core, Setup
+from interlingua_sessions.state import SessionSetup, SessionState, gc_paused
 
 
 def test_afterwards_it_is_as_it_was() -> None:
     assert gc.isenabled()
-    with suppress(ValueError), collector_at_rest():
+    with suppress(ValueError), gc_paused():
         assert not gc.isenabled()
         raise ValueError
     assert gc.isenabled()
 
     gc.disable()
     try:
-        with collector_at_rest():
+        with gc_paused():
             assert not gc.isenabled()
         assert not gc.isenabled()
     finally:
@@ -40,7 +39,7 @@ def test_a_history_is_read_without_it(tmp_path: Path) -> None:
         store.extend([user(str(at), session_id="s") for at in range(2000)])
         gc.callbacks.append(count)
         try:
-            core = Core(store, record, Setup(registry=None, context=lambda messages, _: messages))  # type: ignore[arg-type]
+            core = SessionState(store, record, SessionSetup(registry=None, context=lambda messages, _: messages))  # type: ignore[arg-type]
         finally:
             gc.callbacks.remove(count)
 

@@ -10,8 +10,11 @@ import attrs
 import pytest
 
 import interlingua as il
-from interlingua_sessions import NoRoute, RoutingPolicy, Store, ToolCallStatus, open_store
-from interlingua_sessions.session import AsyncSession, Session
+from interlingua_sessions import Store, ToolCallStatus, open_store
+from interlingua_sessions.aio import AsyncSession
+from interlingua_sessions.routing.policy import RoutingPolicy
+from interlingua_sessions.routing.router import NoRouteError
+from interlingua_sessions.session import Session
 from tests.sessions.talking import Counting, async_client, client, registry
 from tests.support.fake_provider import CAPABLE, Reply, served
 
@@ -148,7 +151,7 @@ def test_case_39_an_answer_of_reasoning_alone_is_kept_and_gone_on_with(store: St
 
 def test_a_window_too_small_is_told_before_sending(store: Store) -> None:
     found = registry(fake=Counting(attrs.evolve(CAPABLE, max_context_tokens=3)))
-    with served() as server, client(server, found) as c, pytest.raises(NoRoute, match="about 5 tokens"):
+    with served() as server, client(server, found) as c, pytest.raises(NoRouteError, match="about 5 tokens"):
         Session.open(store, "s", client=c).send("fiver")
 
     assert server.got == []

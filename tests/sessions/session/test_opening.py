@@ -9,20 +9,21 @@ from typing import Any
 import pytest
 
 import interlingua as il
+from interlingua_agents.drivers import AgentLoop
+from interlingua_agents.tools import Toolbox, tool
 from interlingua_sessions import Store, open_store
 from interlingua_sessions.session import Session
-from interlingua_sessions.tools import AgentLoop, Toolbox, tool
 from tests.sessions.talking import client
 from tests.support import tree
 
 BEGINS = """
 import sys
 from interlingua_sessions.session import Session
-from interlingua_sessions.session.core import Core
+from interlingua_sessions.state import SessionState
 from tests.sessions.talking import client
 
 place, number = sys.argv[1:]
-read = Core.refresh
+read = SessionState.refresh
 
 def read_and_wait(core):
     read(core)
@@ -30,7 +31,7 @@ def read_and_wait(core):
     sys.stdin.readline()
 
 with client(None) as c, Session.open(place, "s", client=c, system="Be brief.") as session:
-    Core.refresh = read_and_wait
+    SessionState.refresh = read_and_wait
     session.turn(f"question {number}").start()
     print(*[message.role.value for message in session.messages], flush=True)
 """

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from interlingua_sessions.session import AsyncSession, AsyncSessionStream, AsyncTurn, Session, SessionStream, Turn
+from interlingua_sessions.aio import AsyncSession, AsyncTurn
+from interlingua_sessions.session import Session, Turn
+from interlingua_sessions.streams import AsyncSessionStream, SessionStream
 from tests.support.parity import differences
 
 PAIRS = [(Session, AsyncSession), (SessionStream, AsyncSessionStream), (Turn, AsyncTurn)]

@@ -16,8 +16,9 @@ import pytest
 
 import interlingua as il
 from interlingua_sessions import Store, open_store
-from interlingua_sessions.session import AsyncSession, Session
-from interlingua_sessions.session.saving import Saver
+from interlingua_sessions.aio import AsyncSession
+from interlingua_sessions.persistence import SnapshotThread
+from interlingua_sessions.session import Session
 from tests.sessions.talking import async_client, client
 from tests.support.fake_provider import STREAM, Reply, served, sse
 
@@ -162,7 +163,7 @@ def test_cancelling_the_task_keeps_the_text(store: Store) -> None:
 
 def test_saves_are_bounded_in_rate() -> None:
     times: list[float] = []
-    saver = Saver(lambda: times.append(time.monotonic()), every=0.1)
+    saver = SnapshotThread(lambda: times.append(time.monotonic()), every=0.1)
     end = time.monotonic() + 0.5
     while time.monotonic() < end:
         saver.touch()

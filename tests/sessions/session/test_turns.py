@@ -10,10 +10,15 @@ import attrs
 import pytest
 
 import interlingua as il
-from interlingua_sessions import EntryKind, NoRoute, RoutingPolicy, SessionNotFound, SessionRecord, Store, open_store
+from interlingua_agents.tools import Toolbox, tool
+from interlingua_sessions import EntryKind, SessionRecord, Store, open_store
+from interlingua_sessions.aio import AsyncSession
 from interlingua_sessions.compaction import Compaction, Summary
-from interlingua_sessions.session import AsyncSession, Session, SystemPrompt
-from interlingua_sessions.tools import Toolbox, tool
+from interlingua_sessions.routing.policy import RoutingPolicy
+from interlingua_sessions.routing.router import NoRouteError
+from interlingua_sessions.session import Session
+from interlingua_sessions.state import SystemPrompt
+from interlingua_sessions.store.errors import SessionNotFoundError
 from tests.sessions.talking import Counting, async_client, client
 from tests.support.fake_provider import CAPABLE, Reply, served
 
@@ -46,7 +51,7 @@ def test_a_session_without_an_id_gets_one(store: Store) -> None:
 def test_two_processes_may_begin_one_session(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
     """Both see that it is not there yet; the slower one goes on with what the other made, and says its question."""
     real = store.session
-    answers = [SessionNotFound("not yet"), *[None] * 9]
+    answers = [SessionNotFoundError("not yet"), *[None] * 9]
 
     def session(session_id: str) -> SessionRecord:
         if (first := answers.pop(0)) is not None:
@@ -235,7 +240,7 @@ def test_a_compaction_is_heeded_and_the_size_judged_after_it(store: Store) -> No
         for _ in range(3):
             session.add(il.user("x" * 40))
             session.add(il.assistant("y" * 40))
-        with pytest.raises(NoRoute, match="this model's context holds 120"):
+        with pytest.raises(NoRouteError, match="this model's context holds 120"):
             Session.open(store, "s", client=c).to_wire("more")
         session.send("more")
 

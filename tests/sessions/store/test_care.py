@@ -13,7 +13,8 @@ from interlingua.catalogue import ModelInfo, Price
 from interlingua.types.blocks import TextBlock, ToolUseBlock
 from interlingua.types.factories import assistant, tool_result, user
 from interlingua.types.messages import Message, MessageMetadata, MessageStatus, Usage
-from interlingua_sessions import SessionNotFound, Store
+from interlingua_sessions import Store
+from interlingua_sessions.store.errors import SessionNotFoundError
 from tests.support import raw_sql
 
 
@@ -81,7 +82,7 @@ def test_verify_finds_damage_of_the_file(store: Store, place: str, talk: list[Me
 
 
 def test_verify_names_a_session_that_is_not_there(store: Store) -> None:
-    with pytest.raises(SessionNotFound, match="'gone'"):
+    with pytest.raises(SessionNotFoundError, match="'gone'"):
         list(store.verify("gone"))
 
 

@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 
 from interlingua.types.factories import user
-from interlingua_sessions import Store, StoreError, open_store
+from interlingua_sessions import Store, open_store
 from interlingua_sessions.store import sqlite
+from interlingua_sessions.store.errors import StoreError
 from interlingua_sessions.store.sql_store import SqlStore
 from tests.support import raw_sql
 

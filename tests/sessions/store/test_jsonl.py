@@ -18,7 +18,8 @@ from interlingua.errors import DecodeError
 from interlingua.types.blocks import ToolResultBlock, ToolUseBlock
 from interlingua.types.factories import assistant, tool_result, user
 from interlingua.types.messages import MessageMetadata, RoutingDecisionRecord, RoutingMode, Usage
-from interlingua_sessions import EntryKind, SessionNotFound, Store, open_store
+from interlingua_sessions import EntryKind, Store, open_store
+from interlingua_sessions.store.errors import SessionNotFoundError
 from tests.sessions.store.test_messages import NEWER
 
 
@@ -121,7 +122,7 @@ def test_a_wrong_line_is_named_and_nothing_is_taken(store: Store, lines: list[An
 
 
 def test_files_and_sessions_that_are_not_there_are_named(full: Store, tmp_path: Path) -> None:
-    with pytest.raises(SessionNotFound, match="'gone'"):
+    with pytest.raises(SessionNotFoundError, match="'gone'"):
         full.export_jsonl("gone", tmp_path / "x.jsonl")
     with pytest.raises(CallerError, match=r"none\.jsonl cannot be read"):
         full.import_jsonl(tmp_path / "none.jsonl")

@@ -16,7 +16,8 @@ from interlingua.types import new_ulid
 from interlingua.types.blocks import TextBlock, ToolUseBlock
 from interlingua.types.factories import assistant, user
 from interlingua.types.messages import Message, MessageMetadata, MessageStatus, Origin, Role
-from interlingua_sessions import SessionNotFound, Store, open_store
+from interlingua_sessions import Store, open_store
+from interlingua_sessions.store.errors import SessionNotFoundError
 from tests.support.conversations import histories
 
 PARTIAL = MessageMetadata(status=MessageStatus.PARTIAL)
@@ -144,9 +145,9 @@ def test_extend_stores_all_or_none(store: Store, said: Callable[[str], Message])
 
 
 def test_a_missing_session_or_message_is_named(store: Store) -> None:
-    with pytest.raises(SessionNotFound, match="'gone'"):
+    with pytest.raises(SessionNotFoundError, match="'gone'"):
         store.append(user("1", session_id="gone"))
-    with pytest.raises(SessionNotFound, match="'gone'"):
+    with pytest.raises(SessionNotFoundError, match="'gone'"):
         store.messages("gone")
     with pytest.raises(CallerError, match="'m'"):
         store.message("m")

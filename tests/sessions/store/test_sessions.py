@@ -6,7 +6,8 @@ import pytest
 
 from interlingua import CallerError
 from interlingua.types.factories import user
-from interlingua_sessions import EntryKind, SessionNotFound, Store
+from interlingua_sessions import EntryKind, Store
+from interlingua_sessions.store.errors import SessionNotFoundError
 
 
 def test_a_session_is_what_it_was_made_of(store: Store) -> None:
@@ -46,7 +47,7 @@ def test_what_a_session_cannot_be(store: Store) -> None:
     with pytest.raises(CallerError, match="no colour to change"):
         store.update_session("s", colour="red")
     for act in (store.session, store.update_session):
-        with pytest.raises(SessionNotFound, match="'gone'"):
+        with pytest.raises(SessionNotFoundError, match="'gone'"):
             act("gone")
 
 
@@ -70,5 +71,5 @@ def test_what_an_entry_cannot_be(store: Store) -> None:
         store.append_entry("s", EntryKind.CUSTOM, after="m")
     with pytest.raises(CallerError, match="not JSON"):
         store.append_entry("s", EntryKind.CUSTOM, data={"x": object()})
-    with pytest.raises(SessionNotFound):
+    with pytest.raises(SessionNotFoundError):
         store.append_entry("gone", EntryKind.CUSTOM)

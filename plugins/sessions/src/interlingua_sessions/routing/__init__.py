@@ -1,35 +1,24 @@
-"""Routing: which model answers a turn, by the policy chain of seed 003, and why, on record.
-
-Never sends, stores or changes a session. The session comes in, and applications for the values of a policy.
-"""
+"""Routing: which model answers a turn, by the policy chain, and why, on record."""
 
 from __future__ import annotations
 
-from interlingua_sessions.routing.chain import Chain
-from interlingua_sessions.routing.constraints import Failure
-from interlingua_sessions.routing.decision import Decision
-from interlingua_sessions.routing.policy import ChainPolicy, RoutingPolicy, Rule, When
-from interlingua_sessions.routing.refusal import Candidate, NoRoute, Refused, SwapRefused
-from interlingua_sessions.routing.router import Router
-from interlingua_sessions.routing.stored import decode_policy, encode_policy
-from interlingua_sessions.routing.turn import Delegation, PatternStore, Recommendation, Turn
+from interlingua_sessions.routing.needs import Delegation, PatternStore, Recommendation, RoutedTurn
+from interlingua_sessions.routing.policy import ChainPolicy, RoutingPolicy, Rule, When, decode_policy, encode_policy
+from interlingua_sessions.routing.router import Chain, Decision, NoRouteError, Router, SwapRefusedError
 
 __all__ = [
-    "Candidate",
     "Chain",
     "ChainPolicy",
     "Decision",
     "Delegation",
-    "Failure",
-    "NoRoute",
+    "NoRouteError",
     "PatternStore",
     "Recommendation",
-    "Refused",
+    "RoutedTurn",
     "Router",
     "RoutingPolicy",
     "Rule",
-    "SwapRefused",
-    "Turn",
+    "SwapRefusedError",
     "When",
     "decode_policy",
     "encode_policy",

@@ -1,7 +1,4 @@
-"""The policy chain of seed 003 §4.3, and what a session's own policy says of it: rules, defaults, fallbacks.
-
-Never decides and never asks a provider anything. The chain and the session come in; `stored` makes JSON of a policy.
-"""
+"""Routing policies: the chain's links, rules, defaults and fallbacks, and their stored JSON."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from typing import Any
 import attrs
 
 from interlingua.errors import DecodeError
-from interlingua.types.messages import RoutingMode
+from interlingua.types import RoutingMode
 
 MANUAL_REASON = "the session's model was chosen by hand"
 
@@ -117,3 +114,44 @@ class RoutingPolicy:
     fallbacks: tuple[str, ...] = attrs.field(default=(), converter=_names)
     manual_reason: str = MANUAL_REASON
     extra: Mapping[str, Any] = attrs.field(factory=dict)
+
+
+def encode_policy(policy: RoutingPolicy) -> dict[str, Any]:
+    """Return a policy as JSON; what has its default is left out."""
+    written = {**policy.extra, **_differing(policy)}
+    written.pop("extra", None)
+    if policy.rules:
+        written["rules"] = [{**_differing(rule), "when": _differing(rule.when)} for rule in policy.rules]
+    if policy.fallbacks:
+        written["fallbacks"] = list(policy.fallbacks)
+    return written
+
+
+def decode_policy(data: Mapping[str, Any] | None) -> RoutingPolicy:
+    """Read a policy; None is the empty one.
+
+    Raises:
+        DecodeError: a rule or a field is not what it should be; `path` names it.
+    """
+    given = dict(data or {})
+    known = {name: given.pop(name) for name in attrs.fields_dict(RoutingPolicy) if name in given}
+    known.pop("extra", None)
+    try:
+        rules = [_rule(rule, f"rules[{number}]") for number, rule in enumerate(known.pop("rules", ()))]
+        return RoutingPolicy(rules=rules, extra=given, **known)
+    except TypeError as error:
+        raise DecodeError(f"a routing policy cannot be read: {error}") from error
+
+
+def _rule(data: Any, path: str) -> Rule:
+    if not isinstance(data, Mapping) or not {"name", "model"} <= data.keys():
+        raise DecodeError("a rule is an object with name and model", path=path)
+    try:
+        return Rule(name=data["name"], model=data["model"], when=When(**data.get("when", {})))
+    except TypeError as error:
+        raise DecodeError(f"a rule's conditions cannot be read: {error}", path=f"{path}.when") from error
+
+
+def _differing(value: Any) -> dict[str, Any]:
+    fields = attrs.fields(type(value))
+    return {field.name: getattr(value, field.name) for field in fields if getattr(value, field.name) != field.default}

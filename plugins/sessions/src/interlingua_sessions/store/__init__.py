@@ -7,7 +7,7 @@ door only.
 from __future__ import annotations
 
 from interlingua_sessions.store.api import Store
-from interlingua_sessions.store.errors import SessionExists, SessionNotFound, StoreError
+from interlingua_sessions.store.errors import SessionExistsError, SessionNotFoundError, StoreError
 from interlingua_sessions.store.opening import open_store
 from interlingua_sessions.store.records import (
     EntryKind,
@@ -24,8 +24,8 @@ __all__ = [
     "Finding",
     "Repriced",
     "SessionEntry",
-    "SessionExists",
-    "SessionNotFound",
+    "SessionExistsError",
+    "SessionNotFoundError",
     "SessionRecord",
     "Store",
     "StoreError",

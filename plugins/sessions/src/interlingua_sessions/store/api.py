@@ -12,8 +12,7 @@ from pathlib import Path
 from typing import Any, Protocol, Self, TypeAlias
 
 from interlingua.catalogue import ModelInfo
-from interlingua.types.blocks import ToolResultBlock
-from interlingua.types.messages import Message
+from interlingua.types import Message, ToolResultBlock
 from interlingua_sessions.store.records import (
     EntryKind,
     Finding,

@@ -11,8 +11,7 @@ from typing import Any
 import attrs
 
 from interlingua import CallerError
-from interlingua.types.blocks import ToolResultBlock, ToolUseBlock
-from interlingua.types.messages import Message, MessageStatus
+from interlingua.types import Message, MessageStatus, ToolResultBlock, ToolUseBlock
 from interlingua_sessions.store.ids import id_behind
 from interlingua_sessions.store.lines import COLUMNS, column_text, row_of, stamp_of
 from interlingua_sessions.store.records import ToolCallStatus

@@ -9,9 +9,8 @@ from datetime import datetime
 from typing import Any
 
 from interlingua import CallerError
-from interlingua.codec.stored import dumps_message, loads_message
-from interlingua.types.blocks import ToolResultBlock
-from interlingua.types.messages import Message, Role
+from interlingua.codec import dumps_message, loads_message
+from interlingua.types import Message, Role, ToolResultBlock
 from interlingua_sessions.store.database import Row
 from interlingua_sessions.store.lines import column_text, now_stamp, stamp_of, time_of
 from interlingua_sessions.store.records import ToolCallRecord, ToolCallStatus

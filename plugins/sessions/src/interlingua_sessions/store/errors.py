@@ -9,11 +9,11 @@ from __future__ import annotations
 from interlingua import CallerError, InterlinguaError
 
 
-class SessionNotFound(CallerError):
+class SessionNotFoundError(CallerError):
     """The store holds no session of this id."""
 
 
-class SessionExists(CallerError):
+class SessionExistsError(CallerError):
     """The store holds a session of this id already."""
 
 

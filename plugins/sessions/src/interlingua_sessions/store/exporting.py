@@ -15,7 +15,7 @@ from typing import Any
 import orjson
 
 from interlingua import CallerError
-from interlingua.codec.stored import dumps_message, loads_message
+from interlingua.codec import dumps_message, loads_message
 from interlingua_sessions.store.database import Row
 from interlingua_sessions.store.lines import UNKNOWN, line_of, time_of
 from interlingua_sessions.store.reading import PAGE, Reading

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from interlingua import CallerError
-from interlingua.codec.stored import dumps_message, loads_message
+from interlingua.codec import dumps_message, loads_message
 from interlingua.errors import DecodeError
 from interlingua.types import new_ulid
 from interlingua_sessions.store.appending import Appending

@@ -14,9 +14,8 @@ from typing import Any
 
 import orjson
 
-from interlingua.codec.stored import dumps_message, encode_message
-from interlingua.types.factories import user
-from interlingua.types.messages import Message
+from interlingua.codec import dumps_message, encode_message
+from interlingua.types import Message, user
 from interlingua_sessions.store.database import Database, Row
 
 COLUMNS = "id, session_id, role, content_json, metadata_json, created_at, schema_version"

@@ -12,9 +12,9 @@ import orjson
 
 from interlingua import CallerError
 from interlingua.catalogue import ModelInfo
-from interlingua.codec.stored import decode_message, encode_message
+from interlingua.codec import decode_message, encode_message
 from interlingua.pricing import reprice as repriced
-from interlingua.types.messages import Message, MessageMetadata, Role, Usage
+from interlingua.types import Message, MessageMetadata, Role, Usage
 from interlingua_sessions.store.lines import now_stamp, time_of
 from interlingua_sessions.store.records import Repriced
 from interlingua_sessions.store.revising import Revising

@@ -9,9 +9,9 @@ from collections.abc import Iterable, Iterator
 from itertools import chain
 
 from interlingua import CallerError
-from interlingua.codec.stored import decode_message, decode_messages
+from interlingua.codec import decode_message, decode_messages
 from interlingua.errors import DecodeError
-from interlingua.types.messages import Message
+from interlingua.types import Message
 from interlingua_sessions.store.database import Row
 from interlingua_sessions.store.errors import StoreError
 from interlingua_sessions.store.lines import columns_of, data_of

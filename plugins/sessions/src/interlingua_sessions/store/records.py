@@ -13,7 +13,7 @@ from typing import Any
 
 import attrs
 
-from interlingua.types.messages import Usage
+from interlingua.types import Usage
 
 
 @attrs.frozen(kw_only=True)

@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import attrs
 
-from interlingua.types import new_tool_use_id
-from interlingua.types.blocks import ContentBlock, ToolResultBlock, ToolUseBlock
-from interlingua.types.messages import Message
+from interlingua.types import ContentBlock, Message, ToolResultBlock, ToolUseBlock, new_tool_use_id
 from interlingua_sessions.store.database import Database
 from interlingua_sessions.store.lines import column_text
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import TypeVar
 
-from interlingua.types.messages import Message, MessageStatus
+from interlingua.types import Message, MessageStatus
 from interlingua_sessions.store.lines import row_of
 from interlingua_sessions.store.reading import PAGE, Reading, decoded
 from interlingua_sessions.store.writing import Writing

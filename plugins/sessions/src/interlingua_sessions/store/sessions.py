@@ -13,7 +13,7 @@ import orjson
 from interlingua import CallerError
 from interlingua.types import new_ulid
 from interlingua_sessions.store.database import Part, Row
-from interlingua_sessions.store.errors import SessionExists, SessionNotFound
+from interlingua_sessions.store.errors import SessionExistsError, SessionNotFoundError
 from interlingua_sessions.store.lines import column_text, now_stamp, time_of
 from interlingua_sessions.store.records import SessionRecord
 
@@ -46,7 +46,7 @@ class Sessions(Part):
         """Store the row of a new session."""
         sql = f"INSERT INTO sessions ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING"
         if not self._db.run(sql, row):
-            raise SessionExists(f"there is a session {row[0]!r} already; give another id")
+            raise SessionExistsError(f"there is a session {row[0]!r} already; give another id")
 
     def session_ids(self) -> list[str]:
         """Return the ids of all sessions, in order."""
@@ -91,9 +91,11 @@ class Sessions(Part):
         return self.session(session_id)
 
 
-def not_found(session_id: str) -> SessionNotFound:
+def not_found(session_id: str) -> SessionNotFoundError:
     """Return the error that says a session is not there."""
-    return SessionNotFound(f"there is no session {session_id!r} in this store (`interlingua session list` shows them)")
+    return SessionNotFoundError(
+        f"there is no session {session_id!r} in this store (`interlingua session list` shows them)"
+    )
 
 
 def record_of(row: Row) -> SessionRecord:

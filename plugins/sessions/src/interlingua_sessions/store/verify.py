@@ -9,9 +9,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain, pairwise
 from typing import NamedTuple
 
-from interlingua.request.validate import validate_conversation
-from interlingua.types.blocks import ToolResultBlock, ToolUseBlock
-from interlingua.types.messages import Message, MessageStatus
+from interlingua import validate_conversation
+from interlingua.types import Message, MessageStatus, ToolResultBlock, ToolUseBlock
 from interlingua_sessions.store.database import Row
 from interlingua_sessions.store.errors import StoreError
 from interlingua_sessions.store.lines import column_text

@@ -1,0 +1,455 @@
+"""Runs the tool calls of one answer, side by side where they may be, and turns what they return into results."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from typing import Any, TypeAlias
+
+import attrs
+
+from interlingua.types import ContentBlock, TextBlock, ToolResultBlock, ToolUseBlock, validate_input
+from interlingua_agents.tools import (
+    Confirmation,
+    Permission,
+    Phase,
+    Policy,
+    Tool,
+    Toolbox,
+    ToolContext,
+    ToolError,
+    ToolOutput,
+    by_side_effects,
+)
+
+RESULT_LIMIT = 40_000
+"""Characters of text of one result that a model is sent, by default."""
+
+_HEAD = 0.8  # most outputs say what they are at the beginning, and how it ended at the end
+
+
+def shorten(content: Iterable[ContentBlock], limit: int) -> tuple[ContentBlock, ...] | None:
+    """Return the content with at most `limit` characters of text besides the notes, or None where it fits.
+
+    Blocks share the limit in their order; media stay as they are.
+    """
+    blocks = tuple(content)
+    if sum(len(block.text) for block in blocks if isinstance(block, TextBlock)) <= limit:
+        return None
+    made: list[ContentBlock] = []
+    left = limit
+    for block in blocks:
+        if isinstance(block, TextBlock) and len(block.text) > left:
+            made.append(attrs.evolve(block, text=_shorten_text(block.text, left)))
+            left = 0
+        else:
+            made.append(block)
+            left -= len(block.text) if isinstance(block, TextBlock) else 0
+    return tuple(made)
+
+
+def _shorten_text(text: str, limit: int) -> str:
+    head = int(limit * _HEAD)
+    tail = limit - head
+    note = f"[… {len(text) - limit} of {len(text)} characters left out; the whole result is kept in the session …]"
+    return "\n".join(filter(None, [text[:head], note, text[len(text) - tail :] if tail else ""]))
+
+
+@attrs.frozen(kw_only=True)
+class Answer:
+    """What became of one call.
+
+    Attributes:
+        call: the call.
+        phase: how it ended.
+        result: what the model reads.
+        ended_at: UTC.
+        whole: the full result, where `result` is shortened.
+        error: why it failed, for the store; None for a success.
+    """
+
+    call: ToolUseBlock
+    phase: Phase
+    result: ToolResultBlock
+    ended_at: datetime
+    whole: ToolResultBlock | None = None
+    error: str | None = None
+
+
+def answer_from_output(call: ToolUseBlock, returned: Any, *, limit: int, at: datetime) -> Answer:
+    """Make the answer of what a tool returned.
+
+    Raises:
+        TypeError: it is neither text, nor blocks, nor anything that can be written as JSON.
+    """
+    output = returned if isinstance(returned, ToolOutput) else ToolOutput(content=returned)
+    whole = ToolResultBlock(
+        tool_use_id=call.id,
+        content=_to_content(output.content),
+        is_error=output.is_error,
+        tool_name=call.name,
+        details=None if output.details is None else _to_object(output.details),
+        metadata=_to_object(output.metadata),
+        terminate=output.terminate,
+    )
+    short = shorten(whole.content, limit)
+    return Answer(
+        call=call,
+        phase=Phase.FAILED if output.is_error else Phase.COMPLETED,
+        result=whole if short is None else attrs.evolve(whole, content=short),
+        ended_at=at,
+        whole=None if short is None else whole,
+        error=_text_of(whole.content) if output.is_error else None,
+    )
+
+
+def answer_from_error(call: ToolUseBlock, why: str | BaseException, *, limit: int, at: datetime) -> Answer:
+    """Make the answer of a call that failed: the model reads why."""
+    if isinstance(why, ToolError):
+        text = why.message
+    elif isinstance(why, BaseException):
+        text = f"{type(why).__name__}: {why}" if str(why) else type(why).__name__
+    else:
+        text = why
+    return answer_from_output(call, ToolOutput(content=text, is_error=True), limit=limit, at=at)
+
+
+def answer_cancelled(call: ToolUseBlock, why: str, *, at: datetime) -> Answer:
+    """Make the answer of a call that was cancelled or not permitted."""
+    block = ToolResultBlock(tool_use_id=call.id, content=(TextBlock(text=why),), is_error=True, tool_name=call.name)
+    return Answer(call=call, phase=Phase.CANCELLED, result=block, ended_at=at, error=why)
+
+
+def _to_content(value: Any) -> Any:
+    """Return text and blocks as they are, anything else as JSON values."""
+    if value is None:
+        return ()
+    if isinstance(value, str) or _is_block(value):
+        return value
+    if isinstance(value, list | tuple) and value and all(map(_is_block, value)):
+        return tuple(value)
+    import msgspec  # noqa: PLC0415  most results are text, which needs no msgspec
+
+    made = msgspec.to_builtins(value, str_keys=True, enc_hook=str)
+    return made if made != [] else "[]"  # an empty list is a result; no blocks would be none
+
+
+def _is_block(value: Any) -> bool:
+    return isinstance(value, ContentBlock)
+
+
+def _to_object(value: Any) -> Mapping[str, Any]:
+    import msgspec  # noqa: PLC0415  as above
+
+    made = msgspec.to_builtins(value, str_keys=True, enc_hook=str)
+    if not isinstance(made, dict):
+        raise TypeError(f"details and metadata are objects, not {type(value).__name__}")
+    return made
+
+
+def _text_of(content: tuple[ContentBlock, ...]) -> str:
+    return "".join(block.text for block in content if isinstance(block, TextBlock))
+
+
+@attrs.frozen(kw_only=True)
+class ToolLimits:
+    """How much calls may take.
+
+    Attributes:
+        side_by_side: how many run at once.
+        timeout: seconds of one call, unless its tool says otherwise; None for no limit.
+        result: characters of a result that the model is sent, unless its tool says otherwise.
+    """
+
+    side_by_side: int = 8
+    timeout: float | None = 120.0
+    result: int = RESULT_LIMIT
+
+
+@attrs.frozen
+class Taken:
+    """A call is about to be looked at."""
+
+    call: ToolUseBlock
+
+
+@attrs.frozen
+class Running:
+    """Its tool runs since `at`."""
+
+    call: ToolUseBlock
+    at: datetime
+
+
+@attrs.frozen
+class Progress:
+    """Its tool reported a partial result."""
+
+    call: ToolUseBlock
+    partial: Any
+
+
+@attrs.frozen
+class Misread:
+    """Its input fits the schema but not the function's types, which only the tool itself can tell."""
+
+    call: ToolUseBlock
+    message: str
+
+
+@attrs.frozen
+class Answered:
+    """The call at this place of the batch has its answer; each call gets exactly one."""
+
+    place: int
+    answer: Answer
+
+
+CallReport: TypeAlias = Taken | Running | Progress | Misread | Answered
+AskPerson: TypeAlias = Callable[[Confirmation], Awaitable[bool]]
+
+
+class ToolTimeoutError(Exception):
+    """The tool took longer than it may."""
+
+
+async def invoke(tool: Tool, arguments: Mapping[str, Any], context: ToolContext, timeout: float | None) -> Any:
+    """Call the tool and return what it returned.
+
+    A blocking tool that is out of time or cancelled cannot be stopped: its thread goes on, and `context.cancelled`
+    turns true.
+
+    Raises:
+        OutOfTime: `timeout` seconds have passed.
+        Exception: whatever the tool raised.
+    """
+    given = dict(arguments)
+    if tool.context is not None:
+        given[tool.context] = context
+    try:
+        async with asyncio.timeout(timeout) as limit:
+            if tool.is_async:
+                return await tool.function(**given)
+            return await _in_thread(lambda: tool.function(**given))
+    except TimeoutError:
+        if limit.expired():
+            raise ToolTimeoutError from None
+        raise
+    finally:
+        context.stop()
+
+
+async def _in_thread(work: Callable[[], Any]) -> Any:
+    """As `asyncio.to_thread`, in a daemon thread: a tool that hangs keeps neither the loop nor the process alive."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[Any] = loop.create_future()
+
+    def settle(value: Any, error: BaseException | None) -> None:
+        if done.done():
+            return
+        if error is None:
+            done.set_result(value)
+        else:
+            done.set_exception(error)
+
+    def run() -> None:
+        value: Any = None
+        failure: Exception | None = None
+        try:
+            value = work()
+        except Exception as error:
+            # a future cannot hold a StopIteration
+            failure = RuntimeError(f"StopIteration: {error}") if isinstance(error, StopIteration) else error
+        except BaseException as error:  # a tool that wants to end the process only ends itself
+            failure = RuntimeError(f"{type(error).__name__}: {error}")
+        with suppress(RuntimeError):  # the loop is gone: nobody waits
+            loop.call_soon_threadsafe(settle, value, failure)
+
+    threading.Thread(target=contextvars.copy_context().run, args=(run,), name="interlingua-tool", daemon=True).start()
+    return await done
+
+
+_GRACE = 1.0  # seconds that cancelled tools have to put things in order
+
+
+class CallBatch:
+    """Runs the calls of one answer and reports what happens; when `run` ends, each call has its answer.
+
+    Every call is `Taken` first and `Answered` last. Reports come in the order things happen.
+
+    Args:
+        calls: of one answer, in its order.
+        toolbox: the tools.
+        limits: what calls may take.
+        policy: which tools may run.
+        ask: puts a question to a person; None where there is nobody, and what would be asked is refused.
+        report: called with every report, in the event loop's thread.
+    """
+
+    def __init__(
+        self,
+        calls: Sequence[ToolUseBlock],
+        toolbox: Toolbox,
+        *,
+        limits: ToolLimits | None = None,
+        policy: Policy | None = None,
+        ask: AskPerson | None = None,
+        report: Callable[[CallReport], None],
+    ) -> None:
+        self.calls = tuple(calls)
+        self._toolbox = toolbox
+        self._limits = limits or ToolLimits()
+        self._policy = policy or by_side_effects()
+        self._ask = ask
+        self._report = report
+        self._open = dict(enumerate(self.calls))
+        self._slots = asyncio.Semaphore(self._limits.side_by_side)
+        self._asking = asyncio.Lock()
+        self._halt = asyncio.Event()
+
+    def cancel(self) -> None:
+        """Cancel what has no answer yet; `run` then returns soon. Only from the event loop's thread."""
+        self._halt.set()
+
+    async def run(self) -> None:
+        """Run the calls: those that only read side by side, each other one alone, in the order of the answer."""
+        try:
+            for group in self._groups():
+                if self._halt.is_set():
+                    break
+                await self._run_group(group)
+        finally:
+            for place, call in list(self._open.items()):
+                self._settle(place, answer_cancelled(call, "cancelled before it was finished", at=_now()))
+
+    def _groups(self) -> Iterable[list[int]]:
+        """Split the calls so that one that changes something runs alone, after all calls before it."""
+        group: list[int] = []
+        for place, call in enumerate(self.calls):
+            tool = self._toolbox.get(call.name)
+            if tool is not None and tool.is_exclusive:
+                if group:
+                    yield group
+                yield [place]
+                group = []
+            else:
+                group.append(place)
+        if group:
+            yield group
+
+    async def _run_group(self, group: list[int]) -> None:
+        halt = asyncio.ensure_future(self._halt.wait())
+        waiting = {asyncio.ensure_future(self._run_call(place)) for place in group}
+        try:
+            while waiting and not halt.done():
+                done, _ = await asyncio.wait({halt, *waiting}, return_when=asyncio.FIRST_COMPLETED)
+                waiting -= done
+                for task in done - {halt}:
+                    task.result()
+        finally:
+            halt.cancel()
+            for task in waiting:
+                task.cancel()
+            if waiting:
+                await asyncio.wait(waiting, timeout=_GRACE)
+
+    async def _run_call(self, place: int) -> None:
+        call = self.calls[place]
+        self._report(Taken(call))
+        tool = self._toolbox.get(call.name)
+        if tool is None:
+            self._fail(place, self._unknown(call))
+        elif why := _input_problem(tool, call):
+            self._fail(place, why)
+        else:
+            try:
+                arguments = tool.read(call.input)
+            except ValueError as error:
+                self._report(Misread(call, str(error)))
+                self._fail(place, f"invalid input: {error}")
+                return
+            if await self._is_permitted(place, tool):
+                async with self._slots:
+                    await self._run_tool(place, tool, arguments)
+
+    async def _is_permitted(self, place: int, tool: Tool) -> bool:
+        call = self.calls[place]
+        permission = self._policy(tool.definition)
+        if permission is Permission.ALLOW:
+            return True
+        if permission is Permission.ASK and self._ask is not None:
+            async with self._asking:  # one question at a time, in the order of the calls
+                if await self._ask(Confirmation(tool=tool.definition, call=call)):
+                    return True
+            why = f"{tool.name} was not run: the user said no"
+        elif permission is Permission.ASK:
+            why = f"{tool.name} was not run: it needs a person's consent and nobody can be asked"
+        else:
+            why = f"{tool.name} was not run: it is not permitted here"
+        self._settle(place, answer_cancelled(call, why, at=_now()))
+        return False
+
+    async def _run_tool(self, place: int, tool: Tool, arguments: Mapping[str, Any]) -> None:
+        call = self.calls[place]
+        timeout = self._limits.timeout if tool.timeout is None else tool.timeout
+        limit = self._result_limit(tool)
+        loop = asyncio.get_running_loop()
+
+        def update(partial: Any) -> None:
+            loop.call_soon_threadsafe(self._progress, place, partial)
+
+        self._report(Running(call, _now()))
+        try:
+            returned = await invoke(tool, arguments, ToolContext(call, update), timeout)
+            answer = answer_from_output(call, returned, limit=limit, at=_now())
+        except ToolTimeoutError:
+            answer = answer_from_error(
+                call, f"{tool.name} took longer than {timeout:g} s and was given up", limit=limit, at=_now()
+            )
+        except asyncio.CancelledError as error:
+            task = asyncio.current_task()
+            if task is None or task.cancelling():
+                raise
+            answer = answer_from_error(call, error, limit=limit, at=_now())  # the tool cancelled itself
+        except Exception as error:  # whatever a tool raises is the model's to read
+            answer = answer_from_error(call, error, limit=limit, at=_now())
+        self._settle(place, answer)
+
+    def _result_limit(self, tool: Tool | None) -> int:
+        own = tool.result_limit if tool is not None else None
+        return self._limits.result if own is None else own
+
+    def _unknown(self, call: ToolUseBlock) -> str:
+        known = ", ".join(tool.name for tool in self._toolbox) or "none"
+        return f"there is no tool {call.name!r}; the tools are: {known}"
+
+    def _progress(self, place: int, partial: Any) -> None:
+        if place in self._open:
+            self._report(Progress(self.calls[place], partial))
+
+    def _fail(self, place: int, why: str) -> None:
+        call = self.calls[place]
+        limit = self._result_limit(self._toolbox.get(call.name))
+        self._settle(place, answer_from_error(call, why, limit=limit, at=_now()))
+
+    def _settle(self, place: int, answer: Answer) -> None:
+        if self._open.pop(place, None) is not None:
+            self._report(Answered(place, answer))
+
+
+def _input_problem(tool: Tool, call: ToolUseBlock) -> str | None:
+    """Return what is wrong with an input, for the model to correct."""
+    if call.parse_error is not None:
+        return f"invalid input: {call.parse_error}"
+    found = validate_input(tool.definition, call.input)
+    if not found:
+        return None
+    return "invalid input: " + "; ".join(f"{one.path or '/'}: {one.message}" for one in found)
+
+
+def _now() -> datetime:
+    return datetime.now(UTC)

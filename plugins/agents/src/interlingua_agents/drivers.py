@@ -1,0 +1,390 @@
+"""Drives a run, blocking or asynchronously: asks the model, runs the calls, compacts between two answers."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import threading
+from abc import ABC, abstractmethod
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
+from contextlib import closing, suppress
+from decimal import Decimal
+from types import NoneType
+from typing import Any, TypeAlias, TypeVar
+
+import attrs
+
+from interlingua import CallerError, InterlinguaError
+from interlingua.errors import CapabilityError
+from interlingua.types import Message, ToolDefinition, ToolUseBlock
+from interlingua_agents.calls import AskPerson, CallBatch, CallReport, ToolLimits
+from interlingua_agents.event_stream import assistant_events, assistant_events_async
+from interlingua_agents.events import AssistantMessageEvent, MessageStart, MessageUpdate
+from interlingua_agents.protocols import AsyncSteps, Compactor, Facts, Steps
+from interlingua_agents.run import Ask, Calls, Listener, Run, Stopped
+from interlingua_agents.tools import Confirmation, Policy, Tool, Toolbox
+
+Confirm: TypeAlias = Callable[[Confirmation], bool | Awaitable[bool]]
+MakeBatch: TypeAlias = Callable[[AskPerson | None, Callable[[CallReport], None]], CallBatch]
+T = TypeVar("T")
+
+_PATIENCE = 3.0  # seconds that an interrupted batch has to report how its calls ended
+
+
+class AgentLoop:
+    """Tools with their callables, and how far a model may go with them: what a session takes as `tools`.
+
+    One may serve many sessions, one after the other or at once.
+
+    Args:
+        tools: a toolbox, or tools to make one of.
+        max_turns: how many answers one run may have; the results of the last one are added, and it stops.
+        budget_usd: what the answers of one run may cost together; checked after each. An answer of unknown cost ends
+            the run as well: a budget that cannot be kept is not silently ignored.
+        limits: how many calls run at once, how long one may take, how large a result may be.
+        policy: which tools may run; by default those that only read may, and the others need consent.
+        confirm: answers such a question, on the caller's thread, one at a time; for `run_async` it may be `async`.
+            Without it such tools are refused, and the model reads why.
+        listen: called with every agent event. With it answers are streamed, where the model can.
+        on_stop: called with how a run ended.
+        compactor: called before each answer after the first; before that the session calls its own.
+
+    Raises:
+        CallerError: `max_turns` is less than 1, or the tools make no toolbox.
+    """
+
+    def __init__(
+        self,
+        tools: Toolbox | Iterable[Tool],
+        *,
+        max_turns: int = 32,
+        budget_usd: Decimal | float | str | None = None,
+        limits: ToolLimits | None = None,
+        policy: Policy | None = None,
+        confirm: Confirm | None = None,
+        listen: Listener | None = None,
+        on_stop: Callable[[Stopped], None] | None = None,
+        compactor: Compactor | None = None,
+    ) -> None:
+        if max_turns < 1:
+            raise CallerError("max_turns is at least 1: the first answer is one")
+        self.toolbox = tools if isinstance(tools, Toolbox) else Toolbox(tools)
+        self.limits = limits or ToolLimits()
+        self.compactor = compactor
+        self.confirm = confirm
+        self.listen = listen
+        self._max_turns = max_turns
+        self._budget = None if budget_usd is None else Decimal(str(budget_usd))
+        self._policy = policy
+        self._on_stop = on_stop
+        self._active: dict[Run, Callable[[], None]] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def definitions(self) -> tuple[ToolDefinition, ...]:
+        """What the model is offered."""
+        return self.toolbox.definitions
+
+    def run(self, steps: Steps) -> Message:
+        """Ask, run the calls, add their results and ask again until the model is done; returns the last answer.
+
+        Raises:
+            InterlinguaError: no answer; the history holds all that was done before.
+        """
+        return _run_blocking(self._drive(_BlockingDriver(self, steps)))
+
+    async def run_async(self, steps: AsyncSteps) -> Message:
+        """As `run`. A cancelled task adds a result for every call before it ends."""
+        return await self._drive(_AsyncDriver(self, steps))
+
+    def cancel(self) -> None:
+        """Stop every run that is under way; any thread may call it.
+
+        A streaming answer ends as CANCELLED, calls without a result get one that says so, and the runs return.
+        """
+        with self._lock:
+            runs = list(self._active.items())
+        for run, stop in runs:
+            run.cancelled = True
+            stop()
+
+    async def _drive(self, driver: _Driver) -> Message:
+        """Do what a run's steps say; both faces share this, the blocking driver's methods never suspend."""
+        run = driver.run
+        self.set_stop(run, lambda: None)
+        try:
+            with closing(run.steps()) as steps:
+                answer: Message | None = None
+                error: InterlinguaError | None = None
+                while True:
+                    try:
+                        step = steps.send(answer) if error is None else steps.throw(error)
+                    except StopIteration as end:
+                        return self._end(end.value)
+                    answer = error = None
+                    if isinstance(step, Ask):
+                        try:
+                            answer = await driver.ask()
+                        except InterlinguaError as caught:
+                            error = caught
+                    elif isinstance(step, Calls):
+                        await driver.run_calls(step.calls)
+                    elif self.compactor is not None:
+                        await driver.compact(self.compactor)
+        finally:
+            with self._lock:
+                self._active.pop(run, None)
+
+    def _end(self, stopped: Stopped) -> Message:
+        if self._on_stop is not None:
+            self._on_stop(stopped)
+        return stopped.message
+
+    # what drivers use
+
+    def new_run(self, facts: Facts) -> Run:
+        """Return a run over a turn with this loop's settings."""
+        return Run(facts, self.toolbox, max_turns=self._max_turns, budget_usd=self._budget, listen=self.listen)
+
+    def new_batch(
+        self, run: Run, calls: Sequence[ToolUseBlock], ask: AskPerson | None, report: Callable[[CallReport], None]
+    ) -> CallBatch:
+        """Return a batch of calls with this loop's settings."""
+        batch = CallBatch(calls, self.toolbox, limits=self.limits, policy=self._policy, ask=ask, report=report)
+        if run.cancelled:
+            batch.cancel()
+        return batch
+
+    def set_stop(self, run: Run, stop: Callable[[], None]) -> None:
+        """Set what `cancel` calls for a run, and call it at once where the run was cancelled already."""
+        with self._lock:
+            self._active[run] = stop
+        if run.cancelled:
+            stop()
+
+
+class _Driver(ABC):
+    """Does the steps of one run."""
+
+    def __init__(self, loop: AgentLoop, facts: Facts) -> None:
+        self.loop = loop
+        self.run = loop.new_run(facts)
+
+    async def ask(self) -> Message:
+        """Return the model's next answer: streamed where there is a listener and the model can stream."""
+        if self.loop.listen is None:
+            return await self.send()
+        try:
+            return await self.stream()
+        except CapabilityError as error:
+            if error.place != "streaming":
+                raise
+            answer = await self.send()
+            self.run.emit(MessageStart(message=answer))
+            return answer
+
+    @abstractmethod
+    async def send(self) -> Message: ...
+
+    @abstractmethod
+    async def stream(self) -> Message: ...
+
+    @abstractmethod
+    async def run_calls(self, calls: Sequence[ToolUseBlock]) -> None: ...
+
+    @abstractmethod
+    async def compact(self, compactor: Compactor) -> None: ...
+
+    def emit(self, event: AssistantMessageEvent) -> None:
+        """Emit how an answer grows; its end is emitted by the run, once it is stored."""
+        if event.type == "start":
+            self.run.emit(MessageStart(message=event.partial))
+        elif event.type not in ("done", "error"):
+            self.run.emit(MessageUpdate(assistant_message_event=event))
+
+
+class _BlockingDriver(_Driver):
+    """Blocks in each method and never suspends."""
+
+    def __init__(self, loop: AgentLoop, steps: Steps) -> None:
+        super().__init__(loop, steps)
+        self._steps = steps
+
+    async def send(self) -> Message:
+        return self._steps.ask(self.loop.definitions)
+
+    async def stream(self) -> Message:
+        with self._steps.stream(self.loop.definitions) as stream:
+            self.loop.set_stop(self.run, stream.cancel)
+            for event in assistant_events(stream):
+                self.emit(event)
+            return stream.message
+
+    async def run_calls(self, calls: Sequence[ToolUseBlock]) -> None:
+        def make(ask: AskPerson | None, report: Callable[[CallReport], None]) -> CallBatch:
+            return self.loop.new_batch(self.run, calls, ask, report)
+
+        blocking = BlockingBatch(make, self.run.take, None if self.loop.confirm is None else self._confirm)
+        self.loop.set_stop(self.run, blocking.cancel)
+        blocking.run()
+
+    async def compact(self, compactor: Compactor) -> None:
+        compactor.compact(self._steps)
+
+    def _confirm(self, question: Confirmation) -> bool:
+        assert self.loop.confirm is not None  # noqa: S101  not called otherwise
+        consent = self.loop.confirm(question)
+        if inspect.isawaitable(consent):
+            raise CallerError("an async confirm= needs run_async(); blocking code asks with a plain function")
+        return bool(consent)
+
+
+class _AsyncDriver(_Driver):
+    def __init__(self, loop: AgentLoop, steps: AsyncSteps) -> None:
+        super().__init__(loop, steps)
+        self._steps = steps
+
+    async def send(self) -> Message:
+        return await self._steps.ask(self.loop.definitions)
+
+    async def stream(self) -> Message:
+        async with self._steps.stream(self.loop.definitions) as stream:
+            self.loop.set_stop(self.run, stream.cancel)
+            async for event in assistant_events_async(stream):
+                self.emit(event)
+            return await stream.message
+
+    async def run_calls(self, calls: Sequence[ToolUseBlock]) -> None:
+        ask = None if self.loop.confirm is None else self._confirm
+        batch = self.loop.new_batch(self.run, calls, ask, self.run.take)
+        event_loop = asyncio.get_running_loop()
+        self.loop.set_stop(self.run, lambda: _call_in(event_loop, batch.cancel))
+        await batch.run()
+
+    async def compact(self, compactor: Compactor) -> None:
+        await compactor.compact_async(self._steps)
+
+    async def _confirm(self, question: Confirmation) -> bool:
+        assert self.loop.confirm is not None  # noqa: S101  not called otherwise
+        consent: Any = self.loop.confirm(question)
+        return bool(await consent if inspect.isawaitable(consent) else consent)
+
+
+def _run_blocking(body: Coroutine[Any, Any, T]) -> T:
+    """Run a coroutine that never suspends."""
+    try:
+        body.send(None)
+    except StopIteration as end:
+        value: T = end.value
+        return value
+    body.close()
+    raise AssertionError("a blocking driver suspended")
+
+
+def _call_in(event_loop: asyncio.AbstractEventLoop, act: Callable[[], object]) -> None:
+    event_loop.call_soon_threadsafe(act)
+
+
+@attrs.frozen
+class _Question:
+    confirmation: Confirmation
+    reply: asyncio.Future[bool]
+
+
+@attrs.frozen
+class _End:
+    error: BaseException | None
+
+
+class BlockingBatch:
+    """Runs one batch of calls for blocking code: in an event loop in a thread, its reports handled by the caller.
+
+    Whatever the caller does with a report (storing, emitting, asking a person) happens on the caller's own thread, where
+    Ctrl-C reaches it.
+
+    Args:
+        make: makes the batch, in the event loop.
+        handle: takes each report; after an interruption it is given the same report once more.
+        confirm: answers a question; None where nobody can.
+    """
+
+    def __init__(
+        self, make: MakeBatch, handle: Callable[[CallReport], None], confirm: Callable[[Confirmation], bool] | None
+    ) -> None:
+        self._make = make
+        self._handle = handle
+        self._confirm = confirm
+        self._items: list[Any] = []
+        self._at = 0
+        self._news = threading.Condition()
+        self._ready = threading.Event()
+        self._cancelled = False
+        self._loop: asyncio.AbstractEventLoop
+        self._batch: CallBatch
+
+    def run(self) -> None:
+        """Run the batch; when it ends every call has its answer, also when this raises what `handle` raised."""
+        threading.Thread(target=lambda: asyncio.run(self._main()), name="interlingua-tools", daemon=True).start()
+        try:
+            while not isinstance(item := self._next(), _End):
+                self._take(item)
+                self._at += 1
+        except Exception:
+            self.cancel()
+            raise
+        except BaseException:  # Ctrl-C: what the tools have done is still stored
+            self.cancel()
+            self._drain()
+            raise
+        if item.error is not None:
+            raise item.error
+
+    def cancel(self) -> None:
+        """Cancel what has no answer yet; any thread may call it, also before `run`."""
+        self._cancelled = True
+        if self._ready.is_set():
+            with suppress(RuntimeError):  # the loop has ended, and with it the batch
+                _call_in(self._loop, self._batch.cancel)
+
+    async def _main(self) -> None:
+        error: BaseException | None = None
+        try:
+            self._loop = asyncio.get_running_loop()
+            self._batch = self._make(None if self._confirm is None else self._ask, self._put)
+            self._ready.set()
+            if self._cancelled:
+                self._batch.cancel()
+            await self._batch.run()
+        except BaseException as caught:  # it is raised again on the caller's thread
+            error = caught
+        self._put(_End(error))
+
+    async def _ask(self, confirmation: Confirmation) -> bool:
+        reply: asyncio.Future[bool] = self._loop.create_future()
+        self._put(_Question(confirmation, reply))
+        return await reply
+
+    def _take(self, item: Any) -> None:
+        if not isinstance(item, _Question):
+            self._handle(item)
+            return
+        assert self._confirm is not None  # noqa: S101  there are no questions otherwise
+        consent = self._confirm(item.confirmation)
+        _call_in(self._loop, lambda: None if item.reply.done() else item.reply.set_result(consent))
+
+    def _drain(self) -> None:
+        while not isinstance(item := self._next(_PATIENCE), _End | NoneType):
+            if not isinstance(item, _Question):
+                self._handle(item)
+            self._at += 1
+
+    def _put(self, item: Any) -> None:
+        with self._news:
+            self._items.append(item)
+            self._news.notify()
+
+    def _next(self, timeout: float | None = None) -> Any:
+        """Wait for the next item and leave it where it is: an interruption may come before it is handled."""
+        with self._news:
+            self._news.wait_for(lambda: self._at < len(self._items), timeout)
+            return self._items[self._at] if self._at < len(self._items) else None

@@ -1,0 +1,203 @@
+"""A turn over a plain list of messages and a client: the agent loop without a store.
+
+`AgentLoop(tools).run(MemoryTurn(client, messages))` extends the list by the answers and the tool results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, Generic, Self, TypeVar
+
+import attrs
+
+from interlingua import AsyncClient, CallerError, Client, InterlinguaError
+from interlingua.types import Message, MessageStatus, StreamEvent, ToolDefinition, ToolUseBlock
+from interlingua_agents.calls import Answer
+
+ClientT = TypeVar("ClientT", Client, AsyncClient)
+
+
+class _Turn(Generic[ClientT]):
+    """What both faces share: the history, and how it grows."""
+
+    def __init__(
+        self, client: ClientT, messages: list[Message], *, model: str | None = None, options: Mapping[str, Any]
+    ) -> None:
+        name = model or client.model
+        if name is None:
+            raise CallerError("no model: name one for this turn, or give the client a default")
+        self.client = client
+        self.messages = messages
+        self.model = str(client.registry.resolve(name))
+        self._options = dict(options)
+
+    @property
+    def id(self) -> str:
+        """The session id of the conversation's messages."""
+        return self.messages[-1].session_id if self.messages else ""
+
+    def observe(self, event: Mapping[str, Any]) -> None:
+        """Pass an event to the plugins' `observe` hooks."""
+        self.client.registry.observe(event)
+
+    def start_call(self, call: ToolUseBlock, at: datetime) -> None:
+        """Do nothing: memory does not outlive the process, so nobody asks later."""
+
+    def was_started(self, call: ToolUseBlock) -> bool:
+        """Return False: what an earlier process did is not known."""
+        return False
+
+    def is_answered(self, call: ToolUseBlock) -> bool:
+        """Tell whether a call's result is in the history."""
+        return any(one.tool_use_id == call.id for message in self.messages for one in message.tool_results())
+
+    def add_result(self, message: Message, answer: Answer) -> Message:
+        """Append a tool message; a result that was shortened for the model is not kept in full."""
+        return self.add(message)
+
+    def add(self, message: Message) -> Message:
+        """Append a message to the list, as one of its session."""
+        if message.session_id != self.id and self.messages:
+            message = attrs.evolve(message, session_id=self.id)
+        self.messages.append(message)
+        return message
+
+    def arguments(self, tools: Sequence[ToolDefinition]) -> dict[str, Any]:
+        """Return the client's arguments of the next step, besides the messages."""
+        return {"model": self.model, "tools": tools, **self._options}
+
+
+class MemoryTurn(_Turn[Client]):
+    """A turn in progress for blocking code; satisfies `Steps`.
+
+    Args:
+        client: sends; it stays the caller's.
+        messages: the conversation, the user's new message last; answers and tool results are appended to this list.
+        model: instead of the client's default.
+        **options: fields of `AdapterOptions` by name.
+
+    Raises:
+        CallerError: no model is named, or the name is no model.
+    """
+
+    def __init__(self, client: Client, messages: list[Message], *, model: str | None = None, **options: Any) -> None:
+        super().__init__(client, messages, model=model, options=options)
+
+    def ask(self, tools: Sequence[ToolDefinition] = ()) -> Message:
+        """Send the conversation, append the answer and return it; raises what the client raises."""
+        return self.add(self.client.send(list(self.messages), **self.arguments(tools)))
+
+    def stream(self, tools: Sequence[ToolDefinition] = ()) -> MemoryStream:
+        """Make one step as a stream, to be used in a `with` statement."""
+        return MemoryStream(self, tools)
+
+
+class AsyncMemoryTurn(_Turn[AsyncClient]):
+    """As `MemoryTurn`, for asynchronous code; satisfies `AsyncSteps`."""
+
+    def __init__(
+        self, client: AsyncClient, messages: list[Message], *, model: str | None = None, **options: Any
+    ) -> None:
+        super().__init__(client, messages, model=model, options=options)
+
+    async def ask(self, tools: Sequence[ToolDefinition] = ()) -> Message:
+        """As `MemoryTurn.ask`."""
+        return self.add(await self.client.send(list(self.messages), **self.arguments(tools)))
+
+    def stream(self, tools: Sequence[ToolDefinition] = ()) -> AsyncMemoryStream:
+        """As `MemoryTurn.stream`, with `async with`."""
+        return AsyncMemoryStream(self, tools)
+
+
+class _Stream:
+    """What both streams share: the answer is appended once, as what it became."""
+
+    def __init__(self, turn: _Turn[Any], tools: Sequence[ToolDefinition]) -> None:
+        self._turn = turn
+        self._inner = turn.client.stream(list(turn.messages), **turn.arguments(tools))
+        self._added: Message | None = None
+
+    @property
+    def partial(self) -> Message:
+        """What was received so far; made when read."""
+        return self._added or self._inner.partial
+
+    def cancel(self) -> None:
+        """Stop and keep what was received; any thread may call it."""
+        self._inner.cancel()
+
+    def _add(self, message: Message) -> Message:
+        if self._added is None:
+            if message.content or message.metadata.status is MessageStatus.COMPLETE:
+                message = self._turn.add(message)
+            self._added = message
+        return self._added
+
+    def _fail(self, error: InterlinguaError) -> None:
+        if isinstance(error.partial, Message):
+            error.partial = self._add(error.partial)
+
+
+class MemoryStream(_Stream):
+    """A streamed answer that is appended to the list as what it became: COMPLETE, CANCELLED or ERROR."""
+
+    def __enter__(self) -> Self:
+        self._inner.__enter__()
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self._inner.__exit__(None, None, None)
+        self._add(self._inner.partial)
+
+    def __iter__(self) -> Iterator[StreamEvent]:
+        try:
+            yield from self._inner
+        except InterlinguaError as error:
+            self._fail(error)
+            raise
+
+    @property
+    def message(self) -> Message:
+        """The answer; reading it waits for the rest.
+
+        Raises:
+            InterlinguaError: what ended the stream, with `.partial`.
+        """
+        try:
+            return self._add(self._inner.message)
+        except InterlinguaError as error:
+            self._fail(error)
+            raise
+
+
+class AsyncMemoryStream(_Stream):
+    """As `MemoryStream`, with `async with`, `async for` and `await stream.message`."""
+
+    async def __aenter__(self) -> Self:
+        await self._inner.__aenter__()
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self._inner.__aexit__(None, None, None)
+        self._add(self._inner.partial)
+
+    async def __aiter__(self) -> AsyncIterator[StreamEvent]:
+        try:
+            async for event in self._inner:
+                yield event
+        except InterlinguaError as error:
+            self._fail(error)
+            raise
+
+    @property
+    def message(self) -> Awaitable[Message]:
+        """As `MemoryStream.message`, to be awaited."""
+        return self._rest()
+
+    async def _rest(self) -> Message:
+        try:
+            return self._add(await self._inner.message)
+        except InterlinguaError as error:
+            self._fail(error)
+            raise

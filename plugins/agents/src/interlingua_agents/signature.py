@@ -1,0 +1,104 @@
+"""A typed Python function read as a tool: its parameters as a schema, an input as its arguments."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
+
+import attrs
+import msgspec
+from docstring_parser import parse
+
+from interlingua import CallerError
+from interlingua.types import normalise_schema
+from interlingua_agents.tools import ToolContext
+
+
+@attrs.frozen(kw_only=True)
+class Signature:
+    """What a function's signature and docstring say.
+
+    Attributes:
+        description: the docstring without its sections.
+        schema: of the parameters a model fills in, inside the subset that tool schemas may use.
+        struct: the class that reads an input.
+        context: name of the parameter that takes a ToolContext, or None.
+    """
+
+    description: str
+    schema: Mapping[str, Any]
+    struct: Any
+    context: str | None
+
+    def arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
+        """Read an input that fits the schema into arguments of the parameters' types.
+
+        Raises:
+            ValueError: a bound that the schema could only describe is broken; the message names the place.
+        """
+        read = msgspec.convert(given, self.struct)
+        return {name: getattr(read, name) for name in given}
+
+
+def read_signature(function: Callable[..., Any]) -> Signature:
+    """Read a function.
+
+    Raises:
+        CallerError: a parameter has no type, or one that no JSON can be read into.
+        UnsupportedSchemaError: the types need more than that subset.
+    """
+    name = getattr(function, "__name__", repr(function))
+    documented = parse(inspect.getdoc(function) or "")
+    words = {one.arg_name: one.description for one in documented.params if one.description}
+    parameters, context = _parameters(function, name)
+    fields = [_field(one, words.get(one.name), name) for one in parameters]
+    try:
+        struct = msgspec.defstruct(name, fields, kw_only=True, forbid_unknown_fields=True)
+        schema = msgspec.json.schema(struct)
+    except (TypeError, ValueError) as error:
+        raise CallerError(f"{name}() cannot be a tool: {error}") from error
+    text = "\n\n".join(filter(None, [documented.short_description, documented.long_description]))
+    return Signature(description=text, schema=normalise_schema(schema).schema, struct=struct, context=context)
+
+
+def _parameters(function: Callable[..., Any], name: str) -> tuple[list[inspect.Parameter], str | None]:
+    """Return the parameters a model fills in, with their types resolved, and the one for the context."""
+    try:
+        if not hasattr(function, "__name__"):
+            raise TypeError("it is an object")
+        hints = get_type_hints(function, include_extras=True)
+    except (NameError, TypeError) as error:
+        why = f"the types of {name}() cannot be read: {error}; a tool is a function or method, its types in its module"
+        raise CallerError(why) from error
+    filled: list[inspect.Parameter] = []
+    context = None
+    for one in inspect.signature(function).parameters.values():
+        hint = hints.get(one.name)
+        if hint is ToolContext or ToolContext in get_args(hint):
+            context = one.name
+        elif one.kind not in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY):
+            raise CallerError(f"{name}() cannot be a tool: a model cannot fill in {one}")
+        elif hint is None:
+            raise CallerError(f"{name}() cannot be a tool: its parameter {one.name!r} has no type")
+        else:
+            filled.append(one.replace(annotation=hint))
+    return filled, context
+
+
+def _field(parameter: inspect.Parameter, words: str | None, name: str) -> tuple[str, Any, Any]:
+    kind = parameter.annotation
+    if get_origin(kind) is Annotated:  # a plain string there describes the parameter
+        words = next((one for one in get_args(kind)[1:] if isinstance(one, str)), words)
+    if words and not _described(kind):
+        kind = Annotated[kind, msgspec.Meta(description=" ".join(words.split()))]
+    if parameter.default is parameter.empty:
+        return parameter.name, kind, msgspec.NODEFAULT
+    default = parameter.default
+    if default is None or isinstance(default, str | int | float):
+        return parameter.name, kind, default
+    return parameter.name, kind, msgspec.field(default_factory=lambda: default)
+
+
+def _described(kind: Any) -> bool:
+    return any(isinstance(one, msgspec.Meta) and one.description for one in get_args(kind)[1:])

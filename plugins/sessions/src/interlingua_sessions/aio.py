@@ -1,0 +1,189 @@
+"""`AsyncSession`: a stored conversation for asynchronous code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from interlingua import AsyncClient, InterlinguaError
+from interlingua.plugins import WireRequest
+from interlingua.types import Message, ToolDefinition
+from interlingua_agents.protocols import Compactor, ToolLoop
+from interlingua_agents.tools import Toolbox
+from interlingua_sessions.persistence import in_thread
+from interlingua_sessions.routing.needs import Delegation, PatternStore
+from interlingua_sessions.routing.policy import RoutingPolicy
+from interlingua_sessions.session import SessionBase, opened, running
+from interlingua_sessions.state import ContextBuilder, SessionState, SystemPrompt
+from interlingua_sessions.store import Store
+from interlingua_sessions.streams import AsyncSessionStream
+from interlingua_sessions.turn import Content, TurnCore
+
+
+class AsyncTurn(TurnCore):
+    """One turn in progress; what tools and compaction drive (`session.api.AsyncSteps`)."""
+
+    def __init__(
+        self, core: SessionState, client: AsyncClient, compactor: Compactor | None, content: Content, **asked: Any
+    ) -> None:
+        super().__init__(core, content, **asked)
+        self._client = client
+        self._compactor = compactor
+
+    async def start(self) -> None:
+        """Store the question, then let compaction look; once."""
+        if not self.begun:
+            await in_thread(self._core.refresh)
+            await in_thread(self.keep, self.beginning())
+            if self._compactor is not None:
+                await self._compactor.compact_async(self)
+
+    async def ask(self, tools: Sequence[ToolDefinition] = ()) -> Message:
+        """Make one step, as `Turn.ask`."""
+        await self.start()
+        plan = self.plan(tools)
+        while True:
+            try:
+                answer = await self._client.send(plan.messages, **plan.arguments)
+            except InterlinguaError as error:
+                plan = self.after(plan, error)
+            else:
+                return await in_thread(self.add, answer)
+
+    async def to_wire(self, tools: Sequence[ToolDefinition] = ()) -> WireRequest:
+        """Return the request of the next step, with its ledger; nothing is sent, the question is stored."""
+        await self.start()
+        return await self._client.to_wire(**self.plan(tools).preview)
+
+    def stream(self, tools: Sequence[ToolDefinition] = ()) -> AsyncSessionStream:
+        """Make one step as a stream, to be used in an `async with` statement."""
+        return AsyncSessionStream(self._core, self, self._client, tools, self.start)
+
+    async def complete(self, messages: Sequence[Message]) -> Message:
+        """Ask the turn's model something beside the conversation, such as for a summary; nothing is stored."""
+        return await self._client.send(messages, **self.aside())
+
+
+class AsyncSession(SessionBase):
+    """As `Session`, with `await`; one task at a time.
+
+    What a turn reads and stores is read and stored in worker threads, so a database that is busy does not hold up the
+    event loop. Plain calls (`open`, `add`, `switch`, `refresh`) and what the tool loop and compaction store are brief
+    and are done at once, in the loop's own thread.
+    """
+
+    def __init__(
+        self,
+        core: SessionState,
+        client: AsyncClient,
+        compactor: Compactor | None,
+        *,
+        own_client: AsyncClient | None = None,
+        own_store: Store | None = None,
+    ) -> None:
+        super().__init__(core)
+        self._client = client
+        self._compactor = compactor
+        self._own_client = own_client
+        self._own_store = own_store
+
+    @classmethod
+    def open(
+        cls,
+        store: Store | str | Path,
+        session_id: str | None = None,
+        *,
+        client: AsyncClient | None = None,
+        model: str | None = None,
+        system: str | SystemPrompt | None = None,
+        policy: RoutingPolicy | None = None,
+        patterns: PatternStore | None = None,
+        user_id: str | None = None,
+        team_id: str | None = None,
+        workspace: str = "",
+        context: ContextBuilder | None = None,
+        compactor: Compactor | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> AsyncSession:
+        """Open a session, making it where there is none of this id; arguments and errors as for `Session.open`."""
+        used = client if client is not None else AsyncClient()
+        core, own_store = opened(
+            store, session_id, used, model=model, system=system, policy=policy, patterns=patterns, user_id=user_id,
+            team_id=team_id, workspace=workspace, context=context, options=options,
+        )  # fmt: skip
+        return cls(core, used, compactor, own_client=used if client is None else None, own_store=own_store)
+
+    def turn(
+        self,
+        content: Content = None,
+        *,
+        model: str | None = None,
+        tools: Sequence[ToolDefinition] = (),
+        delegate: str | Delegation | None = None,
+        **options: Any,
+    ) -> AsyncTurn:
+        """Return a turn to be driven step by step, as the tool loop does; arguments as for `send`."""
+        return AsyncTurn(
+            self._core, self._client, self._compactor, content,
+            model=model, delegate=delegate, tools=tools, options=options,
+        )  # fmt: skip
+
+    async def send(
+        self,
+        content: Content = None,
+        *,
+        model: str | None = None,
+        tools: Sequence[ToolDefinition] | ToolLoop | Toolbox = (),
+        delegate: str | Delegation | None = None,
+        **options: Any,
+    ) -> Message:
+        """Say something and return the answer, both stored; arguments and errors as for `Session.send`."""
+        if isinstance(tools, Sequence):
+            return await self.turn(content, model=model, tools=tools, delegate=delegate, **options).ask(tools)
+        loop = running(tools)
+        turn = self.turn(content, model=model, tools=loop.definitions, delegate=delegate, **options)
+        await turn.start()
+        return await loop.run_async(turn)
+
+    def stream(
+        self,
+        content: Content = None,
+        *,
+        model: str | None = None,
+        tools: Sequence[ToolDefinition] = (),
+        delegate: str | Delegation | None = None,
+        **options: Any,
+    ) -> AsyncSessionStream:
+        """Return one answer as a stream, for an `async with` statement; arguments, errors as for `Session.stream`."""
+        return self.turn(content, model=model, tools=tools, delegate=delegate, **options).stream(tools)
+
+    async def to_wire(
+        self,
+        content: Content = None,
+        *,
+        model: str | None = None,
+        tools: Sequence[ToolDefinition] = (),
+        **options: Any,
+    ) -> WireRequest:
+        """Return the request that `send` would make, with its ledger; nothing is sent and nothing stored.
+
+        With content the request ends in a message that is not kept, so the next one is joined anew: seen only in
+        sessions of thousands of messages, and not in `turn(…).to_wire()`.
+        """
+        await in_thread(self.refresh)
+        plan = self.turn(content, model=model, tools=tools, **options).preview()
+        return await self._client.to_wire(**plan.preview)
+
+    async def close(self) -> None:
+        """Close what the session opened itself: the client, the store."""
+        if self._own_store is not None:
+            self._own_store.close()
+        if self._own_client is not None:
+            await self._own_client.close()
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        await self.close()

@@ -1,0 +1,83 @@
+"""`session send`: one question in a stored session, and its answer."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from interlingua import InterlinguaError
+from interlingua.codec import encode_message
+from interlingua.types import ContentBlock, Role, TextBlock
+from interlingua_cli.input import attach_file, check_text, option_option, read_piped_text
+from interlingua_cli.output import json_option, print_calls, print_json, print_stream, print_usage
+from interlingua_cli.state import State, plugin_option
+from interlingua_sessions.commands.shared import session_in, store_at, store_option
+from interlingua_sessions.routing import NoRouteError, SwapRefusedError
+from interlingua_sessions.session import Session
+
+
+@click.command("send")
+@click.argument("session")
+@click.argument("text", nargs=-1, type=check_text)
+@click.option("-m", "--model", metavar="MODEL", help="Ask this model, for this message alone.")
+@click.option("-s", "--system", "instructions", type=check_text, metavar="TEXT", help="System prompt of a new conversation.")
+@click.option("-f", "--file", "files", type=click.Path(exists=True, dir_okay=False, path_type=Path), multiple=True,
+              help="Attach an image, audio, a PDF or a text file; may be repeated.")  # fmt: skip
+@click.option("--url", metavar="BASE", help="Another base URL for the provider of --model.")
+@click.option("--again", is_flag=True, help="Say nothing new: answer the conversation as it stands.")
+@option_option
+@store_option
+@json_option
+@plugin_option
+@click.pass_obj
+def send_command(state: State, session: str, text: tuple[str, ...], model: str | None, instructions: str | None,
+                 files: tuple[Path, ...], url: str | None, again: bool, options: Mapping[str, Any],
+                 place: str | None, as_json: bool) -> None:  # fmt: skip
+    """Say something in a session and print the answer.
+
+    Without TEXT standard input is read. Ctrl-C stops the answer and keeps what came. A session that is not there is
+    made. With --json the stored answer is printed, also one that was stopped or broke off.
+    """
+    content = None if again else _content(text, files)
+    with store_at(place) as store, state.client(model, url) as client:
+        opened = session_in(store, session, client, system=instructions)
+        known = {message.id for message in opened.messages[-1:]}
+        try:
+            with opened.stream(content, model=model, **options) as stream:
+                if not as_json:
+                    print_stream(stream)
+                answer = stream.message
+        except (InterlinguaError, KeyboardInterrupt) as error:
+            last = opened.messages[-1:]
+            if as_json and last and last[0].role is Role.ASSISTANT and last[0].id not in known:
+                print_json(encode_message(last[0]))
+            if _may_be_asked_again(opened, error):
+                click.echo("(the question is stored: this command with --again in place of TEXT asks again)", err=True)
+            raise
+    if as_json:
+        print_json(encode_message(answer))
+        return
+    print_calls(answer)
+    print_usage(answer)
+
+
+def _may_be_asked_again(session: Session, error: BaseException) -> bool:
+    """Tell whether there is a question without any answer, which another attempt might have."""
+    refused = isinstance(error, (SwapRefusedError, NoRouteError))  # before anything was stored
+    return not refused and bool(session.messages) and session.messages[-1].role in (Role.USER, Role.TOOL)
+
+
+def _content(text: tuple[str, ...], files: tuple[Path, ...]) -> list[ContentBlock]:
+    if not (text or files or sys.stdin.isatty()):
+        text = (read_piped_text(),)
+    said = " ".join(text)
+    blocks: list[ContentBlock] = [attach_file(file) for file in files]
+    if said:
+        blocks.append(TextBlock(text=said))
+    if not blocks:
+        raise click.UsageError("nothing to send: give TEXT, a --file, pipe text in, or say --again")
+    return blocks

@@ -1,0 +1,99 @@
+"""Where the command line keeps sessions, and progress bars for long work on them."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+from interlingua import Client
+from interlingua_sessions.session import Session
+from interlingua_sessions.store import Store, open_store
+from interlingua_sessions.store.errors import SessionNotFoundError
+
+VARIABLE = "INTERLINGUA_SESSIONS"
+
+
+store_option = click.option(
+    "--store",
+    "place",
+    metavar="PLACE",
+    envvar=VARIABLE,
+    help=f"File or postgresql:// URL of the store; else ${VARIABLE}, else sessions.db in the user's data folder.",
+)
+"""The option `--store`."""
+
+
+def default_place(environ: Mapping[str, str]) -> Path:
+    """Return where sessions are kept when nobody says: the user's data folder."""
+    folder = environ.get("XDG_DATA_HOME")
+    return (Path(folder) if folder else Path("~/.local/share").expanduser()) / "interlingua" / "sessions.db"
+
+
+def store_at(place: str | None) -> Store:
+    """Open the store of this run, making its folder where it is the default one."""
+    if place is not None:
+        if "://" in place and not place.startswith(("postgresql://", "postgres://")):
+            raise click.UsageError(f"a store is a file or a postgresql:// URL, not {place.partition('://')[0]}://")
+        return open_store(place)
+    path = default_place(os.environ)
+    path.parent.mkdir(parents=True, exist_ok=True)
+    return open_store(path)
+
+
+def session_in(store: Store, session_id: str, client: Client, *, system: str | None) -> Session:
+    """Open a session for talking; a new one is said to be new, so that a mistyped id is seen.
+
+    Raises:
+        click.UsageError: there is none, and nobody is named who would answer in a new one.
+    """
+    try:
+        store.session(session_id)
+    except SessionNotFoundError as error:
+        if client.model is None:
+            raise click.UsageError(f"there is no session {session_id!r}; to begin it, name a model, too") from error
+        click.echo(f"(new session {session_id})", err=True)
+    return Session.open(store, session_id, client=client, system=system, workspace=str(Path.cwd()))
+
+
+_WORTH_A_BAR = 1000
+"""Messages that are done before anybody could read a bar."""
+
+
+@contextmanager
+def shown(what: str, total: int) -> Iterator[Callable[[int], None] | None]:
+    """Show a bar while this lasts; yields what is told of every step, or None where no bar is shown.
+
+    Args:
+        what: is done.
+        total: of its steps.
+    """
+    if not _seen():
+        yield None
+        return
+    from rich.console import Console  # noqa: PLC0415  only for a person
+    from rich.progress import Progress  # noqa: PLC0415
+
+    with Progress(console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda steps: bar.advance(task, steps)
+
+
+@contextmanager
+def over_messages(what: str, store: Store, session_id: str | None) -> Iterator[Callable[[int], None] | None]:
+    """Show a bar over the messages of a session, or of all; as `shown`, and none for a few messages."""
+    sessions = [session_id] if session_id is not None else [one.id for one in store.sessions()]
+    total = sum(map(store.count_messages, sessions)) if _seen() else 0
+    if total < _WORTH_A_BAR:
+        yield None
+        return
+    with shown(what, total) as told:
+        yield told
+
+
+def _seen() -> bool:
+    return sys.stderr.isatty()

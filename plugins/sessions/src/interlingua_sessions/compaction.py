@@ -1,0 +1,475 @@
+"""Compaction: keeps what a model is sent inside its window, and builds that from what is stored."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol
+
+import attrs
+
+from interlingua import CallerError, ProviderError, WireError
+from interlingua.types import (
+    ContentBlock,
+    Message,
+    MessageMetadata,
+    MessageStatus,
+    Role,
+    TextBlock,
+    ThinkingBlock,
+    ToolDefinition,
+    ToolResultBlock,
+    ToolUseBlock,
+    system,
+    user,
+)
+from interlingua_agents.protocols import AsyncSteps, Facts, Steps
+from interlingua_sessions.store import EntryKind, SessionEntry
+
+_log = logging.getLogger("interlingua")
+
+LETTERS_PER_TOKEN = 4
+
+
+_MEDIA = 1_500  # tokens of an image of usual size, by the services' own figures
+
+
+def weight(message: Message) -> int:
+    """Return the rough number of tokens of a message."""
+    return _blocks(message.content) // LETTERS_PER_TOKEN + 4
+
+
+def _blocks(blocks: Iterable[ContentBlock]) -> int:
+    return sum(map(_letters, blocks))
+
+
+def _letters(block: ContentBlock) -> int:
+    if isinstance(block, TextBlock | ThinkingBlock):
+        return len(block.text)
+    if isinstance(block, ToolUseBlock):
+        return len(block.name) + len(block.input_json)
+    if isinstance(block, ToolResultBlock):
+        return _blocks(block.content)
+    return _MEDIA * LETTERS_PER_TOKEN
+
+
+PRUNING = "interlingua.tool_pruning"
+"""`custom_type` of the entry that says which tool results are left out from then on."""
+
+COVERS = "covers"
+"""Field of a compaction entry: how many messages, from the first, its summary stands for."""
+
+PRUNED = "pruned"
+"""Field of a pruning entry: the places of the tool messages whose content is left out."""
+
+
+@attrs.frozen
+class Layout:
+    """What the entries say of a history, by places in it: places do not change when ids do (an imported copy).
+
+    Attributes:
+        covers: so many messages are stood for by `summary`.
+        summary: the newest compaction entry, or None.
+        pruned: places of tool messages whose content is left out.
+        branches: branch entries.
+    """
+
+    covers: int
+    summary: SessionEntry | None
+    pruned: frozenset[int]
+    branches: tuple[SessionEntry, ...]
+
+
+def layout_of(entries: Sequence[SessionEntry]) -> Layout:
+    """Read the entries; custom entries of applications say nothing here."""
+    summary: SessionEntry | None = None
+    pruned: set[int] = set()
+    branches = []
+    for entry in entries:
+        if entry.kind is EntryKind.COMPACTION_SUMMARY and isinstance(entry.data.get(COVERS), int):
+            summary = entry
+        elif entry.kind is EntryKind.BRANCH_SUMMARY:
+            branches.append(entry)
+        elif entry.custom_type == PRUNING:
+            pruned.update(entry.data.get(PRUNED, ()))
+    covers = 0 if summary is None else summary.data[COVERS]
+    return Layout(covers, summary, frozenset(pruned), tuple(branches))
+
+
+_SUMMARY = "The conversation so far was summarised to save space. The summary:\n\n<summary>\n{}\n</summary>"
+
+
+_BRANCH = (
+    "The conversation branched off here: another branch was tried and left. Its summary:\n\n<summary>\n{}\n</summary>"
+)
+
+
+def build_context(messages: Sequence[Message], entries: Sequence[SessionEntry]) -> Sequence[Message]:
+    """Return what a model is sent of a session: a `SessionContext` used once."""
+    return SessionContext()(messages, entries)
+
+
+class SessionContext:
+    """Builds what a model is sent of a session, from its history and its session-only entries.
+
+    Deterministic, and it never changes a stored message. What it makes of a message it makes once: the same history
+    gives the same objects again, so that a client knows them and the prefix stays cached.
+    """
+
+    def __init__(self) -> None:
+        self._made: dict[tuple[str, str], tuple[object, Message]] = {}  # by kind and id: what it was made of, and it
+
+    def __call__(self, messages: Sequence[Message], entries: Sequence[SessionEntry]) -> Sequence[Message]:
+        """Return the context.
+
+        The newest compaction's summary comes first, as a user message behind all system messages that it covers, then
+        what it does not cover. A branch's summary stands where the branch began, as a user message. Pruned tool results
+        say that they were left out. Without such entries the history comes back as the same object.
+        """
+        layout = layout_of(entries)
+        if layout.summary is None and not layout.pruned and not layout.branches:
+            return messages
+        covered = messages[: layout.covers]
+        made = [message for message in covered if message.role is Role.SYSTEM]
+        if layout.summary is not None:
+            made += self._summary(covered, layout.summary)
+        waiting = _branches_by_place(messages, layout)
+        for place in range(len(covered), len(messages)):
+            message = messages[place]
+            if waiting and message.role is not Role.TOOL:  # never between a call and its result
+                made += self._branches(waiting, place, message.session_id)
+            made.append(self._pruned(message) if place in layout.pruned else message)
+        return made + self._branches(waiting, len(messages), messages[-1].session_id if messages else "")
+
+    def _summary(self, covered: Sequence[Message], entry: SessionEntry) -> list[Message]:
+        """Return the summary under the id of the last message it stands for, so that ids go on increasing."""
+        last = next((message for message in reversed(covered) if message.role is not Role.SYSTEM), None)
+        if last is None:
+            return []
+        found = self._known(("summary", entry.id), last)
+        if found is None:
+            text = TextBlock(text=_SUMMARY.format(entry.text))
+            found = attrs.evolve(last, role=Role.USER, content=(text,), metadata=MessageMetadata())
+            self._made["summary", entry.id] = last, found
+        return [found]
+
+    def _branches(self, waiting: dict[int, list[SessionEntry]], place: int, session_id: str) -> list[Message]:
+        """Take the branches that begin up to this place."""
+        begun = [entry for at in sorted(waiting) if at <= place for entry in waiting.pop(at)]
+        return [self._branch(entry, session_id) for entry in begun]
+
+    def _branch(self, entry: SessionEntry, session_id: str) -> Message:
+        found = self._known(("branch", entry.id), entry)
+        if found is None:
+            text = TextBlock(text=_BRANCH.format(entry.text))
+            found = Message(
+                id=entry.id, session_id=session_id, role=Role.USER, content=(text,), created_at=entry.created_at
+            )
+            self._made["branch", entry.id] = entry, found
+        return found
+
+    def _pruned(self, message: Message) -> Message:
+        found = self._known(("pruned", message.id), message)
+        if found is None:
+            content = [_emptied(block) if isinstance(block, ToolResultBlock) else block for block in message.content]
+            found = attrs.evolve(message, content=content)
+            self._made["pruned", message.id] = message, found
+        return found
+
+    def _known(self, key: tuple[str, str], source: object) -> Message | None:
+        made_of, made = self._made.get(key, (None, None))
+        return made if made_of is source else None
+
+
+def _branches_by_place(messages: Sequence[Message], layout: Layout) -> dict[int, list[SessionEntry]]:
+    """Return the branch entries by the place they stand before; those in the covered part are in the summary."""
+    if not layout.branches:
+        return {}
+    places = {message.id: place + 1 for place, message in enumerate(messages)}
+    found: dict[int, list[SessionEntry]] = {}
+    for entry in layout.branches:
+        place = places.get(entry.after, 0) if entry.after is not None else 0
+        if place >= layout.covers:
+            found.setdefault(place, []).append(entry)
+    return found
+
+
+def _emptied(block: ToolResultBlock) -> ToolResultBlock:
+    text = f"[the result of {block.tool_name or 'this call'} was removed to save space]"
+    return attrs.evolve(block, content=(TextBlock(text=text),))
+
+
+_LONGEST_RESULT = 2_000  # characters; what mattered of a longer one is in the answer after it
+
+
+def pieces(messages: Sequence[Message], size: int) -> Iterator[str]:
+    """Yield the transcript in pieces of about `size` characters at most, cut between messages where possible."""
+    held: list[str] = []
+    length = 0
+    for line in _lines(messages):
+        for part in [line[at : at + size] for at in range(0, len(line), size)]:
+            if held and length + len(part) > size:
+                yield "\n\n".join(held)
+                held, length = [], 0
+            held.append(part)
+            length += len(part)
+    if held:
+        yield "\n\n".join(held)
+
+
+def _lines(messages: Iterable[Message]) -> Iterator[str]:
+    for message in messages:
+        if message.role is not Role.SYSTEM:  # instructions stay in the context themselves
+            yield from (f"[{message.role.value}] {text}" for block in message.content if (text := _text(block)))
+
+
+def _text(block: ContentBlock) -> str:
+    if isinstance(block, TextBlock):
+        return block.text
+    if isinstance(block, ToolUseBlock):
+        return f"called {block.name}({block.input_json})"
+    if isinstance(block, ToolResultBlock):
+        said = " ".join(filter(None, map(_text, block.content)))
+        short = said if len(said) <= _LONGEST_RESULT else f"{said[:_LONGEST_RESULT]} [… {len(said)} characters]"
+        return f"{'failed' if block.is_error else 'answered'}: {short}"
+    return "" if block.type in ("thinking", "redacted_thinking", "opaque", "unknown") else f"({block.type})"
+
+
+class SessionFacts(Facts, Protocol):
+    """What compaction reads of a session while one of its turns runs, and how it adds to it."""
+
+    @property
+    def entries(self) -> Sequence[SessionEntry]:
+        """The session-only entries, oldest first; do not change it."""
+
+    @property
+    def window(self) -> int:
+        """The context window of `model` in tokens; 0 when unknown."""
+
+    def context(self) -> Sequence[Message]:
+        """What the next step would send."""
+
+    def estimate(self, messages: Sequence[Message], tools: Sequence[ToolDefinition] = ()) -> int:
+        """Estimate the input tokens of messages and tools at `model`."""
+
+    def add_entry(
+        self, kind: EntryKind, text: str = "", *, custom_type: str | None = None, data: Mapping[str, Any] | None = None
+    ) -> SessionEntry:
+        """Append a session-only entry."""
+
+
+class SessionSteps(SessionFacts, Steps, Protocol):
+    """A session's turn in progress, for blocking code."""
+
+    def complete(self, messages: Sequence[Message]) -> Message:
+        """Ask the turn's model something beside the conversation, such as for a summary; nothing is stored."""
+
+
+class AsyncSessionSteps(SessionFacts, AsyncSteps, Protocol):
+    """As `SessionSteps`, for asynchronous code."""
+
+    async def complete(self, messages: Sequence[Message]) -> Message:
+        """As `SessionSteps.complete`."""
+
+
+@attrs.frozen(kw_only=True)
+class ToolPruning:
+    """Leaves out the content of old tool results; the calls and their order stay.
+
+    Attributes:
+        keep: newest results that stay, as a share of the token limit.
+        least: how much must be saved for it to be worth a new prefix, as a share of the limit.
+        shortest: tokens; shorter results stay, they cost less than the note in their place says.
+    """
+
+    keep: float = 0.25
+    least: float = 0.05
+    shortest: int = 100
+
+    def apply(self, facts: SessionFacts, limit: int) -> Generator[Sequence[Message], Message, None]:
+        """Store which results are left out from now on; asks no model."""
+        old = self.choose(facts.messages, layout_of(facts.entries).covers, limit)
+        fresh = sorted(set(old) - layout_of(facts.entries).pruned)
+        saved = sum(weight(facts.messages[place]) for place in fresh)
+        if fresh and saved >= self.least * limit:
+            facts.add_entry(EntryKind.CUSTOM, custom_type=PRUNING, data={PRUNED: fresh, "tokens": saved})
+        yield from ()
+
+    def choose(self, messages: Sequence[Message], covers: int, limit: int) -> list[int]:
+        """Return the places of the results that are old enough and long enough."""
+        left = self.keep * limit
+        seen = False  # results that the model has not answered to yet stay in any case
+        chosen = []
+        for place in range(len(messages) - 1, covers - 1, -1):
+            message = messages[place]
+            if message.role is not Role.TOOL:
+                seen = True
+                continue
+            heavy = weight(message)
+            if not seen or left > 0:
+                left -= heavy
+            elif heavy > self.shortest:
+                chosen.append(place)
+        return chosen
+
+
+_SHORTEST_PIECE = 2_000  # characters; a limit below that is a mistake, not a reason to ask a thousand times
+
+
+_ROOM = 0.8  # of the window; the rest is for the summary and for the estimate's error
+
+
+INSTRUCTION = """\
+You write the memory of a conversation between a user and an assistant that goes on after you. Summarise the \
+transcript for the assistant: the user's goals and exact requirements; decisions and their reasons; what was done and \
+found, with names, paths, numbers and error messages as they were; what is unfinished and what comes next. Where the \
+transcript begins with an earlier summary, keep what still matters of it. Write only the summary."""
+
+
+@attrs.frozen(kw_only=True)
+class Summary:
+    """Replaces the oldest part of the context by a summary.
+
+    Attributes:
+        keep: newest messages that stay word for word, as a share of the token limit.
+        instruction: what the model is told to do.
+    """
+
+    keep: float = 0.25
+    instruction: str = INSTRUCTION
+
+    def apply(self, facts: SessionFacts, limit: int) -> Generator[Sequence[Message], Message, None]:
+        """Ask for a summary and store it; where none can be had, the context stays as it is."""
+        messages = facts.messages
+        done = layout_of(facts.entries).covers
+        covers = self.cut(messages, done, limit)
+        if covers <= done:
+            return
+        before = facts.estimate(facts.context())
+        text, answer = "", None
+        for piece in self._pieces(facts, build_context(messages[:covers], facts.entries), limit):
+            told = f"<earlier-summary>\n{text}\n</earlier-summary>\n\n{piece}" if text else piece
+            answer = yield [system(self.instruction), user(told)]
+            text = answer.text_content().strip()
+            if not text or answer.metadata.status is not MessageStatus.COMPLETE:
+                _log.warning("session %s: the model wrote no summary; the context stays as it is", facts.id)
+                return
+        if answer is not None:
+            facts.add_entry(EntryKind.COMPACTION_SUMMARY, text, data=_account(answer, covers, before))
+
+    def _pieces(self, facts: SessionFacts, covered: Sequence[Message], limit: int) -> list[str]:
+        """Return the transcript, in as few pieces as fit the model by the provider's estimate."""
+        room = max(limit, int(facts.window * _ROOM))
+        size = 2 * LETTERS_PER_TOKEN * sum(map(weight, covered))  # with room for who says what
+        while size > _SHORTEST_PIECE:
+            first = next(pieces(covered, size), "")
+            if facts.estimate([system(self.instruction), user(first)]) <= room:
+                break
+            size = size * 3 // 4
+        return list(pieces(covered, max(size, 1)))
+
+    def cut(self, messages: Sequence[Message], done: int, limit: int) -> int:
+        """Return how many messages the summary may stand for: never half a batch of calls, and never the question.
+
+        The question under way is only cut off from what followed it when both together would fill the limit anyway.
+        """
+        room = self.keep * limit
+        best = len(messages)
+        for place in range(len(messages) - 1, done - 1, -1):
+            room -= weight(messages[place])
+            if room < 0 and best < len(messages):
+                break
+            if messages[place].role in (Role.USER, Role.ASSISTANT):
+                best = place
+        question = next((at for at in range(len(messages) - 1, -1, -1) if messages[at].role is Role.USER), best)
+        if question < best and sum(map(weight, messages[question:])) <= limit / 2:
+            best = question
+        return best if best < len(messages) else done
+
+
+def _account(answer: Message, covers: int, before: int) -> dict[str, object]:
+    usage = answer.metadata.usage
+    cost = None if usage is None or usage.cost_usd is None else str(usage.cost_usd)
+    return {COVERS: covers, "tokens_before": before, "model": answer.metadata.model, "cost_usd": cost}
+
+
+class CompactionPolicy(Protocol):
+    """One way to make the context smaller."""
+
+    def apply(self, facts: SessionFacts, limit: int) -> Generator[Sequence[Message], Message, None]:
+        """Add entries that make the context smaller; yield what a model is to be asked, and be sent its answer.
+
+        Args:
+            facts: of the turn; entries go in by `add_entry`.
+            limit: tokens the context is to stay under.
+        """
+
+
+class Compaction:
+    """Keeps a session's context under a limit; what a session takes as its compactor.
+
+    Args:
+        limit: tokens; None takes a share of the model's context window, and does nothing where that is unknown.
+        share: of the window, for input; the rest is for the answer and for the estimate's error.
+        policies: tried in order until the context is under the limit.
+        tools: what is offered beside the messages, for the estimate.
+    """
+
+    def __init__(
+        self,
+        *,
+        limit: int | None = None,
+        share: float = 0.8,
+        policies: Sequence[CompactionPolicy] | None = None,
+        tools: Sequence[ToolDefinition] = (),
+    ) -> None:
+        if not 0 < share <= 1:
+            raise CallerError(f"share is a part of the context window, above 0 and up to 1, not {share}")
+        self._limit = limit
+        self._share = share
+        self._policies = (ToolPruning(), Summary()) if policies is None else tuple(policies)
+        self._tools = tools
+
+    def compact(self, steps: SessionSteps) -> None:
+        """Make the context smaller where it is over the limit; a failed summary is logged and the turn goes on."""
+        course = self._course(steps)
+        try:
+            wanted = next(course)
+            while True:
+                wanted = course.send(steps.complete(wanted))
+        except StopIteration:
+            pass
+        except (ProviderError, WireError) as error:
+            _given_up(steps, error)
+
+    async def compact_async(self, steps: AsyncSessionSteps) -> None:
+        """As `compact`."""
+        course = self._course(steps)
+        try:
+            wanted = next(course)
+            while True:
+                wanted = course.send(await steps.complete(wanted))
+        except StopIteration:
+            pass
+        except (ProviderError, WireError) as error:
+            _given_up(steps, error)
+
+    def over(self, facts: SessionFacts) -> int:
+        """Return by how many tokens the context is over the limit, by the provider's estimate; 0 when it fits."""
+        limit = self._tokens(facts)
+        return max(facts.estimate(facts.context(), self._tools) - limit, 0) if limit else 0
+
+    def _tokens(self, facts: SessionFacts) -> int:
+        return int(facts.window * self._share) if self._limit is None else self._limit
+
+    def _course(self, facts: SessionFacts) -> Generator[Sequence[Message], Message, None]:
+        for policy in self._policies:
+            if not self.over(facts):
+                return
+            yield from policy.apply(facts, self._tokens(facts))
+        if left := self.over(facts):
+            _log.warning("session %s: the context is still %d tokens over the limit", facts.id, left)
+
+
+def _given_up(facts: SessionFacts, error: Exception) -> None:
+    _log.warning("session %s: no summary could be had, the context stays as it is: %s", facts.id, error)

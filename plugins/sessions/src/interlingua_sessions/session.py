@@ -1,0 +1,339 @@
+"""`Session`: a stored conversation and the models that answer in it, for blocking code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, Self
+
+from interlingua import AsyncClient, Client, InterlinguaError
+from interlingua.plugins import WireRequest
+from interlingua.types import Message, ToolDefinition
+from interlingua_agents.drivers import AgentLoop
+from interlingua_agents.protocols import Compactor, ToolLoop
+from interlingua_agents.tools import Toolbox
+from interlingua_sessions.compaction import SessionContext
+from interlingua_sessions.routing.needs import Delegation, PatternStore
+from interlingua_sessions.routing.policy import RoutingPolicy
+from interlingua_sessions.state import ContextBuilder, SessionSetup, SessionState, SystemPrompt
+from interlingua_sessions.store import SessionEntry, SessionRecord, Store, open_store
+from interlingua_sessions.streams import SessionStream
+from interlingua_sessions.turn import Content, TurnCore
+
+
+class SessionBase:
+    """Everything of a session that does not wait for a model."""
+
+    def __init__(self, core: SessionState) -> None:
+        self._core = core
+
+    @property
+    def id(self) -> str:
+        """The session's id."""
+        return self._core.id
+
+    @property
+    def store(self) -> Store:
+        """Where it is kept."""
+        return self._core.store
+
+    @property
+    def record(self) -> SessionRecord:
+        """What the store knows of the session itself, as of the last turn."""
+        return self._core.record
+
+    @property
+    def messages(self) -> Sequence[Message]:
+        """The history, oldest first, as of the last turn."""
+        return tuple(self._core.messages)
+
+    @property
+    def entries(self) -> Sequence[SessionEntry]:
+        """The session-only entries, oldest first."""
+        return tuple(self._core.entries)
+
+    @property
+    def active_model(self) -> str | None:
+        """The model the session was switched to; None where the policy decides."""
+        return self._core.record.active_model
+
+    @property
+    def policy(self) -> RoutingPolicy:
+        """The session's routing policy."""
+        return self._core.policy
+
+    def context(self) -> Sequence[Message]:
+        """What the next turn sends, its question left out."""
+        return self._core.context()
+
+    def refresh(self) -> None:
+        """Take in what other processes did to the session since; each turn begins with it."""
+        self._core.refresh()
+
+    def add(self, message: Message) -> Message:
+        """Append a message by hand, such as an earlier exchange; returns it as stored."""
+        return self._core.append([message])[0]
+
+    def switch(self, model: str | None, *, reason: str | None = None) -> str | None:
+        """Answer with this model from now on (seed 003 §8.3); None lets the policy decide again.
+
+        Args:
+            model: canonical model id or alias.
+            reason: kept, and repeated in the record of each message it decides.
+
+        Returns:
+            The model's canonical id.
+
+        Raises:
+            SwapRefused: it cannot carry the session (seed 003 §8.4); the active model is unchanged.
+            CallerError: the name is no model id and no alias, or its provider is not installed.
+        """
+        return self._core.switch(model, reason)
+
+
+def opened(
+    store: Store | str | Path,
+    session_id: str | None,
+    client: Client | AsyncClient,
+    *,
+    model: str | None,
+    system: str | SystemPrompt | None,
+    policy: RoutingPolicy | None,
+    patterns: PatternStore | None,
+    user_id: str | None,
+    team_id: str | None,
+    workspace: str,
+    context: ContextBuilder | None,
+    options: Mapping[str, Any] | None,
+) -> tuple[SessionState, Store | None]:
+    """Open what a session stands on; returns it with the store if it was opened here."""
+    setup = SessionSetup(
+        registry=client.registry,
+        last_resort=model or client.model,
+        prompt=SystemPrompt.of(system),
+        patterns=patterns,
+        user_id=user_id,
+        team_id=team_id,
+        context=context or SessionContext(),
+        options=dict(options or {}),
+    )
+    if not isinstance(store, (str, Path)):
+        return SessionState.open(store, session_id, setup, workspace=workspace, policy=policy), None
+    mine = open_store(store)
+    try:
+        return SessionState.open(mine, session_id, setup, workspace=workspace, policy=policy), mine
+    except BaseException:
+        mine.close()
+        raise
+
+
+def running(tools: ToolLoop | Toolbox) -> ToolLoop:
+    """Return what runs these tools: a toolbox by itself gets a loop with the usual limits."""
+    return AgentLoop(tools) if isinstance(tools, Toolbox) else tools
+
+
+class Turn(TurnCore):
+    """One turn in progress; what tools and compaction drive (`session.api.Steps`)."""
+
+    def __init__(
+        self, core: SessionState, client: Client, compactor: Compactor | None, content: Content, **asked: Any
+    ) -> None:
+        super().__init__(core, content, **asked)
+        self._client = client
+        self._compactor = compactor
+
+    def start(self) -> None:
+        """Store the question, then let compaction look; once."""
+        if not self.begun:
+            self.begin()
+            if self._compactor is not None:
+                self._compactor.compact(self)
+
+    def ask(self, tools: Sequence[ToolDefinition] = ()) -> Message:
+        """Make one step: ask the model over the history as it stands, store the answer, return it as stored.
+
+        Raises:
+            SwapRefused, NoRoute: no model can answer.
+            InterlinguaError: what the client raises, where no other model is allowed.
+        """
+        self.start()
+        plan = self.plan(tools)
+        while True:
+            try:
+                answer = self._client.send(plan.messages, **plan.arguments)
+            except InterlinguaError as error:
+                plan = self.after(plan, error)
+            else:
+                return self.add(answer)
+
+    def to_wire(self, tools: Sequence[ToolDefinition] = ()) -> WireRequest:
+        """Return the request of the next step, with its ledger; nothing is sent, the question is stored."""
+        self.start()
+        return self._client.to_wire(**self.plan(tools).preview)
+
+    def stream(self, tools: Sequence[ToolDefinition] = ()) -> SessionStream:
+        """Make one step as a stream, to be used in a `with` statement."""
+        return SessionStream(self._core, self, self._client, tools, self.start)
+
+    def complete(self, messages: Sequence[Message]) -> Message:
+        """Ask the turn's model something beside the conversation, such as for a summary; nothing is stored."""
+        return self._client.send(messages, **self.aside())
+
+
+class Session(SessionBase):
+    """A stored conversation and the models that answer in it; one thread at a time.
+
+    Everything that was said is in the store before a call returns, and text that streams in a moment after it came.
+    """
+
+    def __init__(
+        self,
+        core: SessionState,
+        client: Client,
+        compactor: Compactor | None,
+        *,
+        own_client: Client | None = None,
+        own_store: Store | None = None,
+    ) -> None:
+        super().__init__(core)
+        self._client = client
+        self._compactor = compactor
+        self._own_client = own_client
+        self._own_store = own_store
+
+    @classmethod
+    def open(
+        cls,
+        store: Store | str | Path,
+        session_id: str | None = None,
+        *,
+        client: Client | None = None,
+        model: str | None = None,
+        system: str | SystemPrompt | None = None,
+        policy: RoutingPolicy | None = None,
+        patterns: PatternStore | None = None,
+        user_id: str | None = None,
+        team_id: str | None = None,
+        workspace: str = "",
+        context: ContextBuilder | None = None,
+        compactor: Compactor | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> Session:
+        """Open a session, making it where there is none of this id.
+
+        Args:
+            store: an open store, which stays the caller's, or the place of one.
+            session_id: None makes a new session with an id of its own.
+            client: None makes one, closed with the session.
+            model: the model of the last resort, when neither caller nor policy names one; None: the client's default.
+            system: stored and sent first in a conversation that has no system message yet; a stored one stays.
+            policy: replaces the session's routing policy; None keeps the stored one.
+            patterns: a pattern store, asked for each turn.
+            user_id: stable pseudonymous id written onto each message, and not sent to any provider.
+            team_id: likewise.
+            workspace: folder the session works in, for a new session.
+            context: what a model sees of history and entries; None: `build_context`, so all of it until compaction.
+            compactor: keeps the context inside the window.
+            options: request options of every turn, fields of `AdapterOptions`.
+
+        Raises:
+            StoreError: the store cannot be opened or read.
+            CallerError: the stored policy cannot be read, or the client's default model is no model.
+        """
+        used = client if client is not None else Client()
+        core, own_store = opened(
+            store, session_id, used, model=model, system=system, policy=policy, patterns=patterns, user_id=user_id,
+            team_id=team_id, workspace=workspace, context=context, options=options,
+        )  # fmt: skip
+        return cls(core, used, compactor, own_client=used if client is None else None, own_store=own_store)
+
+    def turn(
+        self,
+        content: Content = None,
+        *,
+        model: str | None = None,
+        tools: Sequence[ToolDefinition] = (),
+        delegate: str | Delegation | None = None,
+        **options: Any,
+    ) -> Turn:
+        """Return a turn to be driven step by step, as the tool loop does; arguments as for `send`."""
+        return Turn(
+            self._core, self._client, self._compactor, content,
+            model=model, delegate=delegate, tools=tools, options=options,
+        )  # fmt: skip
+
+    def send(
+        self,
+        content: Content = None,
+        *,
+        model: str | None = None,
+        tools: Sequence[ToolDefinition] | ToolLoop | Toolbox = (),
+        delegate: str | Delegation | None = None,
+        **options: Any,
+    ) -> Message:
+        """Say something and return the answer, both stored.
+
+        Args:
+            content: text, blocks or a message; None answers the conversation as it stands, such as after a failure.
+            model: for this message alone.
+            tools: what the model may call: definitions, or a `Toolbox` or `AgentLoop`, which also runs the calls.
+            delegate: the model a planner asks for.
+            **options: fields of `AdapterOptions` by name.
+
+        Raises:
+            SwapRefused: `model` cannot answer this; nothing was stored.
+            NoRoute: no model can; nothing was stored.
+            InterlinguaError: what the client raises; the question is stored, and so is what came of an answer.
+        """
+        if isinstance(tools, Sequence):
+            return self.turn(content, model=model, tools=tools, delegate=delegate, **options).ask(tools)
+        loop = running(tools)
+        turn = self.turn(content, model=model, tools=loop.definitions, delegate=delegate, **options)
+        turn.start()
+        return loop.run(turn)
+
+    def stream(
+        self,
+        content: Content = None,
+        *,
+        model: str | None = None,
+        tools: Sequence[ToolDefinition] = (),
+        delegate: str | Delegation | None = None,
+        **options: Any,
+    ) -> SessionStream:
+        """Return one answer as a stream, to be used in a `with` statement; arguments as for `send`, definitions only.
+
+        Raises:
+            CallerError: `tools` is a toolbox or a loop: one answer runs no tools.
+        """
+        return self.turn(content, model=model, tools=tools, delegate=delegate, **options).stream(tools)
+
+    def to_wire(
+        self,
+        content: Content = None,
+        *,
+        model: str | None = None,
+        tools: Sequence[ToolDefinition] = (),
+        **options: Any,
+    ) -> WireRequest:
+        """Return the request that `send` would make, with its ledger; nothing is sent and nothing stored.
+
+        With content the request ends in a message that is not kept, so the next one is joined anew: seen only in
+        sessions of thousands of messages, and not in `turn(…).to_wire()`.
+        """
+        self.refresh()
+        plan = self.turn(content, model=model, tools=tools, **options).preview()
+        return self._client.to_wire(**plan.preview)
+
+    def close(self) -> None:
+        """Close what the session opened itself: the client, the store."""
+        if self._own_store is not None:
+            self._own_store.close()
+        if self._own_client is not None:
+            self._own_client.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()

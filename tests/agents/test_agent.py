@@ -1,0 +1,220 @@
+"""Seed 000 §5.2's agent events of a real run, their JSON, messages in the seed's form, and §7's reply payload.
+
+Expected shapes are the seed's own examples and field lists. pytest comes in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import UTC, datetime
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import interlingua as il
+from interlingua_agents import event_stream as ev_stream
+from interlingua_agents import events as ev
+from interlingua_agents.drivers import AgentLoop
+from interlingua_agents.tools import ToolContext, tool
+from tests.agents.scripted import CAPABLE, Say, Script, Theatre, call, playing, playing_async
+
+FIELDS = {  # seed 000 §5.2, word for word
+    "agent_start": {"type"},
+    "agent_end": {"type", "messages"},
+    "turn_start": {"type"},
+    "turn_end": {"type", "message", "toolResults"},
+    "message_start": {"type", "message"},
+    "message_update": {"type", "message", "assistantMessageEvent"},
+    "message_end": {"type", "message"},
+    "tool_execution_start": {"type", "toolCallId", "toolName", "args"},
+    "tool_execution_update": {"type", "toolCallId", "toolName", "args", "partialResult"},
+    "tool_execution_end": {"type", "toolCallId", "toolName", "result", "isError"},
+}
+
+
+@tool(side_effects="none")
+def count(upto: int, context: ToolContext) -> str:
+    """Count."""
+    context.update({"at": 1})
+    return f"counted to {upto}"
+
+
+RUN = [
+    "agent_start",
+    *["turn_start", "message_start", "message_end"],  # what the user said
+    *["message_start", *["message_update"] * 8, "message_end"],
+    *["tool_execution_start", "tool_execution_update", "tool_execution_end", "message_start", "message_end"],
+    "turn_end",
+    *["turn_start", "message_start", *["message_update"] * 4, "message_end", "turn_end"],
+    "agent_end",
+]
+
+
+def theatre() -> Theatre:
+    return Theatre(Say(parts=[call("count", {"upto": 3}), "So."]), "Three.")
+
+
+def check(told: list[ev.AgentEvent]) -> None:
+    assert [event.type for event in told] == RUN
+    for event in told:
+        written = ev_stream.to_wire_event(event)
+        assert set(written) == FIELDS[event.type]
+    end = told[-1]
+    assert isinstance(end, ev.AgentEnd)
+    assert [message.role.value for message in end.messages] == ["user", "assistant", "tool", "assistant"]
+    turn = next(event for event in told if isinstance(event, ev.TurnEnd))
+    assert turn.tool_results[0].tool_results()[0].tool_use_id == turn.message.tool_calls()[0].id
+
+
+def test_a_run_tells_its_events_in_the_seeds_order(tmp_path: Path) -> None:
+    told: list[ev.AgentEvent] = []
+    with playing(theatre(), tmp_path / "s.db") as session:
+        session.send("count", tools=AgentLoop([count], listen=told.append))
+        stored = [message.id for message in session.store.messages("s")]
+
+    check(told)
+    end = told[-1]
+    assert isinstance(end, ev.AgentEnd)
+    assert [message.id for message in end.messages] == stored
+    update = next(event for event in told if isinstance(event, ev.ToolExecutionUpdate))
+    assert update.partial_result == {"at": 1}
+    last = [event for event in told if isinstance(event, ev.MessageUpdate)][-1]
+    assert last.assistant_message_event.type == "text_end"
+    assert last.message.text_content() == "Three."
+
+
+def test_an_asynchronous_run_tells_the_same(tmp_path: Path) -> None:
+    told: list[ev.AgentEvent] = []
+
+    async def play() -> None:
+        async with playing_async(theatre(), tmp_path / "s.db") as session:
+            await session.send("count", tools=AgentLoop([count], listen=told.append))
+
+    asyncio.run(play())
+    check(told)
+
+
+def test_a_model_that_cannot_stream_is_listened_to_as_well(tmp_path: Path) -> None:
+    import attrs
+
+    told: list[ev.AgentEvent] = []
+    script = Script(attrs.evolve(CAPABLE, supports_streaming=False))
+    with playing(theatre(), tmp_path / "s.db", script=script) as session:
+        session.send("count", tools=AgentLoop([count], listen=told.append))
+
+    assert [event.type for event in told] == [kind for kind in RUN if kind != "message_update"]
+
+
+def test_a_failed_run_ends_its_events(tmp_path: Path) -> None:
+    told: list[ev.AgentEvent] = []
+    broken = Theatre(Say(parts=["half of it"], cut=True))
+    with playing(broken, tmp_path / "s.db") as session, pytest.raises(il.errors.StreamInterruptedError):
+        session.send("count", tools=AgentLoop([count], listen=told.append))
+
+    assert [event.type for event in told][-3:] == ["message_end", "turn_end", "agent_end"]
+    ended = told[-3]
+    assert isinstance(ended, ev.MessageEnd)
+    assert (ended.message.metadata.status, ended.message.text_content()) == (il.MessageStatus.ERROR, "half of it")
+
+
+AT = datetime(2025, 2, 19, 21, 20, tzinfo=UTC)  # 1740000000000 in the seed's milliseconds
+
+
+def test_messages_in_the_seeds_form() -> None:
+    """Seed 000 §3's examples, made canonical by hand, come out as the seed has them."""
+    image = il.ImageBlock(source=il.types.ImageSource(kind="base64", data="iVBORw0KGgo"), media_type="image/png")
+    text = il.TextBlock(text="What's in this screenshot?")
+    asked = il.Message(role=il.Role.USER, content=(text, image), created_at=AT)
+    usage = il.Usage(
+        input_tokens=3_000,
+        output_tokens=200,
+        cache_creation_input_tokens=1_500,
+        cost_usd=Decimal("0.0655"),
+        cost=il.types.CostParts(
+            input=Decimal("0.0225"), output=Decimal("0.015"), cached_read=Decimal(0), cache_write=Decimal("0.028")
+        ),
+    )
+    said = il.Message(
+        role=il.Role.ASSISTANT,
+        content=(
+            il.ThinkingBlock(text="I need to read the file first...", signature="sig"),
+            il.ToolUseBlock(id="tu_1", name="read", input={"offset": 0}),
+        ),
+        metadata=il.types.MessageMetadata(
+            model="anthropic:claude-opus-4-6", provider="anthropic", api="anthropic-messages", usage=usage,
+            stop_reason=il.StopReason.TOOL_USE,
+        ),
+        created_at=AT,
+    )  # fmt: skip
+    answered = il.tool_result("tu_1", "import x", tool_name="read", details={"lines": 200})
+
+    assert ev_stream.to_wire_message(asked) == {
+        "role": "user",
+        "content": [
+            {"type": "text", "text": "What's in this screenshot?"},
+            {"type": "image", "data": "iVBORw0KGgo", "mimeType": "image/png"},
+        ],
+        "timestamp": 1740000000000,
+    }
+    assert ev_stream.to_wire_message(said) == {
+        "role": "assistant",
+        "content": [
+            {"type": "thinking", "thinking": "I need to read the file first...", "thinkingSignature": "sig"},
+            {"type": "toolCall", "id": "tu_1", "name": "read", "arguments": {"offset": 0}},
+        ],
+        "api": "anthropic-messages",
+        "provider": "anthropic",
+        "model": "claude-opus-4-6",
+        "usage": {
+            "input": 1500,
+            "output": 200,
+            "cacheRead": 0,
+            "cacheWrite": 1500,
+            "totalTokens": 1700,
+            "cost": {"input": 0.0225, "output": 0.015, "cacheRead": 0, "cacheWrite": 0.028, "total": 0.0655},
+        },
+        "stopReason": "toolUse",
+        "timestamp": 1740000000000,
+    }
+    written = ev_stream.to_wire_message(answered)
+    del written["timestamp"]
+    assert written == {
+        "role": "toolResult",
+        "toolCallId": "tu_1",
+        "toolName": "read",
+        "content": [{"type": "text", "text": "import x"}],
+        "details": {"lines": 200},
+        "isError": False,
+    }
+    assert ev_stream.to_wire_message(il.user("hi"))["content"] == "hi"
+
+
+def _media(kind: Any, data: str) -> il.ImageBlock:
+    return il.ImageBlock(source=il.types.ImageSource(kind=kind, data=data), media_type="image/png")
+
+
+@pytest.mark.parametrize(
+    ("message", "expected"),
+    [
+        (il.assistant("**Hi**"), {"text": "**Hi**", "replyToId": "m1"}),
+        (il.assistant([_media("url", "https://x/a.png")]), {"mediaUrl": "https://x/a.png", "replyToId": "m1"}),
+        (
+            il.assistant([il.TextBlock(text="two"), _media("url", "https://x/a.png"), _media("base64", "AAAA")]),
+            {"text": "two", "mediaUrls": ["https://x/a.png", "data:image/png;base64,AAAA"], "replyToId": "m1"},
+        ),
+        (
+            il.Message(
+                role=il.Role.ASSISTANT,
+                content=(),
+                metadata=il.types.MessageMetadata(
+                    status=il.MessageStatus.ERROR, error=il.types.ErrorInfo(type="OverloadedError", message="try later")
+                ),
+            ),
+            {"text": "try later", "replyToId": "m1", "isError": True},
+        ),
+    ],
+)
+def test_the_reply_payload(message: il.Message, expected: dict[str, Any]) -> None:
+    assert ev_stream.to_wire_reply(ev_stream.reply_payload(message, reply_to_id="m1")) == expected

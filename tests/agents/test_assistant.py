@@ -1,0 +1,253 @@
+"""Seed 000 §5.1's events as a view of canonical streams: made-up ones, recorded ones, failed and cancelled ones.
+
+The grammar checked is the seed's: start, blocks each start-delta*-end, one last event. pytest comes in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+import interlingua as il
+from interlingua.http.transport import Recorded, replaying_client
+from interlingua_agents import event_stream as ev_stream
+from interlingua_agents import events as ev
+from tests.agents import scripted
+from tests.agents.scripted import Say, Theatre, call
+from tests.support import tree
+from tests.support.cassettes import load_exchanges
+
+FIELDS = {  # seed 000 §5.1, word for word
+    "start": {"type", "partial"},
+    "done": {"type", "reason", "message"},
+    "error": {"type", "reason", "error"},
+    "text_start": {"type", "contentIndex", "partial"},
+    "text_delta": {"type", "contentIndex", "delta", "partial"},
+    "text_end": {"type", "contentIndex", "content", "partial"},
+    "thinking_start": {"type", "contentIndex", "partial"},
+    "thinking_delta": {"type", "contentIndex", "delta", "partial"},
+    "thinking_end": {"type", "contentIndex", "content", "partial"},
+    "toolcall_start": {"type", "contentIndex", "partial"},
+    "toolcall_delta": {"type", "contentIndex", "delta", "partial"},
+    "toolcall_end": {"type", "contentIndex", "toolCall", "partial"},
+}
+RECORDED = sorted((tree.ROOT / "cassettes").glob("*/recorded*stream*.yaml"))
+IDS = [f"{path.parent.name}-{path.stem}" for path in RECORDED]
+
+
+def streamed(theatre: Theatre) -> tuple[list[ev.AssistantMessageEvent], il.MessageStream]:
+    client = il.Client(scripted.MODEL, registry=scripted.registry(), http_client=replaying_client(theatre), retry=0)
+    with client, client.stream("hi") as stream:
+        return list(ev_stream.assistant_events(stream)), stream
+
+
+def check_grammar(events: Sequence[ev.AssistantMessageEvent]) -> None:
+    """The seed's order, its fields, and partials that hold just what was told so far."""
+    assert events[0].type == "start"
+    assert events[-1].type in ("done", "error")
+    said: dict[int, str] = {}
+    open_: dict[int, str] = {}
+    for event in events[1:-1]:
+        kind, _, step = event.type.partition("_")
+        assert not isinstance(event, ev.Start | ev.Done | ev.Error)
+        at = event.content_index
+        block = event.partial.content[at]
+        if step == "start":
+            assert at == len(said)  # dense, in the order they begin
+            said[at], open_[at] = "", kind
+        assert open_[at] == kind
+        if isinstance(event, ev.TextDelta | ev.ThinkingDelta | ev.ToolCallDelta):
+            said[at] += event.delta
+        if isinstance(event, ev.TextEnd | ev.ThinkingEnd):
+            assert event.content == said[at]
+        if step == "end":
+            del open_[at]
+        if isinstance(block, il.TextBlock | il.ThinkingBlock):
+            assert block.text == said[at]
+        assert event.partial.metadata.status is il.MessageStatus.PARTIAL
+    if events[-1].type == "done":
+        assert not open_
+    for event in events:
+        assert set(ev_stream.to_wire_event(event)) == FIELDS[event.type]
+
+
+def test_text_thinking_and_calls_in_the_seeds_order() -> None:
+    say = Say(parts=[("think", "hmm"), "I look.", call("read", {"path": "a"})])
+    events, stream = streamed(Theatre(say))
+
+    check_grammar(events)
+    assert [event.type for event in events] == [
+        "start",
+        *["thinking_start", "thinking_delta", "thinking_delta"],
+        *["text_start", "text_delta", "text_delta"],
+        *["toolcall_start", "toolcall_delta", "toolcall_delta", "toolcall_end"],
+        *["thinking_end", "text_end"],  # this wire never says that a text is over before the answer is
+        "done",
+    ]
+    done, end = events[-1], events[-4]
+    assert isinstance(done, ev.Done)
+    assert isinstance(end, ev.ToolCallEnd)
+    assert done.reason == "toolUse"
+    assert done.message is stream.message
+    assert end.tool_call.input == {"path": "a"}
+    assert end.tool_call == stream.message.tool_calls()[0]
+
+
+@pytest.mark.parametrize("path", RECORDED, ids=IDS)
+def test_recorded_streams_of_every_wire_keep_the_grammar(path: Path) -> None:
+    """The recorded bytes through the installed adapter; the events tell just what the whole message holds."""
+    exchange = next(one for one in load_exchanges(path) if one.status == 200)
+    provider = path.parent.name
+    http = replaying_client(lambda *_: Recorded(200, exchange.headers, exchange.body))
+    api = "responses" if "responses" in path.stem else "chat" if "chat" in path.stem else None
+    settings: dict[str, Any] = {provider: {"api_key": "k", **({"api": api} if api else {})}}
+    client = il.Client(f"{provider}:any", http_client=http, retry=0, settings=settings)
+    with client, client.stream("hi") as stream:
+        events = list(ev_stream.assistant_events(stream))
+        message = stream.message
+
+    check_grammar(events)
+    text = "".join(event.delta for event in events if isinstance(event, ev.TextDelta))
+    calls = [event.tool_call for event in events if isinstance(event, ev.ToolCallEnd)]
+    assert text == message.text_content()
+    assert [(one.id, one.name, one.input) for one in calls] == [(c.id, c.name, c.input) for c in message.tool_calls()]
+
+
+def test_a_partial_costs_nothing_unless_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    made: list[il.Message] = []
+    real = il.plugins.Assembler.message
+
+    def counted(assembler: il.plugins.Assembler) -> il.Message:
+        made.append(real(assembler))
+        return made[-1]
+
+    monkeypatch.setattr("interlingua_agents.event_stream.Assembler.message", counted)
+    view = ev_stream.AssistantView(lambda: il.assistant("x"))
+
+    events = [shown for at in range(500) for shown in view.feed(il.TextDelta(index=0, text=f"{at} "))]
+    assert len(events) == 501
+    assert made == []
+
+    moment = events[10]
+    assert isinstance(moment, ev.TextDelta)
+    assert moment.partial.text_content() == "".join(f"{at} " for at in range(10))
+    assert len(made) == 1
+
+
+def test_an_event_holds_no_message() -> None:
+    view = ev_stream.AssistantView(lambda: il.assistant("x"))
+    events = [shown for at in range(50) for shown in view.feed(il.TextDelta(index=0, text="x" * 1000))]
+
+    assert not any(isinstance(held, il.Message) for event in events for held in gc.get_referents(event))
+
+
+def test_blocks_that_come_whole_are_one_delta_and_unknown_to_the_seed_are_none() -> None:
+    """A wire may give a call or a text in one piece, and blocks that seed 000 has no word for."""
+    use = il.ToolUseBlock(id="tu_1", name="read", input={"path": "a"})
+    said: list[il.StreamEvent] = [
+        il.types.BlockStart(index=0, block=il.types.RedactedThinkingBlock(data="x")),
+        il.types.BlockEnd(index=0, block=il.types.RedactedThinkingBlock(data="x")),
+        il.types.BlockEnd(index=4, block=il.TextBlock(text="whole", signature="s")),
+        il.types.ToolUseStart(index=2, id="tu_1", name="read", keep_raw=False),
+        il.ToolUseEnd(index=2, block=use),
+    ]
+    view = ev_stream.AssistantView(lambda: il.assistant("x"))
+    events = [view.start(), *(shown for event in said for shown in view.feed(event))]
+    events += view.finish(il.assistant([il.TextBlock(text="whole"), use]))
+
+    check_grammar(events)
+    assert [(event.type, getattr(event, "content_index", None)) for event in events] == [
+        ("start", None),
+        *[("text_start", 0), ("text_delta", 0), ("text_end", 0)],
+        *[("toolcall_start", 1), ("toolcall_delta", 1), ("toolcall_end", 1)],
+        ("done", None),
+    ]
+    delta = events[5]
+    assert isinstance(delta, ev.ToolCallDelta)
+    assert delta.delta == '{"path":"a"}'
+
+
+def test_a_failed_stream_ends_with_an_error_and_raises_nothing() -> None:
+    events, _ = streamed(Theatre(Say(parts=["half of it"], cut=True)))
+
+    last = events[-1]
+    assert isinstance(last, ev.Error)
+    assert last.reason == "error"
+    assert isinstance(last.cause, il.errors.StreamInterruptedError)
+    assert last.error.text_content() == "half of it"
+    assert last.error.metadata.status is il.MessageStatus.ERROR
+    check_grammar([*events[:-1], last])
+
+
+def test_a_partial_in_json_is_not_aborted_while_it_grows() -> None:
+    """The runtime of seed 000 begins a partial with `stop`; a user interface takes `aborted` for the end."""
+    whole, _ = streamed(Theatre(Say(parts=["text", call("read", {"path": "a"})])))
+    cut, _ = streamed(Theatre(Say(parts=["half of it"], cut=True)))
+
+    partials = [ev_stream.to_wire_event(event)["partial"] for event in (*whole[:-1], *cut[:-1])]
+    assert {partial["stopReason"] for partial in partials} == {"stop"}
+    assert ev_stream.to_wire_event(whole[-1])["message"]["stopReason"] == "toolUse"
+    assert ev_stream.to_wire_event(cut[-1])["error"]["stopReason"] == "error"
+
+
+def test_a_cancelled_stream_ends_with_aborted() -> None:
+    def handle(_request: httpx.Request) -> httpx.Response:
+        chunks = (b'data: {"at": 0, "text": "more "}\n\n' for _ in range(100))
+        return httpx.Response(200, headers={"content-type": "text/event-stream"}, content=chunks)
+
+    http = httpx.Client(transport=httpx.MockTransport(handle))
+    client = il.Client(scripted.MODEL, registry=scripted.registry(), http_client=http, retry=0)
+    events: list[ev.AssistantMessageEvent] = []
+    with client, client.stream("hi") as stream:
+        for event in ev_stream.assistant_events(stream):
+            events.append(event)
+            if event.type == "text_delta":
+                stream.cancel()
+
+    last = events[-1]
+    assert isinstance(last, ev.Error)
+    assert last.reason == "aborted"
+    assert last.error.metadata.status is il.MessageStatus.CANCELLED
+
+
+@pytest.mark.parametrize(
+    ("reason", "said"),
+    [
+        (il.StopReason.END_TURN, "stop"),
+        (il.StopReason.STOP_SEQUENCE, "stop"),
+        (il.StopReason.MAX_TOKENS, "length"),
+        (il.StopReason.CONTEXT_WINDOW, "length"),
+        (il.StopReason.TOOL_USE, "toolUse"),
+        (il.StopReason.REFUSAL, "error"),
+        (il.StopReason.OTHER, "stop"),
+    ],
+)
+def test_stop_reasons_in_the_seeds_words(reason: il.StopReason, said: str) -> None:
+    message = il.Message(role=il.Role.ASSISTANT, content="x", metadata=il.types.MessageMetadata(stop_reason=reason))
+
+    assert ev_stream.assistant_stop_reason(message) == said
+
+
+def test_the_async_view_tells_the_same() -> None:
+    theatre = Theatre(Say(parts=["text", call("read", {"path": "a"})]))
+
+    def handle(request: httpx.Request) -> httpx.Response:
+        recorded = theatre(request.method, request.url.path, request.content)
+        return httpx.Response(200, headers=dict(recorded.headers), content=recorded.body)
+
+    async def listen() -> list[ev.AssistantMessageEvent]:
+        http = httpx.AsyncClient(transport=httpx.MockTransport(handle))
+        client = il.AsyncClient(scripted.MODEL, registry=scripted.registry(), http_client=http, retry=0)
+        async with client, client.stream("hi") as stream:
+            return [event async for event in ev_stream.assistant_events_async(stream)]
+
+    events = asyncio.run(listen())
+    blocking, _ = streamed(Theatre(Say(parts=["text", call("read", {"path": "a"})])))
+    check_grammar(events)
+    assert [event.type for event in events] == [event.type for event in blocking]

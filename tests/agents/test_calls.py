@@ -1,0 +1,263 @@
+"""The calls of one answer: side by side or alone, with consent or without, in time, in order, and not too long.
+
+Expectations are the issue's sentences and the docs page; the model is a script. pytest comes in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import interlingua as il
+from interlingua_agents.calls import ToolLimits
+from interlingua_agents.drivers import AgentLoop
+from interlingua_agents.tools import Confirmation, Permission, Phase, Tool, ToolContext, by_side_effects, tool
+from interlingua_sessions.store import ToolCallStatus
+from interlingua_sessions.turn import CALL_STATUS
+from tests.agents.scripted import Say, Theatre, call, playing
+
+
+@tool(side_effects="none")
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+def sleepers(*seconds: float, log: list[str]) -> Tool:
+    @tool(side_effects="none")
+    async def nap(place: int) -> str:
+        """Sleep."""
+        await asyncio.sleep(seconds[place])
+        log.append(f"done {place}")
+        return f"nap {place}"
+
+    return nap
+
+
+def test_case_09_results_are_stored_in_call_order_however_they_end(tmp_path: Path) -> None:
+    log: list[str] = []
+    nap = sleepers(0.2, 0.1, 0.0, log=log)
+    theatre = Theatre(Say(parts=[call("nap", {"place": at}) for at in range(3)]), "Well slept.")
+    with playing(theatre, tmp_path / "s.db") as session:
+        session.send("go", tools=AgentLoop([nap]))
+        results = [message.tool_results()[0] for message in session.messages if message.role is il.Role.TOOL]
+        calls = session.messages[1].tool_calls()
+
+    assert log == ["done 2", "done 1", "done 0"]
+    assert [one.tool_use_id for one in results] == [one.id for one in calls]
+    assert [text for text, _ in theatre.results] == ["nap 0", "nap 1", "nap 2"]
+
+
+@pytest.mark.parametrize("blocking", [True, False])
+def test_calls_that_only_look_run_side_by_side_up_to_the_limit(tmp_path: Path, blocking: bool) -> None:
+    """Each call waits for two others: with fewer at once none would end, with more the fourth would be seen."""
+    running = 0
+    most: list[int] = []
+    lock = threading.Lock()
+    threads, tasks = threading.Barrier(3, timeout=30), asyncio.Barrier(3)
+
+    def count(step: int) -> None:
+        nonlocal running
+        with lock:
+            running += step
+            most.append(running)
+
+    if blocking:
+
+        @tool(side_effects="read")
+        def look() -> str:
+            """Look."""
+            count(1)
+            threads.wait()
+            count(-1)
+            return "seen"
+    else:
+
+        @tool(side_effects="read")
+        async def look() -> str:
+            """Look."""
+            count(1)
+            await asyncio.wait_for(tasks.wait(), 30)
+            count(-1)
+            return "seen"
+
+    theatre = Theatre(Say(parts=[call("look")] * 6), "Done.")
+    with playing(theatre, tmp_path / "s.db") as session:
+        session.send("go", tools=AgentLoop([look], limits=ToolLimits(side_by_side=3)))
+
+    assert max(most) == 3
+    assert theatre.results == [("seen", False)] * 6
+
+
+def test_what_changes_something_runs_alone_and_in_its_place(tmp_path: Path) -> None:
+    log: list[str] = []
+
+    @tool(side_effects="read")
+    async def read(name: str) -> str:
+        """Read."""
+        log.append(f"read {name} begins")
+        await asyncio.sleep(0.02)
+        log.append(f"read {name} ends")
+        return name
+
+    @tool(side_effects="write")
+    def write(name: str) -> str:
+        """Write."""
+        log.append(f"write {name}")
+        return name
+
+    calls = [call("read", {"name": "a"}), call("read", {"name": "b"}), call("write", {"name": "c"})]
+    theatre = Theatre(Say(parts=[*calls, call("read", {"name": "d"})]), "Done.")
+    with playing(theatre, tmp_path / "s.db") as session:
+        session.send("go", tools=AgentLoop([read, write], confirm=lambda _: True))
+
+    assert log[:2] == ["read a begins", "read b begins"]
+    assert log[4:] == ["write c", "read d begins", "read d ends"]
+
+
+def test_consent_is_asked_for_by_side_effects_one_question_at_a_time(tmp_path: Path) -> None:
+    ran: list[str] = []
+    asked: list[Confirmation] = []
+
+    def make(name: str, effects: str) -> Tool:
+        def work(n: int) -> str:
+            ran.append(f"{name} {n}")
+            return "ok"
+
+        return tool(side_effects=effects, name=name, description="")(work)
+
+    tools = [make(f"do_{effects}", effects) for effects in ("none", "read", "write", "execute", "network")]
+    theatre = Theatre(Say(parts=[call(one.name, {"n": 1}) for one in tools]), "Done.")
+
+    def confirm(question: Confirmation) -> bool:
+        assert threading.current_thread() is threading.main_thread()
+        asked.append(question)
+        return question.tool.side_effects is not il.SideEffects.EXECUTE
+
+    with playing(theatre, tmp_path / "s.db") as session:
+        session.send("go", tools=AgentLoop(tools, confirm=confirm))
+        rows = {row.name: row for row in session.store.tool_calls("s")}
+
+    assert [one.tool.name for one in asked] == ["do_write", "do_execute", "do_network"]
+    assert asked[0].text == 'Run do_write (writes files) with {"n": 1}?'
+    assert set(ran) == {"do_none 1", "do_read 1", "do_write 1", "do_network 1"}
+    assert theatre.results[3] == ("do_execute was not run: the user said no", True)
+    assert (rows["do_execute"].status, rows["do_execute"].started_at) == (ToolCallStatus.CANCELLED, None)
+    assert rows["do_write"].status is ToolCallStatus.SUCCEEDED
+
+
+def test_without_anybody_to_ask_and_by_policy_nothing_is_changed(tmp_path: Path) -> None:
+    @tool(side_effects="write")
+    def write() -> str:
+        """Write."""
+        return "written"
+
+    def last(**more: Any) -> tuple[str, bool]:
+        theatre = Theatre(Say(parts=[call("write")]), "Done.")
+        with playing(theatre, tmp_path / f"{len(list(tmp_path.iterdir()))}.db") as session:
+            session.send("go", tools=AgentLoop([write], **more))
+        return theatre.results[0]
+
+    assert last() == ("write was not run: it needs a person's consent and nobody can be asked", True)
+    denied = by_side_effects({il.SideEffects.WRITE: Permission.DENY})
+    assert last(policy=denied, confirm=lambda _: True) == ("write was not run: it is not permitted here", True)
+    assert last(policy=by_side_effects(tools={"write": Permission.ALLOW})) == ("written", False)
+
+
+@pytest.mark.parametrize("blocking", [True, False])
+def test_a_call_that_takes_too_long_is_given_up(tmp_path: Path, blocking: bool) -> None:
+    told = threading.Event()
+
+    if blocking:
+
+        @tool(side_effects="none")
+        def hang(context: ToolContext) -> str:
+            """Hang."""
+            if context.wait(30):
+                told.set()
+            return "late"
+    else:
+
+        @tool(side_effects="none")
+        async def hang() -> str:
+            """Hang."""
+            try:
+                await asyncio.sleep(30)
+            finally:
+                told.set()
+            return "late"
+
+    theatre = Theatre(Say(parts=[call("hang"), call("add", {"a": 1, "b": 1})]), "Done.")
+    began = time.monotonic()
+    with playing(theatre, tmp_path / "s.db") as session:
+        session.send("go", tools=AgentLoop([hang, add], limits=ToolLimits(timeout=0.5)))
+        rows = session.store.tool_calls("s")
+
+    assert time.monotonic() - began < 15
+    assert theatre.results == [("hang took longer than 0.5 s and was given up", True), ("2", False)]
+    assert [row.status for row in rows] == ["failed", "succeeded"]
+    assert told.wait(5)  # the tool was told that nobody waits
+
+
+def test_a_tools_own_timeout_goes_before_the_loops(tmp_path: Path) -> None:
+    @tool(side_effects="none", timeout=0.05)
+    async def slow() -> str:
+        """Sleep."""
+        await asyncio.sleep(30)
+        return ""
+
+    @tool(side_effects="none")
+    def own_timeout() -> str:
+        """Raise the same error as a timeout would."""
+        raise TimeoutError("the server did not answer")
+
+    theatre = Theatre(Say(parts=[call("slow"), call("own_timeout")]), "Done.")
+    with playing(theatre, tmp_path / "s.db") as session:
+        session.send("go", tools=AgentLoop([slow, own_timeout], limits=ToolLimits(timeout=None)))
+
+    assert theatre.results == [
+        ("slow took longer than 0.05 s and was given up", True),
+        ("TimeoutError: the server did not answer", True),
+    ]
+
+
+def test_a_large_result_is_cut_with_a_note_and_kept_whole(tmp_path: Path) -> None:
+    whole = "".join(f"line {at}\n" for at in range(1_000))
+
+    @tool(side_effects="read", result_limit=200)
+    def read() -> str:
+        """Read."""
+        return whole
+
+    theatre = Theatre(Say(parts=[call("read")]), "Long.")
+    with playing(theatre, tmp_path / "s.db") as session:
+        session.send("go", tools=AgentLoop([read]))
+        stored = session.messages[2].tool_results()[0]
+        kept = session.store.kept_result(stored.tool_use_id)
+
+    ((text, is_error),) = theatre.results
+    assert not is_error
+    assert text == stored.content[0].text  # type: ignore[union-attr]
+    head, note, tail = text.partition("\n[… ")[0], text[160:].partition("]\n")[0], text[-40:]
+    assert head == whole[:160]
+    assert f"{len(whole) - 200} of {len(whole)} characters left out" in note
+    assert tail == whole[-40:]
+    assert kept is not None
+    assert kept.content == (il.TextBlock(text=whole),)
+    assert kept.tool_use_id == stored.tool_use_id
+
+
+def test_the_words_of_both_life_cycles() -> None:
+    """Seed 004 §6's states in seed 003 §9's words; what was given up is neither a success nor a failure."""
+    assert {phase.value: CALL_STATUS[phase].value for phase in Phase} == {
+        "pending": "pending",
+        "running": "pending",
+        "completed": "succeeded",
+        "failed": "failed",
+        "cancelled": "cancelled",
+    }

@@ -1,0 +1,222 @@
+"""Typed functions as tools, and the registry: what a model is told, how an input becomes arguments.
+
+Expected schemas are written by hand from the JSON Schema specification and seed 003 §5.4. pytest comes in.
+"""
+
+from __future__ import annotations
+
+import enum
+import functools
+from collections.abc import Callable
+from typing import Annotated, Any, Literal, TypedDict
+
+import attrs
+import pytest
+
+import interlingua as il
+from interlingua_agents.tools import Tool, Toolbox, ToolContext, tool, tool_of
+
+
+class Unit(enum.Enum):
+    METRE = "m"
+    FOOT = "ft"
+
+
+@attrs.define
+class Point:
+    x: float
+    y: float = 0.0
+
+
+class Options(TypedDict):
+    deep: bool
+
+
+@tool(side_effects=il.SideEffects.READ, kind=il.types.ToolKind.SEARCH)
+async def searchFiles(  # noqa: N802  a name to be made canonical
+    pattern: str,
+    where: Annotated[str, "folder to begin in"] = ".",
+    *,
+    limit: int = 10,
+    mode: Literal["text", "name"] = "text",
+    unit: Unit = Unit.METRE,
+    near: Point | None = None,
+    points: list[Point] = [],  # noqa: B006
+    options: Options | None = None,
+    context: ToolContext,
+) -> list[str]:
+    """Search files.
+
+    Looks into every file.
+
+    Args:
+        pattern: a regular expression
+            over two lines
+        limit: how many
+    """
+    return [pattern, where, str(limit), mode, unit.name, repr(near), repr(points), repr(options), context.call.id]
+
+
+def test_a_signature_becomes_a_definition() -> None:
+    definition = searchFiles.definition
+    schema = definition.input_schema
+
+    assert definition.name == "search_files"
+    assert definition.description == "Search files.\n\nLooks into every file."
+    assert (definition.side_effects, definition.kind) == (il.SideEffects.READ, il.types.ToolKind.SEARCH)
+    assert schema["required"] == ["pattern"]
+    assert schema["additionalProperties"] is False
+    assert "context" not in schema["properties"]
+    assert schema["properties"]["pattern"] == {
+        "type": "string",
+        "description": "a regular expression over two lines",
+    }
+    assert schema["properties"]["where"] == {"type": "string", "description": 'folder to begin in (default: ".")'}
+    assert schema["properties"]["limit"] == {"type": "integer", "description": "how many (default: 10)"}
+    assert set(schema["properties"]["mode"]["enum"]) == {"text", "name"}
+    assert set(schema["properties"]["unit"]["enum"]) == {"m", "ft"}
+    assert schema["properties"]["near"]["properties"]["x"] == {"type": "number"}
+    assert schema["properties"]["near"]["required"] == ["x"]
+    assert schema["properties"]["points"]["items"]["required"] == ["x"]
+    assert schema["properties"]["options"]["properties"] == {"deep": {"type": "boolean"}}
+
+
+def test_an_input_becomes_arguments_of_the_declared_types() -> None:
+    given = {"pattern": "a", "unit": "ft", "near": {"x": 1}, "points": [{"x": 2, "y": 3}], "options": {"deep": True}}
+    read = searchFiles.read(given)
+
+    assert read == {
+        "pattern": "a", "unit": Unit.FOOT, "near": Point(1.0), "points": [Point(2.0, 3.0)], "options": {"deep": True},
+    }  # fmt: skip
+    assert "limit" not in read  # what the model leaves out stays the function's own default
+
+
+def test_defaults_that_are_objects_are_not_shared_with_the_schema() -> None:
+    assert "default" not in str(searchFiles.definition.input_schema["properties"]["points"].get("description", ""))
+    assert searchFiles.read({"pattern": "a"}) == {"pattern": "a"}
+
+
+def _untyped(value) -> str:  # type: ignore[no-untyped-def]
+    return str(value)
+
+
+def _many(*values: str) -> str:
+    return "".join(values)
+
+
+def _anything(value: object) -> str:
+    return str(value)
+
+
+class Opaque:
+    pass
+
+
+def _opaque(value: Opaque) -> str:
+    return str(value)
+
+
+def _either(value: int | str) -> str:
+    return str(value)
+
+
+@pytest.mark.parametrize(
+    ("function", "error", "said"),
+    [
+        (_untyped, il.CallerError, "its parameter 'value' has no type"),
+        (_many, il.CallerError, r"a model cannot fill in \*values"),
+        (_opaque, il.CallerError, "cannot be a tool"),
+        (_either, il.errors.UnsupportedSchemaError, "anyOf|type"),
+        (functools.partial(_opaque), il.CallerError, "a tool is a function or method"),
+    ],
+)
+def test_what_cannot_be_a_tool_is_refused_with_the_reason(
+    function: Callable[..., Any], error: type[Exception], said: str
+) -> None:
+    with pytest.raises(error, match=said):
+        tool(side_effects="none", name="x")(function)
+
+
+def test_side_effects_must_be_declared_and_known() -> None:
+    with pytest.raises(TypeError, match="side_effects"):
+        tool()  # type: ignore[call-arg]
+    with pytest.raises(il.CallerError, match="'harmless' is none of none, read, write, execute, network"):
+        tool(side_effects="harmless")
+
+
+def test_a_tool_is_still_its_function() -> None:
+    @tool(side_effects="none")
+    def double(n: int) -> int:
+        """Double."""
+        return 2 * n
+
+    assert double(21) == 42
+    assert double.is_async is False
+    assert searchFiles.is_async
+
+
+def test_a_bound_method_is_a_tool_without_its_self() -> None:
+    class Shelf:
+        def take(self, book: str) -> str:
+            """Take a book."""
+            return f"{book} of {type(self).__name__}"
+
+    made = tool(side_effects="write")(Shelf().take)
+
+    assert made.name == "take"
+    assert list(made.definition.input_schema["properties"]) == ["book"]
+    assert made("a") == "a of Shelf"
+
+
+def test_the_registry_keeps_order_and_names_once() -> None:
+    definition = il.ToolDefinition(
+        name="shell", description="", input_schema={"type": "object"}, side_effects=il.SideEffects.EXECUTE
+    )
+
+    def shell(command: str, context: ToolContext | None = None) -> str:
+        return command
+
+    box = Toolbox([searchFiles])
+    added = box.register(definition, shell, timeout=3.0)
+
+    assert [one.name for one in box.definitions] == ["search_files", "shell"]
+    assert box.get("shell") is added
+    assert (added.context, added.timeout, added.is_exclusive) == ("context", 3.0, True)
+    assert "shell" in box
+    assert box.get("bash") is None
+    with pytest.raises(il.CallerError, match="already"):
+        box.register(definition, shell)
+    with pytest.raises(il.CallerError, match="decorate it"):
+        box.add(shell)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("side_effects", "asked", "alone"),
+    [
+        ("none", None, False),
+        ("read", None, False),
+        ("write", None, True),
+        ("network", False, True),
+        ("write", True, False),
+    ],
+)
+def test_side_effects_say_what_runs_alone_unless_the_tool_does(
+    side_effects: str, asked: bool | None, alone: bool
+) -> None:
+    definition = il.ToolDefinition(
+        name="x", description="", input_schema={"type": "object"}, side_effects=il.SideEffects(side_effects)
+    )
+
+    assert tool_of(definition, lambda: "", side_by_side=asked).is_exclusive is alone
+
+
+def test_an_object_with_an_async_call_runs_in_the_loop() -> None:
+    class Remote:
+        async def __call__(self, q: str) -> str:
+            return q
+
+    definition = il.ToolDefinition(
+        name="x", description="", input_schema={"type": "object"}, side_effects=il.SideEffects.NONE
+    )
+
+    assert Tool(definition=definition, function=Remote()).is_async

@@ -1,0 +1,50 @@
+"""The tool loop live, streaming, against a llama.cpp server of its own: a real model calls and reads what came back.
+
+Skipped where there is no server or model on the machine. pytest comes in.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import interlingua as il
+from interlingua_agents.drivers import AgentLoop
+from interlingua_agents.events import AgentEvent, MessageUpdate, ToolExecutionEnd
+from interlingua_agents.run import StopCause, Stopped
+from interlingua_agents.tools import tool_of
+from interlingua_cli.demo import FILES, READ_FILE, local_scenario
+from interlingua_sessions import Session, open_store
+from tests.local_server import files
+from tests.local_server.server import LocalServer
+from tests.support import tree
+
+ABSENT = files.missing()
+
+
+@pytest.mark.skipif(ABSENT is not None, reason=ABSENT or "")
+def test_a_real_model_calls_a_tool_in_a_streamed_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tree.ROOT)  # the demo's cast is found from there
+    told: list[AgentEvent] = []
+    stops: list[Stopped] = []
+    loop = AgentLoop([tool_of(READ_FILE, lambda path: FILES[path])], listen=told.append, on_stop=stops.append)
+    with LocalServer() as server:
+        cast = local_scenario(server.url)
+        keys = {key: {**settings, "api_key": "k"} for key, settings in cast.settings.items()}
+        with il.Client(settings=keys, environ={}) as client, open_store(tmp_path / "s.db") as store:
+            session = Session.open(store, "s", client=client, model=cast.models[0], options=cast.options)
+            answer = session.send(cast.turns[0].text, tools=loop)
+            (call,) = store.tool_calls("s")
+            findings = [finding for finding in store.verify("s") if not finding.repairable]
+
+    assert (call.name, call.status.value) == ("read_file", "succeeded")
+    assert answer.text_content()
+    assert stops[0].cause is StopCause.DONE
+    assert stops[0].turns == 2
+    assert findings == []
+    kinds = [event.assistant_message_event.type for event in told if isinstance(event, MessageUpdate)]
+    assert "toolcall_end" in kinds
+    assert "text_delta" in kinds
+    (end,) = [event for event in told if isinstance(event, ToolExecutionEnd)]
+    assert end.result.content == (il.TextBlock(text=FILES["README.md"]),)

@@ -1,0 +1,254 @@
+"""The loop with a real session and store under it: what the model sees and what is stored.
+
+Expectations are the issue's sentences, seed 003 §9 and seed 004 §6; the model is a script. pytest comes in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import interlingua as il
+from interlingua_agents.drivers import AgentLoop
+from interlingua_agents.run import StopCause, Stopped
+from interlingua_agents.tools import Confirmation, Toolbox, ToolError, ToolOutput, tool
+from interlingua_sessions.session import Session
+from tests.agents.scripted import Say, Theatre, call, playing, playing_async
+
+
+@tool(side_effects="none")
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+@tool(side_effects="read")
+def fail(why: str) -> str:
+    """Fail in the words given."""
+    raise ToolError(why)
+
+
+def roles(session: Session) -> list[str]:
+    return [message.role.value for message in session.messages]
+
+
+def test_a_call_is_run_stored_and_answered(tmp_path: Path) -> None:
+    theatre = Theatre(Say(parts=["I add.", call("add", {"a": 2, "b": 3})]), "It is 5.")
+    with playing(theatre, tmp_path / "s.db") as session:
+        answer = session.send("2 + 3?", tools=AgentLoop([add]))
+        (row,) = session.store.tool_calls("s")
+
+        assert answer.text_content() == "It is 5."
+        assert roles(session) == ["user", "assistant", "tool", "assistant"]
+        assert [message.id for message in session.store.messages("s")] == sorted(one.id for one in session.messages)
+        assert theatre.asked[1]["messages"][-1] == {"role": "tool", "results": [{"error": False, "text": "5"}]}
+        assert theatre.asked[0]["tools"] == ["add"]
+        # seed 003 §9's words for seed 004 §6's life cycle, with its start and end
+        assert (row.status, row.provider_id, row.result_message_id) == ("succeeded", "c1", session.messages[2].id)
+        assert row.started_at is not None
+        assert row.completed_at is not None
+        assert row.created_at <= row.started_at <= row.completed_at
+        assert list(session.store.verify("s")) == []
+
+
+def test_a_toolbox_alone_is_run_with_the_usual_settings(tmp_path: Path) -> None:
+    theatre = Theatre(
+        Say(parts=[call("add", {"a": 2, "b": 3})]), "5.", Say(parts=[call("add", {"a": 1, "b": 1})]), "2."
+    )
+    with playing(theatre, tmp_path / "s.db") as session:
+        assert session.send("2 + 3?", tools=Toolbox([add])).text_content() == "5."
+
+    async def play() -> str:
+        async with playing_async(theatre, tmp_path / "s.db") as again:
+            return (await again.send("1 + 1?", tools=Toolbox([add]))).text_content()
+
+    assert asyncio.run(play()) == "2."
+
+
+def test_a_failed_calls_error_goes_to_the_model_and_into_the_store(tmp_path: Path) -> None:
+    @tool(side_effects="none")
+    def divide(a: int, b: int) -> float:
+        """Divide."""
+        return a / b
+
+    theatre = Theatre(Say(parts=[call("fail", {"why": "no such file"}), call("divide", {"a": 1, "b": 0})]), "Sorry.")
+    with playing(theatre, tmp_path / "s.db") as session:
+        session.send("go", tools=AgentLoop([fail, divide]))
+        rows = session.store.failed_tool_calls("s")
+
+    assert theatre.results == [("no such file", True), ("ZeroDivisionError: division by zero", True)]
+    assert [(row.name, row.status, row.error) for row in rows] == [
+        ("fail", "failed", "no such file"),
+        ("divide", "failed", "ZeroDivisionError: division by zero"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said", "path"),
+    [
+        ({"a": "two", "b": 3}, "/a: 'two' is not of type 'integer'", "/a"),
+        ({"a": 2}, "'b' is a required property", ""),
+        ('{"a": 2, "b":', "arguments are not JSON", ""),
+    ],
+)
+def test_case_14_invalid_input_is_answered_to_the_model_and_observed_once(
+    tmp_path: Path, arguments: Any, said: str, path: str
+) -> None:
+    seen: list[dict[str, Any]] = []
+
+    class Watching:
+        @il.plugins.hookimpl
+        def observe(self, event: dict[str, Any]) -> None:
+            seen.append(event)
+
+    theatre = Theatre(Say(parts=[call("add", arguments)]), "I see.")
+    with playing(theatre, tmp_path / "s.db", plugins=[Watching()]) as session:
+        session.send("go", tools=AgentLoop([add]))
+        (row,) = session.store.tool_calls("s")
+
+    ((text, is_error),) = theatre.results
+    assert is_error
+    assert text.startswith("invalid input: ")
+    assert said in text
+    assert [event["path"] for event in seen if event["type"] == "tool_input_invalid"] == [path]
+    assert (row.status, row.started_at) == ("failed", None)  # it never ran
+
+
+def test_an_input_that_only_the_functions_types_refuse_is_observed_too(tmp_path: Path) -> None:
+    from typing import Annotated
+
+    import msgspec
+
+    seen: list[dict[str, Any]] = []
+
+    class Watching:
+        @il.plugins.hookimpl
+        def observe(self, event: dict[str, Any]) -> None:
+            seen.append(event)
+
+    def pick(number: int) -> int:
+        """Pick."""
+        return number
+
+    pick.__annotations__["number"] = Annotated[int, msgspec.Meta(ge=1)]  # the subset has no bounds: words only
+    theatre = Theatre(Say(parts=[call("pick", {"number": 0})]), "I see.")
+    with playing(theatre, tmp_path / "s.db", plugins=[Watching()]) as session:
+        session.send("go", tools=AgentLoop([tool(side_effects="none")(pick)]))
+        asked = session.messages[1]
+
+    assert theatre.results == [("invalid input: Expected `int` >= 1 - at `$.number`", True)]
+    (event,) = [event for event in seen if event["type"] == "tool_input_invalid"]
+    assert (event["tool"], event["message_id"], event["session_id"]) == ("pick", asked.id, "s")
+    assert event["tool_use_id"] == asked.tool_calls()[0].id
+
+
+def test_an_invented_tool_is_answered_with_the_names_there_are(tmp_path: Path) -> None:
+    theatre = Theatre(Say(parts=[call("subtract", {})]), "Oh.")
+    with playing(theatre, tmp_path / "s.db") as session:
+        session.send("go", tools=AgentLoop([add, fail]))
+
+    assert theatre.results == [("there is no tool 'subtract'; the tools are: add, fail", True)]
+
+
+@pytest.mark.parametrize("returned", ["terminate", "details"])
+def test_outputs_that_say_more_than_content(tmp_path: Path, returned: str) -> None:
+    @tool(side_effects="none")
+    def work() -> ToolOutput:
+        """Work."""
+        if returned == "terminate":
+            return ToolOutput(content="bye", terminate=True)
+        return ToolOutput(content=[1, {"a": None}], details={"path": Path("x")}, metadata={"ms": 3})
+
+    stops: list[Stopped] = []
+    theatre = Theatre(Say(parts=["Last words.", call("work")]), "More.")
+    with playing(theatre, tmp_path / "s.db") as session:
+        answer = session.send("go", tools=AgentLoop([work], on_stop=stops.append))
+        result = session.messages[2].tool_results()[0]
+
+    if returned == "terminate":
+        assert answer.text_content() == "Last words."
+        assert len(theatre.asked) == 1
+        assert stops[0].cause is StopCause.TERMINATED
+        assert result.terminate
+    else:
+        assert stops[0].cause is StopCause.DONE
+        assert theatre.results == [('[1,{"a":null}]', False)]
+        assert (result.details, result.metadata) == ({"path": "x"}, {"ms": 3})
+
+
+def test_a_failing_model_raises_and_the_history_holds_what_was_done(tmp_path: Path) -> None:
+    theatre = Theatre(Say(parts=[call("add", {"a": 1, "b": 1})]), Say(fail=(400, "no")))
+    with playing(theatre, tmp_path / "s.db") as session:
+        with pytest.raises(il.errors.BadRequestError):
+            session.send("go", tools=AgentLoop([add]))
+
+        assert roles(session) == ["user", "assistant", "tool"]
+
+
+def test_the_async_loop_does_the_same(tmp_path: Path) -> None:
+    asked: list[str] = []
+
+    async def confirm(question: Confirmation) -> bool:
+        await asyncio.sleep(0)
+        asked.append(question.tool.name)
+        return True
+
+    @tool(side_effects="write")
+    def write(name: str) -> str:
+        """Write."""
+        return name
+
+    parts = [call("add", {"a": 2, "b": 3}), call("write", {"name": "x"}), call("add", {"a": "?", "b": 1})]
+    theatre = Theatre(Say(parts=parts), "Done.")
+
+    async def play() -> list[str]:
+        async with playing_async(theatre, tmp_path / "s.db") as session:
+            answer = await session.send("go", tools=AgentLoop([add, write], confirm=confirm))
+            assert answer.text_content() == "Done."
+            return [row.status.value for row in session.store.tool_calls("s")]
+
+    assert asyncio.run(play()) == ["succeeded", "succeeded", "failed"]
+    assert asked == ["write"]
+    assert [is_error for _, is_error in theatre.results] == [False, False, True]
+    assert theatre.results[0] == ("5", False)
+
+
+def test_case_22_lone_surrogates_and_nul_from_a_tool_are_stored_and_sent(tmp_path: Path) -> None:
+    @tool(side_effects="read")
+    def read() -> str:
+        """Read a file that is no text."""
+        return "a\ud800b\x00c \N{GRINNING FACE}"
+
+    @tool(side_effects="read")
+    def structured() -> dict[str, str]:
+        """The same inside a value."""
+        return {"name": "\udfff"}
+
+    theatre = Theatre(Say(parts=[call("read"), call("structured")]), "Odd.", "Still here.")
+    with playing(theatre, tmp_path / "s.db") as session:
+        session.send("go", tools=AgentLoop([read, structured]))
+    with playing(theatre, tmp_path / "s.db") as session:  # from the database
+        session.send("and now?")
+        findings = list(session.store.verify("s"))
+
+    assert findings == []
+    assert [is_error for _, is_error in theatre.results] == [False, False]
+    text = theatre.results[0][0]
+    assert text.startswith("a")
+    assert text.endswith("c \N{GRINNING FACE}")
+    text.encode()
+
+
+def test_raw_arguments_go_back_as_they_came(tmp_path: Path) -> None:
+    odd = '{"b" : 3,   "a":2}'
+    theatre = Theatre(Say(parts=[call("add", odd)]), "5")
+    with playing(theatre, tmp_path / "s.db") as session:
+        session.send("go", tools=AgentLoop([add]))
+
+    sent = theatre.asked[1]["messages"][1]["calls"][0]["json"]
+    assert sent == odd
+    assert json.loads(sent) == {"a": 2, "b": 3}

@@ -1,0 +1,96 @@
+"""The tool loop over recorded exchanges of two wires, with a swap in between and back.
+
+The cassette refuses any request that is not, byte for byte but for ids minted anew, the one that was recorded: what the
+loop sends after running a tool is so held against what a real server was sent. pytest comes in.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import interlingua as il
+from interlingua.http.transport import Recorded, replaying_client
+from interlingua_agents.drivers import AgentLoop
+from interlingua_agents.events import AgentEvent, ToolExecutionEnd
+from interlingua_agents.run import StopCause, Stopped
+from interlingua_agents.tools import ToolError, tool_of
+from interlingua_cli.demo import FILES, READ_FILE, Cassette, recorded_scenario
+from interlingua_sessions import open_store
+from interlingua_sessions.session import Session
+from tests.record.wires import LOCAL, WIRES
+from tests.support.cassettes import load_exchanges
+
+
+def read_file(path: str) -> str:
+    if path not in FILES:
+        raise ToolError(f"no file {path!r}")
+    return FILES[path]
+
+
+def test_the_recorded_session_plays_through_the_loop(tmp_path: Path) -> None:
+    cast = recorded_scenario()
+    assert cast.cassette is not None
+    keys = {key: {**settings, "api_key": "k"} for key, settings in cast.settings.items()}
+    http = replaying_client(Cassette(cast.cassette))
+    stops: list[Stopped] = []
+    loop = AgentLoop([tool_of(READ_FILE, read_file)], on_stop=stops.append)
+    with (
+        il.Client(http_client=http, environ={}, retry=0, settings=keys) as client,
+        open_store(tmp_path / "s.db") as store,
+    ):
+        session = Session.open(store, "s", client=client, options=cast.options)
+        for turn in cast.turns:
+            hint = il.CacheHint() if turn is cast.turns[0] else None
+            question = [il.TextBlock(text=turn.text, cache=hint)]
+            session.switch(cast.models[turn.model])
+            session.send(question, tools=loop)
+
+        calls = store.tool_calls("s")
+        read = [message.tool_results()[0] for message in session.messages if message.role is il.Role.TOOL]
+        findings = [finding for finding in store.verify("s") if not finding.repairable]
+
+    assert [stopped.cause for stopped in stops] == [StopCause.DONE] * 3
+    assert [(call.name, call.status.value) for call in calls] == [("read_file", "succeeded")] * 2
+    assert {call.provider for call in calls} == {model.partition(":")[0] for model in cast.models}
+    assert [result.content for result in read] == [
+        (il.TextBlock(text=FILES["README.md"]),),
+        (il.TextBlock(text=FILES["LICENSE"]),),
+    ]
+    assert findings == []
+
+
+def test_a_recorded_stream_with_a_call_is_told_and_run(tmp_path: Path) -> None:
+    """A stream recorded from a server, the loop stopping behind its results: there is no second recorded answer."""
+    wire = WIRES["messages"]
+    (exchange,) = load_exchanges(wire.cassette("stream_parallel_calls"))
+    http = replaying_client(lambda *_: Recorded(exchange.status, exchange.headers, exchange.body))
+    told: list[AgentEvent] = []
+    asked: list[str] = []
+
+    def answer(**given: object) -> str:
+        asked.append(str(given))
+        return "found"
+
+    names = {declared["name"]: declared for declared in exchange.request["tools"]}
+    tools = [
+        tool_of(
+            il.ToolDefinition(
+                name=name,
+                description=declared.get("description", ""),
+                input_schema=declared["input_schema"],
+                side_effects=il.SideEffects.READ,
+            ),
+            answer,
+        )
+        for name, declared in names.items()
+    ]
+    client = il.Client(f"anthropic:{LOCAL.model}", http_client=http, retry=0, settings=wire.settings("http://recorded"))
+    with client, open_store(tmp_path / "s.db") as store:
+        session = Session.open(store, "s", client=client)
+        session.send("go", tools=AgentLoop(tools, listen=told.append, max_turns=1))
+
+        calls = session.messages[1].tool_calls()
+    ended = [event.tool_call_id for event in told if isinstance(event, ToolExecutionEnd)]
+    assert len(calls) >= 2
+    assert len(asked) == len(calls)
+    assert sorted(ended) == sorted(call.id for call in calls)

@@ -1,0 +1,213 @@
+"""How a run ends: limits, cancellation, Ctrl-C, a dead process; and that no call stays open.
+
+Expectations are the issue's sentences; the model is a script. pytest comes in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+import interlingua as il
+from interlingua_agents.drivers import AgentLoop
+from interlingua_agents.events import AgentEvent, MessageUpdate, ToolExecutionEnd
+from interlingua_agents.run import StopCause, Stopped
+from interlingua_agents.tools import ToolContext, tool
+from interlingua_sessions import open_store
+from interlingua_sessions.session import Session
+from tests.agents.scripted import MODEL, Say, Theatre, call, playing, playing_async, registry
+
+
+@tool(side_effects="none")
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+def roles(session: Session) -> list[str]:
+    return [message.role.value for message in session.messages]
+
+
+def test_the_loop_stops_at_its_turn_limit_with_every_call_answered(tmp_path: Path) -> None:
+    stops: list[Stopped] = []
+    again = Say(parts=[call("add", {"a": 1, "b": 1})])
+    theatre = Theatre(*[again] * 5)
+    with playing(theatre, tmp_path / "s.db") as session:
+        session.send("go", tools=AgentLoop([add], max_turns=3, on_stop=stops.append))
+
+        assert session.store.unanswered_tool_calls("s") == []
+        assert roles(session) == ["user", *["assistant", "tool"] * 3]
+    assert (stops[0].cause, stops[0].turns, len(theatre.asked)) == (StopCause.TURN_LIMIT, 3, 3)
+
+
+@pytest.mark.parametrize(("model", "turns"), [("script:dear", 2), ("script:unpriced", 1)])
+def test_the_loop_stops_on_a_budget_and_on_a_price_nobody_knows(tmp_path: Path, model: str, turns: int) -> None:
+    stops: list[Stopped] = []
+    again = Say(parts=[call("add", {"a": 1, "b": 1})], tokens=(1_000, 100))  # 0.10 + 0.10 USD at the dear model
+    with playing(Theatre(*[again] * 5), tmp_path / "s.db", model=model) as session:
+        session.send("go", tools=AgentLoop([add], budget_usd="0.35", on_stop=stops.append))
+
+    spent = Decimal("0.4") if model == "script:dear" else Decimal(0)
+    assert (stops[0].cause, stops[0].turns, stops[0].spent_usd) == (StopCause.BUDGET, turns, spent)
+
+
+def once_added(then: Callable[[], object]) -> Callable[[AgentEvent], None]:
+    """A listener that acts when the adding is done, however busy the machine is."""
+
+    def listen(event: AgentEvent) -> None:
+        if isinstance(event, ToolExecutionEnd) and event.tool_name == "add":
+            then()
+
+    return listen
+
+
+@pytest.mark.parametrize("blocking", [True, False])
+def test_case_07_a_cancelled_run_answers_every_call(tmp_path: Path, blocking: bool) -> None:
+    if blocking:
+
+        @tool(side_effects="none")
+        def hang(context: ToolContext) -> str:
+            """Hang."""
+            context.wait(30)
+            return "late"
+    else:
+
+        @tool(side_effects="none")
+        async def hang() -> str:
+            """Hang."""
+            await asyncio.sleep(30)
+            return "late"
+
+    @tool(side_effects="execute")
+    def change() -> str:
+        """Never reached."""
+        raise AssertionError
+
+    stops: list[Stopped] = []
+    listen = once_added(lambda: loop.cancel())  # noqa: PLW0108  it is made below
+    loop = AgentLoop([add, hang, change], confirm=lambda _: True, on_stop=stops.append, listen=listen)
+    parts = [call("add", {"a": 1, "b": 1}), call("hang"), call("change")]
+    theatre = Theatre(Say(parts=parts), "Never said.")
+    with playing(theatre, tmp_path / "s.db") as session:
+        session.send("go", tools=loop)
+        rows = {row.name: row.status for row in session.store.tool_calls("s")}
+        findings = list(session.store.verify("s"))
+        said = [message.tool_results()[0].content[0].text for message in session.messages[2:]]  # type: ignore[union-attr]
+
+    assert stops[0].cause is StopCause.CANCELLED
+    assert len(theatre.asked) == 1
+    assert rows == {"add": "succeeded", "hang": "cancelled", "change": "cancelled"}
+    assert said == ["2", *["cancelled before it was finished"] * 2]
+    assert findings == []
+
+
+@pytest.mark.usefixtures("hears_ctrl_c")
+def test_ctrl_c_while_tools_run_keeps_what_they_did(tmp_path: Path) -> None:
+    @tool(side_effects="none")
+    def interrupt(context: ToolContext) -> str:
+        """As a person would."""
+        added.wait(30)
+        signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+        context.wait(30)
+        return "late"
+
+    added = threading.Event()
+    loop = AgentLoop([add, interrupt], listen=once_added(added.set))
+    theatre = Theatre(Say(parts=[call("add", {"a": 1, "b": 1}), call("interrupt")]), "Never said.")
+    with playing(theatre, tmp_path / "s.db") as session:
+        with pytest.raises(KeyboardInterrupt):
+            session.send("go", tools=loop)
+
+        assert [row.status for row in session.store.tool_calls("s")] == ["succeeded", "cancelled"]
+        assert roles(session) == ["user", "assistant", "tool", "tool"]
+
+
+def test_calls_left_by_a_dead_process_are_taken_up_but_no_change_is_made_twice(tmp_path: Path) -> None:
+    changes: list[str] = []
+
+    @tool(side_effects="write")
+    def change(what: str) -> str:
+        """Change."""
+        changes.append(what)
+        return what
+
+    parts = [call("add", {"a": 1, "b": 1}), call("change", {"what": "began"}), call("change", {"what": "waited"})]
+    theatre = Theatre(Say(parts=parts), "Back.")
+    with playing(theatre, tmp_path / "s.db") as session:
+        asked = session.send("go", tools=AgentLoop([add, change]).definitions)
+        for one in asked.tool_calls()[:2]:
+            session.store.update_tool_call(one.id, started_at=asked.created_at)  # and then the process died
+
+        answer = session.send(None, tools=AgentLoop([add, change], confirm=lambda _: True))
+
+        assert answer.text_content() == "Back."
+        assert changes == ["waited"]
+        results = {one["text"] for message in theatre.asked[1]["messages"] for one in message.get("results", [])}
+        assert results == {"2", "waited", "interrupted while it ran; whether it took effect is unknown"}
+        assert session.store.unanswered_tool_calls("s") == []
+
+
+def test_a_cancelled_task_answers_every_call_before_it_ends(tmp_path: Path) -> None:
+    @tool(side_effects="none")
+    async def hang() -> str:
+        """Hang."""
+        await asyncio.sleep(30)
+        return "late"
+
+    theatre = Theatre(Say(parts=[call("add", {"a": 1, "b": 1}), call("hang")]), "Never said.")
+
+    async def play() -> list[str]:
+        async with playing_async(theatre, tmp_path / "s.db") as session:
+            loop = AgentLoop([add, hang], listen=once_added(lambda: task.cancel()))  # noqa: PLW0108  it is made below
+            task = asyncio.create_task(session.send("go", tools=loop))
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            return [row.status.value for row in session.store.tool_calls("s")]
+
+    assert asyncio.run(play()) == ["succeeded", "cancelled"]
+
+
+def test_case_35_a_run_cancelled_in_mid_answer_keeps_the_text_and_goes_on_later(tmp_path: Path) -> None:
+    class Slow(httpx.SyncByteStream):
+        def __iter__(self) -> Iterator[bytes]:
+            yield b'data: {"at": 0, "text": "I was about to"}\n\n'
+            yield b'data: {"at": 1, "name": "add", "id": "c1"}\n\n'
+            yield b'data: {"at": 1, "json": "{\\"a\\": 1"}\n\n'
+            while True:
+                yield b'data: {"at": 1, "json": " "}\n\n'
+
+    bodies: list[Any] = []
+
+    def handle(request: httpx.Request) -> httpx.Response:
+        bodies.append(json.loads(request.read()))
+        if len(bodies) == 1:
+            return httpx.Response(200, headers={"content-type": "text/event-stream"}, stream=Slow())
+        return httpx.Response(200, json={"parts": [["text", "Back."]], "end": "end_turn", "in": 1, "out": 1})
+
+    def listen(event: AgentEvent) -> None:
+        if isinstance(event, MessageUpdate) and event.assistant_message_event.type == "toolcall_delta":
+            loop.cancel()
+
+    stops: list[Stopped] = []
+    loop = AgentLoop([add], listen=listen, on_stop=stops.append)
+    http = httpx.Client(transport=httpx.MockTransport(handle))
+    client = il.Client(MODEL, registry=registry(), http_client=http, retry=0)
+    with client, open_store(tmp_path / "s.db") as store:
+        session = Session.open(store, "s", client=client)
+        cut = session.send("go", tools=loop)
+        assert (cut.metadata.status, cut.text_content()) == (il.MessageStatus.CANCELLED, "I was about to")
+        assert stops[0].cause is StopCause.CANCELLED
+        assert store.unanswered_tool_calls("s") == []
+
+        assert session.send("go on").text_content() == "Back."
+    sent = bodies[-1]["messages"]
+    assert sent == [{"role": "user", "text": "go"}, {"role": "assistant", "text": "I was about to"}, sent[2]]
