@@ -20,9 +20,8 @@ from click.testing import CliRunner, Result
 from interlingua.errors import CallerError
 from interlingua.plugins import PROVIDER_HOOKS, ProviderHooks, Registry
 from interlingua_cli.root import cli
-from interlingua_contract.commands import scaffold
-from interlingua_contract.report import Report
-from interlingua_contract.runner import run
+from interlingua_contract.commands import new_plugin as scaffold
+from interlingua_contract.report import Report, run
 from interlingua_contract.subject import Subject
 
 TO_DO = re.compile(r"NotImplementedError: (?P<file>\w+\.py): write \w+")

@@ -19,8 +19,8 @@ import pytest
 from interlingua.plugins.hookspecs import hookimpl
 from interlingua.plugins.registry import Registry
 from interlingua.plugins.wire import WireRequest
+from interlingua_contract.report import check
 from interlingua_contract.rules import ALL
-from interlingua_contract.runner import check
 from interlingua_contract.subject import Subject
 from tests.support import tree
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import pytest
 
+from interlingua_contract.report import check
 from interlingua_contract.rules import ALL
-from interlingua_contract.runner import check
 from tests.contract.broken import SHELF
 from tests.contract.broken.distributions import WELL_PACKED, BrokenDistribution
 from tests.contract.broken.machine import Mutant

@@ -19,16 +19,13 @@ from interlingua.request.validate import validate_conversation
 from interlingua.types.events import MessageComplete, TextDelta, ToolUseEnd, ToolUseInputDelta, ToolUseStart
 from interlingua.types.messages import Message, StopReason
 from interlingua_cli.root import cli
-from interlingua_contract.eventlaw import broken_laws
+from interlingua_contract.event_law import broken_laws
 from interlingua_contract.guard import NetworkUsed, no_network, watched
-from interlingua_contract.quirks import Quirks, read_quirks
+from interlingua_contract.report import check
 from interlingua_contract.rule import Finding, Rule
 from interlingua_contract.rules import ALL
-from interlingua_contract.runner import check
-from interlingua_contract.strategies.blocks import blocks
-from interlingua_contract.strategies.conversations import conversations, request_points
-from interlingua_contract.strategies.tools import tools
-from interlingua_contract.subject import Subject
+from interlingua_contract.strategies import blocks, conversations, request_points, tools
+from interlingua_contract.subject import Quirks, Subject, read_quirks
 from interlingua_contract.suite import ProviderContract
 from tests.support import tree
 

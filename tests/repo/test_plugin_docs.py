@@ -22,9 +22,8 @@ from interlingua.plugins.hookspecs import PLUGIN_HOOKS, PROVIDER_HOOKS
 from interlingua.plugins.registry import Registry
 from interlingua.types.factories import system, user
 from interlingua.types.options import AdapterOptions
-from interlingua_contract.quirks import Quirks
-from interlingua_contract.runner import run
-from interlingua_contract.subject import Subject
+from interlingua_contract.report import run
+from interlingua_contract.subject import Quirks, Subject
 from tests.repo.test_docs import FENCE
 from tests.support import tree
 

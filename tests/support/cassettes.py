@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any
 
 from interlingua_cli.cassettes import Exchange, read_cassette
-from interlingua_contract import recording
-from interlingua_contract.recording import register
+from interlingua_contract import recordings as recording
+from interlingua_contract.recordings import register
 from tests.support.tree import ROOT
 
 __all__ = ["FOLDER", "REQUEST_HEADERS", "RESPONSE_HEADERS", "Exchange", "load_exchanges", "register", "vcr_config"]

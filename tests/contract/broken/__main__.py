@@ -12,8 +12,8 @@ import sys
 import time
 from typing import Any
 
+from interlingua_contract.report import check
 from interlingua_contract.rules import ALL
-from interlingua_contract.runner import check
 from interlingua_contract.subject import Subject
 from tests.contract.broken import SHELF
 from tests.contract.broken.machine import Handed, real, subject_of

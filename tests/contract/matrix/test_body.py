@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from interlingua_contract.matrix.body import Body
-from interlingua_contract.matrix.elements import elements
+from interlingua_contract.matrix.accounting import Body
+from interlingua_contract.matrix.crossing import elements
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,7 @@ import pytest
 
 from interlingua.plugins.registry import Registry
 from interlingua_contract.matrix.grid import Grid, Matrix
-from interlingua_contract.matrix.html_report import html_page
-from interlingua_contract.matrix.markdown_report import markdown_page
+from interlingua_contract.matrix.reports import html_page, markdown_page
 from interlingua_contract.matrix.sides import sides
 from tests.support import tree
 

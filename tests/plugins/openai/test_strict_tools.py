@@ -24,7 +24,7 @@ from interlingua.types.messages import Message, Origin
 from interlingua.types.options import AdapterOptions
 from interlingua.types.tools import SideEffects, ToolDefinition, validate_input
 from interlingua_cli.lint import lint_request
-from interlingua_contract.strategies.tools import tools as tool_lists
+from interlingua_contract.strategies import tools as tool_lists
 from tests.plugins.openai.wire import PROVIDER
 from tests.support import driving
 

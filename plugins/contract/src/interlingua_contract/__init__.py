@@ -1,8 +1,4 @@
-"""The contract suite: what an author of a provider plugin runs to know that it is right (`interlingua[contract]`).
-
-Never knows a provider: it sees the hooks through core's façade, and recorded traffic. Test files of plugins come in,
-the command `check`, and nothing that is shipped to run in production.
-"""
+"""The contract suite: what the author of a provider plugin runs to prove it (`interlingua[contract]`)."""
 
 from __future__ import annotations
 
@@ -10,12 +6,10 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from interlingua_contract.eventlaw import broken_laws
-    from interlingua_contract.quirks import Quirks
-    from interlingua_contract.report import Report, Result
+    from interlingua_contract.event_law import broken_laws
+    from interlingua_contract.report import Report, Result, check, run
     from interlingua_contract.rule import Finding, Rule
-    from interlingua_contract.runner import check, run
-    from interlingua_contract.subject import Subject
+    from interlingua_contract.subject import Quirks, Subject
     from interlingua_contract.suite import ProviderContract
 
 __all__ = [
@@ -31,24 +25,24 @@ __all__ = [
     "run",
 ]
 
-
-_LATER = {
+# Where each name is defined: loaded when first used (PEP 562).
+_MODULE_OF = {
     "Finding": "rule",
     "ProviderContract": "suite",
-    "Quirks": "quirks",
+    "Quirks": "subject",
     "Report": "report",
     "Result": "report",
     "Rule": "rule",
     "Subject": "subject",
-    "broken_laws": "eventlaw",
-    "check": "runner",
-    "run": "runner",
+    "broken_laws": "event_law",
+    "check": "report",
+    "run": "report",
 }
 
 
 def __getattr__(name: str) -> Any:
-    if name not in _LATER:
+    if name not in _MODULE_OF:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(f"{__name__}.{_LATER[name]}"), name)
+    value = getattr(import_module(f"{__name__}.{_MODULE_OF[name]}"), name)
     globals()[name] = value
     return value

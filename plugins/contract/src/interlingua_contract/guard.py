@@ -6,6 +6,7 @@ Nothing else comes in.
 
 from __future__ import annotations
 
+import logging
 import os
 import random
 import socket
@@ -122,3 +123,28 @@ def _by_others(frame: Any) -> bool:
             return False  # whatever runs the rule is not the adapter's doing
         frame = frame.f_back
     return False
+
+
+class _WarningRecords(logging.Handler):
+    def __init__(self) -> None:
+        super().__init__(logging.WARNING)
+        self.records: list[logging.LogRecord] = []
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.records.append(record)
+
+
+@contextmanager
+def record_warnings() -> Iterator[list[logging.LogRecord]]:
+    """Give the WARN records that core writes inside."""
+    logger = logging.getLogger("interlingua")
+    kept, level, spread, others = _WarningRecords(), logger.level, logger.propagate, logger.handlers
+    logger.handlers = [kept]  # nobody else is to hear of losses made for the asking
+    logger.setLevel(logging.WARNING)
+    logger.propagate = False
+    try:
+        yield kept.records
+    finally:
+        logger.handlers = others
+        logger.setLevel(level)
+        logger.propagate = spread

@@ -1,17 +1,23 @@
-"""The report of a run: the result of each rule and the support table, as values and as JSON.
-
-Never prints. The runner makes it; the command line and continuous integration come in.
-"""
+"""Run rules over a provider, with the network closed, and report each result and what the provider supports."""
 
 from __future__ import annotations
 
+import logging
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from itertools import islice
 from typing import Any, Literal
 
 import attrs
 
+from interlingua.errors import InterlinguaError
 from interlingua.plugins.hookspecs import CONTRACT_VERSION
-from interlingua_contract.rule import Finding, Rule
-from interlingua_contract.rules.evidence import Support
+from interlingua_contract.guard import no_network
+from interlingua_contract.rule import Finding, NotApplicable, Rule
+from interlingua_contract.rules import ALL
+from interlingua_contract.rules.evidence import Support, support_table
+from interlingua_contract.subject import Subject
 
 Outcome = Literal["pass", "fail", "skip", "deviates"]
 
@@ -67,3 +73,83 @@ class Report:
             ],
             "support": [attrs.asdict(row) for row in self.support],
         }
+
+
+MOST = 20
+
+
+"""Findings of one rule that are reported; the next one would not help."""
+
+
+def check(subject: Subject, rule: Rule, most: int = MOST) -> Result:
+    """Run one rule.
+
+    Args:
+        subject: the provider.
+        rule: the rule.
+        most: findings that are enough.
+    """
+    started = time.monotonic()
+    findings: list[Finding] = []
+    skipped = ""
+    with no_network(), _quiet():
+        try:
+            findings.extend(islice(rule.check(subject), most))
+        except NotApplicable as nothing:
+            skipped = str(nothing)
+        except Exception as error:  # a hook may fail in any way, and the other rules still run
+            findings.append(Finding(why=f"the check itself ended with {type(error).__name__}: {error}"))
+    spent = time.monotonic() - started
+    excuse = subject.quirks.deviations.get(rule.number)
+    if excuse is not None and findings:
+        return Result(rule=rule, outcome="deviates", findings=tuple(findings), reason=excuse, seconds=spent)
+    if excuse is not None:
+        stale = Finding(why="quirks.deviations declares that this rule is broken, and it is kept", where=rule.number)
+        return Result(rule=rule, outcome="fail", findings=(stale,), seconds=spent)
+    if findings:
+        return Result(rule=rule, outcome="fail", findings=tuple(findings), seconds=spent)
+    return Result(rule=rule, outcome="skip" if skipped else "pass", reason=skipped, seconds=spent)
+
+
+def run(
+    subject: Subject, rules: Iterable[Rule] = ALL, progress: Callable[[Result], None] = lambda _result: None
+) -> Report:
+    """Run rules and make the report.
+
+    Args:
+        subject: the provider.
+        rules: which; all by default.
+        progress: told of each result as it comes.
+
+    Raises:
+        InterlinguaError: there is no such provider, or it cannot be loaded.
+    """
+    shipped = subject.provider.distribution
+    results = []
+    for rule in rules:
+        results.append(check(subject, rule))
+        progress(results[-1])
+    try:
+        with no_network(), _quiet():
+            support = tuple(support_table(subject))
+    except (InterlinguaError, NotApplicable):
+        support = ()
+    return Report(
+        provider=subject.key,
+        distribution=shipped.name,
+        version=shipped.version,
+        results=tuple(results),
+        support=support,
+    )
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """The ledger of a thousand broken conversations is nobody's business."""
+    logger = logging.getLogger("interlingua")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)

@@ -14,11 +14,10 @@ import pytest
 
 from interlingua.plugins.registry import Registry
 from interlingua.types.factories import user
-from interlingua_contract.quirks import Quirks
+from interlingua_contract.report import check
 from interlingua_contract.rule import Rule
 from interlingua_contract.rules import ALL
-from interlingua_contract.runner import check
-from interlingua_contract.subject import Subject
+from interlingua_contract.subject import Quirks, Subject
 
 
 class ProviderContract:
@@ -79,7 +78,7 @@ class ProviderContract:
     @pytest.fixture
     def vcr_config(self, request: pytest.FixtureRequest) -> dict[str, Any]:
         """Options of pytest-recording for tests of the subclass that are marked `vcr`."""
-        from interlingua_contract import recording  # noqa: PLC0415  only who replays needs it
+        from interlingua_contract import recordings as recording  # noqa: PLC0415  only who replays needs it
 
         if request.node.get_closest_marker("vcr") is None:  # asked of every test; the rules replay by themselves
             return recording.vcr_config()

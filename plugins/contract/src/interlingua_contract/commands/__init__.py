@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from interlingua.plugins.hookspecs import hookimpl
+from interlingua.plugins import hookimpl
 
 
 class Commands:
@@ -13,11 +13,11 @@ class Commands:
     @hookimpl
     def register_commands(self, cli: Any) -> None:
         """Add the commands."""
-        from interlingua_contract.commands import check, matrix, new_plugin  # noqa: PLC0415  only the command line does
+        from interlingua_contract.commands import checks, new_plugin  # noqa: PLC0415  only the command line needs them
 
-        cli.add_command(check.command, "check")
-        cli.add_command(matrix.command, "matrix")
-        cli.add_command(new_plugin.command, "new-plugin")
+        cli.add_command(checks.check, "check")
+        cli.add_command(checks.matrix, "matrix")
+        cli.add_command(new_plugin.new_plugin, "new-plugin")
 
 
 plugin = Commands()

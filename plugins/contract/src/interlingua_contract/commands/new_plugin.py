@@ -1,21 +1,115 @@
-"""`new-plugin`: a distribution for a provider of one's own, to be filled in.
-
-Never changes a file that is there. The command group comes in.
-What was written goes to stdout, what to do next to stderr.
-"""
+"""`new-plugin`: write the distribution of a new provider from the template beside this module."""
 
 from __future__ import annotations
 
+import inspect
+import re
+from collections.abc import Iterator
+from importlib.metadata import version
+from importlib.resources import files
+from importlib.resources.abc import Traversable
 from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
 
 import click
 
+from interlingua.errors import CallerError
+from interlingua.plugins import CONTRACT_VERSION, PROVIDER_HOOKS, ProviderHooks
 from interlingua_cli.state import State
+
+_NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+_LONGEST = 40  # characters of a name
+_PREFIX = "interlingua"
+_ENDING = ".jinja"
 
 _NEXT = """
 Next, in {folder}:
   pip install -e '.[test]'
   pytest tests/test_contract.py   # each rule that fails says what to do; README.md says in which order"""
+
+
+def check_name(name: str) -> str:
+    """Return the name if it can be a provider key and part of a distribution's name.
+
+    Raises:
+        CallerError: it cannot; the message says what can.
+    """
+    if name == _PREFIX or name.startswith((f"{_PREFIX}-", f"{_PREFIX}_")):
+        raise CallerError(f"give the provider's name alone: the distribution of acme is called {_PREFIX}-acme")
+    if not _NAME.fullmatch(name) or len(name) > _LONGEST:
+        raise CallerError(
+            f"{name!r} cannot be a provider's name: it is lower-case letters and digits, a letter first, words joined"
+            f" by single hyphens, {_LONGEST} characters at most, such as acme or acme-cloud"
+        )
+    return name
+
+
+def render(name: str, into: Path) -> Path:
+    """Write the distribution `interlingua-<name>` into a folder and return where it is.
+
+    Args:
+        name: provider key.
+        into: the folder that will hold it; made if it does not exist.
+
+    Raises:
+        CallerError: the name cannot be used, or a file or folder of the distribution's name exists.
+        OSError: it cannot be written.
+    """
+    from jinja2 import Environment, StrictUndefined  # noqa: PLC0415  no other command needs it
+
+    folder = into / f"{_PREFIX}-{check_name(name)}"
+    if folder.exists() or folder.is_symlink():
+        raise CallerError(f"{folder} is there already and is left as it is: choose another name or --into, or move it")
+    values = _template_values(name)
+    environment = Environment(  # it writes Python and TOML from our own template
+        undefined=StrictUndefined,
+        keep_trailing_newline=True,
+        autoescape=False,  # noqa: S701
+    )
+    into.mkdir(parents=True, exist_ok=True)
+    with TemporaryDirectory(
+        dir=into, prefix=f".{folder.name}-"
+    ) as temporary:  # so that a failure leaves nothing behind
+        made = Path(temporary) / folder.name
+        for path, text in _templates():
+            target = made / environment.from_string(path.removesuffix(_ENDING)).render(values)
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_text(environment.from_string(text).render(values), encoding="utf-8")
+        made.rename(folder)
+    return folder
+
+
+def _template_values(name: str) -> dict[str, Any]:
+    """Return the values the templates use; the hooks' docstrings are those of the specs installed here."""
+    words = name.split("-")
+    return {
+        "name": name,
+        "package": f"{_PREFIX}_{'_'.join(words)}",
+        "title": " ".join(word.capitalize() for word in words),
+        "camel": "".join(word.capitalize() for word in words),
+        "environ": "_".join(words).upper(),
+        "core_version": ".".join(version(_PREFIX).split(".")[:2]),
+        "contract_version": CONTRACT_VERSION,
+        "docs": {hook: _docstring(getattr(ProviderHooks, hook)) for hook in PROVIDER_HOOKS},
+    }
+
+
+def _docstring(hook: Any) -> str:
+    """Return a spec's docstring as it stands in source, to be indented."""
+    text = inspect.getdoc(hook) or ""
+    return f'"""{text}\n"""' if "\n" in text else f'"""{text}"""'
+
+
+def _templates() -> Iterator[tuple[str, str]]:
+    """Yield each template's path below the template folder, and its text."""
+    queue: list[tuple[str, Traversable]] = [("", files(__package__).joinpath("template"))]
+    while queue:
+        path, node = queue.pop()
+        if node.is_dir():
+            queue += [(f"{path}/{child.name}".lstrip("/"), child) for child in node.iterdir()]
+        elif path.endswith(_ENDING):
+            yield path, node.read_text(encoding="utf-8")
 
 
 @click.command("new-plugin")
@@ -27,23 +121,19 @@ Next, in {folder}:
     help="Folder that will hold interlingua-NAME; by default the current one.",
 )
 @click.pass_obj
-def command(state: State, name: str, into: Path) -> None:
+def new_plugin(state: State, name: str, into: Path) -> None:
     """Write the distribution of a new provider plugin, ready to be filled in.
 
     NAME is the key of the provider, such as acme: its distribution is interlingua-acme, its models are acme:NAME.
     """
+    installed = state.registry.found().get(check_name(name))
+    if installed is not None:
+        source = f"{installed.distribution.name} {installed.distribution.version}".strip()
+        click.echo(f"warning: {name} is a provider already, from {source}; both cannot be installed at once", err=True)
     try:
-        from interlingua_contract.commands.scaffold import (  # noqa: PLC0415  no other command needs jinja2
-            checked_name,
-            render,
-        )
+        folder = render(name, into)
     except ModuleNotFoundError as error:
-        raise click.ClickException(f"new plugins need {error.name}: pip install 'interlingua[cli]'") from error
-    known = state.registry.found().get(checked_name(name))
-    if known is not None:
-        shipped = f"{known.distribution.name} {known.distribution.version}".strip()
-        click.echo(f"warning: {name} is a provider already, from {shipped}; both cannot be installed at once", err=True)
-    folder = render(name, into)
+        raise click.ClickException(f"new plugins need {error.name}: pip install 'interlingua[contract]'") from error
     for path in sorted(folder.rglob("*")):
         if path.is_file():
             click.echo(path)

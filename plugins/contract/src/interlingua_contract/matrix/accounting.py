@@ -1,19 +1,206 @@
-"""The accounting: every leaf of a history is in the wire or in the ledger, and in exactly one of the two.
-
-Never trusts the ledger: what is in the wire is found by looking.
-The written request comes in.
-"""
+"""Check that every leaf of a history is in the request or in the loss ledger, and in exactly one of the two."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
+from functools import cached_property
 from itertools import groupby
+from typing import Any, NamedTuple
 
+from interlingua.json import dumps, loads, replace_lone_surrogates, thaw
 from interlingua.plugins.wire import Loss
-from interlingua.types.messages import Message
-from interlingua_contract.matrix.body import Body
-from interlingua_contract.matrix.leaves import MEDIA, Leaf, Place, is_blank, leaves_of
+from interlingua.types.blocks import (
+    ContentBlock,
+    OpaqueBlock,
+    RedactedThinkingBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    UnknownBlock,
+)
+from interlingua.types.messages import Message, Role
+from interlingua_contract import json_paths as trees
+
+MEDIA = ("image", "audio", "video", "document")
+
+
+_FIELDS = ("title", "context", "transcript", "detail")
+
+
+class Place(NamedTuple):
+    """What a ledger row speaks of: a block of a message, or media inside a result, by type."""
+
+    message: int
+    block: int
+    block_type: str
+
+
+class Leaf(NamedTuple):
+    """One leaf.
+
+    Attributes:
+        place: whose it is.
+        kind: text, thinking, signature, data, call, form, citations, error, place, role, content, or a field of a
+            media block.
+        value: what is looked for.
+        block: the block it belongs to, for kinds that are told by structure.
+        part: number of the part inside a result; several parts of one type share a place.
+    """
+
+    place: Place
+    kind: str
+    value: Any
+    block: Any
+    part: int = 0
+
+
+def leaves_of(messages: Sequence[Message]) -> Iterator[Leaf]:
+    """Yield the leaves of a history, in order."""
+    for index, message in enumerate(messages):
+        for at, block in enumerate(message.content):
+            place = Place(index, at, block.type)
+            if message.role is Role.SYSTEM:
+                yield Leaf(place, "role", getattr(block, "text", ""), block)
+            yield from _of_block(place, block)
+
+
+def is_blank(block: ContentBlock) -> bool:
+    """True for text that says nothing: wires refuse it, and a row that tells of it stands for no leaf."""
+    return isinstance(block, TextBlock) and not block.text.strip()
+
+
+def _of_block(place: Place, block: ContentBlock) -> Iterator[Leaf]:
+    if isinstance(block, ToolResultBlock):
+        yield from _of_result(place, block)
+    elif block.type in MEDIA:
+        yield from _of_media(place, block)
+    else:
+        yield from [Leaf(place, kind, value, block) for kind, value in _said(block) if value]
+    if getattr(block, "signature", None):
+        yield Leaf(place, "signature", block.signature, block)  # type: ignore[union-attr]
+
+
+def _said(block: ContentBlock) -> Iterator[tuple[str, Any]]:
+    if isinstance(block, TextBlock):
+        yield "text", "" if is_blank(block) else block.text
+        yield "citations", list(block.citations)
+    elif isinstance(block, ThinkingBlock):
+        yield "thinking", block.text
+    elif isinstance(block, RedactedThinkingBlock):
+        yield "data", block.data
+    elif isinstance(block, ToolUseBlock):
+        yield "call", block.input_json
+        yield "form", block.raw_input if block.parse_error is not None else None
+    elif isinstance(block, OpaqueBlock):
+        yield "content", block.data
+    elif isinstance(block, UnknownBlock):
+        yield "content", block.raw
+
+
+def _of_media(place: Place, block: Any, part: int = 0) -> Iterator[Leaf]:
+    yield Leaf(place, "data", block.source.data, block, part)
+    for name in _FIELDS:
+        if value := getattr(block, name, None):
+            yield Leaf(place, name, value, block, part)
+
+
+def _of_result(place: Place, block: ToolResultBlock) -> Iterator[Leaf]:
+    if block.is_error:
+        yield Leaf(place, "error", True, block)
+    for number, part in enumerate(block.content):
+        if isinstance(part, TextBlock):
+            if part.text:
+                yield Leaf(place, "text", part.text, block, number)
+        elif part.type in MEDIA:
+            inner = place._replace(block_type=part.type)
+            yield from _of_media(inner, part, number)
+            yield Leaf(inner, "place", (block.tool_name, _texts(block.content)), part, number)
+        else:
+            yield Leaf(place._replace(block_type=part.type), "content", getattr(part, "data", None), part, number)
+
+
+def _texts(parts: Iterable[ContentBlock]) -> tuple[str, ...]:
+    return tuple(part.text for part in parts if isinstance(part, TextBlock) and part.text)
+
+
+_SHORT = 3
+
+
+"""Strings up to this length are everywhere and tell nothing."""
+
+
+class Body:
+    """A JSON body."""
+
+    def __init__(self, raw: bytes) -> None:
+        self.raw = raw
+        self.tree = loads(raw)
+
+    @cached_property
+    def strings(self) -> list[tuple[trees.Path, str]]:
+        """Every string leaf with its path."""
+        return [(path, leaf) for path, leaf in trees.leaves(self.tree) if isinstance(leaf, str)]
+
+    @cached_property
+    def texts(self) -> Counter[str]:
+        """Every string, those inside strings that hold JSON included."""
+        return Counter(trees.texts(self.tree))
+
+    @cached_property
+    def _all(self) -> str:
+        return "\0\0".join(self.texts)
+
+    @cached_property
+    def _objects(self) -> set[bytes]:
+        """Every object, and every one inside a string, written compactly."""
+        made = {dumps(node) for _, node in trees.nodes(self.tree) if isinstance(node, dict)}
+        for _, text in self.strings:
+            if text[:1] == "{":
+                try:
+                    made.add(dumps(loads(text)))
+                except ValueError:
+                    continue
+        return made
+
+    def has_text(self, text: str) -> bool:
+        """Tell whether a text stands in the body, whole; a blank one only as a string of its own."""
+        text = replace_lone_surrogates(text)
+        return text in self._all if text.strip() else text in self.texts
+
+    def has_object(self, text: str) -> bool:
+        """Tell whether a JSON object is there as it is, key order included; or the text itself, where it is no JSON."""
+        try:
+            value = loads(text)
+        except ValueError:
+            return self.has_text(text)
+        return dumps(value) in self._objects
+
+    def has_content(self, value: Any) -> bool:
+        """Tell whether every string of a JSON value is there."""
+        found = [leaf for _, leaf in trees.leaves(thaw(value)) if isinstance(leaf, str) and len(leaf) > _SHORT]
+        return all(map(self.has_text, found))
+
+    def wraps(self, text: str) -> bool:
+        """Tell whether a text stands only as the one member of an object that was put around it."""
+        bare = [path for path, leaf in self.strings if leaf == replace_lone_surrogates(text)]
+        return not any(len(trees.at(self.tree, path[:-1])) > 1 for path in bare)
+
+    def tags(self, text: str) -> bool:
+        """Tell whether a system message stands in tags, as a user's words."""
+        return self.has_text(f"<system>\n{text}")
+
+    def holds_together(self, texts: Sequence[str], links: Set[str], data: str) -> bool:
+        """Tell whether data stands in the smallest object that holds these texts and one of these links."""
+        for _, node in sorted(trees.nodes(self.tree), key=lambda pair: -len(pair[0])):
+            if isinstance(node, dict):
+                inside = [leaf for _, leaf in trees.leaves(node) if isinstance(leaf, str)]
+                if links & set(inside) and all(any(text in leaf for leaf in inside) for text in texts):
+                    return any(data in leaf for leaf in inside)
+        return False
+
 
 _PATH = re.compile(r"messages\[(\d+)\]\.content\[(\d+)\]")
 
@@ -57,7 +244,7 @@ def unaccounted(
     for place, left in rows.items():
         if place.message < len(messages) and is_blank(messages[place.message].content[place.block]):
             continue
-        yield f"{_said(place)}: the ledger has {left[0].reason!r} of a block that is not there"
+        yield f"{_accounting_said(place)}: the ledger has {left[0].reason!r} of a block that is not there"
 
 
 def _drops(rows: Sequence[Loss]) -> bool:
@@ -83,14 +270,14 @@ def _judged(place: Place, group: list[Leaf], rows: list[Loss], carried: Callable
     dropped = [row for row in rows if row.verdict != "rewritten"]
     if dropped:
         if there:
-            yield f"{_said(place)}: {', '.join(sorted(there))} in the wire and in the ledger ({dropped[0].reason})"
+            yield f"{_accounting_said(place)}: {', '.join(sorted(there))} in the wire and in the ledger ({dropped[0].reason})"
         if len(rows) > 1 and place.block_type not in MEDIA:
-            yield f"{_said(place)}: one loss stands in the ledger {len(rows)} times ({rows[1].reason})"
+            yield f"{_accounting_said(place)}: one loss stands in the ledger {len(rows)} times ({rows[1].reason})"
     elif len(gone) > len(rows):
-        yield f"{_said(place)}: {', '.join(gone)} neither in the wire nor in the ledger"
+        yield f"{_accounting_said(place)}: {', '.join(gone)} neither in the wire nor in the ledger"
     elif len(gone) < len(rows):
         reasons = "; ".join(row.reason for row in rows)
-        yield f"{_said(place)}: the ledger has {len(rows)} rows for {len(gone)} losses ({reasons})"
+        yield f"{_accounting_said(place)}: the ledger has {len(rows)} rows for {len(gone)} losses ({reasons})"
 
 
 def _gone(group: list[Leaf], carried: Callable[[Leaf], bool]) -> list[str]:
@@ -104,7 +291,7 @@ def _gone(group: list[Leaf], carried: Callable[[Leaf], bool]) -> list[str]:
     return found
 
 
-def _said(place: Place) -> str:
+def _accounting_said(place: Place) -> str:
     return f"messages[{place.message}].content[{place.block}] ({place.block_type})"
 
 

@@ -1,8 +1,4 @@
-"""The whole matrix: every history of every side across to every other, and the tally.
-
-Never writes a page (the reports do) and never reads a clock.
-The command `matrix` comes in, and the test that holds the pages.
-"""
+"""The whole matrix: every history of every side swapped to every other."""
 
 from __future__ import annotations
 
@@ -13,13 +9,10 @@ from pathlib import Path
 
 import attrs
 
-from interlingua_contract.matrix.cell import Cell, Run
-from interlingua_contract.matrix.crossing import Crossing
-from interlingua_contract.matrix.histories import HISTORIES, History
+from interlingua_contract.matrix.crossing import Cell, Crossing, Run
+from interlingua_contract.matrix.histories import HISTORIES, History, Script
 from interlingua_contract.matrix.recorded import recorded
-from interlingua_contract.matrix.script import Script
-from interlingua_contract.matrix.side import Side
-from interlingua_contract.matrix.speaker import Speaker
+from interlingua_contract.matrix.sides import Side, Speaker
 
 Progress = Callable[[Cell], None]
 

@@ -1,19 +1,337 @@
-"""The shared set of histories (issue 4), each begun on one provider and ready to be sent to the next.
-
-Never knows who speaks: a speaker is handed in, and what it cannot do it is credited with all the same.
-The grid comes in, and what needs its tools: the recorded histories and the written request.
-"""
+"""The shared set of histories that are swapped, written message by message with fixed ids and times."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Callable, Iterable
+from datetime import UTC, datetime, timedelta
+from typing import Any
 
 import attrs
 
+from interlingua.types.blocks import (
+    ContentBlock,
+    ImageBlock,
+    ImageSource,
+    RedactedThinkingBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
+from interlingua.types.factories import tool_result, user
+from interlingua.types.messages import (
+    Message,
+    MessageMetadata,
+    MessageStatus,
+    Origin,
+    Provenance,
+    Role,
+    StopReason,
+    Usage,
+)
+from interlingua.types.options import AdapterCapabilities
 from interlingua.types.tools import SideEffects, ToolDefinition
-from interlingua_contract.matrix import talks, thoughts
-from interlingua_contract.matrix.script import Script
-from interlingua_contract.matrix.speaker import Speaker
+from interlingua_contract import json_paths as trees
+from interlingua_contract.matrix.sides import Speaker
+
+_FORMS = ("call_{}", "{}")
+
+
+_LENGTHS = (24, 9)
+
+
+def issued_id(speaker: Speaker, number: int) -> str | None:
+    """Return a call id as this speaker would issue it, or None where its wire carries none."""
+    if not _issues(speaker):
+        return None
+    return _id(speaker, number)
+
+
+def _id(speaker: Speaker, number: int) -> str | None:
+    declared: AdapterCapabilities = speaker.side.capabilities(speaker.model)
+    fits = re.compile(declared.tool_id_pattern).fullmatch
+    digits = hashlib.sha256(f"{speaker.side.name} {number}".encode()).hexdigest()
+    made = [form.format(digits[:length]) for length in _LENGTHS for form in _FORMS]
+    return next((one for one in made if len(one) <= declared.tool_id_max_length and fits(one)), None)
+
+
+def _issues(speaker: Speaker) -> bool:
+    """Tell whether an own id comes back on this wire; found out once for each model."""
+    known = speaker.side.issuing
+    if speaker.model not in known:
+        issued = _id(speaker, 0)
+        call = ToolUseBlock(id=issued or "tu_0", name="ask", provider_id=issued)
+        history = [user("q"), _credited(call, speaker.side.origin(speaker.model)), tool_result(call, "r")]
+        body = json.loads(speaker.side.write(speaker.model, history, ()).body)
+        known[speaker.model] = issued in trees.texts(body)
+    return known[speaker.model]
+
+
+def _credited(call: ToolUseBlock, origin: Origin) -> Message:
+    metadata = MessageMetadata(
+        model=f"{origin.provider}:{origin.model}",
+        provider=origin.provider,
+        api=origin.api,
+        provenance=Provenance.IMPORTED,
+    )
+    return Message(role=Role.ASSISTANT, content=(call,), metadata=metadata)
+
+
+THEN = datetime(2026, 1, 1, tzinfo=UTC)
+
+
+SESSION = "matrix"
+
+
+_TIME = "01KDVBKF00"  # the first ten letters of a ULID of that day
+
+
+class Script:
+    """A history in the making."""
+
+    def __init__(self) -> None:
+        self.messages: list[Message] = []
+        self.asked: list[int] = []
+        self._calls = 0
+        self._mark = 0
+
+    def fork(self) -> Script:
+        """Return a copy that goes on by itself; the messages are the same objects."""
+        copy = Script()
+        copy.messages, copy.asked = self.messages[:], self.asked[:]
+        copy._calls, copy._mark = self._calls, self._mark
+        return copy
+
+    @property
+    def next_id(self) -> str:
+        """The id of the message that comes next."""
+        return f"{_TIME}{len(self.messages):016d}"
+
+    def mark(self, text: str = "") -> str:
+        """Return a text that stands nowhere else in the history."""
+        self._mark += 1
+        return f"mk{self._mark}q {text}".rstrip() if text else f"mk{self._mark}q"
+
+    def opaque(self, seed: str) -> str:
+        """Return base64, as signatures and encoded thinking are, that stands nowhere else in the history."""
+        return base64.b64encode(self.mark(seed).encode() * 4).decode()
+
+    def add(
+        self, role: Role, content: Iterable[ContentBlock] | str, metadata: MessageMetadata | None = None
+    ) -> Message:
+        """Add a message."""
+        made = Message(
+            id=self.next_id,
+            session_id=SESSION,
+            role=role,
+            content=content if isinstance(content, str) else tuple(content),
+            metadata=metadata or MessageMetadata(),
+            created_at=THEN + timedelta(seconds=len(self.messages)),
+        )
+        return self.take(made)
+
+    def take(self, message: Message) -> Message:
+        """Add a message that is ready."""
+        if message.role is Role.ASSISTANT:
+            self.asked.append(len(self.messages))
+        self.messages.append(message)
+        return message
+
+    def user(self, text: str = "Go on.", *blocks: ContentBlock) -> None:
+        """Add a user's message."""
+        self.add(Role.USER, [TextBlock(text=self.mark(text)), *blocks])
+
+    def mint(self) -> str:
+        """Return a canonical call id."""
+        self._calls += 1
+        return f"tu_{_TIME}{self._calls:016d}"
+
+    def call(self, speaker: Speaker, **facts: Any) -> ToolUseBlock:
+        """Return a call as the speaker would make it."""
+        made = self.mint()
+        given = {"input": {"path": self.mark()}, **facts}
+        issued = issued_id(speaker, self._calls)
+        return ToolUseBlock(id=made, name="read_file", provider_id=issued, **given)
+
+    def answer(
+        self, speaker: Speaker, *content: ContentBlock, status: MessageStatus = MessageStatus.COMPLETE
+    ) -> Message:
+        """Add an answer of a speaker."""
+        origin = speaker.side.origin(speaker.model)
+        calls = any(isinstance(block, ToolUseBlock) for block in content)
+        whole = status is MessageStatus.COMPLETE
+        metadata = MessageMetadata(
+            model=f"{origin.provider}:{origin.model}",
+            provider=origin.provider,
+            api=origin.api,
+            usage=Usage() if whole else None,
+            status=status,
+            stop_reason=(StopReason.TOOL_USE if calls else StopReason.END_TURN) if whole else None,
+            provenance=Provenance.GENERATED,
+        )
+        return self.add(Role.ASSISTANT, content, metadata)
+
+    def text(self, text: str = "Said.") -> TextBlock:
+        """Return a text block that is told apart."""
+        return TextBlock(text=self.mark(text))
+
+    def result(self, call: ToolUseBlock, *parts: ContentBlock, is_error: bool = False) -> None:
+        """Answer a call."""
+        content = parts or (self.text("Read."),)
+        block = ToolResultBlock(tool_use_id=call.id, content=content, is_error=is_error, tool_name=call.name)
+        self.add(Role.TOOL, (block,), MessageMetadata(parent_tool_use_id=call.id))
+
+
+def plain(script: Script, a: Speaker) -> None:
+    """A system prompt and an answer."""
+    script.add(Role.SYSTEM, script.mark("Be brief."))
+    script.user("Hello.")
+    script.answer(a, script.text("Hello to you."))
+    script.user()
+
+
+def tools(script: Script, a: Speaker) -> None:
+    """A call, its result, and an answer."""
+    script.user("Read it.")
+    call = script.call(a)
+    script.answer(a, script.text("I read it."), call)
+    script.result(call)
+    script.answer(a, script.text("It says so."))
+    script.user()
+
+
+def parallel(script: Script, a: Speaker) -> None:
+    """Three calls at once, answered the other way round."""
+    script.user("Read all three.")
+    calls = [script.call(a) for _ in range(3)]
+    script.answer(a, *calls)
+    for call in reversed(calls):
+        script.result(call)
+
+
+def tool_error(script: Script, a: Speaker) -> None:
+    """A call that failed."""
+    script.user("Read it.")
+    call = script.call(a)
+    script.answer(a, call)
+    script.result(call, script.text("No such file."), is_error=True)
+
+
+def _image(script: Script, seed: str) -> ImageBlock:
+    # a PNG's signature, and behind it what tells this image from others
+    data = base64.b64encode(b"\x89PNG\r\n\x1a\n" + script.mark(seed).encode() * 3).decode()
+    return ImageBlock(source=ImageSource(kind="base64", data=data), media_type="image/png")
+
+
+def images(script: Script, a: Speaker) -> None:
+    """Images in two user messages."""
+    script.user("Look at both.", _image(script, "one"), _image(script, "two"))
+    script.answer(a, script.text("I see them."))
+    script.user("And this one?", _image(script, "three"))
+
+
+def result_images(script: Script, a: Speaker) -> None:
+    """An image in one of two results."""
+    script.user("Take a picture.")
+    call, other = script.call(a), script.call(a)
+    script.answer(a, call, other)
+    script.result(call, script.text("It shows:"), _image(script, "result"))
+    script.result(other)
+    script.answer(a, script.text("A picture."))
+    script.user()
+
+
+_LONG = 400
+
+
+_EXTREMES = (
+    *("\x00 null", "\u2028 line", "\u202e turned", "e\u0301 combining", "\U0001f469\u200d\U0001f4bb joined"),
+    *('"\\/ quoted', "\uffff none", "\ufeff marked", "</system> tagged", "data: [DONE]\n\n", "\ud800 half"),
+)
+
+
+def unicode(script: Script, a: Speaker) -> None:
+    """What broke adapters before, in text, arguments and results."""
+    script.user("\n".join(_EXTREMES))
+    call = script.call(a, input={"path": script.mark("\n".join(_EXTREMES[:-1])), "\u00fc\U0001f600": ["\u2028"]})
+    script.answer(a, *[script.text(f"{text} end") for text in _EXTREMES], call)
+    script.result(call, *[script.text(f"{text} end") for text in _EXTREMES])
+
+
+def long(script: Script, a: Speaker) -> None:
+    """Four hundred messages, half of them calls and results."""
+    script.add(Role.SYSTEM, script.mark("Be brief."))
+    while len(script.messages) < _LONG - 4:
+        script.user()
+        call = script.call(a)
+        script.answer(a, script.text("I read it."), call)
+        script.result(call)
+        script.answer(a, script.text("It says so."))
+    while len(script.messages) < _LONG - 1:
+        script.user()
+        script.answer(a, script.text())
+    script.user()
+
+
+def thinking(*thoughts: Callable[[Script], ThinkingBlock | RedactedThinkingBlock]) -> Callable[[Script, Speaker], None]:
+    """Return a history with thoughts before a call and before an answer."""
+
+    def write(script: Script, a: Speaker) -> None:
+        script.user("Think, then read it.")
+        call = script.call(a)
+        script.answer(a, *[thought(script) for thought in thoughts], script.text("I read it."), call)
+        script.result(call)
+        script.answer(a, *[thought(script) for thought in thoughts], script.text("It says so."))
+        script.user()
+
+    return write
+
+
+def signed(script: Script) -> ThinkingBlock:
+    """Return signed thinking."""
+    return ThinkingBlock(text=script.mark("I think."), signature=script.opaque("signature"))
+
+
+def unsigned(script: Script) -> ThinkingBlock:
+    """Return thinking that nobody signed."""
+    return ThinkingBlock(text=script.mark("I think."))
+
+
+def redacted(script: Script) -> RedactedThinkingBlock:
+    """Return thinking the provider encoded."""
+    return RedactedThinkingBlock(data=script.opaque("redacted"))
+
+
+def aborted(script: Script, a: Speaker) -> None:
+    """An answer cut off in the middle of a call."""
+    script.user("Tell me, then read it.")
+    half = script.call(a, input={}, raw_input='{"path": "a.t', parse_error="arguments are not JSON: cut off")
+    status = MessageStatus.PARTIAL
+    script.answer(a, unsigned(script), script.text("I was going to"), half, status=status)
+    script.user("Again, please.")
+
+
+def dangling(script: Script, a: Speaker) -> None:
+    """Two calls, one never answered."""
+    script.user("Read both.")
+    first, second = script.call(a), script.call(a)
+    script.answer(a, script.text("I read them."), first, second)
+    script.result(first)
+    script.user("Never mind the other.")
+
+
+def orphan(script: Script, a: Speaker) -> None:
+    """A result of a call nobody made."""
+    script.user("Hello.")
+    script.answer(a, script.text("Hello to you."))
+    lost = ToolResultBlock(tool_use_id=script.mint(), content=(script.text("Nobody asked."),), tool_name="read_file")
+    script.add(Role.TOOL, (lost,), MessageMetadata(parent_tool_use_id=lost.tool_use_id))
+    script.user()
+
 
 Write = Callable[[Script, Speaker], None]
 
@@ -54,28 +372,28 @@ _THINKS = ("supports_thinking", "supports_tools")
 
 
 HISTORIES: tuple[History, ...] = (
-    History(name="plain", needs=("supports_system_prompt",), write=talks.plain),
-    History(name="tools", needs=_CALLS[:1], write=talks.tools),
-    History(name="parallel tools", needs=_CALLS, write=talks.parallel),
-    History(name="tool error", needs=_CALLS[:1], write=talks.tool_error),
-    History(name="images", needs=("supports_images",), write=talks.images),
+    History(name="plain", needs=("supports_system_prompt",), write=plain),
+    History(name="tools", needs=_CALLS[:1], write=tools),
+    History(name="parallel tools", needs=_CALLS, write=parallel),
+    History(name="tool error", needs=_CALLS[:1], write=tool_error),
+    History(name="images", needs=("supports_images",), write=images),
     History(
         name="images in results",
         needs=(*_CALLS, "supports_images", "supports_tool_result_images"),
-        write=talks.result_images,
+        write=result_images,
     ),
-    History(name="thinking, signed", needs=_THINKS, write=thoughts.thinking(thoughts.signed)),
-    History(name="thinking, redacted", needs=_THINKS, write=thoughts.thinking(thoughts.signed, thoughts.redacted)),
+    History(name="thinking, signed", needs=_THINKS, write=thinking(signed)),
+    History(name="thinking, redacted", needs=_THINKS, write=thinking(signed, redacted)),
     History(
         name="thinking, unsigned",
         needs=(*_THINKS, "accepts_unsigned_thinking"),
-        write=thoughts.thinking(thoughts.unsigned),
+        write=thinking(unsigned),
     ),
-    History(name="aborted answer", needs=_THINKS, write=thoughts.aborted),
-    History(name="call never answered", needs=_CALLS, write=thoughts.dangling),
-    History(name="result of no call", needs=_CALLS[:1], write=thoughts.orphan),
-    History(name="unicode extremes", needs=_CALLS[:1], write=talks.unicode),
-    History(name="400 messages", needs=_CALLS[:1], write=talks.long),
+    History(name="aborted answer", needs=_THINKS, write=aborted),
+    History(name="call never answered", needs=_CALLS, write=dangling),
+    History(name="result of no call", needs=_CALLS[:1], write=orphan),
+    History(name="unicode extremes", needs=_CALLS[:1], write=unicode),
+    History(name="400 messages", needs=_CALLS[:1], write=long),
 )
 
 

@@ -1,8 +1,4 @@
-"""Histories out of recorded answers: what a provider really issued, with its own ids, signatures and replay state.
-
-Never invents an answer, and asks nobody: cassettes are read.
-The grid comes in.
-"""
+"""Histories made of recorded answers, with the provider's own ids, signatures and replay state."""
 
 from __future__ import annotations
 
@@ -16,13 +12,11 @@ from interlingua.errors import InterlinguaError
 from interlingua.plugins.wire import RequestContext
 from interlingua.types.messages import Message, MessageStatus, StopReason
 from interlingua_cli.cassettes import Exchange, read_cassettes
-from interlingua_cli.replay.exchange import decode_answer
 from interlingua_cli.replay.source import Entry
-from interlingua_contract.matrix.histories import TOOLS
-from interlingua_contract.matrix.leaves import leaves_of
-from interlingua_contract.matrix.script import SESSION, THEN, Script
-from interlingua_contract.matrix.side import Side
-from interlingua_contract.matrix.speaker import Speaker
+from interlingua_cli.replay.exchange import decode_answer
+from interlingua_contract.matrix.accounting import leaves_of
+from interlingua_contract.matrix.histories import SESSION, THEN, TOOLS, Script
+from interlingua_contract.matrix.sides import Side, Speaker
 
 _TELLING = 4
 

@@ -1,52 +1,33 @@
-"""The rules, by subject; importing this room registers them all.
-
-Never imported by an adapter, and no rule knows a provider or a wire.
-The runner, the suite and the reference page come in.
-"""
+"""The rules, by subject; importing this package registers them all."""
 
 from __future__ import annotations
 
 from interlingua_contract.rule import RULES, Rule
 from interlingua_contract.rules import (
-    arrival,
-    calls,
+    answer_metadata,
     cassettes,
-    completeness,
-    connection,
-    decoding,
     errors,
-    estimates,
     evidence,
     faults,
-    foreign,
-    installed,
-    isolation,
-    keeping,
+    installation,
     losses,
+    lossless_response,
     options,
     ordering,
     prefix,
     processes,
-    purity,
-    refused,
-    returning,
-    roads,
-    secrets,
-    steadiness,
-    stopping,
-    usage,
+    replay_state,
+    requests,
+    stream_parity,
+    tool_calls,
 )
 
 __all__ = ["ALL"]
 
-_MODULES = (
-    purity, processes, prefix, steadiness, calls, completeness, ordering, arrival, losses, foreign, returning, options,
-    refused, roads, decoding, keeping, isolation, faults, stopping, usage, errors, evidence, estimates, connection,
-    installed, cassettes, secrets,
+_MODULES = (  # imported because each registers its rules
+    requests, processes, prefix, tool_calls, ordering, losses, replay_state, options, stream_parity, lossless_response,
+    faults, answer_metadata, errors, evidence, cassettes, installation,
 )  # fmt: skip
 
-
 ALL: tuple[Rule, ...] = tuple(RULES[number] for number in sorted(RULES))
-
-
 """Every rule, by number."""

@@ -1,19 +1,16 @@
-"""Rules on the cassettes themselves: they can be read, they are this provider's, and we would ask the same way.
-
-Never judges an answer.
-The rules room comes in.
-"""
+"""Rules on the cassettes: readable, this provider's, and without secrets."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from urllib.parse import parse_qsl, urlsplit
 
 from interlingua.errors import CallerError, ProviderError
 from interlingua.types.factories import user
 from interlingua_cli.cassettes import read_cassette
-from interlingua_contract.reading import read
+from interlingua_contract.recordings import read
 from interlingua_contract.rule import Finding, NotApplicable, rule
-from interlingua_contract.rules.secrets import REQUEST_HEADERS
 from interlingua_contract.subject import Subject
 
 
@@ -53,3 +50,59 @@ def _headers(subject: Subject) -> Iterator[Finding]:
         missing = set.intersection(*recorded) - sent - REQUEST_HEADERS if recorded else set()
         if missing:
             yield Finding(why=f"recorded requests have {', '.join(sorted(missing))}, ours have not", where=aim.api)
+
+
+REQUEST_HEADERS = frozenset({"content-type", "accept", "user-agent", "content-length", "host", "accept-encoding"})
+
+
+ANSWER_HEADERS = frozenset(
+    {"content-type", "content-length", "date", "retry-after", "retry-after-ms", "x-should-retry"}
+)
+
+
+_NAMED = re.compile(r"(^|[-_])(key|token|secret|signature|credential|auth|cookie|session|org|account)", re.IGNORECASE)
+
+
+_SECRET = re.compile(
+    r"""
+    \b(?:[a-z]{1,2}k|x[a]i|hf|r8|fw|key)[-_](?:[a-z]+[-_])*[A-Za-z0-9_-]{20,}
+    | \bAIza[0-9A-Za-z_-]{30,} | \bgh[po]_[0-9A-Za-z]{24,} | \bAKIA[0-9A-Z]{16}\b
+    | \beyJ[A-Za-z0-9_-]{16,}\.eyJ[A-Za-z0-9_-]{16,}
+    | (?i:bearer\s+[A-Za-z0-9._-]{16,})
+    | -----BEGIN\ [A-Z ]*PRIVATE\ KEY
+    """,
+    re.VERBOSE,
+)
+
+
+@rule(
+    "C47",
+    "Cassettes hold no secret: headers by allowlist, bodies and query strings scanned.",
+    source="DESIGN 10, 11",
+    fix="""Filter while recording: keep only the headers a test needs (`quirks.headers` allows more by name), and
+    filter query parameters that carry keys. A key that was once committed must be revoked.""",
+)
+def cassettes_hold_no_secret(subject: Subject) -> Iterator[Finding]:
+    """Each exchange's headers, addresses and bodies."""
+    if subject.folder is None or not subject.folder.is_dir():
+        raise NotApplicable("no cassette folder was given")
+    wire = {name.lower() for name in subject.connection.headers} | subject.quirks.headers
+    for exchange in subject.exchanges:
+        extra = exchange.request_headers.keys() - REQUEST_HEADERS - wire - _of_wire(subject)
+        extra |= exchange.headers.keys() - ANSWER_HEADERS - subject.quirks.headers
+        if extra:
+            yield Finding(why=f"headers that are not allowed: {', '.join(sorted(extra))}", where=exchange.cassette)
+        for name, value in parse_qsl(urlsplit(exchange.uri).query):
+            if _NAMED.search(name) and len(value) > 6:
+                yield Finding(why=f"the query parameter {name} looks like a secret", where=exchange.cassette)
+    for path in sorted(subject.folder.rglob("*.yaml")):
+        match = _SECRET.search(path.read_text(encoding="utf-8"))
+        if match:
+            yield Finding(why=f"what begins with {match[0][:6]!r} looks like a secret", where=path.name)
+
+
+def _of_wire(subject: Subject) -> set[str]:
+    """Headers that the adapter itself writes are no secret (a request holds none)."""
+    from interlingua.types.factories import user  # noqa: PLC0415
+
+    return {name.lower() for aim in subject.aims for name in subject.written(aim, [user("q")]).headers}

@@ -1,8 +1,4 @@
-"""Rules on errors: each failure is a typed error by status and body, with what a caller needs to decide.
-
-Never knows a provider's words.
-The rules room comes in.
-"""
+"""Rules on errors: each failure is a typed error by status and body, with what a caller needs to decide."""
 
 from __future__ import annotations
 
@@ -25,8 +21,8 @@ _STATUSES = (400, 401, 402, 403, 404, 408, 409, 413, 418, 422, 429, 500, 502, 50
     "C40",
     "A failure without a readable body has the class its status says, and says whether to try again.",
     source="DESIGN 9; hook from_wire_error",
-    fix="""Start from `interlingua.plugins.wire.error_class_for_status(response.status)` and let the body only make it more exact.
-    A gateway's HTML page or an empty body must not raise.""",
+    fix="""Start from `interlingua.plugins.error_class_for_status(response.status)` and let the body only make it
+    more exact. A gateway's HTML page or an empty body must not raise.""",
 )
 def status_alone_decides_without_a_body(subject: Subject) -> Iterator[Finding]:
     """Sixteen statuses, eight bodies."""
@@ -51,7 +47,7 @@ def status_alone_decides_without_a_body(subject: Subject) -> Iterator[Finding]:
     "A recorded failure has the class that its documentation says, its status, body, words, and the delay it asks for.",
     source="DESIGN 9; REGRESSIONS 26",
     fix="""Take the message from the body's own text, `code` and `request_id` from where the wire has them, and the
-    delay by `interlingua.plugins.wire.retry_after(response.headers)`. Where the body makes the class more exact than the
+    delay by `interlingua.plugins.retry_after(response.headers)`. Where the body makes the class more exact than the
     status, `quirks.errors` says which class each cassette has to give, as the documentation has it.""",
 )
 def recorded_failures_keep_their_words(subject: Subject) -> Iterator[Finding]:

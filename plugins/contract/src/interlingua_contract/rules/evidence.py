@@ -1,8 +1,4 @@
-"""The rule on evidence: a declared capability is shown by a cassette, and the support table that comes of it.
-
-Never believes a declaration, and never knows a wire: how a capability looks in a request is found by writing one.
-The rules room comes in, and the command that prints the table.
-"""
+"""The rule that each declared capability is shown by a cassette, and the support table made from the same evidence."""
 
 from __future__ import annotations
 
@@ -16,11 +12,10 @@ from interlingua.types.factories import assistant, system, user
 from interlingua.types.messages import Message
 from interlingua.types.options import AdapterCapabilities
 from interlingua_cli.cassettes import Exchange
-from interlingua_contract.forms import Shape, shape
-from interlingua_contract.json_paths import leaves
-from interlingua_contract.reading import Read, read
+from interlingua_contract.guard import record_warnings
+from interlingua_contract.json_paths import Shape, leaves, shape
+from interlingua_contract.recordings import Read, read
 from interlingua_contract.rule import Finding, rule
-from interlingua_contract.rules.losses import warnings
 from interlingua_contract.rules.options import SCHEMA
 from interlingua_contract.scenes import READ, cached, probes
 from interlingua_contract.subject import Aim, Subject
@@ -148,7 +143,7 @@ def capabilities_have_evidence(subject: Subject) -> Iterator[Finding]:
 def _shapes(subject: Subject, aim: Aim, flag: str) -> set[Shape]:
     """Return how a request that uses the capability is told from others: shapes that only it has."""
     try:
-        with warnings():
+        with record_warnings():
             if flag in _OPTIONS:
                 offered = [READ] if aim.capabilities.supports_tools else []
                 without = _shapes_of(subject.body(aim, [user("q")], offered))

@@ -1,8 +1,4 @@
-"""Rules on broken streams and bodies: typed errors only, and whatever had arrived is still there.
-
-Never expects a certain error where the wire leaves a choice.
-The rules room comes in.
-"""
+"""Rules on broken streams and bodies: typed errors only, and what had arrived is kept."""
 
 from __future__ import annotations
 
@@ -12,11 +8,8 @@ from collections.abc import Callable, Iterator, Sequence
 from interlingua.errors import InterlinguaError, PluginError, ProviderError, StreamInterruptedError
 from interlingua.types.messages import Message, MessageStatus
 from interlingua_cli.cassettes import Exchange
-from interlingua_contract.frames import Frames
-from interlingua_contract.reading import Read, read_stream, read_whole
+from interlingua_contract.recordings import Frames, Read, places, read_stream, read_whole, streams
 from interlingua_contract.rule import Finding, NotApplicable, rule
-from interlingua_contract.rules.decoding import places
-from interlingua_contract.rules.roads import streams
 from interlingua_contract.subject import Subject
 
 _Breaking = Callable[[Frames, Sequence[bytes], int], list[bytes]]
@@ -75,7 +68,9 @@ def _wrong_cut(found: Read, whole: Read) -> str:
     if found.escaped is not None:
         return f"{type(found.escaped).__name__}: {found.escaped}"
     if not isinstance(found.error, StreamInterruptedError):
-        return f"expected StreamInterruptedError, got {type(found.error).__name__ if found.error else 'a whole message'}"
+        return (
+            f"expected StreamInterruptedError, got {type(found.error).__name__ if found.error else 'a whole message'}"
+        )
     if found.message is None or found.message.metadata.status is MessageStatus.COMPLETE:
         return "the error carries no partial message"
     delivered = "".join(getattr(event, "text", "") for event in found.events if event.type.endswith("_delta"))

@@ -1,48 +1,39 @@
-"""Rules on losses: what a target cannot carry is dropped with a ledger line and a WARN, or fails when critical.
-
-Never looks at what is declared (arrival does).
-The rules room comes in.
-"""
+"""Rules on what a target can carry: declared kinds arrive, others are dropped with a ledger row."""
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator
-from contextlib import contextmanager
+from itertools import pairwise
+from typing import Any
 
 import attrs
 
 from interlingua.errors import CapabilityError
+from interlingua.types.blocks import TextBlock, ThinkingBlock
+from interlingua.types.factories import user
+from interlingua.types.messages import Message, Origin
+from interlingua.types.options import AdapterOptions
+from interlingua_contract.guard import record_warnings
+from interlingua_contract.json_paths import MARK, overtakes, place_of
 from interlingua_contract.rule import Finding, rule
-from interlingua_contract.scenes import Scene, foreign_scenes, media_scenes, result_image
+from interlingua_contract.scenes import (
+    FOREIGN,
+    PAYLOAD,
+    READ,
+    Broken,
+    Scene,
+    answered,
+    foreign_scenes,
+    holds,
+    linked_image,
+    media_scenes,
+    own,
+    result_image,
+)
+from interlingua_contract.strategies import conversations
 from interlingua_contract.subject import Aim, Subject
 
 FIELDS = ("session_id", "message_id", "block_type", "adapter", "reason")
-
-
-class _Kept(logging.Handler):
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.records: list[logging.LogRecord] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.records.append(record)
-
-
-@contextmanager
-def warnings() -> Iterator[list[logging.LogRecord]]:
-    """Give the WARN records that core writes inside."""
-    logger = logging.getLogger("interlingua")
-    kept, level, spread, others = _Kept(), logger.level, logger.propagate, logger.handlers
-    logger.handlers = [kept]  # nobody else is to hear of losses made for the asking
-    logger.setLevel(logging.WARNING)
-    logger.propagate = False
-    try:
-        yield kept.records
-    finally:
-        logger.handlers = others
-        logger.setLevel(level)
-        logger.propagate = spread
 
 
 def _undeclared(aim: Aim) -> list[Scene]:
@@ -68,7 +59,7 @@ def undeclared_kinds_are_dropped_aloud(subject: Subject) -> Iterator[Finding]:
     """One request per kind that is not declared."""
     for aim in subject.aims:
         for scene in _undeclared(aim):
-            with warnings() as records:
+            with record_warnings() as records:
                 request = subject.written(aim, scene.history, scene.tools)
             where = f"{aim.name} {scene.name}"
             if scene.payload.encode() in request.body:
@@ -101,8 +92,123 @@ def critical_blocks_fail_the_request(subject: Subject) -> Iterator[Finding]:
                 for message in scene.history
             ]
             try:
-                with warnings():
+                with record_warnings():
                     subject.written(aim, history, scene.tools)
             except CapabilityError:
                 continue
             yield Finding(why="critical, not declared, and the request was written", where=f"{aim.name} {scene.name}")
+
+
+@rule(
+    "C11",
+    "A declared kind of block reaches the wire whole, by its type and in its place, without a line in the ledger.",
+    source="DESIGN 7, 10; seed 003 §7.2",
+    fix="""Write every kind your capabilities declare, with its data unchanged. If the wire cannot take it in some
+    place, do not declare it, or append a Loss there and name it with its reason in quirks.dropped_kinds.""",
+)
+def declared_kinds_arrive(subject: Subject) -> Iterator[Finding]:
+    """One request per declared medium; then a picture between two texts."""
+    for aim in subject.aims:
+        yield from _in_its_place(subject, aim)
+        for scene in [*media_scenes(), linked_image(), result_image()]:
+            tools_missing = bool(scene.tools) and not aim.capabilities.supports_tools
+            if tools_missing or not scene.declared(aim.capabilities) or scene.name in subject.quirks.dropped_kinds:
+                continue
+            request = subject.written(aim, scene.history, scene.tools)
+            if scene.payload.encode() not in request.body:
+                yield Finding(why=f"{scene.name}: declared, and its data is not in the body", where=aim.name)
+            elif any(loss.verdict != "rewritten" for loss in request.losses):
+                yield Finding(why=f"{scene.name}: declared, and the ledger says {request.losses[0]}", where=aim.name)
+            elif _miscalled(scene, request.body):
+                yield Finding(why=f"{scene.name}: sent as another type than {scene.media_type}", where=aim.name)
+
+
+def _miscalled(scene: Scene, body: bytes) -> bool:
+    """True when the wire carries media types, and not this one."""
+    family = scene.media_type.partition("/")[0].encode() + b"/"
+    return scene.payload == PAYLOAD and family in body and scene.media_type.encode() not in body
+
+
+def _in_its_place(subject: Subject, aim: Aim) -> Iterator[Finding]:
+    picture = media_scenes()[0]
+    if not picture.declared(aim.capabilities):
+        return
+    (asked,) = picture.history
+    history = [attrs.evolve(asked, content=(TextBlock(text="mkt1q"), asked.content[1], TextBlock(text="mkt2q")))]
+    body = subject.body(aim, history)
+    places = [place_of(body, word) for word in ("mkt1q", PAYLOAD, "mkt2q")]
+    if any(one and other and overtakes(one, other) for one, other in pairwise(places)):
+        yield Finding(why="a picture between two texts stands elsewhere", where=aim.name)
+
+
+@rule(
+    "C14",
+    "Foreign thinking, signatures, opaque blocks and provider_raw never reach the wire, in no form.",
+    source="DESIGN 6, 7; REGRESSIONS 02",
+    fix="""Core takes foreign state away before you see it. Write thinking only as thinking, never as text and never
+    inside a tool result; read from `provider_raw` only what you wrote there, and only when its `origin` has your api
+    and, where the wire binds it, your model.""",
+)
+def foreign_state_stays_away(subject: Subject) -> Iterator[Finding]:
+    """Three origins: this one, another model of this provider, another provider.
+
+    State of other providers core takes away before the adapter sees it: of that the rule watches core, and the plugins
+    that wrap. The adapter's own share is `provider_raw` of other models of its provider, which it does see.
+    """
+
+    def law(aim: Aim, history: list[Message]) -> None:
+        target = subject.provider.target(AdapterOptions(model=aim.model, api=aim.api))
+        body = subject.written(aim, history, [READ]).body.decode()
+        marks = set(MARK.findall(body))
+        for message in history:
+            origin = message.metadata.origin
+            if origin is None or target.takes_state_of(origin):
+                continue
+            leaked = sorted(marks & set(_state(message, whole=origin.provider != subject.key)))
+            if leaked:
+                raise Broken(f"{leaked[0]} (state of {origin.provider}:{origin.model}) is in the body")
+
+    def strategy(aim: Aim) -> Any:
+        mine = own(subject, aim)
+        return conversations((mine, Origin(subject.key, mine.api, "another-model"), FOREIGN), marked=True)
+
+    yield from holds(subject, law, strategy)
+
+
+def _state(message: Message, *, whole: bool) -> Iterator[str]:
+    """Yield the marks of a message's state; not whole: only of `provider_raw` (thinking by model is C15's)."""
+    for block in message.content if whole else ():
+        if block.type in ("thinking", "redacted_thinking", "opaque"):
+            yield from MARK.findall(repr(block))
+        yield from MARK.findall(getattr(block, "signature", None) or "")
+    yield from MARK.findall(repr(message.metadata.provider_raw))
+
+
+@rule(
+    "C15",
+    "Reasoning bound to a model goes to no other model of the same provider; demoting it to text is only by option.",
+    source="DESIGN 7; seed 000 §8.2; REGRESSIONS 01, 02",
+    fix="""Declare `thinking_scope` as narrow as the wire demands: `model` where signatures are bound to the model,
+    `never` where nothing goes back. A wider one is believed only with a reason: quirks.thinking_scope names the
+    section of the documentation that says so.""",
+)
+def thinking_keeps_its_scope(subject: Subject) -> Iterator[Finding]:
+    """Signed thinking of another model, with and without the option."""
+    for aim in subject.aims:
+        other = Origin(subject.key, aim.capabilities.api or aim.api, "another-model")
+        thought = ThinkingBlock(text="mkh1q", signature="mks1q")
+        history = [user("q"), answered([thought, TextBlock(text="said")], other), user("n")]
+        with record_warnings():
+            plain = subject.written(aim, history).body
+            demoted = subject.written(aim, history, demote_thinking=True).body
+        scope = aim.capabilities.thinking_scope
+        bound = scope in ("never", "model")
+        if bound and (b"mkh1q" in plain or b"mks1q" in plain):
+            yield Finding(why="thinking of another model is in the body", where=aim.name)
+        if aim.capabilities.thinking_scope in ("api", "provider") and not subject.quirks.thinking_scope:
+            why = (
+                f"thinking_scope is {aim.capabilities.thinking_scope!r}; quirks.thinking_scope has to say who allows it"
+            )
+            yield Finding(why=why, where=aim.name)
+        if bound and b"mkh1q" not in demoted:
+            yield Finding(why="demote_thinking was asked for, and the text is not in the body", where=aim.name)

@@ -1,8 +1,4 @@
-"""Rules on options: each is said on the wire, dropped with a ledger line, or refused; 0 is a value.
-
-Never asks how an option is said.
-The rules room comes in.
-"""
+"""Rules on options: each is sent, dropped with a ledger row, or refused; 0 is a value."""
 
 from __future__ import annotations
 
@@ -15,9 +11,9 @@ from interlingua.errors import CapabilityError
 from interlingua.plugins.wire import WireRequest
 from interlingua.types.factories import user
 from interlingua.types.options import ToolChoice
+from interlingua_contract.guard import record_warnings
 from interlingua_contract.json_paths import leaves
 from interlingua_contract.rule import Finding, rule
-from interlingua_contract.rules.losses import warnings
 from interlingua_contract.scenes import READ
 from interlingua_contract.subject import Aim, Subject
 
@@ -69,14 +65,14 @@ def options_are_honoured(subject: Subject) -> Iterator[Finding]:
         yield from _model(subject, aim)
         yield from _apart(subject, aim)
         offered = [READ] if aim.capabilities.supports_tools else []
-        with warnings():
+        with record_warnings():
             plain = subject.written(aim, [user("q")], offered)
         for asked in _ASKED:
             (name,) = asked
             if name in ("tool_choice", "parallel_tool_calls") and not offered:
                 continue
             try:
-                with warnings():
+                with record_warnings():
                     request = subject.written(aim, [user("q")], offered, **asked)
             except CapabilityError:
                 continue
@@ -129,7 +125,7 @@ def _apart(subject: Subject, aim: Aim) -> Iterator[Finding]:
         seen: dict[Any, Mapping[str, Any]] = {}
         for asked in row:
             try:
-                with warnings():
+                with record_warnings():
                     request = subject.written(aim, [user("q")], offered, **asked)
             except CapabilityError:
                 continue
@@ -166,7 +162,7 @@ def undeclared_options_are_refused(subject: Subject) -> Iterator[Finding]:
 def _refused(subject: Subject, aim: Aim, options: Mapping[str, Any]) -> bool:
     offered = [READ] if aim.capabilities.supports_tools else []
     try:
-        with warnings():
+        with record_warnings():
             request = subject.written(aim, [user("q")], offered, **options)
     except CapabilityError:
         return True

@@ -1,8 +1,4 @@
-"""The rule on other processes: a session that goes on elsewhere writes the same bytes.
-
-Never needs a second machine: two interpreters with other hash seeds are enough.
-The rules room comes in.
-"""
+"""The rule that another process writes the same bytes."""
 
 from __future__ import annotations
 
@@ -20,8 +16,8 @@ from interlingua.errors import InterlinguaError
 from interlingua.plugins.registry import Registry
 from interlingua.types.factories import system, tool_result, user
 from interlingua.types.messages import Message
+from interlingua_contract.guard import record_warnings
 from interlingua_contract.rule import Finding, NotApplicable, rule
-from interlingua_contract.rules.losses import warnings
 from interlingua_contract.scenes import READ, answered, call
 from interlingua_contract.subject import Aim, Subject
 
@@ -92,7 +88,7 @@ def _digests(subject: Subject, wanted: set[Any] | None = None) -> dict[str, str]
         if wanted is not None and (aim.api, aim.model) not in wanted:
             continue
         try:
-            with warnings():
+            with record_warnings():
                 request = subject.written(aim, _history(aim), [READ] if aim.capabilities.supports_tools else [])
         except InterlinguaError:
             continue

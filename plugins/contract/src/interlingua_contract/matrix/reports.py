@@ -1,13 +1,16 @@
-"""What came of a matrix as a page of the documentation; the same bytes for the same matrix.
-
-Never reads a clock and never runs anything.
-The command `matrix` comes in, and the test that holds the page.
-"""
+"""The matrix as a Markdown page, an HTML page and JSON; the same bytes for the same matrix."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
+from importlib.resources import files
+from typing import Any
 
+import attrs
+
+from interlingua.json import dumps
+from interlingua.plugins.wire import Loss
+from interlingua_contract.matrix.crossing import Cell, Run
 from interlingua_contract.matrix.grid import Matrix
 
 PAGE = "swap-matrix.md"
@@ -118,3 +121,82 @@ def _chosen(matrix: Matrix, side: str) -> Iterator[tuple[str, str]]:
     for run in cell.runs if cell is not None else ():
         if run.history in matrix.histories:
             yield run.history, run.models[0]
+
+
+_PLACE = "/*DATA*/null"
+
+
+def html_page(matrix: Matrix) -> str:
+    """Return the page, its data inside."""
+    template = (files(__package__) / "page.html").read_text(encoding="utf-8")
+    # inside a script element only `</` and `<!` could end it
+    return template.replace(_PLACE, dumps(_data(matrix)).decode().replace("<", "\\u003c"))
+
+
+class _Once:
+    """Values by number, each kept once."""
+
+    def __init__(self) -> None:
+        self.values: list[Any] = []
+        self._places: dict[Any, int] = {}
+
+    def __call__(self, value: Any) -> int:
+        if value not in self._places:
+            self._places[value] = len(self.values)
+            self.values.append(value)
+        return self._places[value]
+
+
+def _data(matrix: Matrix) -> dict[str, Any]:
+    texts, rows, ledgers = _Once(), _Once(), _Once()
+
+    def ledger(losses: tuple[Loss, ...]) -> int:
+        found = [(texts(loss.path), texts(loss.block_type), texts(loss.verdict), texts(loss.reason)) for loss in losses]
+        return ledgers(tuple(map(rows, found)))
+
+    def run(one: Run) -> list[Any]:
+        models = [texts(model) for model in one.models]
+        return [texts(one.history), *models, ledger(one.losses), ledger(one.back), list(one.findings)]
+
+    def cell(one: Cell) -> list[Any]:
+        places = matrix.sides.index(one.begun), matrix.sides.index(one.swapped)
+        return [*places, list(map(run, one.runs))]
+
+    cells = list(map(cell, matrix.cells))
+    return {
+        "totals": totals(matrix),
+        "sides": matrix.sides,
+        "texts": texts.values,
+        "rows": rows.values,
+        "ledgers": ledgers.values,
+        "cells": cells,
+    }
+
+
+def as_json(matrix: Matrix) -> dict[str, Any]:
+    """Return everything."""
+    return {
+        "green": matrix.green,
+        "sides": list(matrix.sides),
+        "histories": list(matrix.histories),
+        "cells": [_cell_json(cell) for cell in matrix.cells],
+    }
+
+
+def _cell_json(cell: Cell) -> dict[str, Any]:
+    return {
+        "begun": cell.begun,
+        "swapped": cell.swapped,
+        "green": cell.green,
+        "histories": [_run_json(run) for run in cell.runs],
+    }
+
+
+def _run_json(run: Run) -> dict[str, Any]:
+    return {
+        "name": run.history,
+        "models": list(run.models),
+        "losses": [attrs.asdict(loss) for loss in run.losses],
+        "back": [attrs.asdict(loss) for loss in run.back],
+        "findings": list(run.findings),
+    }

@@ -1,12 +1,8 @@
-"""Whole histories: several origins answering in turn, parallel calls, late and missing results, failures.
-
-Never knows what a target does with them. The strategies room comes in.
-A marked history carries a mark of its own in every leaf, so that a rule can ask where each one went.
-"""
+"""Hypothesis strategies for canonical values as they occur in the field, the ugly ones included; all are valid."""
 
 from __future__ import annotations
 
-import re
+import base64
 from collections.abc import Sequence
 from itertools import count
 from typing import Any
@@ -15,7 +11,12 @@ import attrs
 from hypothesis import strategies as st
 
 from interlingua.types.blocks import (
+    AudioBlock,
+    CacheHint,
     ContentBlock,
+    DocumentBlock,
+    ImageBlock,
+    ImageSource,
     OpaqueBlock,
     RedactedThinkingBlock,
     TextBlock,
@@ -23,6 +24,7 @@ from interlingua.types.blocks import (
     ToolResultBlock,
     ToolUseBlock,
     UnknownBlock,
+    VideoBlock,
 )
 from interlingua.types.messages import (
     Message,
@@ -36,10 +38,104 @@ from interlingua.types.messages import (
     StopReason,
     Usage,
 )
-from interlingua_contract.strategies.blocks import hints, json_objects, media, texts
-from interlingua_contract.strategies.tools import NAMES
+from interlingua.types.tools import SideEffects, ToolDefinition
 
-MARK = re.compile(r"mk[a-z]\d+q")
+EXTREMES = (
+    *("", " ", "\n", "a \n", "\x00", "\ud800", "\U0001f701\U0001f702", "\u202eabc", "e\u0301", '"\\/', "\u2028"),
+    *("\uffff", "\ufeff", "</system>", "data: x\n\n", "[DONE]", "{", "null", "x" * 300),
+)
+
+
+HUGE = "lorem ipsum " * 2000
+
+
+PIXEL = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
+
+
+PLAIN = base64.b64encode(b"plain").decode()
+
+
+def texts(*, huge: bool = False) -> st.SearchStrategy[str]:
+    """Texts: short ones, control characters, half surrogates, what looks like a wire's own marks; and huge ones."""
+    usual = st.one_of(st.sampled_from(EXTREMES), st.text(max_size=12))
+    return st.one_of(*[usual] * 12, st.just(HUGE)) if huge else usual
+
+
+def json_objects() -> st.SearchStrategy[dict[str, Any]]:
+    """Small JSON objects, as tools take them."""
+    leaves = st.one_of(st.none(), st.booleans(), st.integers(-(2**53), 2**53), st.text(max_size=5), st.just(0))
+    values = st.recursive(leaves, lambda inner: st.lists(inner, max_size=2), max_leaves=3)
+    return st.dictionaries(st.sampled_from(["path", "q", "n", "z", "a"]), values, max_size=3)
+
+
+def hints() -> st.SearchStrategy[CacheHint | None]:
+    """Cache hints, mostly none."""
+    return st.one_of(st.none(), st.none(), st.none(), st.builds(CacheHint, ttl=st.sampled_from([None, "5m", "1h"])))
+
+
+def media() -> st.SearchStrategy[ContentBlock]:
+    """Images, audio, video and documents."""
+    inline = st.just(ImageSource(kind="base64", data=PIXEL))
+    linked = st.just(ImageSource(kind="url", data="https://example.com/a.png"))
+    return st.one_of(
+        st.builds(ImageBlock, source=st.one_of(inline, linked), media_type=st.just("image/png"), cache=hints()),
+        st.builds(AudioBlock, source=inline, media_type=st.sampled_from(["audio/wav", "audio/mpeg"])),
+        st.builds(VideoBlock, source=inline, media_type=st.just("video/mp4")),
+        st.builds(
+            DocumentBlock,
+            source=st.just(ImageSource(kind="base64", data=PLAIN)),
+            media_type=st.sampled_from(["text/plain", "application/pdf"]),
+            title=st.sampled_from([None, "a title"]),
+        ),
+    )
+
+
+def blocks() -> st.SearchStrategy[ContentBlock]:
+    """Every block type, each by itself."""
+    thinking = st.builds(ThinkingBlock, text=texts(), signature=st.sampled_from([None, "", "c2ln"]))
+    raw = st.just({"type": "hologram", "depth": 3})
+    return st.one_of(
+        st.builds(TextBlock, text=texts(huge=True), cache=hints()),
+        thinking,
+        st.builds(RedactedThinkingBlock, data=st.just("cmVkYWN0ZWQ=")),
+        st.builds(ToolUseBlock, id=st.just("tu_1"), name=st.just("read_file"), input=json_objects()),
+        st.builds(ToolResultBlock, tool_use_id=st.just("tu_1"), content=texts(), is_error=st.booleans()),
+        media(),
+        st.builds(OpaqueBlock, provider=st.just("elsewhere"), kind=st.just("search"), data=json_objects()),
+        st.builds(UnknownBlock, raw=raw),
+    )
+
+
+NAMES = ("read_file", "search", "run_2")
+
+
+def schemas() -> st.SearchStrategy[dict[str, Any]]:
+    """Object schemas with a few properties."""
+    described = st.fixed_dictionaries({"type": st.sampled_from(["string", "integer", "boolean"])})
+    listed = st.builds(lambda item: {"type": "array", "items": item}, described)
+    properties = st.dictionaries(st.sampled_from(["path", "q", "n"]), st.one_of(described, listed), max_size=3)
+    return st.builds(
+        lambda named, closed: {
+            "type": "object",
+            "properties": named,
+            "required": sorted(named)[:1],
+            **({"additionalProperties": False} if closed else {}),
+        },
+        properties,
+        st.booleans(),
+    )
+
+
+def tools(*, most: int = 3) -> st.SearchStrategy[list[ToolDefinition]]:
+    """Lists of tools with different names."""
+    one = st.builds(
+        ToolDefinition,
+        name=st.sampled_from(NAMES),
+        description=texts(),
+        input_schema=schemas(),
+        side_effects=st.sampled_from(list(SideEffects)),
+    )
+    return st.lists(one, max_size=most, unique_by=lambda tool: tool.name)
 
 
 ORIGINS = (Origin("elsewhere", "chat", "m-1"), Origin("faraway", "messages", "m-2"))

@@ -1,8 +1,4 @@
-"""Rules on the return trip: an answer sent back to where it came from is byte-equal in all that the origin checks.
-
-Never looks at answers that were not recorded.
-The rules room comes in.
-"""
+"""Rules on replay: an answer sent back to its origin is byte-equal in all that the origin checks."""
 
 from __future__ import annotations
 
@@ -11,46 +7,13 @@ from collections.abc import Iterator
 from typing import Any
 
 from interlingua.codec.stored import dumps_message, loads_message
-from interlingua.types.factories import tool_result, user
 from interlingua.types.messages import Message
-from interlingua.types.options import AdapterOptions
-from interlingua_cli.cassettes import Exchange
-from interlingua_contract.forms import forms_of, overtakes, place_of
-from interlingua_contract.json_paths import Path, leaves, texts
-from interlingua_contract.reading import read
-from interlingua_contract.rule import Finding, NotApplicable, rule
-from interlingua_contract.rules.losses import warnings
+from interlingua_contract.guard import record_warnings
+from interlingua_contract.json_paths import Path, forms_of, leaves, overtakes, place_of, texts
+from interlingua_contract.recordings import aim_of, answers, next_turn
+from interlingua_contract.rule import Finding, rule
 from interlingua_contract.scenes import READ
 from interlingua_contract.subject import Aim, Subject
-
-
-def answers(subject: Subject) -> list[tuple[Exchange, Message]]:
-    """Return every recorded answer that became a whole message.
-
-    Raises:
-        NotApplicable: there is none.
-    """
-    found = []
-    for exchange in subject.exchanges:
-        if exchange.good:
-            outcome = read(subject, exchange)
-            if outcome.error is None and outcome.message is not None:
-                found.append((exchange, outcome.message))
-    if not found:
-        raise NotApplicable("no cassette holds a good answer; record one")
-    return found
-
-
-def aim_of(subject: Subject, exchange: Exchange) -> Aim:
-    """Return what the exchange was made for."""
-    api, model = subject.api_of(exchange) or subject.apis[0], subject.model_of(exchange)
-    declared = subject.provider.capabilities(model, AdapterOptions(model=model, api=api))
-    return Aim(api=api, model=model, capabilities=declared)
-
-
-def next_turn(message: Message) -> list[Message]:
-    """Return the history in which this answer is sent back."""
-    return [user("q"), message, *[tool_result(one, "r") for one in message.tool_calls()], user("n")]
 
 
 @rule(
@@ -64,7 +27,7 @@ def own_state_comes_back(subject: Subject) -> Iterator[Finding]:
     """Each recorded answer, sent back."""
     for exchange, message in answers(subject):
         aim = aim_of(subject, exchange)
-        with warnings():
+        with record_warnings():
             body = subject.body(aim, next_turn(message), [READ])
         found = texts(body)
         if subject.quirks.ids_on_wire and any(call.provider_id is None for call in message.tool_calls()):
@@ -140,7 +103,7 @@ def stored_answers_send_the_same(subject: Subject) -> Iterator[Finding]:
     for exchange, message in answers(subject):
         aim = aim_of(subject, exchange)
         again = loads_message(dumps_message(message))
-        with warnings():
+        with record_warnings():
             first = subject.written(aim, next_turn(message), [READ]).body
             second = subject.written(aim, next_turn(again), [READ]).body
         if first != second:

@@ -1,8 +1,4 @@
-"""Rules on tool calls as they stand in a request: their ids, their names, their definitions.
-
-Never asks where a result stands (that is order).
-The rules room comes in.
-"""
+"""Rules on tool calls in a request: their ids, names, arguments and definitions."""
 
 from __future__ import annotations
 
@@ -18,11 +14,10 @@ from interlingua.request.project import Projector
 from interlingua.types.factories import tool_result, user
 from interlingua.types.messages import Message
 from interlingua.types.options import AdapterOptions
-from interlingua_contract.generated import Broken, holds, own
 from interlingua_contract.json_paths import leaves, nodes, texts
 from interlingua_contract.rule import Finding, NotApplicable, rule
-from interlingua_contract.scenes import FOREIGN, READ, answered, call
-from interlingua_contract.strategies.conversations import conversations
+from interlingua_contract.scenes import FOREIGN, READ, Broken, answered, call, holds, own
+from interlingua_contract.strategies import conversations
 from interlingua_contract.subject import Aim, Subject
 
 SCHEMA: dict[str, Any] = {

@@ -1,0 +1,179 @@
+"""`check` proves one provider against the contract; `matrix` swaps histories between all of them."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from interlingua_cli.input import write_file
+from interlingua_cli.output import json_option, make_console, print_json, print_table
+from interlingua_cli.state import State, plugin_option
+
+if TYPE_CHECKING:
+    from interlingua_contract.matrix import Cell, Matrix
+    from interlingua_contract.report import Report, Result
+    from interlingua_contract.rule import Rule
+
+_MARKS = {"pass": "ok", "fail": "FAILED", "skip": "skipped", "deviates": "deviates"}
+_MOST_FINDINGS = 30
+"""Findings of a matrix that are printed."""
+
+
+@click.command("check")
+@click.argument("provider")
+@click.option(
+    "--cassettes",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Folder of recorded traffic; by default cassettes/PROVIDER, where there is one.",
+)
+@click.option("--rule", "numbers", multiple=True, metavar="C07", help="Run only this rule; may be repeated.")
+@click.option("--examples", default=40, show_default=True, help="Generated conversations per rule.")
+@click.option("--seed", default=0, show_default=True, help="Of the generated conversations.")
+@json_option
+@plugin_option
+@click.pass_obj
+def check(
+    state: State, provider: str, cassettes: Path | None, numbers: tuple[str, ...], examples: int, seed: int,
+    as_json: bool,
+) -> None:  # fmt: skip
+    """Check a provider plugin against the contract, and show what it supports by evidence."""
+    try:
+        from interlingua_contract.report import run  # noqa: PLC0415  pytest and hypothesis, for this command only
+        from interlingua_contract.rules import ALL  # noqa: PLC0415  likewise
+        from interlingua_contract.subject import Subject  # noqa: PLC0415  likewise
+    except ModuleNotFoundError as error:
+        raise click.ClickException(f"the contract needs {error.name}: pip install 'interlingua[contract]'") from error
+    rules = _select_rules(ALL, numbers)
+    folder = cassettes or _find_folder(Path("cassettes") / provider)
+    subject = Subject(provider, folder, registry=state.registry, examples=examples, seed=seed)
+    report = run(subject, rules, _print_result)
+    if as_json:
+        print_json(report.as_json())
+    else:
+        _print_report(report, whole=not numbers)
+    if folder is None:
+        where = f"there is no folder cassettes/{provider} here, and --cassettes names none"
+        click.echo(f"no recorded traffic was looked at: {where}; without it no capability has evidence", err=True)
+    if report.failed:
+        sys.exit(1)
+
+
+def _select_rules(rules: tuple[Rule, ...], numbers: tuple[str, ...]) -> list[Rule]:
+    wanted = {number.upper() for number in numbers}
+    unknown = wanted - {rule.number for rule in rules}
+    if unknown:
+        raise click.BadParameter(f"no rule {', '.join(sorted(unknown))}; there are C01 to {rules[-1].number}")
+    return [rule for rule in rules if not wanted or rule.number in wanted]
+
+
+def _find_folder(folder: Path) -> Path | None:
+    return folder if folder.is_dir() else None
+
+
+def _print_result(result: Result) -> None:
+    click.echo(f"{result.rule.number} {_MARKS[result.outcome]:<8} {result.rule.statement}", err=True)
+
+
+def _print_report(report: Report, *, whole: bool) -> None:
+    excused: dict[str, list[str]] = {}
+    for result in report.results:
+        if result.outcome == "fail":
+            click.echo(f"\n{result.rule.number} {result.rule.statement}")
+            for finding in result.findings:
+                click.echo(f"  - {finding}")
+            click.echo(f"  How to fix: {result.rule.fix}")
+        elif result.reason:
+            excused.setdefault(f"{_MARKS[result.outcome]}: {result.reason}", []).append(result.rule.number)
+    for reason, numbers in excused.items():
+        click.echo(f"\n{', '.join(numbers)} {reason}")
+    if whole:
+        click.echo()
+        rows = [
+            (row.api, row.capability, "yes" if row.declared else None, " ".join(row.evidence) or row.excuse)
+            for row in report.support
+            if row.declared or row.evidence
+        ]
+        print_table(("api", "capability", "declared", "evidence"), rows)
+    counts = {mark: sum(result.outcome == name for result in report.results) for name, mark in _MARKS.items()}
+    summary = ", ".join(f"{count} {mark}" for mark, count in counts.items() if count)
+    distribution = f"{report.distribution} {report.version}".strip()
+    click.echo(f"{report.provider} ({distribution}): {summary}")
+
+
+@click.command("matrix")
+@click.option("--only", metavar="A,B", help="Only these providers (KEY) or wires (KEY/API); at least two wires.")
+@click.option(
+    "--out",
+    type=click.Path(file_okay=False, path_type=Path),
+    metavar="DIR",
+    help="Write swap-matrix.md and swap-matrix.html there.",
+)
+@click.option(
+    "--cassettes",
+    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    help="Recorded answers, a folder per provider; by default cassettes, where there is one.",
+)
+@json_option
+@plugin_option
+@click.pass_obj
+def matrix(state: State, only: str | None, out: Path | None, cassettes: Path | None, as_json: bool) -> None:
+    """Swap histories between all installed providers and back.
+
+    Every pair is checked: linter, loss ledger against the wire, prefix, ids. Nothing is sent. Exit code 1 if a pair is
+    red.
+    """
+    from interlingua_contract import matrix as swaps  # noqa: PLC0415  every start of the command line loads this module
+
+    found = swaps.sides(state.registry, filter(None, (only or "").split(",")))
+    if len(found) < 2:
+        raise click.BadParameter("a swap takes two wires", param_hint="--only")
+    if out is not None:
+        out.mkdir(parents=True, exist_ok=True)  # before the work, so that a folder that cannot be written fails at once
+    grid = swaps.Grid(found, cassettes=cassettes or _find_folder(Path("cassettes")))
+    with _progress(len(found) * (len(found) - 1)) as progress:
+        done = grid.run(progress)
+    if out is not None:
+        for name, text in (("swap-matrix.md", swaps.markdown_page(done)), ("swap-matrix.html", swaps.html_page(done))):
+            write_file(out / name, text)
+            (out / name).chmod(0o644)  # a page is for everybody, unlike a conversation
+    print_json(swaps.as_json(done)) if as_json else _print_matrix(done)
+    sys.exit(0 if done.green else 1)
+
+
+@contextlib.contextmanager
+def _progress(pairs: int) -> Iterator[Callable[[Cell], None]]:
+    if not sys.stderr.isatty():
+        yield lambda cell: None if cell.green else click.echo(f"red: {cell.begun} to {cell.swapped}", err=True)
+        return
+    from rich.progress import Progress as Bar  # noqa: PLC0415  only at a terminal
+
+    with Bar(console=make_console(err=True), transient=True) as bar:
+        task = bar.add_task("pairs", total=pairs)
+        yield lambda cell: bar.update(task, advance=1, description=f"{cell.begun} to {cell.swapped}")
+
+
+def _print_matrix(matrix: Matrix) -> None:
+    from interlingua_contract.matrix import totals  # noqa: PLC0415  loaded by the command
+
+    rows = []
+    for side in matrix.sides:
+        cells = [cell for cell in matrix.cells if cell.begun == side]
+        lost = sum(len(run.losses) for cell in cells for run in cell.runs)
+        rows.append((side, sum(cell.green for cell in cells), sum(not cell.green for cell in cells), lost))
+    print_table(("begun on", "green", "red", "ledger rows"), rows)
+    findings = [
+        f"{cell.begun} to {cell.swapped}, {run.history}: {finding}"
+        for cell in matrix.cells
+        for run in cell.runs
+        for finding in run.findings
+    ]
+    for finding in findings[:_MOST_FINDINGS]:
+        click.echo(finding)
+    if len(findings) > _MOST_FINDINGS:
+        click.echo(f"... and {len(findings) - _MOST_FINDINGS} more (--json lists all)")
+    click.echo(totals(matrix))

@@ -1,0 +1,340 @@
+"""Recorded exchanges: cassettes in a readable form, answers read through the façade, and streams cut into events."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from typing import Any
+
+import attrs
+import yaml
+
+from interlingua.errors import InterlinguaError
+from interlingua.plugins.wire import ConnectionSettings, WireResponse
+from interlingua.response.decode import StreamDecoder
+from interlingua.response.framing import framer
+from interlingua.types.events import StreamEvent
+from interlingua.types.factories import tool_result, user
+from interlingua.types.messages import Message
+from interlingua.types.options import AdapterOptions
+from interlingua_cli.cassettes import Exchange, read_body
+from interlingua_contract.rule import NotApplicable
+from interlingua_contract.subject import Aim, Subject
+
+NAME = "readable-yaml"
+
+
+REQUEST_HEADERS = frozenset({"content-type", "accept"})
+
+
+ANSWER_HEADERS = frozenset({"content-type", "retry-after", "retry-after-ms", "x-should-retry"})
+
+
+_FORMS = ("parsed_body", "lines", "string")
+
+
+_KEYS = ("key", "api_key", "api-key", "access_token", "token")
+
+
+def vcr_config(headers: Collection[str] = ()) -> dict[str, Any]:
+    """Return vcr's options: nothing recorded unless asked for, the body matched too, only allowed headers kept.
+
+    Args:
+        headers: lower-case names of request headers that the wire demands and that are no secret.
+    """
+    return {
+        "record_mode": "none",
+        "match_on": ["method", "path", "body"],
+        "serializer": NAME,
+        "path_transformer": _named,
+        "decode_compressed_response": True,
+        "filter_query_parameters": list(_KEYS),
+        "before_record_request": _asking(REQUEST_HEADERS | {name.lower() for name in headers}),
+        "before_record_response": _answering,
+    }
+
+
+def register(vcr: Any) -> None:
+    """Make the form known to a VCR object (pytest-recording's `pytest_recording_configure` hook)."""
+    vcr.register_serializer(NAME, Serializer)
+
+
+def pytest_recording_configure(config: Any, vcr: Any) -> None:
+    """pytest-recording's hook; `ProviderContract` makes this module one of pytest's plugins when a test needs it."""
+    register(vcr)
+
+
+class Serializer:
+    """vcr's serializer interface: bodies go to the file parsed and come back as the bytes that were sent."""
+
+    @staticmethod
+    def serialize(cassette: dict[str, Any]) -> str:
+        """Write a cassette."""
+        for interaction in cassette["interactions"]:
+            request, response = interaction["request"], interaction["response"]
+            request.update(_readable(request.pop("body", None)))
+            response["body"] = _readable(response["body"].get("string"))
+        return yaml.safe_dump(cassette, sort_keys=False, allow_unicode=True, width=120)
+
+    @staticmethod
+    def deserialize(text: str) -> dict[str, Any]:
+        """Read a cassette."""
+        cassette: dict[str, Any] = yaml.safe_load(text)
+        for interaction in cassette["interactions"]:
+            request, response = interaction["request"], interaction["response"]
+            request["body"] = read_body(request) or None
+            for form in _FORMS:  # vcr makes its request of these fields and knows no others
+                request.pop(form, None)
+            response["body"] = {"string": read_body(response["body"])}
+        return cassette
+
+
+def _readable(body: Any) -> dict[str, Any]:
+    """Choose the most readable form that gives the same bytes back."""
+    if body in (None, b"", ""):
+        return {}
+    text = body.decode("utf-8") if isinstance(body, bytes) else str(body)
+    try:
+        parsed = json.loads(text)
+    except ValueError:
+        parsed = None
+    if parsed is not None and json.dumps(parsed, ensure_ascii=False, separators=(",", ":")) == text:
+        return {"parsed_body": parsed}
+    if parsed is None and "\n\n" in text and "\r" not in text:
+        return {"lines": text.split("\n")}
+    return {"string": text}
+
+
+def _named(path: str) -> str:
+    return path if path.endswith(".yaml") else f"{path}.yaml"
+
+
+def _asking(allowed: Collection[str]) -> Callable[[Any], Any]:
+    def keep(request: Any) -> Any:
+        request.headers = {name: value for name, value in request.headers.items() if name.lower() in allowed}
+        return request
+
+    return keep
+
+
+def _answering(response: dict[str, Any]) -> dict[str, Any]:
+    kept = {name: value for name, value in response["headers"].items() if name.lower() in ANSWER_HEADERS}
+    return {**response, "headers": kept}
+
+
+@attrs.frozen(kw_only=True)
+class Read:
+    """What came of one answer.
+
+    Attributes:
+        events: of a stream; empty for a whole body.
+        message: the message, the partial one where it failed, or None where nothing was made.
+        error: the typed error, or None.
+        escaped: an exception that is no typed error, or None; always a mistake.
+    """
+
+    events: tuple[StreamEvent, ...] = ()
+    message: Message | None = None
+    error: InterlinguaError | None = None
+    escaped: Exception | None = None
+
+    @property
+    def text(self) -> str:
+        """All text of the message, thinking included."""
+        if self.message is None:
+            return ""
+        return "".join(block.text for block in self.message.content if block.type in ("text", "thinking"))
+
+
+def pieces(body: bytes, size: int | None) -> Iterable[bytes]:
+    """Cut a body into pieces of `size` bytes; None leaves it whole."""
+    return (body,) if size is None else (body[at : at + size] for at in range(0, len(body), size))
+
+
+def framing_of(subject: Subject, exchange: Exchange) -> Any:
+    """Return the framing of an exchange's stream."""
+    return subject.provider.connection(ConnectionSettings(api=subject.api_of(exchange))).framing
+
+
+def read_stream(
+    subject: Subject, exchange: Exchange, body: bytes | None = None, *, size: int | None = None, broken: bool = False
+) -> Read:
+    """Read a stream.
+
+    Args:
+        subject: whose.
+        exchange: the recorded one.
+        body: in place of the recorded body.
+        size: bytes per piece; None feeds it whole.
+        broken: the connection is lost at the end.
+    """
+    framing = framing_of(subject, exchange)
+    events: list[StreamEvent] = []
+    decoder: StreamDecoder | None = None
+    try:
+        decoder = StreamDecoder(subject.provider, framer(framing), subject.context(exchange))
+        for piece in pieces(exchange.body if body is None else body, size):
+            events += decoder.feed(piece)
+        events += decoder.end(broken=broken)
+        return Read(events=tuple(events), message=decoder.message(broken=OSError("cut") if broken else None))
+    except InterlinguaError as error:
+        partial = error.partial
+        if not isinstance(partial, Message) and decoder is not None:
+            partial = decoder.partial()
+        return Read(events=tuple(events), message=partial, error=error)
+    except Exception as error:  # what no hook may let out
+        return Read(events=tuple(events), escaped=error)
+
+
+def read_whole(subject: Subject, exchange: Exchange, body: bytes | None = None, *, status: int | None = None) -> Read:
+    """Read a whole body."""
+    response = WireResponse(
+        status=exchange.status if status is None else status,
+        headers=exchange.headers,
+        body=exchange.body if body is None else body,
+    )
+    try:
+        return Read(message=subject.provider.from_wire_response(response, subject.context(exchange)))
+    except InterlinguaError as error:
+        return Read(message=error.partial if isinstance(error.partial, Message) else None, error=error)
+    except Exception as error:  # what no hook may let out
+        return Read(escaped=error)
+
+
+def read(subject: Subject, exchange: Exchange, body: bytes | None = None) -> Read:
+    """Read an answer by the road it came on."""
+    road = read_stream if exchange.streamed else read_whole
+    return road(subject, exchange, body)
+
+
+_GAPS = {"sse": b"\n\n", "ndjson": b"\n"}
+
+
+class Frames:
+    """A stream cut into its events."""
+
+    def __init__(self, subject: Subject, exchange: Exchange) -> None:
+        framing = framing_of(subject, exchange)
+        self._make = framing
+        self.framing = framing if isinstance(framing, str) else "own"
+        self._gap = _GAPS.get(self.framing, b"")
+        if self._gap:
+            body = exchange.body.replace(b"\r\n", b"\n")
+            self.events: list[bytes] = [event for event in body.split(self._gap) if event.strip()]
+        else:
+            self.events = list(_complete(framer(framing), exchange.body))
+
+    def join(self, events: Sequence[bytes]) -> bytes:
+        """Put events together again."""
+        return b"".join(event + self._gap for event in events)
+
+    def event(self, data: bytes, name: str = "") -> bytes:
+        """Write an event of this framing."""
+        if self.framing != "sse":
+            return data
+        lines = b"\n".join(b"data: " + line for line in data.split(b"\n"))
+        return b"event: " + name.encode() + b"\n" + lines if name else lines
+
+    def data(self, event: bytes) -> Any:
+        """Return an event's JSON, or None where it has none."""
+        raw = event
+        if self.framing == "own":
+            made = framer(self._make)
+            raw = next((chunk.data for chunk in [*made.feed(event), *made.close()]), b"")
+        elif self.framing == "sse":
+            raw = b"\n".join(line[5:].strip() for line in event.split(b"\n") if line.startswith(b"data:"))
+        try:
+            return json.loads(raw)
+        except ValueError:
+            return None
+
+    def with_data(self, event: bytes, data: Any) -> bytes:
+        """Return the event with another payload."""
+        raw = json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode()
+        if self.framing == "ndjson":
+            return raw
+        if self.framing == "own":
+            made = framer(self._make)
+            old = next((chunk.data for chunk in [*made.feed(event), *made.close()]), b"")
+            return event.replace(old, raw)  # a framing that counts its bytes cannot be changed so
+        kept = [line for line in event.split(b"\n") if not line.startswith(b"data:")]
+        return b"\n".join([*kept, b"data: " + raw])
+
+    def changed(self, change: Callable[[Any], Any]) -> bytes:
+        """Return the stream with every JSON payload passed through `change`."""
+        events = []
+        for event in self.events:
+            data = self.data(event)
+            new = data if data is None else change(data)
+            events.append(event if new is data else self.with_data(event, new))
+        return self.join(events)
+
+
+def _complete(made: Any, body: bytes) -> Iterator[bytes]:
+    """Yield the bytes that each event takes: up to the one that completes it."""
+    start = 0
+    for at in range(len(body)):
+        if made.feed(body[at : at + 1]):
+            yield body[start : at + 1]
+            start = at + 1
+    if body[start:].strip():
+        yield body[start:]
+
+
+def streams(subject: Subject) -> list[Exchange]:
+    """Return every recorded stream.
+
+    Raises:
+        NotApplicable: there is none.
+    """
+    found = [exchange for exchange in subject.exchanges if exchange.good and exchange.streamed]
+    if not found:
+        raise NotApplicable("no cassette holds a stream; record one")
+    return found
+
+
+def answers(subject: Subject) -> list[tuple[Exchange, Message]]:
+    """Return every recorded answer that became a whole message.
+
+    Raises:
+        NotApplicable: there is none.
+    """
+    found = []
+    for exchange in subject.exchanges:
+        if exchange.good:
+            outcome = read(subject, exchange)
+            if outcome.error is None and outcome.message is not None:
+                found.append((exchange, outcome.message))
+    if not found:
+        raise NotApplicable("no cassette holds a good answer; record one")
+    return found
+
+
+def aim_of(subject: Subject, exchange: Exchange) -> Aim:
+    """Return what the exchange was made for."""
+    api, model = subject.api_of(exchange) or subject.apis[0], subject.model_of(exchange)
+    declared = subject.provider.capabilities(model, AdapterOptions(model=model, api=api))
+    return Aim(api=api, model=model, capabilities=declared)
+
+
+def next_turn(message: Message) -> list[Message]:
+    """Return the history in which this answer is sent back."""
+    return [user("q"), message, *[tool_result(one, "r") for one in message.tool_calls()], user("n")]
+
+
+def places(count: int, most: int = 24) -> list[int]:
+    """Return places to break a sequence at: all of a short one, some of a long one, always both ends."""
+    return list(range(count)) if count <= most else sorted({count * step // most for step in range(most)} | {count - 1})
+
+
+def bodies_of(subject: Subject, exchange: Exchange) -> list[Any]:
+    """Return the JSON of an answer: of a whole body, or of each event."""
+    if exchange.streamed:
+        frames = Frames(subject, exchange)
+        return [data for event in frames.events if (data := frames.data(event)) is not None]
+    return [json.loads(exchange.body)]
+
+
+COUNTS = (
+    "input_tokens", "output_tokens", "cached_input_tokens", "cache_creation_input_tokens", "reasoning_tokens",
+)  # fmt: skip

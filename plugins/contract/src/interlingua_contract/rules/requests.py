@@ -1,0 +1,357 @@
+"""Rules on writing a request: same arguments, same bytes; nothing the service refuses; a fair estimate."""
+
+from __future__ import annotations
+
+import pickle
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, get_args
+
+import attrs
+from hypothesis import strategies as st
+
+from interlingua.errors import CapabilityError, PluginError
+from interlingua.plugins import estimate_input_tokens, write_request
+from interlingua.plugins.wire import ConnectionSettings, WireRequest
+from interlingua.request.project import Projector
+from interlingua.types.blocks import TextBlock
+from interlingua.types.factories import system, tool_result, user
+from interlingua.types.messages import Message, Role
+from interlingua.types.options import AdapterOptions, Effort, ToolChoice
+from interlingua.types.tools import SideEffects, ToolDefinition
+from interlingua_cli.lint import lint_request
+from interlingua_contract.guard import record_warnings, watched
+from interlingua_contract.json_paths import leaves
+from interlingua_contract.recordings import aim_of, answers, read
+from interlingua_contract.rule import Finding, NotApplicable, rule
+from interlingua_contract.scenes import FOREIGN, READ, Broken, answered, call, holds, media_scenes, own, result_image
+from interlingua_contract.strategies import conversations, tools
+from interlingua_contract.subject import Aim, Subject
+
+PICKY = ToolDefinition(
+    name="picky",
+    description="Mind every field.",
+    input_schema={
+        "type": "object",
+        "properties": {"n": {"type": "integer", "description": ""}, "s": {"type": "string", "format": "date"}},
+        "additionalProperties": False,
+    },
+    side_effects=SideEffects.NONE,
+)
+
+
+def _histories(subject: Subject, aim: Aim, **wanted: Any) -> st.SearchStrategy[list[Message]]:
+    return conversations((own(subject, aim), FOREIGN), **wanted)
+
+
+@rule(
+    "C01",
+    "`to_wire` gives the same bytes for the same arguments, whatever was asked before.",
+    source="DESIGN 6, 8; hook to_wire",
+    fix="""Make the body from the arguments alone. Usual causes: an id or a time minted while writing, iteration over
+    a set, a module-level counter or cache whose key leaves something out (a fragment kept under a message must depend
+    on nothing but the message and the model).""",
+)
+def to_wire_is_deterministic(subject: Subject) -> Iterator[Finding]:
+    """The same body from the same façade, from one that remembers nothing, and from copies without memos."""
+    other = subject.fresh()
+
+    def law(aim: Aim, drawn: tuple[list[Message], list[Any]]) -> None:
+        history, offered = drawn
+        options = AdapterOptions(model=aim.model, api=aim.api)
+        first = write_request(subject.provider, history, offered, options).body
+        again = write_request(subject.provider, history, offered, attrs.evolve(options)).body
+        copies = [attrs.evolve(message) for message in history]
+        write_request(other, [user("something else")], [], attrs.evolve(options, max_tokens=77))
+        fresh = write_request(other, copies, offered, attrs.evolve(options)).body
+        if not first == again == fresh:
+            raise Broken(f"bodies differ {_where(first, again if again != first else fresh)}")
+        varied = attrs.evolve(options, max_tokens=77)
+        unknown = [attrs.evolve(message, id=f"01KAKDPZ{number:018d}") for number, message in enumerate(history)]
+        after = write_request(subject.provider, history, [], varied).body
+        alone = write_request(other, unknown, [], varied).body
+        if after != alone:
+            raise Broken(f"with other options the body is still the one of before {_where(after, alone)}")
+
+    yield from holds(subject, law, lambda aim: st.tuples(_histories(subject, aim), tools()))
+
+
+@rule(
+    "C02",
+    "`to_wire` changes nothing it is given.",
+    source="DESIGN 3, 4; hook to_wire",
+    fix="""Values are immutable, the JSON inside them as well; build new objects. If you need to change a dict of a
+    message, take `thaw(value)` first, and never write to `message.memo` except through `remembered`.""",
+)
+def arguments_are_left_alone(subject: Subject) -> Iterator[Finding]:
+    """Arguments look the same after writing as before, opaque state included."""
+
+    def law(aim: Aim, drawn: tuple[list[Message], list[Any]]) -> None:
+        history, drawn_tools = drawn
+        listed, offered = list(history), [*drawn_tools, PICKY]
+        options = AdapterOptions(model=aim.model, api=aim.api, provider_options={"x_contract": {"a": [1]}})
+        before = _picture(listed, offered, options)
+        write_request(subject.provider, listed, offered, options)
+        if _picture(listed, offered, options) != before:
+            raise Broken("the messages, tools or options are not what they were before the call")
+
+    yield from holds(subject, law, lambda aim: st.tuples(_histories(subject, aim), tools()))
+
+
+def _picture(messages: list[Message], offered: list[Any], options: AdapterOptions) -> bytes:
+    opaque = [message.metadata.provider_raw for message in messages]
+    return pickle.dumps((repr(messages), repr(opaque), repr(offered), repr(options)))
+
+
+@rule(
+    "C03",
+    "No hook asks anything of clock, randomness, environment, files or network.",
+    source="DESIGN 2, 4; hooks to_wire, connection and stream_response",
+    fix="""What changes from call to call belongs to core: ids and time come with the RequestContext, the environment
+    comes to `connection` as `settings.environ`, signatures are made by the function that `Connection.auth` names.""",
+)
+def hooks_ask_nothing_of_the_world(subject: Subject) -> Iterator[Finding]:
+    """Watch the interpreter while the pure hooks run."""
+    for aim in subject.aims:
+        with watched() as seen:
+            subject.fresh().models()
+            subject.provider.capabilities(aim.model, AdapterOptions(model=aim.model, api=aim.api))
+            subject.provider.connection(ConnectionSettings(api_key="k", api=aim.api))
+        if seen:
+            yield Finding(why=f"asks for {', '.join(sorted(seen))}", where=f"{aim.name} capabilities/connection")
+
+    def law(aim: Aim, history: list[Message]) -> None:
+        options = AdapterOptions(model=aim.model, api=aim.api, user_id="u")
+        with watched() as asked:
+            try:
+                write_request(subject.provider, history, [READ], options)
+            except CapabilityError:
+                return
+        if asked:
+            raise Broken(f"to_wire asks for {', '.join(sorted(asked))}")
+
+    yield from holds(subject, law, lambda aim: _histories(subject, aim, turns=2))
+    yield from _reading(subject)
+
+
+def _reading(subject: Subject) -> Iterator[Finding]:
+    """The hooks that read, on two recorded answers of each form."""
+    for good, streamed in ((True, False), (True, True), (False, False)):
+        chosen = [one for one in subject.exchanges if (one.good, one.streamed) == (good, streamed)]
+        for exchange in chosen[:2]:
+            read(subject, exchange)  # what is imported when it is first needed is no question
+            with watched() as asked:
+                read(subject, exchange)
+            if asked:
+                yield Finding(why=f"reading asks for {', '.join(sorted(asked))}", where=exchange.cassette)
+
+
+def _where(one: bytes, other: bytes) -> str:
+    at = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    return f"from byte {at}: {one[at : at + 40]!r} and {other[at : at + 40]!r}"
+
+
+_ASKING = (Role.USER, Role.TOOL)
+
+
+_SCHEMA = {
+    "type": "object",
+    "properties": {"answer": {"type": "string"}},
+    "required": ["answer"],
+    "additionalProperties": False,
+}
+
+
+_WISHES: tuple[Mapping[str, Any], ...] = (
+    {"temperature": 0.0},
+    {"temperature": 0.7, "top_p": 0.5, "top_k": 7},
+    {"stop": ("a", "b", "c", "d", "e")},
+    {"seed": 0, "user_id": "u", "stream": True},
+    {"parallel_tool_calls": False},
+    *({"tool_choice": choice} for choice in ("auto", "none", "required", ToolChoice("read_file"))),
+    {"response_schema": _SCHEMA},
+    *({"effort": effort} for effort in get_args(Effort)),
+    {"thinking_budget": 2048, "max_tokens": 1024},
+    {"effort": "high", "temperature": 0.0, "top_p": 0.5},
+    {"effort": "high", "tool_choice": "required"},
+    {"effort": "high", "stop": ("a",), "max_tokens": 4321},
+    {"thinking_budget": 2048, "temperature": 0.0, "tool_choice": ToolChoice("read_file")},
+)
+
+
+@rule(
+    "C52",
+    "No request that `to_wire` writes is one that the service is known to refuse.",
+    source="DESIGN 10; hook wire_rules",
+    fix="""The finding names the wire rule, the place in the body and the section it is from. Write that place as the
+    service wants it, or declare less in the capabilities so that core drops it before. If the service has changed,
+    change the rule file: it must accept what the real service accepts.""",
+)
+def nothing_refused_is_written(subject: Subject) -> Iterator[Finding]:
+    """Generated histories of own and foreign origin with a tool, a request per declared medium, and one per wish."""
+    if not subject.provider.wire_rules:
+        raise NotApplicable("the plugin ships no wire rules (hook wire_rules)")
+
+    def law(aim: Aim, history: list[Message]) -> None:
+        history = [_without_opaque(message) for message in _ending_with_a_question(history)]
+        target = subject.provider.target(AdapterOptions(model=aim.model, api=aim.api))
+        projected, _ = Projector().project(history, target)
+        if any(message.role is Role.USER for message in projected) and projected[-1].role in _ASKING:
+            _refuse(subject, subject.written(aim, history, [READ]))
+
+    def strategy(aim: Aim) -> Any:
+        return conversations((own(subject, aim), FOREIGN))
+
+    yield from holds(subject, law, strategy)
+    yield from _media(subject)
+    yield from _wishes(subject)
+
+
+def _media(subject: Subject) -> Iterator[Finding]:
+    for aim in subject.aims:
+        for scene in [*media_scenes(), result_image()]:
+            if not scene.declared(aim.capabilities):
+                continue
+            try:
+                _refuse(subject, subject.written(aim, scene.history, scene.tools))
+            except CapabilityError:
+                continue
+            except Broken as error:
+                yield Finding(why=f"{scene.name}: {error}", where=aim.name)
+
+
+def _wishes(subject: Subject) -> Iterator[Finding]:
+    """Ask for options, alone and together with what they may exclude."""
+    for aim in subject.aims:
+        offered = [READ] if aim.capabilities.supports_tools else []
+        for asked in _WISHES:
+            if not offered and asked.keys() & {"tool_choice", "parallel_tool_calls"}:
+                continue
+            try:
+                _refuse(subject, subject.written(aim, [user("q")], offered, **asked))
+            except CapabilityError:
+                continue
+            except Broken as error:
+                yield Finding(why=f"asked for {', '.join(asked)}: {error}", where=aim.name)
+
+
+def _ending_with_a_question(history: list[Message]) -> list[Message]:
+    """Cut off what stands behind the last turn of the user or of a tool: many services continue no answer."""
+    last = max((at for at, message in enumerate(history) if message.role in _ASKING), default=-1)
+    return history[: last + 1]
+
+
+def _without_opaque(message: Message) -> Message:
+    """Take made-up kinds of block out: what the service has not issued, no rule of its wire can know."""
+    content = [block for block in message.content if block.type != "opaque"]
+    return message if len(content) == len(message.content) else attrs.evolve(message, content=content)
+
+
+def _refuse(subject: Subject, request: WireRequest) -> None:
+    for finding in lint_request(subject.provider, request):
+        raise Broken(str(finding))
+
+
+_SETTINGS = {"model", "stream", "stream_options", "include"}
+
+
+_MEDIA = ("data:", "http:", "https:", "file:")
+
+
+_PROSE = "Every call is answered right after it, in the order of the calls, whatever order they came in. "
+
+
+_ENOUGH = 30
+
+
+"""Below so many tokens what a template adds outweighs what was said."""
+
+
+@rule(
+    "C42",
+    "The estimate of input tokens lies within the band that the quirks state, around what was counted.",
+    source="seed 003 §7.1; DESIGN 4",
+    fix="""Count characters by kind of text (about four to a token for English prose) plus a few tokens per message and
+    tool, and images by their known cost; widen quirks.estimate_band only with measurements.""",
+)
+def estimates_are_near(subject: Subject) -> Iterator[Finding]:
+    """English prose, at four characters a token; more of it, and tools; then the words of each recorded request."""
+    for aim in subject.aims[:1]:
+        try:
+            yield from _grows(subject, aim)
+        except PluginError:
+            yield Finding(why="estimate_input_tokens is not answered, or fails", where=aim.name)
+            return
+    yield from _any_history(subject)
+    low, high = subject.quirks.estimate_band
+    for exchange, message in answers(subject):
+        usage = message.metadata.usage
+        counted = usage.input_tokens if usage else None
+        if usage is None or counted is None or counted < _ENOUGH or not isinstance(exchange.request, dict):
+            continue
+        if usage.cached_input_tokens or usage.cache_creation_input_tokens:
+            continue  # a cached prefix may have been shortened in the cassette
+        body = {name: value for name, value in exchange.request.items() if name not in _SETTINGS}
+        words = [leaf for _, leaf in leaves(body) if isinstance(leaf, str)]
+        if "tools" in body or any(len(leaf) > 2000 or leaf.startswith(_MEDIA) for leaf in words):
+            continue  # what a template makes of tools, or a model of a picture, is not to be seen
+        found = _estimate(subject, aim_of(subject, exchange), "\n".join(words))
+        if not low <= found / counted <= high:
+            yield Finding(why=f"estimated {found}, counted {counted}", where=exchange.cassette)
+
+
+def _grows(subject: Subject, aim: Aim) -> Iterator[Finding]:
+    short, long = (_estimate(subject, aim, _PROSE * times) for times in (20, 40))
+    low, high = subject.quirks.estimate_band
+    expected = len(_PROSE) * 20 / 4
+    if not low <= (long - short) / expected <= high:
+        why = f"{len(_PROSE) * 20} more characters of prose are estimated at {long - short} tokens"
+        yield Finding(why=why, where=aim.name)
+    if aim.capabilities.supports_tools and _estimate(subject, aim, _PROSE, tools=1) <= _estimate(subject, aim, _PROSE):
+        yield Finding(why="a tool adds nothing to the estimate", where=aim.name)
+    for what, history in _places(aim).items():
+        with record_warnings():
+            found = [
+                estimate_input_tokens(subject.provider, told, [], AdapterOptions(model=aim.model, api=aim.api))
+                for told in (history(""), history(_PROSE * 20))
+            ]
+        if not low <= (found[1] - found[0]) / expected <= high:
+            why = f"{len(_PROSE) * 20} characters of {what} are estimated at {found[1] - found[0]} tokens"
+            yield Finding(why=why, where=aim.name)
+
+
+def _places(aim: Aim) -> dict[str, Callable[[str], list[Message]]]:
+    """Where words may stand, each in a history that takes some more of them there."""
+    asked = call(1)
+    made: dict[str, Callable[[str], list[Message]]] = {
+        "an answer": lambda text: [user("q"), answered([TextBlock(text=f"a {text}")], None), user("n")]
+    }
+    if aim.capabilities.supports_system_prompt:
+        made["a system prompt"] = lambda text: [system(f"s {text}"), user("q")]
+    if aim.capabilities.supports_tools:
+        made["a result"] = lambda text: [user("q"), answered([asked], None), tool_result(asked, f"r {text}")]
+        made["arguments"] = lambda text: [
+            user("q"), answered([attrs.evolve(asked, input={"path": f"p {text}"})], None), tool_result(asked, "r")
+        ]  # fmt: skip
+    return made
+
+
+def _any_history(subject: Subject) -> Iterator[Finding]:
+    def law(aim: Aim, history: list[Message]) -> None:
+        options = AdapterOptions(model=aim.model, api=aim.api)
+        found = estimate_input_tokens(subject.provider, history, [READ], options)
+        if type(found) is not int or found < 0:
+            raise Broken(f"the estimate is {found!r}")
+
+    for aim in subject.aims:
+        for scene in media_scenes():
+            try:
+                law(aim, list(scene.history))
+            except Exception as error:  # a hook may fail in any way
+                yield Finding(why=f"{scene.name}: {type(error).__name__}: {error}", where=aim.name)
+    yield from holds(subject, law, lambda aim: conversations((own(subject, aim), FOREIGN), turns=2), share=3)
+
+
+def _estimate(subject: Subject, aim: Aim, text: str, tools: int = 0) -> int:
+    with record_warnings():
+        options = AdapterOptions(model=aim.model, api=aim.api)
+        return estimate_input_tokens(subject.provider, [user(text)], [READ] * tools, options)
