@@ -20,7 +20,7 @@ from interlingua.types.events import MessageComplete, TextDelta, ToolUseEnd, Too
 from interlingua.types.messages import Message, StopReason
 from interlingua_cli.root import cli
 from interlingua_contract.event_law import broken_laws
-from interlingua_contract.guard import NetworkUsed, no_network, watched
+from interlingua_contract.guard import NetworkUsed, no_network, watch_side_effects
 from interlingua_contract.report import check
 from interlingua_contract.rule import Finding, Rule
 from interlingua_contract.rules import ALL
@@ -102,11 +102,11 @@ def test_the_watch_sees_what_it_should() -> None:
     import uuid
 
     for ask in (time.time, dt.datetime.now, random.random, uuid.uuid4, lambda: os.environ.get("HOME"), os.getpid):
-        with watched() as seen:
+        with watch_side_effects() as seen:
             ask()
 
         assert seen, ask
-    with watched() as seen:
+    with watch_side_effects() as seen:
         sorted({"b", "a"})
 
     assert not seen

@@ -19,7 +19,7 @@ __all__ = ["FOLDER", "REQUEST_HEADERS", "RESPONSE_HEADERS", "Exchange", "load_ex
 FOLDER = ROOT / "cassettes"
 _WIRES = {"anthropic-version", "anthropic-beta"}
 REQUEST_HEADERS = recording.REQUEST_HEADERS | _WIRES
-RESPONSE_HEADERS = recording.ANSWER_HEADERS
+RESPONSE_HEADERS = recording.RESPONSE_HEADERS
 
 
 def vcr_config() -> dict[str, Any]:

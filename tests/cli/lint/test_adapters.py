@@ -14,7 +14,7 @@ from interlingua.json import loads
 from interlingua.plugins import Registry, WireRequest, write_request
 from interlingua.types import AdapterOptions, Message, Origin, TextBlock, user
 from interlingua_cli.lint import lint_request
-from interlingua_contract.scenes import READ, answered
+from interlingua_contract.scenes import READ, assistant_turn
 
 
 def _written(key: str, model: str, messages: list[Message], *, tools: bool = False, **options: Any) -> WireRequest:
@@ -26,7 +26,7 @@ def _written(key: str, model: str, messages: list[Message], *, tools: bool = Fal
 
 def test_blank_text_with_a_signature_is_dropped_where_text_is_not_signed() -> None:
     own = Origin("anthropic", "messages", "claude-sonnet-4-5")
-    signed = answered([TextBlock(text="", signature="c2ln"), TextBlock(text="Said.")], own)
+    signed = assistant_turn([TextBlock(text="", signature="c2ln"), TextBlock(text="Said.")], own)
     request = _written("anthropic", "claude-sonnet-4-5", [user("q"), signed, user("And?")])
 
     assert loads(request.body)["messages"][1]["content"] == [{"type": "text", "text": "Said."}]

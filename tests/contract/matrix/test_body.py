@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from interlingua_contract.matrix.accounting import Body
-from interlingua_contract.matrix.crossing import elements
+from interlingua_contract.matrix.crossing import split_elements
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ from interlingua_contract.matrix.crossing import elements
 def test_elements_are_cut_out_as_they_are_written(
     body: bytes, path: tuple[str | int, ...] | None, found: list[str]
 ) -> None:
-    assert elements(body, path) == found
+    assert split_elements(body, path) == found
 
 
 def test_texts_are_found_whole_and_inside_json_strings() -> None:

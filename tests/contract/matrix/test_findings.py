@@ -10,7 +10,7 @@ from interlingua.plugins.registry import Registry
 from interlingua.plugins.wire import Loss
 from interlingua.types.messages import Message
 from interlingua_contract.matrix.grid import Grid, Matrix
-from interlingua_contract.matrix.recorded import recorded
+from interlingua_contract.matrix.recorded import recorded_histories
 from interlingua_contract.matrix.sides import sides
 from tests.contract.matrix.acme import Body, Change, pair
 from tests.support import tree
@@ -194,10 +194,10 @@ def test_what_cannot_be_written_is_red_and_the_rest_goes_on() -> None:
 
 def test_recorded_answers_are_histories_with_their_replay_state() -> None:
     (side,) = sides(Registry(), ["openai/responses"])
-    histories = list(recorded(side, tree.ROOT / "cassettes"))
+    histories = list(recorded_histories(side, tree.ROOT / "cassettes"))
     kept = [message for _, script, _ in histories for message in script.messages if message.metadata.provider_raw]
 
     assert kept
     assert all(name.startswith("recorded: ") for name, _, _ in histories)
     assert any(block.type == "tool_use" for message in kept for block in message.content)
-    assert list(recorded(side, None)) == []
+    assert list(recorded_histories(side, None)) == []

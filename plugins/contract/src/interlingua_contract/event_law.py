@@ -28,7 +28,7 @@ from interlingua.types.events import (
 _KINDS = {TextDelta: "text", ThinkingDelta: "thinking"}
 
 
-class _Watch:
+class _EventChecker:
     def __init__(self) -> None:
         self.kinds: dict[int, str] = {}
         self.ended: set[int] = set()
@@ -89,7 +89,7 @@ class _Watch:
 
 def broken_laws(events: Iterable[StreamEvent]) -> Iterator[str]:
     """Yield what is illegal about a sequence of events; nothing when it is in order."""
-    watch = _Watch()
+    watch = _EventChecker()
     for event in events:
         yield from watch.event(event)
     yield from watch.finish()

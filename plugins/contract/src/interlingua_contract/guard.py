@@ -78,18 +78,18 @@ def no_network() -> Iterator[None]:
 
 
 @contextmanager
-def watched() -> Iterator[set[str]]:
+def watch_side_effects() -> Iterator[set[str]]:
     """Give a set that fills with what is asked of clock, randomness, environment, files and network inside."""
     seen: set[str] = set()
 
     def watch(frame: Any, event: str, argument: Any) -> None:
         if event == "c_call":
-            what = _asked(argument)
+            what = _side_effect_of(argument)
         elif event == "call":
             what = _PYTHON.get(frame.f_code)
         else:
             return
-        if what is not None and not _by_others(frame):
+        if what is not None and not _caused_elsewhere(frame):
             seen.add(what)
 
     before = sys.getprofile()
@@ -100,7 +100,7 @@ def watched() -> Iterator[set[str]]:
         sys.setprofile(before)
 
 
-def _asked(function: Any) -> str | None:
+def _side_effect_of(function: Any) -> str | None:
     owner = getattr(function, "__self__", None)
     known = _METHODS.get(function.__name__)
     if known is not None:
@@ -113,7 +113,7 @@ def _asked(function: Any) -> str | None:
         return None
 
 
-def _by_others(frame: Any) -> bool:
+def _caused_elsewhere(frame: Any) -> bool:
     """The ledger's WARN carries a time, and that is core's business; Hypothesis times the garbage collector."""
     while frame is not None:
         name = frame.f_globals.get("__name__", "")

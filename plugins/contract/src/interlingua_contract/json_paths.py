@@ -9,9 +9,14 @@ from collections.abc import Iterator
 from typing import Any
 
 Path = tuple[str | int, ...]
+
+
 Shape = tuple[str, ...]
 
+
 MARK = re.compile(r"mk[a-z]\d+q")
+
+
 """A mark that stands nowhere else in a generated conversation."""
 
 
@@ -32,11 +37,11 @@ def texts(value: Any) -> list[str]:
         if isinstance(leaf, str):
             found.append(leaf)
             if leaf[:1] in ("{", "["):
-                found += _inside(leaf)
+                found += _texts_inside(leaf)
     return found
 
 
-def _inside(text: str) -> list[str]:
+def _texts_inside(text: str) -> list[str]:
     try:
         inner = json.loads(text)
     except ValueError:
@@ -52,7 +57,7 @@ def nodes(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
             yield from nodes(item, (*path, key))
 
 
-def grown_path(short: Any, long: Any) -> Path | None:
+def find_growing_array(short: Any, long: Any) -> Path | None:
     """Return the path of the array that is longer in a second body than in a first one, the outermost; or None."""
     before = dict(nodes(short))
     for path, node in nodes(long):
@@ -62,28 +67,28 @@ def grown_path(short: Any, long: Any) -> Path | None:
     return None
 
 
-def at(value: Any, path: Path) -> Any:
+def value_at(value: Any, path: Path) -> Any:
     """Return what stands at a path."""
     for key in path:
         value = value[key]
     return value
 
 
-def replaced(value: Any, path: Path, new: Any) -> Any:
+def with_value(value: Any, path: Path, new: Any) -> Any:
     """Return a copy with another value at a path."""
     changed = copy.deepcopy(value)
-    at(changed, path[:-1])[path[-1]] = new
+    value_at(changed, path[:-1])[path[-1]] = new
     return changed
 
 
-def removed(value: Any, path: Path) -> Any:
+def without(value: Any, path: Path) -> Any:
     """Return a copy without what stands at a path."""
     changed = copy.deepcopy(value)
-    del at(changed, path[:-1])[path[-1]]
+    del value_at(changed, path[:-1])[path[-1]]
     return changed
 
 
-def shown(path: Path) -> str:
+def format_path(path: Path) -> str:
     """Write a path for a person."""
     return "".join(f"[{key}]" if isinstance(key, int) else f".{key}" for key in path).lstrip(".")
 
@@ -104,7 +109,7 @@ def shape(body: Any, path: Path) -> Shape:
 
 def form(body: Any, path: Path) -> Shape:
     """Return the shape of a leaf and the keys beside it."""
-    holder = at(body, path[:-1])
+    holder = value_at(body, path[:-1])
     return (*shape(body, path), *(sorted(holder) if isinstance(holder, dict) else ()))
 
 
@@ -118,14 +123,14 @@ def marks_in(body: Any) -> list[str]:
     return [mark for _, leaf in leaves(body) if isinstance(leaf, str) for mark in MARK.findall(leaf)]
 
 
-def place_of(body: Any, text: str) -> Path | None:
+def find_path(body: Any, text: str) -> Path | None:
     """Return the path of the first leaf that is this text or, where none is, contains it."""
     found = [path for path, leaf in leaves(body) if leaf == text]
     found = found or [path for path, leaf in leaves(body) if isinstance(leaf, str) and text in leaf]
     return found[0] if found else None
 
 
-def overtakes(one: Path, other: Path) -> bool:
+def stands_after(one: Path, other: Path) -> bool:
     """True when the first stands behind the second in a list that holds both; fields of an object have no order."""
     for left, right in zip(one, other, strict=False):
         if left != right:

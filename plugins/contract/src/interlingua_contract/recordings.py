@@ -21,13 +21,13 @@ from interlingua_cli.cassettes import Exchange, read_body
 from interlingua_contract.rule import NotApplicable
 from interlingua_contract.subject import Aim, Subject
 
-NAME = "readable-yaml"
+SERIALIZER_NAME = "readable-yaml"
 
 
 REQUEST_HEADERS = frozenset({"content-type", "accept"})
 
 
-ANSWER_HEADERS = frozenset({"content-type", "retry-after", "retry-after-ms", "x-should-retry"})
+RESPONSE_HEADERS = frozenset({"content-type", "retry-after", "retry-after-ms", "x-should-retry"})
 
 
 _FORMS = ("parsed_body", "lines", "string")
@@ -45,18 +45,18 @@ def vcr_config(headers: Collection[str] = ()) -> dict[str, Any]:
     return {
         "record_mode": "none",
         "match_on": ["method", "path", "body"],
-        "serializer": NAME,
-        "path_transformer": _named,
+        "serializer": SERIALIZER_NAME,
+        "path_transformer": _add_suffix,
         "decode_compressed_response": True,
         "filter_query_parameters": list(_KEYS),
-        "before_record_request": _asking(REQUEST_HEADERS | {name.lower() for name in headers}),
-        "before_record_response": _answering,
+        "before_record_request": _keep_request_headers(REQUEST_HEADERS | {name.lower() for name in headers}),
+        "before_record_response": _keep_response_headers,
     }
 
 
 def register(vcr: Any) -> None:
     """Make the form known to a VCR object (pytest-recording's `pytest_recording_configure` hook)."""
-    vcr.register_serializer(NAME, Serializer)
+    vcr.register_serializer(SERIALIZER_NAME, Serializer)
 
 
 def pytest_recording_configure(config: Any, vcr: Any) -> None:
@@ -105,11 +105,11 @@ def _readable(body: Any) -> dict[str, Any]:
     return {"string": text}
 
 
-def _named(path: str) -> str:
+def _add_suffix(path: str) -> str:
     return path if path.endswith(".yaml") else f"{path}.yaml"
 
 
-def _asking(allowed: Collection[str]) -> Callable[[Any], Any]:
+def _keep_request_headers(allowed: Collection[str]) -> Callable[[Any], Any]:
     def keep(request: Any) -> Any:
         request.headers = {name: value for name, value in request.headers.items() if name.lower() in allowed}
         return request
@@ -117,13 +117,13 @@ def _asking(allowed: Collection[str]) -> Callable[[Any], Any]:
     return keep
 
 
-def _answering(response: dict[str, Any]) -> dict[str, Any]:
-    kept = {name: value for name, value in response["headers"].items() if name.lower() in ANSWER_HEADERS}
+def _keep_response_headers(response: dict[str, Any]) -> dict[str, Any]:
+    kept = {name: value for name, value in response["headers"].items() if name.lower() in RESPONSE_HEADERS}
     return {**response, "headers": kept}
 
 
 @attrs.frozen(kw_only=True)
-class Read:
+class ReadResult:
     """What came of one answer.
 
     Attributes:
@@ -146,7 +146,7 @@ class Read:
         return "".join(block.text for block in self.message.content if block.type in ("text", "thinking"))
 
 
-def pieces(body: bytes, size: int | None) -> Iterable[bytes]:
+def cut_bytes(body: bytes, size: int | None) -> Iterable[bytes]:
     """Cut a body into pieces of `size` bytes; None leaves it whole."""
     return (body,) if size is None else (body[at : at + size] for at in range(0, len(body), size))
 
@@ -158,7 +158,7 @@ def framing_of(subject: Subject, exchange: Exchange) -> Any:
 
 def read_stream(
     subject: Subject, exchange: Exchange, body: bytes | None = None, *, size: int | None = None, broken: bool = False
-) -> Read:
+) -> ReadResult:
     """Read a stream.
 
     Args:
@@ -173,20 +173,22 @@ def read_stream(
     decoder: StreamDecoder | None = None
     try:
         decoder = StreamDecoder(subject.provider, framer(framing), subject.context(exchange))
-        for piece in pieces(exchange.body if body is None else body, size):
+        for piece in cut_bytes(exchange.body if body is None else body, size):
             events += decoder.feed(piece)
         events += decoder.end(broken=broken)
-        return Read(events=tuple(events), message=decoder.message(broken=OSError("cut") if broken else None))
+        return ReadResult(events=tuple(events), message=decoder.message(broken=OSError("cut") if broken else None))
     except InterlinguaError as error:
         partial = error.partial
         if not isinstance(partial, Message) and decoder is not None:
             partial = decoder.partial()
-        return Read(events=tuple(events), message=partial, error=error)
+        return ReadResult(events=tuple(events), message=partial, error=error)
     except Exception as error:  # what no hook may let out
-        return Read(events=tuple(events), escaped=error)
+        return ReadResult(events=tuple(events), escaped=error)
 
 
-def read_whole(subject: Subject, exchange: Exchange, body: bytes | None = None, *, status: int | None = None) -> Read:
+def read_whole(
+    subject: Subject, exchange: Exchange, body: bytes | None = None, *, status: int | None = None
+) -> ReadResult:
     """Read a whole body."""
     response = WireResponse(
         status=exchange.status if status is None else status,
@@ -194,14 +196,14 @@ def read_whole(subject: Subject, exchange: Exchange, body: bytes | None = None, 
         body=exchange.body if body is None else body,
     )
     try:
-        return Read(message=subject.provider.from_wire_response(response, subject.context(exchange)))
+        return ReadResult(message=subject.provider.from_wire_response(response, subject.context(exchange)))
     except InterlinguaError as error:
-        return Read(message=error.partial if isinstance(error.partial, Message) else None, error=error)
+        return ReadResult(message=error.partial if isinstance(error.partial, Message) else None, error=error)
     except Exception as error:  # what no hook may let out
-        return Read(escaped=error)
+        return ReadResult(escaped=error)
 
 
-def read(subject: Subject, exchange: Exchange, body: bytes | None = None) -> Read:
+def read_answer(subject: Subject, exchange: Exchange, body: bytes | None = None) -> ReadResult:
     """Read an answer by the road it came on."""
     road = read_stream if exchange.streamed else read_whole
     return road(subject, exchange, body)
@@ -222,7 +224,7 @@ class Frames:
             body = exchange.body.replace(b"\r\n", b"\n")
             self.events: list[bytes] = [event for event in body.split(self._gap) if event.strip()]
         else:
-            self.events = list(_complete(framer(framing), exchange.body))
+            self.events = list(_split_frames(framer(framing), exchange.body))
 
     def join(self, events: Sequence[bytes]) -> bytes:
         """Put events together again."""
@@ -270,7 +272,7 @@ class Frames:
         return self.join(events)
 
 
-def _complete(made: Any, body: bytes) -> Iterator[bytes]:
+def _split_frames(made: Any, body: bytes) -> Iterator[bytes]:
     """Yield the bytes that each event takes: up to the one that completes it."""
     start = 0
     for at in range(len(body)):
@@ -281,7 +283,7 @@ def _complete(made: Any, body: bytes) -> Iterator[bytes]:
         yield body[start:]
 
 
-def streams(subject: Subject) -> list[Exchange]:
+def recorded_streams(subject: Subject) -> list[Exchange]:
     """Return every recorded stream.
 
     Raises:
@@ -293,7 +295,7 @@ def streams(subject: Subject) -> list[Exchange]:
     return found
 
 
-def answers(subject: Subject) -> list[tuple[Exchange, Message]]:
+def recorded_answers(subject: Subject) -> list[tuple[Exchange, Message]]:
     """Return every recorded answer that became a whole message.
 
     Raises:
@@ -302,7 +304,7 @@ def answers(subject: Subject) -> list[tuple[Exchange, Message]]:
     found = []
     for exchange in subject.exchanges:
         if exchange.good:
-            outcome = read(subject, exchange)
+            outcome = read_answer(subject, exchange)
             if outcome.error is None and outcome.message is not None:
                 found.append((exchange, outcome.message))
     if not found:
@@ -310,24 +312,24 @@ def answers(subject: Subject) -> list[tuple[Exchange, Message]]:
     return found
 
 
-def aim_of(subject: Subject, exchange: Exchange) -> Aim:
+def aim_for(subject: Subject, exchange: Exchange) -> Aim:
     """Return what the exchange was made for."""
     api, model = subject.api_of(exchange) or subject.apis[0], subject.model_of(exchange)
     declared = subject.provider.capabilities(model, AdapterOptions(model=model, api=api))
     return Aim(api=api, model=model, capabilities=declared)
 
 
-def next_turn(message: Message) -> list[Message]:
+def replay_history(message: Message) -> list[Message]:
     """Return the history in which this answer is sent back."""
     return [user("q"), message, *[tool_result(one, "r") for one in message.tool_calls()], user("n")]
 
 
-def places(count: int, most: int = 24) -> list[int]:
+def spread_places(count: int, most: int = 24) -> list[int]:
     """Return places to break a sequence at: all of a short one, some of a long one, always both ends."""
     return list(range(count)) if count <= most else sorted({count * step // most for step in range(most)} | {count - 1})
 
 
-def bodies_of(subject: Subject, exchange: Exchange) -> list[Any]:
+def json_payloads(subject: Subject, exchange: Exchange) -> list[Any]:
     """Return the JSON of an answer: of a whole body, or of each event."""
     if exchange.streamed:
         frames = Frames(subject, exchange)
@@ -335,6 +337,6 @@ def bodies_of(subject: Subject, exchange: Exchange) -> list[Any]:
     return [json.loads(exchange.body)]
 
 
-COUNTS = (
+USAGE_COUNTS = (
     "input_tokens", "output_tokens", "cached_input_tokens", "cache_creation_input_tokens", "reasoning_tokens",
 )  # fmt: skip

@@ -75,13 +75,13 @@ class Report:
         }
 
 
-MOST = 20
+MOST_FINDINGS = 20
 
 
 """Findings of one rule that are reported; the next one would not help."""
 
 
-def check(subject: Subject, rule: Rule, most: int = MOST) -> Result:
+def check(subject: Subject, rule: Rule, most: int = MOST_FINDINGS) -> Result:
     """Run one rule.
 
     Args:
@@ -92,7 +92,7 @@ def check(subject: Subject, rule: Rule, most: int = MOST) -> Result:
     started = time.monotonic()
     findings: list[Finding] = []
     skipped = ""
-    with no_network(), _quiet():
+    with no_network(), _silence_log():
         try:
             findings.extend(islice(rule.check(subject), most))
         except NotApplicable as nothing:
@@ -130,7 +130,7 @@ def run(
         results.append(check(subject, rule))
         progress(results[-1])
     try:
-        with no_network(), _quiet():
+        with no_network(), _silence_log():
             support = tuple(support_table(subject))
     except (InterlinguaError, NotApplicable):
         support = ()
@@ -144,7 +144,7 @@ def run(
 
 
 @contextmanager
-def _quiet() -> Iterator[None]:
+def _silence_log() -> Iterator[None]:
     """The ledger of a thousand broken conversations is nobody's business."""
     logger = logging.getLogger("interlingua")
     level = logger.level

@@ -93,7 +93,7 @@ class Scene:
         return not accepted or self.media_type in accepted
 
 
-def answered(content: list[ContentBlock], origin: Origin | None = FOREIGN, **facts: Any) -> Message:
+def assistant_turn(content: list[ContentBlock], origin: Origin | None = FOREIGN, **facts: Any) -> Message:
     """Return an assistant message of an origin; None: written by hand."""
     if origin is None:
         return Message(role=Role.ASSISTANT, content=tuple(content))
@@ -115,12 +115,12 @@ def call(number: int, path: str = "a.txt", **facts: Any) -> ToolUseBlock:
     return ToolUseBlock(id=f"tu_01KAKDPZ000000000000{number:06d}", name="read_file", input={"path": path}, **facts)
 
 
-def _asked(*blocks: ContentBlock) -> tuple[Message, ...]:
+def _in_question(*blocks: ContentBlock) -> tuple[Message, ...]:
     return (user([TextBlock(text="Look."), *blocks]),)
 
 
-def _between(*blocks: ContentBlock) -> tuple[Message, ...]:
-    return user("Hello."), answered([*blocks, TextBlock(text="Said.")]), user("Go on.")
+def _in_answer(*blocks: ContentBlock) -> tuple[Message, ...]:
+    return user("Hello."), assistant_turn([*blocks, TextBlock(text="Said.")]), user("Go on.")
 
 
 def media_scenes() -> list[Scene]:
@@ -140,7 +140,7 @@ def media_scenes() -> list[Scene]:
         Scene(
             name=name,
             block_type=name,
-            history=_asked(block),
+            history=_in_question(block),
             payload=PAYLOAD,
             flag=flag,
             media=f"accepted_{name}_media_types",
@@ -161,11 +161,11 @@ def foreign_scenes() -> list[Scene]:
         ("foreign text signature", "text", TextBlock(text="Signed.", signature="mks2q"), "mks2q"),
     ]
     made = [
-        Scene(name=name, block_type=kind, history=_between(block), payload=payload)
+        Scene(name=name, block_type=kind, history=_in_answer(block), payload=payload)
         for name, kind, block, payload in rows
     ]
     signed = call(1, signature="mks3q")
-    history = (user("Read."), answered([signed]), tool_result(signed, "text"), user("Go on."))
+    history = (user("Read."), assistant_turn([signed]), tool_result(signed, "text"), user("Go on."))
     made.append(
         Scene(name="foreign call signature", block_type="tool_use", history=history, payload="mks3q", tools=(READ,))
     )
@@ -181,7 +181,7 @@ def result_image() -> Scene:
     return Scene(
         name="image in a result",
         block_type="image",
-        history=(user("Read."), answered([asked], None), told),
+        history=(user("Read."), assistant_turn([asked], None), told),
         payload=PAYLOAD,
         flag="supports_tool_result_images supports_images",
         media="accepted_image_media_types",
@@ -196,7 +196,7 @@ def linked_image() -> Scene:
     return Scene(
         name="image by address",
         block_type="image",
-        history=_asked(block),
+        history=_in_question(block),
         payload=URL,
         flag="supports_images supports_image_urls",
         media="accepted_image_media_types",
@@ -204,40 +204,40 @@ def linked_image() -> Scene:
     )
 
 
-def cached() -> tuple[Message, ...]:
+def with_cache_hint() -> tuple[Message, ...]:
     """Return a history with a cache hint."""
     hint = CacheHint()
     return (user([TextBlock(text="Remember this.", cache=hint)]),)
 
 
-def hoisted() -> tuple[Message, ...]:
+def with_system_prompt() -> tuple[Message, ...]:
     """Return a history with a system prompt."""
     return system("mkp1q Be brief."), user("mkt1q Hello.")
 
 
-def probes() -> Mapping[str, tuple[tuple[Message, ...], str]]:
+def capability_probes() -> Mapping[str, tuple[tuple[Message, ...], str]]:
     """Return capability -> (history, payload): how a request that uses it is told from others."""
     made = {scene.flag: (scene.history, PAYLOAD) for scene in media_scenes()}
     made["supports_tool_result_images"] = (result_image().history, PAYLOAD)
     made["supports_image_urls"] = (linked_image().history, URL)
-    made["supports_system_prompt"] = (hoisted(), "mkp1q")
+    made["supports_system_prompt"] = (with_system_prompt(), "mkp1q")
     return made
 
 
-ENOUGH = 3
+_ENOUGH_FAILURES = 3
 
 
 """So many failing aims tell all there is to tell; only the first one's example is made smaller."""
 
 
-class Broken(AssertionError):
+class LawBroken(AssertionError):
     """Raised inside a law when it does not hold; the message says what was expected."""
 
 
 Law = Callable[[Aim, Any], None]
 
 
-def holds(
+def check_law(
     subject: Subject, law: Law, strategy: Callable[[Aim], st.SearchStrategy[Any]], share: int | None = None
 ) -> Iterator[Finding]:
     """Run a law on every aim, the examples shared out among them.
@@ -254,10 +254,10 @@ def holds(
         failed = _first_failure(subject, law, aim, strategy(aim), share)
         if failed is None:
             continue
-        value, error = failed if found else _smaller(law, aim, *failed, subject.shrink_s)
-        yield Finding(why=f"{_said(error)}; seen with {sketch(value)}", where=aim.name)
+        value, error = failed if found else _shrink(law, aim, *failed, subject.shrink_s)
+        yield Finding(why=f"{_describe_error(error)}; seen with {sketch_history(value)}", where=aim.name)
         found += 1
-        if found == ENOUGH:
+        if found == _ENOUGH_FAILURES:
             return
 
 
@@ -267,7 +267,7 @@ def _first_failure(
     failed: list[tuple[Any, Exception]] = []
 
     def once(value: Any) -> None:
-        if not failed and (error := _broken(law, aim, value)) is not None:
+        if not failed and (error := _run_law(law, aim, value)) is not None:
             failed.append((value, error))
 
     relaxed = settings(
@@ -282,12 +282,12 @@ def _first_failure(
     return failed[0] if failed else None
 
 
-def own(subject: Subject, aim: Aim) -> Origin:
+def own_origin(subject: Subject, aim: Aim) -> Origin:
     """Return the origin of an aim's own answers."""
     return Origin(subject.key, aim.capabilities.api or aim.api, aim.model)
 
 
-def _broken(law: Law, aim: Aim, value: Any) -> Exception | None:
+def _run_law(law: Law, aim: Aim, value: Any) -> Exception | None:
     try:
         law(aim, value)
     except Exception as error:  # a law may be broken in any way
@@ -295,11 +295,11 @@ def _broken(law: Law, aim: Aim, value: Any) -> Exception | None:
     return None
 
 
-def _said(error: Exception) -> str:
-    return str(error) if isinstance(error, Broken) else f"{type(error).__name__}: {error}"
+def _describe_error(error: Exception) -> str:
+    return str(error) if isinstance(error, LawBroken) else f"{type(error).__name__}: {error}"
 
 
-def _smaller(law: Law, aim: Aim, value: Any, error: Exception, seconds: float) -> tuple[Any, Exception]:
+def _shrink(law: Law, aim: Aim, value: Any, error: Exception, seconds: float) -> tuple[Any, Exception]:
     """Take messages and blocks out while the law stays broken in the same way."""
     until = time.monotonic() + seconds
     going = isinstance(value, list)
@@ -308,7 +308,7 @@ def _smaller(law: Law, aim: Aim, value: Any, error: Exception, seconds: float) -
         for candidate in _candidates(value):
             if time.monotonic() > until:
                 return value, error
-            found = _broken(law, aim, candidate)
+            found = _run_law(law, aim, candidate)
             if found is not None and type(found) is type(error):
                 value, error, going = candidate, found, True
                 break
@@ -325,7 +325,7 @@ def _candidates(value: list[Any]) -> Iterator[list[Any]]:
                 yield [*value[:at], attrs.evolve(message, content=kept), *value[at + 1 :]]
 
 
-def sketch(value: Any) -> str:
+def sketch_history(value: Any) -> str:
     """Draw a conversation in one line: roles with the types of their blocks."""
     if not (isinstance(value, list) and value and all(isinstance(item, Message) for item in value)):
         return repr(value)[:300]

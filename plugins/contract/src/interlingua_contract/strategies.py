@@ -147,7 +147,7 @@ _STATUSES = (*[MessageStatus.COMPLETE] * 5, MessageStatus.PARTIAL, MessageStatus
 _STOPS = {MessageStatus.PARTIAL: None, MessageStatus.CANCELLED: None, MessageStatus.ERROR: StopReason.ERROR}
 
 
-class _Maker:
+class _HistoryMaker:
     """Draws the parts of one history."""
 
     def __init__(self, draw: st.DrawFn, origins: Sequence[Origin], *, marked: bool, cached: bool) -> None:
@@ -181,7 +181,7 @@ class _Maker:
         if self.seldom(5):
             content.append(self.plain())
         if self.seldom(3):
-            content.append(self.draw(media()) if self.cached else _uncached(self.draw(media())))
+            content.append(self.draw(media()) if self.cached else _without_hint(self.draw(media())))
         if self.seldom(12):
             content.append(UnknownBlock(raw={"type": "hologram", "text": self.mark("n")}))
         return Message(role=Role.USER, content=tuple(self.draw(st.permutations(content))))
@@ -261,20 +261,20 @@ class _Maker:
             if self.seldom(5):
                 content.append(TextBlock(text=self.text("u")))
             if self.seldom(6):
-                content.append(_uncached(self.draw(media())))
+                content.append(_without_hint(self.draw(media())))
             failed = self.draw(st.booleans())
-            made.append(_tool(ToolResultBlock(tool_use_id=call.id, content=content, is_error=failed)))
+            made.append(_tool_message(ToolResultBlock(tool_use_id=call.id, content=content, is_error=failed)))
         if ragged and self.seldom(8):
-            made.append(_tool(ToolResultBlock(tool_use_id="tu_nobody", content=self.mark("x"))))
+            made.append(_tool_message(ToolResultBlock(tool_use_id="tu_nobody", content=self.mark("x"))))
         return made
 
 
-def _uncached(block: Any) -> ContentBlock:
+def _without_hint(block: Any) -> ContentBlock:
     changed: ContentBlock = attrs.evolve(block, cache=None)
     return changed
 
 
-def _tool(block: ToolResultBlock) -> Message:
+def _tool_message(block: ToolResultBlock) -> Message:
     return Message(role=Role.TOOL, content=(block,), metadata=MessageMetadata(parent_tool_use_id=block.tool_use_id))
 
 
@@ -298,7 +298,7 @@ def conversations(
         marked: put a mark of its own (see `MARK`) into every text, argument, signature and opaque leaf.
         cached: with cache hints.
     """
-    make = _Maker(draw, origins, marked=marked, cached=cached)
+    make = _HistoryMaker(draw, origins, marked=marked, cached=cached)
     made = [make.system() for _ in range(draw(st.integers(0, 2)))]
     for turn in range(draw(st.integers(1, turns))):
         made.extend(make.user() for _ in range(draw(st.sampled_from([1, 1, 1, 2] if turn == 0 else [1, 1, 2, 0]))))

@@ -26,7 +26,7 @@ from interlingua.types.options import AdapterCapabilities, AdapterOptions
 from interlingua.types.tools import ToolDefinition
 from interlingua_cli.cassettes import Exchange, read_cassettes
 
-FILE = "quirks.toml"
+QUIRKS_FILE = "quirks.toml"
 
 
 """Name of the file beside the cassettes that `interlingua check` reads, fields and meaning as of the class."""
@@ -88,16 +88,16 @@ def read_quirks(path: Path) -> Quirks:
         raise CallerError(f"{path} holds no quirks: {error}") from error
 
 
-def quirks_beside(cassettes: Path | None) -> Quirks:
+def find_quirks(cassettes: Path | None) -> Quirks:
     """Return the quirks that stand beside cassettes, or none."""
-    path = cassettes / FILE if cassettes is not None else None
+    path = cassettes / QUIRKS_FILE if cassettes is not None else None
     return read_quirks(path) if path is not None and path.is_file() else Quirks()
 
 
-_THEN = datetime(2026, 11, 21, tzinfo=UTC)
+_CLOCK = datetime(2026, 11, 21, tzinfo=UTC)
 
 
-_MESSAGE = "01KAKDPZ0000000000000000AA"
+_MESSAGE_ID = "01KAKDPZ0000000000000000AA"
 
 
 UNKNOWN_MODEL = "contract-unknown-model"
@@ -117,14 +117,14 @@ class Aim:
         return f"{self.api}/{self.model}"
 
 
-_SIZES = ("max_context", "max_output", "max_image", "many_images", "max_document", "max_media")
+_SIZE_LIMITS = ("max_context", "max_output", "max_image", "many_images", "max_document", "max_media")
 
 
 # models that differ in sizes only are written alike
-_SAME: dict[str, Any] = {
+_WITHOUT_SIZES: dict[str, Any] = {
     field.name: field.default
     for field in attrs.fields(AdapterCapabilities)
-    if field.name == "assumed" or field.name.startswith(_SIZES)
+    if field.name == "assumed" or field.name.startswith(_SIZE_LIMITS)
 }  # fmt: skip
 
 
@@ -154,7 +154,7 @@ class Subject:
     ) -> None:
         self.key = key
         self.folder = cassettes
-        self.quirks = quirks if quirks is not None else quirks_beside(cassettes)
+        self.quirks = quirks if quirks is not None else find_quirks(cassettes)
         self.registry = registry or Registry()
         self.examples = examples
         self.seed = seed
@@ -198,7 +198,7 @@ class Subject:
                     declared = self.provider.capabilities(name, AdapterOptions(model=name, api=api))
                 except CapabilityError:
                     continue  # this model is not to be had on this API
-                told = attrs.evolve(declared, **_SAME)
+                told = attrs.evolve(declared, **_WITHOUT_SIZES)
                 found.setdefault((api, told), Aim(api=api, model=name, capabilities=declared))
         return tuple(found.values())
 
@@ -224,17 +224,17 @@ class Subject:
         numbers = count(1)
         return RequestContext(
             origin=Origin(self.key, api, model),
-            message_id=_MESSAGE,
+            message_id=_MESSAGE_ID,
             session_id="contract",
             mint_tool_use_id=lambda: f"tu_01KAKDPZ000000000000{next(numbers):06d}",
-            clock=lambda: _THEN,
+            clock=lambda: _CLOCK,
         )
 
-    def fresh(self) -> Provider:
+    def new_provider(self) -> Provider:
         """Return another façade of the same provider, which remembers nothing."""
         return Provider(self.key, self.provider._hook, self.provider.distribution)
 
-    def written(
+    def write(
         self, aim: Aim, messages: Sequence[Message], tools: Sequence[ToolDefinition] = (), **options: Any
     ) -> WireRequest:
         """Write a request.
@@ -246,4 +246,4 @@ class Subject:
 
     def body(self, aim: Aim, messages: Sequence[Message], tools: Sequence[ToolDefinition] = (), **options: Any) -> Any:
         """Write a request and return its body parsed."""
-        return json.loads(self.written(aim, messages, tools, **options).body)
+        return json.loads(self.write(aim, messages, tools, **options).body)

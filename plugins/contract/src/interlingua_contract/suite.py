@@ -71,7 +71,7 @@ class ProviderContract:
                     f"{cls.__name__}.{name}: a rule can be overridden only with"
                     " @pytest.mark.xfail(strict=True, reason=...); what deviates by nature goes into quirks.deviations"
                 )
-            test = _test(rule)
+            test = _make_test(rule)
             test.pytestmark = marks  # type: ignore[attr-defined]
             setattr(cls, name, test)
 
@@ -85,7 +85,7 @@ class ProviderContract:
         if not request.config.pluginmanager.is_registered(recording):
             request.config.pluginmanager.register(recording)
         subject = self.subject()
-        written = subject.written(subject.aims[0], [user("q")]).headers
+        written = subject.write(subject.aims[0], [user("q")]).headers
         return recording.vcr_config({*subject.connection.headers, *written, *subject.quirks.headers})
 
     @pytest.fixture
@@ -109,7 +109,7 @@ class ProviderContract:
         return cls._subject
 
 
-def _test(rule: Rule) -> Callable[[ProviderContract], None]:
+def _make_test(rule: Rule) -> Callable[[ProviderContract], None]:
     def test(self: ProviderContract) -> None:
         result = check(self.subject(), rule)
         if result.outcome == "skip":
@@ -130,4 +130,4 @@ def _test(rule: Rule) -> Callable[[ProviderContract], None]:
 
 
 for _rule in ALL:
-    setattr(ProviderContract, _rule.test_name, _test(_rule))
+    setattr(ProviderContract, _rule.test_name, _make_test(_rule))

@@ -15,7 +15,8 @@ from interlingua_cli.output import json_option, make_console, print_json, print_
 from interlingua_cli.state import State, plugin_option
 
 if TYPE_CHECKING:
-    from interlingua_contract.matrix import Cell, Matrix
+    from interlingua_contract.matrix.crossing import Cell
+    from interlingua_contract.matrix.grid import Matrix
     from interlingua_contract.report import Report, Result
     from interlingua_contract.rule import Rule
 
@@ -158,7 +159,7 @@ def _progress(pairs: int) -> Iterator[Callable[[Cell], None]]:
 
 
 def _print_matrix(matrix: Matrix) -> None:
-    from interlingua_contract.matrix import totals  # noqa: PLC0415  loaded by the command
+    from interlingua_contract.matrix.reports import totals  # noqa: PLC0415  loaded by the command
 
     rows = []
     for side in matrix.sides:

@@ -78,12 +78,12 @@ def _of_block(place: Place, block: ContentBlock) -> Iterator[Leaf]:
     elif block.type in MEDIA:
         yield from _of_media(place, block)
     else:
-        yield from [Leaf(place, kind, value, block) for kind, value in _said(block) if value]
+        yield from [Leaf(place, kind, value, block) for kind, value in _text_fields(block) if value]
     if getattr(block, "signature", None):
         yield Leaf(place, "signature", block.signature, block)  # type: ignore[union-attr]
 
 
-def _said(block: ContentBlock) -> Iterator[tuple[str, Any]]:
+def _text_fields(block: ContentBlock) -> Iterator[tuple[str, Any]]:
     if isinstance(block, TextBlock):
         yield "text", "" if is_blank(block) else block.text
         yield "citations", list(block.citations)
@@ -186,7 +186,7 @@ class Body:
     def wraps(self, text: str) -> bool:
         """Tell whether a text stands only as the one member of an object that was put around it."""
         bare = [path for path, leaf in self.strings if leaf == replace_lone_surrogates(text)]
-        return not any(len(trees.at(self.tree, path[:-1])) > 1 for path in bare)
+        return not any(len(trees.value_at(self.tree, path[:-1])) > 1 for path in bare)
 
     def tags(self, text: str) -> bool:
         """Tell whether a system message stands in tags, as a user's words."""
@@ -205,20 +205,20 @@ class Body:
 _PATH = re.compile(r"messages\[(\d+)\]\.content\[(\d+)\]")
 
 
-FlagSaid = Callable[[int, int], bool]
+ErrorFlagSent = Callable[[int, int], bool]
 
 
 """Tells whether the wire says otherwise than in words that a result, by message and block, is an error."""
 
 
-def unaccounted(
+def find_unaccounted(
     messages: Sequence[Message],
     body: Body,
     losses: Sequence[Loss],
     *,
     wire_ids: Mapping[tuple[int, int], str],
     names: Mapping[str, str],
-    flag_said: FlagSaid,
+    flag_said: ErrorFlagSent,
 ) -> Iterator[str]:
     """Yield what is wrong with the books, a sentence each.
 
@@ -233,18 +233,18 @@ def unaccounted(
         names: canonical tool name -> the name on this wire.
         flag_said: asked for results that are errors.
     """
-    rows = _by_place(losses)
+    rows = _rows_by_place(losses)
 
     def carried(leaf: Leaf) -> bool:
-        return _carried(leaf, body, wire_ids, names, flag_said)
+        return _is_carried(leaf, body, wire_ids, names, flag_said)
 
     whole = {place[:2]: kept for place, kept in rows.items() if place.block_type == "tool_result" and _drops(kept)}
     for place, group in groupby(sorted(leaves_of(messages), key=_place), key=_place):
-        yield from _judged(place, list(group), rows.pop(place, []) or whole.get(place[:2], []), carried)
+        yield from _compare(place, list(group), rows.pop(place, []) or whole.get(place[:2], []), carried)
     for place, left in rows.items():
         if place.message < len(messages) and is_blank(messages[place.message].content[place.block]):
             continue
-        yield f"{_accounting_said(place)}: the ledger has {left[0].reason!r} of a block that is not there"
+        yield f"{_describe_place(place)}: the ledger has {left[0].reason!r} of a block that is not there"
 
 
 def _drops(rows: Sequence[Loss]) -> bool:
@@ -255,7 +255,7 @@ def _place(leaf: Leaf) -> Place:
     return leaf.place
 
 
-def _by_place(losses: Sequence[Loss]) -> dict[Place, list[Loss]]:
+def _rows_by_place(losses: Sequence[Loss]) -> dict[Place, list[Loss]]:
     found: dict[Place, list[Loss]] = {}
     for loss in losses:
         if match := _PATH.match(loss.path):
@@ -264,23 +264,24 @@ def _by_place(losses: Sequence[Loss]) -> dict[Place, list[Loss]]:
     return found
 
 
-def _judged(place: Place, group: list[Leaf], rows: list[Loss], carried: Callable[[Leaf], bool]) -> Iterator[str]:
+def _compare(place: Place, group: list[Leaf], rows: list[Loss], carried: Callable[[Leaf], bool]) -> Iterator[str]:
     there = {leaf.kind for leaf in group if carried(leaf)}
-    gone = _gone(group, carried)
+    gone = _missing_kinds(group, carried)
     dropped = [row for row in rows if row.verdict != "rewritten"]
     if dropped:
         if there:
-            yield f"{_accounting_said(place)}: {', '.join(sorted(there))} in the wire and in the ledger ({dropped[0].reason})"
+            kinds = ", ".join(sorted(there))
+            yield f"{_describe_place(place)}: {kinds} in the wire and in the ledger ({dropped[0].reason})"
         if len(rows) > 1 and place.block_type not in MEDIA:
-            yield f"{_accounting_said(place)}: one loss stands in the ledger {len(rows)} times ({rows[1].reason})"
+            yield f"{_describe_place(place)}: one loss stands in the ledger {len(rows)} times ({rows[1].reason})"
     elif len(gone) > len(rows):
-        yield f"{_accounting_said(place)}: {', '.join(gone)} neither in the wire nor in the ledger"
+        yield f"{_describe_place(place)}: {', '.join(gone)} neither in the wire nor in the ledger"
     elif len(gone) < len(rows):
         reasons = "; ".join(row.reason for row in rows)
-        yield f"{_accounting_said(place)}: the ledger has {len(rows)} rows for {len(gone)} losses ({reasons})"
+        yield f"{_describe_place(place)}: the ledger has {len(rows)} rows for {len(gone)} losses ({reasons})"
 
 
-def _gone(group: list[Leaf], carried: Callable[[Leaf], bool]) -> list[str]:
+def _missing_kinds(group: list[Leaf], carried: Callable[[Leaf], bool]) -> list[str]:
     """Return the kinds of leaves that did not arrive, each part of a result by itself."""
     found: list[str] = []
     for _, leaves in groupby(group, key=lambda leaf: leaf.part):
@@ -291,16 +292,16 @@ def _gone(group: list[Leaf], carried: Callable[[Leaf], bool]) -> list[str]:
     return found
 
 
-def _accounting_said(place: Place) -> str:
+def _describe_place(place: Place) -> str:
     return f"messages[{place.message}].content[{place.block}] ({place.block_type})"
 
 
-def _carried(
+def _is_carried(
     leaf: Leaf,
     body: Body,
     wire_ids: Mapping[tuple[int, int], str],
     names: Mapping[str, str],
-    flag_said: FlagSaid,
+    flag_said: ErrorFlagSent,
 ) -> bool:
     kind, value, place = leaf.kind, leaf.value, leaf.place
     if kind == "call":

@@ -16,12 +16,12 @@ from interlingua.types.blocks import ContentBlock, ThinkingBlock, ToolResultBloc
 from interlingua.types.messages import Message
 from interlingua_cli.lint import lint_request
 from interlingua_contract import json_paths as trees
-from interlingua_contract.matrix.accounting import Body, unaccounted
+from interlingua_contract.matrix.accounting import Body, find_unaccounted
 from interlingua_contract.matrix.histories import TOOLS, Script
 from interlingua_contract.matrix.sides import Speaker
 
 
-def elements(body: bytes, path: trees.Path | None) -> list[str]:
+def split_elements(body: bytes, path: trees.Path | None) -> list[str]:
     """Return the elements of the array at a path exactly as they are written; none where there is no such array."""
     text = body.decode()
     at = _skip(text, 0)
@@ -79,14 +79,14 @@ class WrittenRequest:
     @cached_property
     def elements(self) -> list[str]:
         """The elements that grow with the conversation, as written."""
-        return elements(self.request.body, self.speaker.side.grown_path)
+        return split_elements(self.request.body, self.speaker.side.grown_path)
 
     @cached_property
     def frame(self) -> str:
         """The rest of the body: tools, system, settings."""
         path = self.speaker.side.grown_path
         tree = json.loads(self.request.body)
-        return json.dumps(trees.removed(tree, path) if path is not None else tree)
+        return json.dumps(trees.without(tree, path) if path is not None else tree)
 
     @cached_property
     def findings(self) -> tuple[str, ...]:
@@ -104,7 +104,7 @@ class WrittenRequest:
 
     def _unaccounted(self) -> Iterator[str]:
         names = {name: wire for wire, name in self.request.tool_names.items()}
-        yield from unaccounted(
+        yield from find_unaccounted(
             self.messages,
             self._body,
             self.request.losses,
@@ -247,7 +247,7 @@ class Crossing:
                 continue
             if not early.elements and early.speaker.side.grown_path is None:
                 yield f"{early.speaker.side.name}: no array of the body grows with the conversation"
-            elif not _begins(late.elements, early.elements):
+            elif not _is_prefix(late.elements, early.elements):
                 yield f"{early.speaker.side.name}: its request is no element prefix of {what}"
             elif early.frame != late.frame:
                 yield f"{early.speaker.side.name}: a field beside the conversation changed in {what}"
@@ -259,7 +259,7 @@ class Crossing:
                 yield f"{self.a.side.name}: the call it named {issued!r} comes back as {back.call_ids[place]!r}"
 
 
-def _begins(late: list[str], early: list[str]) -> bool:
+def _is_prefix(late: list[str], early: list[str]) -> bool:
     """Tell whether elements stand at the beginning of others, byte by byte; the last one's own list may have grown."""
     if late[: len(early)] == early:
         return True

@@ -11,7 +11,7 @@ import attrs
 
 from interlingua_contract.matrix.crossing import Cell, Crossing, Run
 from interlingua_contract.matrix.histories import HISTORIES, History, Script
-from interlingua_contract.matrix.recorded import recorded
+from interlingua_contract.matrix.recorded import recorded_histories
 from interlingua_contract.matrix.sides import Side, Speaker
 
 Progress = Callable[[Cell], None]
@@ -58,7 +58,7 @@ class Grid:
     def run(self, progress: Progress = lambda _cell: None) -> Matrix:
         """Make it; every cell is reported as soon as it is done."""
         cells = []
-        with _no_warnings():
+        with _silence_log():
             for a in self.sides:
                 begun = list(self._begun(a))
                 for b in self.sides:
@@ -73,7 +73,7 @@ class Grid:
             script, speaker = Script(), Speaker(side=a, model=a.model_for(history.needs))
             history.write(script, speaker)
             yield history.needs, Crossing(history.name, script, speaker)
-        for name, written, speaker in recorded(a, self.cassettes):
+        for name, written, speaker in recorded_histories(a, self.cassettes):
             yield ("supports_tools",), Crossing(name, written, speaker)
 
 
@@ -83,7 +83,7 @@ def _runs(begun: Sequence[tuple[tuple[str, ...], Crossing]], b: Side) -> Iterato
 
 
 @contextmanager
-def _no_warnings() -> Iterator[None]:
+def _silence_log() -> Iterator[None]:
     """Losses made for the asking are nobody's news."""
     log = logging.getLogger("interlingua")
     before, log.disabled = log.disabled, True

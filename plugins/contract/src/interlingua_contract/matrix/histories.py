@@ -44,14 +44,14 @@ _FORMS = ("call_{}", "{}")
 _LENGTHS = (24, 9)
 
 
-def issued_id(speaker: Speaker, number: int) -> str | None:
+def make_issued_id(speaker: Speaker, number: int) -> str | None:
     """Return a call id as this speaker would issue it, or None where its wire carries none."""
-    if not _issues(speaker):
+    if not _carries_ids(speaker):
         return None
-    return _id(speaker, number)
+    return _matching_id(speaker, number)
 
 
-def _id(speaker: Speaker, number: int) -> str | None:
+def _matching_id(speaker: Speaker, number: int) -> str | None:
     declared: AdapterCapabilities = speaker.side.capabilities(speaker.model)
     fits = re.compile(declared.tool_id_pattern).fullmatch
     digits = hashlib.sha256(f"{speaker.side.name} {number}".encode()).hexdigest()
@@ -59,19 +59,19 @@ def _id(speaker: Speaker, number: int) -> str | None:
     return next((one for one in made if len(one) <= declared.tool_id_max_length and fits(one)), None)
 
 
-def _issues(speaker: Speaker) -> bool:
+def _carries_ids(speaker: Speaker) -> bool:
     """Tell whether an own id comes back on this wire; found out once for each model."""
     known = speaker.side.issuing
     if speaker.model not in known:
-        issued = _id(speaker, 0)
+        issued = _matching_id(speaker, 0)
         call = ToolUseBlock(id=issued or "tu_0", name="ask", provider_id=issued)
-        history = [user("q"), _credited(call, speaker.side.origin(speaker.model)), tool_result(call, "r")]
+        history = [user("q"), _credit_to(call, speaker.side.origin(speaker.model)), tool_result(call, "r")]
         body = json.loads(speaker.side.write(speaker.model, history, ()).body)
         known[speaker.model] = issued in trees.texts(body)
     return known[speaker.model]
 
 
-def _credited(call: ToolUseBlock, origin: Origin) -> Message:
+def _credit_to(call: ToolUseBlock, origin: Origin) -> Message:
     metadata = MessageMetadata(
         model=f"{origin.provider}:{origin.model}",
         provider=origin.provider,
@@ -154,7 +154,7 @@ class Script:
         """Return a call as the speaker would make it."""
         made = self.mint()
         given = {"input": {"path": self.mark()}, **facts}
-        issued = issued_id(speaker, self._calls)
+        issued = make_issued_id(speaker, self._calls)
         return ToolUseBlock(id=made, name="read_file", provider_id=issued, **given)
 
     def answer(
@@ -186,7 +186,7 @@ class Script:
         self.add(Role.TOOL, (block,), MessageMetadata(parent_tool_use_id=call.id))
 
 
-def plain(script: Script, a: Speaker) -> None:
+def greeting(script: Script, a: Speaker) -> None:
     """A system prompt and an answer."""
     script.add(Role.SYSTEM, script.mark("Be brief."))
     script.user("Hello.")
@@ -262,7 +262,7 @@ def unicode(script: Script, a: Speaker) -> None:
     script.result(call, *[script.text(f"{text} end") for text in _EXTREMES])
 
 
-def long(script: Script, a: Speaker) -> None:
+def four_hundred_messages(script: Script, a: Speaker) -> None:
     """Four hundred messages, half of them calls and results."""
     script.add(Role.SYSTEM, script.mark("Be brief."))
     while len(script.messages) < _LONG - 4:
@@ -372,7 +372,7 @@ _THINKS = ("supports_thinking", "supports_tools")
 
 
 HISTORIES: tuple[History, ...] = (
-    History(name="plain", needs=("supports_system_prompt",), write=plain),
+    History(name="plain", needs=("supports_system_prompt",), write=greeting),
     History(name="tools", needs=_CALLS[:1], write=tools),
     History(name="parallel tools", needs=_CALLS, write=parallel),
     History(name="tool error", needs=_CALLS[:1], write=tool_error),
@@ -393,7 +393,7 @@ HISTORIES: tuple[History, ...] = (
     History(name="call never answered", needs=_CALLS, write=dangling),
     History(name="result of no call", needs=_CALLS[:1], write=orphan),
     History(name="unicode extremes", needs=_CALLS[:1], write=unicode),
-    History(name="400 messages", needs=_CALLS[:1], write=long),
+    History(name="400 messages", needs=_CALLS[:1], write=four_hundred_messages),
 )
 
 

@@ -18,10 +18,10 @@ from interlingua_contract.matrix.accounting import leaves_of
 from interlingua_contract.matrix.histories import SESSION, THEN, TOOLS, Script
 from interlingua_contract.matrix.sides import Side, Speaker
 
-_TELLING = 4
+_SHORTEST = 4
 
 
-def recorded(side: Side, folder: Path | None) -> Iterator[tuple[str, Script, Speaker]]:
+def recorded_histories(side: Side, folder: Path | None) -> Iterator[tuple[str, Script, Speaker]]:
     """Yield one history for each model that answered: all its answers, each asked for and gone on from.
 
     Args:
@@ -31,37 +31,37 @@ def recorded(side: Side, folder: Path | None) -> Iterator[tuple[str, Script, Spe
     by_model: dict[str, list[Exchange]] = {}
     own = folder / side.provider.key if folder is not None else None
     for exchange in read_cassettes(own) if own is not None and own.is_dir() else ():
-        if exchange.method == "POST" and exchange.good and _asks(side, exchange):
-            by_model.setdefault(_model(exchange), []).append(exchange)
+        if exchange.method == "POST" and exchange.good and _is_for(side, exchange):
+            by_model.setdefault(_model_of(exchange), []).append(exchange)
     for model, exchanges in sorted(by_model.items()):
         speaker = Speaker(side=side, model=model)
-        script = _written(speaker, exchanges)
+        script = _write_script(speaker, exchanges)
         if script.asked:
             yield f"recorded: {model}", script, speaker
 
 
-def _asks(side: Side, exchange: Exchange) -> bool:
+def _is_for(side: Side, exchange: Exchange) -> bool:
     pattern = side.connection.endpoints.get(side.api)
     return bool(pattern and re.search(f"(?:{pattern})$", urlsplit(exchange.uri).path.rstrip("/")))
 
 
-def _model(exchange: Exchange) -> str:
+def _model_of(exchange: Exchange) -> str:
     asked = exchange.request.get("model") if isinstance(exchange.request, dict) else None
     if not asked:  # some wires name it in the address
         asked = re.sub(r":\w+$", "", urlsplit(exchange.uri).path.rsplit("/", 1)[-1])
     return str(asked)
 
 
-def _written(speaker: Speaker, exchanges: Iterable[Exchange]) -> Script:
+def _write_script(speaker: Speaker, exchanges: Iterable[Exchange]) -> Script:
     script = Script()
     said: list[str] = []
     for exchange in exchanges:
         trial = script.fork()
         trial.user()
-        message = _answer(trial, speaker, exchange)
-        if message is None or _repeats(message, said):
+        message = _read_answer(trial, speaker, exchange)
+        if message is None or _is_ambiguous(message, said):
             continue
-        said += _told(message)
+        said += _distinct_texts(message)
         script = trial
         script.take(message)
         for call in message.tool_calls():
@@ -70,7 +70,7 @@ def _written(speaker: Speaker, exchanges: Iterable[Exchange]) -> Script:
     return script
 
 
-def _answer(script: Script, speaker: Speaker, exchange: Exchange) -> Message | None:
+def _read_answer(script: Script, speaker: Speaker, exchange: Exchange) -> Message | None:
     """Read an answer as if it had been given here; None where nothing whole came of it."""
     side, number = speaker.side, len(script.messages)
     entry = Entry(
@@ -100,12 +100,12 @@ def _answer(script: Script, speaker: Speaker, exchange: Exchange) -> Message | N
     return message if whole and message.metadata.stop_reason is not StopReason.PAUSE_TURN else None
 
 
-def _told(message: Message) -> list[str]:
+def _distinct_texts(message: Message) -> list[str]:
     found = [leaf.value for leaf in leaves_of([message]) if isinstance(leaf.value, str)]
     return [*found, *[call.provider_id for call in message.tool_calls() if call.provider_id]]
 
 
-def _repeats(message: Message, said: list[str]) -> bool:
+def _is_ambiguous(message: Message, said: list[str]) -> bool:
     """True when a leaf could be taken for one of an earlier answer."""
-    mine = [text for text in _told(message) if len(text) >= _TELLING]
-    return any(text in other or other in text for text in mine for other in said if len(other) >= _TELLING)
+    mine = [text for text in _distinct_texts(message) if len(text) >= _SHORTEST]
+    return any(text in other or other in text for text in mine for other in said if len(other) >= _SHORTEST)

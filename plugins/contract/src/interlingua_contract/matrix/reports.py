@@ -52,7 +52,9 @@ def totals(matrix: Matrix) -> str:
 
 def markdown_page(matrix: Matrix) -> str:
     """Return the page."""
-    return "\n".join([_HEAD, totals(matrix), "", *_pairs(matrix), *_red(matrix), *_rows(matrix), *_models(matrix), ""])
+    return "\n".join(
+        [_HEAD, totals(matrix), "", *_pairs(matrix), *_findings(matrix), *_rows(matrix), *_models(matrix), ""]
+    )
 
 
 def _pairs(matrix: Matrix) -> Iterator[str]:
@@ -63,11 +65,11 @@ def _pairs(matrix: Matrix) -> Iterator[str]:
     yield f"| | {' | '.join(matrix.sides)} |"
     yield f"|---|{'---|' * len(matrix.sides)}"
     for begun in matrix.sides:
-        cells = [_shown(matrix, begun, swapped) for swapped in matrix.sides]
+        cells = [_cell_text(matrix, begun, swapped) for swapped in matrix.sides]
         yield f"| **{begun}** | {' | '.join(cells)} |"
 
 
-def _shown(matrix: Matrix, begun: str, swapped: str) -> str:
+def _cell_text(matrix: Matrix, begun: str, swapped: str) -> str:
     cell = matrix.cell(begun, swapped)
     if cell is None:
         return ""
@@ -75,7 +77,7 @@ def _shown(matrix: Matrix, begun: str, swapped: str) -> str:
     return str(rows) if cell.green else "RED"
 
 
-def _red(matrix: Matrix) -> Iterator[str]:
+def _findings(matrix: Matrix) -> Iterator[str]:
     if matrix.green:
         return
     yield from ("", "## What is wrong", "")
@@ -109,14 +111,14 @@ def _models(matrix: Matrix) -> Iterator[str]:
     yield from ("", "## Models", "")
     for side in matrix.sides:
         chosen: dict[str, list[str]] = {}
-        for history, model in _chosen(matrix, side):
+        for history, model in _models_of(matrix, side):
             chosen.setdefault(model, []).append(history)
         said = [f"`{model}` ({'all' if len(names) == len(matrix.histories) else ', '.join(names)})"
                 for model, names in chosen.items()]  # fmt: skip
         yield f"- **{side}**: {'; '.join(said)}"
 
 
-def _chosen(matrix: Matrix, side: str) -> Iterator[tuple[str, str]]:
+def _models_of(matrix: Matrix, side: str) -> Iterator[tuple[str, str]]:
     cell = next((cell for cell in matrix.cells if cell.begun == side), None)
     for run in cell.runs if cell is not None else ():
         if run.history in matrix.histories:
@@ -133,7 +135,7 @@ def html_page(matrix: Matrix) -> str:
     return template.replace(_PLACE, dumps(_data(matrix)).decode().replace("<", "\\u003c"))
 
 
-class _Once:
+class _Interned:
     """Values by number, each kept once."""
 
     def __init__(self) -> None:
@@ -148,7 +150,7 @@ class _Once:
 
 
 def _data(matrix: Matrix) -> dict[str, Any]:
-    texts, rows, ledgers = _Once(), _Once(), _Once()
+    texts, rows, ledgers = _Interned(), _Interned(), _Interned()
 
     def ledger(losses: tuple[Loss, ...]) -> int:
         found = [(texts(loss.path), texts(loss.block_type), texts(loss.verdict), texts(loss.reason)) for loss in losses]

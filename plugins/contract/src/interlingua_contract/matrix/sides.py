@@ -90,7 +90,7 @@ class Side:
         model = self.model_for(())
         short = self.write(model, [user("one")], ())
         long = self.write(model, [user("one"), assistant("two"), user("three")], ())
-        return trees.grown_path(json.loads(short.body), json.loads(long.body))
+        return trees.find_growing_array(json.loads(short.body), json.loads(long.body))
 
 
 def sides(registry: Registry, only: Iterable[str] = ()) -> list[Side]:
@@ -106,7 +106,7 @@ def sides(registry: Registry, only: Iterable[str] = ()) -> list[Side]:
     wanted = dict.fromkeys(only)
     keys = {name.partition("/")[0] for name in wanted}
     providers = [registry.provider(key) for key in sorted(keys)] if keys else registry.providers()
-    found = [side for provider in providers for side in _of(provider)]
+    found = [side for provider in providers for side in _sides_of(provider)]
     if not wanted:
         return found
     chosen = [side for side in found if side.name in wanted or side.provider.key in wanted]
@@ -116,7 +116,7 @@ def sides(registry: Registry, only: Iterable[str] = ()) -> list[Side]:
     return chosen
 
 
-def _of(provider: Provider) -> list[Side]:
+def _sides_of(provider: Provider) -> list[Side]:
     endpoints: Any = provider.connection(ConnectionSettings()).endpoints
     apis = tuple(endpoints) or (provider.capabilities(UNKNOWN_MODEL).api,)
     key = provider.key

@@ -11,22 +11,22 @@ from typing import Any
 from interlingua.errors import MalformedResponseError
 from interlingua.types.messages import StopReason, Usage
 from interlingua_cli.cassettes import Exchange
-from interlingua_contract.json_paths import Path, leaves, removed, replaced, shown
+from interlingua_contract.json_paths import Path, format_path, leaves, with_value, without
 from interlingua_contract.recordings import (
-    COUNTS,
+    USAGE_COUNTS,
     Frames,
-    Read,
-    answers,
-    bodies_of,
-    places,
-    read,
+    ReadResult,
+    json_payloads,
+    read_answer,
     read_stream,
     read_whole,
+    recorded_answers,
+    spread_places,
 )
 from interlingua_contract.rule import Finding, rule
 from interlingua_contract.subject import Subject
 
-NEW = "contract_new_reason"
+_NEW_WORD = "contract_new_reason"
 
 
 _BY_CONTENT = {StopReason.TOOL_USE, StopReason.REFUSAL}
@@ -35,7 +35,7 @@ _BY_CONTENT = {StopReason.TOOL_USE, StopReason.REFUSAL}
 """What the content alone may tell, whatever the word."""
 
 
-_PLAIN = {
+_COMMON_WORDS = {
     r"length|max_(output_)?tokens": (StopReason.MAX_TOKENS, StopReason.CONTEXT_WINDOW),
     r"refus|filter|safety|sensitive|prohibited": (StopReason.REFUSAL,),
     r"tool": (StopReason.TOOL_USE, StopReason.ERROR),
@@ -54,12 +54,12 @@ _PLAIN = {
 )
 def unknown_stop_reasons_are_other(subject: Subject) -> Iterator[Finding]:
     """Each recorded answer with its word replaced."""
-    for exchange, message in answers(subject):
+    for exchange, message in recorded_answers(subject):
         word = message.metadata.stop_reason_raw
         if not word:
             yield Finding(why="stop_reason_raw is empty: the provider's word is not kept", where=exchange.cassette)
             continue
-        found = _with_word(subject, exchange, word)
+        found = _read_with_word(subject, exchange, word)
         if found is None:
             yield Finding(why=f"stop_reason_raw is {word!r}, a word that is not in the answer", where=exchange.cassette)
         elif found.escaped or found.error or found.message is None:
@@ -67,11 +67,11 @@ def unknown_stop_reasons_are_other(subject: Subject) -> Iterator[Finding]:
         else:
             got = (found.message.metadata.stop_reason, found.message.metadata.stop_reason_raw)
             allowed = _BY_CONTENT & {message.metadata.stop_reason} | {StopReason.OTHER}
-            if got[0] not in allowed or got[1] != NEW:
-                yield Finding(why=f"{word!r} replaced by {NEW!r} gives {got}", where=exchange.cassette)
+            if got[0] not in allowed or got[1] != _NEW_WORD:
+                yield Finding(why=f"{word!r} replaced by {_NEW_WORD!r} gives {got}", where=exchange.cassette)
 
 
-def _with_word(subject: Subject, exchange: Exchange, word: str) -> Read | None:
+def _read_with_word(subject: Subject, exchange: Exchange, word: str) -> ReadResult | None:
     """Read the answer with another word where the old one was told; None if it is not there."""
     changes = 0
 
@@ -81,7 +81,7 @@ def _with_word(subject: Subject, exchange: Exchange, word: str) -> Read | None:
             key = next((str(key).lower() for key in reversed(path) if isinstance(key, str)), "")
             if leaf == word and ("reason" in key or "status" in key):
                 changes += 1
-                data = replaced(data, path, NEW)
+                data = with_value(data, path, _NEW_WORD)
         return data
 
     if exchange.streamed:
@@ -100,10 +100,10 @@ def _with_word(subject: Subject, exchange: Exchange, word: str) -> Read | None:
 )
 def stop_reasons_fit_the_content(subject: Subject) -> Iterator[Finding]:
     """Each recorded answer."""
-    for exchange, message in answers(subject):
+    for exchange, message in recorded_answers(subject):
         reason = message.metadata.stop_reason
         word = (message.metadata.stop_reason_raw or "").lower()
-        for pattern, meant in _PLAIN.items():
+        for pattern, meant in _COMMON_WORDS.items():
             if re.search(pattern, word) and reason not in meant:
                 yield Finding(why=f"{word!r} is {reason}", where=exchange.cassette)
         if reason is None:
@@ -112,7 +112,7 @@ def stop_reasons_fit_the_content(subject: Subject) -> Iterator[Finding]:
             yield Finding(why=f"{len(message.tool_calls())} calls and stop reason {reason}", where=exchange.cassette)
         elif reason is StopReason.TOOL_USE and not message.tool_calls():
             yield Finding(why="stop reason tool_use without a call", where=exchange.cassette)
-        if reason is StopReason.ERROR and read(subject, exchange).error is None:
+        if reason is StopReason.ERROR and read_answer(subject, exchange).error is None:
             yield Finding(why="a good answer with stop reason error", where=exchange.cassette)
 
 
@@ -134,37 +134,37 @@ _ODD: tuple[Any, ...] = (None, "many", -1, 1.5, True, [], {})
 )
 def parts_lie_within_totals(subject: Subject) -> Iterator[Finding]:
     """Each recorded answer."""
-    for exchange, message in answers(subject):
+    for exchange, message in recorded_answers(subject):
         usage = message.metadata.usage
         if usage is None or usage.input_tokens is None:
             continue
         parts = (usage.cached_input_tokens or 0) + (usage.cache_creation_input_tokens or 0)
         too_large = parts > usage.input_tokens or (usage.reasoning_tokens or 0) > (usage.output_tokens or 0)
-        if too_large or any((getattr(usage, name) or 0) < 0 for name in COUNTS):
+        if too_large or any((getattr(usage, name) or 0) < 0 for name in USAGE_COUNTS):
             yield Finding(why=f"a part is larger than its total: {usage}", where=exchange.cassette)
-        told = _told(subject, exchange)
+        told = _reported_counts(subject, exchange)
         for what, count in (("input", usage.input_tokens), ("output", usage.output_tokens)):
-            if told and count is not None and count not in _sums(told):
+            if told and count is not None and count not in _possible_sums(told):
                 yield Finding(why=f"{count} {what} tokens are no sum of reported {told}", where=exchange.cassette)
-        if why := _untold(usage, told):
+        if why := _find_unreported_part(usage, told):
             yield Finding(why=why, where=exchange.cassette)
 
 
-def _told(subject: Subject, exchange: Exchange) -> list[dict[str, int]]:
+def _reported_counts(subject: Subject, exchange: Exchange) -> list[dict[str, int]]:
     """Return the reported counts, those of one body or event together, by the dotted names of their fields."""
     found = [
-        {shown(path).lower(): leaf for path, leaf in leaves(body) if _counts(path) and type(leaf) is int}
-        for body in bodies_of(subject, exchange)
+        {format_path(path).lower(): leaf for path, leaf in leaves(body) if _is_count(path) and type(leaf) is int}
+        for body in json_payloads(subject, exchange)
     ]
     return [counts for counts in found if counts]
 
 
-def _sums(told: list[dict[str, int]]) -> set[int]:
+def _possible_sums(told: list[dict[str, int]]) -> set[int]:
     """Return what some of the counts that were told together add up to: three parts at the most."""
     return {sum(some) for counts in told for number in (1, 2, 3) for some in combinations(counts.values(), number)}
 
 
-def _untold(usage: Usage, told: list[dict[str, int]]) -> str:
+def _find_unreported_part(usage: Usage, told: list[dict[str, int]]) -> str:
     """Say which part was told and is not there."""
     parts = {
         "cache": (usage.cached_input_tokens, usage.cache_creation_input_tokens),
@@ -181,7 +181,7 @@ def _untold(usage: Usage, told: list[dict[str, int]]) -> str:
     return ""
 
 
-def _counts(path: Path) -> bool:
+def _is_count(path: Path) -> bool:
     words = [str(key).lower() for key in path]
     return any("usage" in word for word in words[:-1]) or (bool(words) and words[-1].endswith(("tokens", "_count")))
 
@@ -195,37 +195,39 @@ def _counts(path: Path) -> bool:
 )
 def counts_may_be_odd(subject: Subject) -> Iterator[Finding]:
     """Each count of each recorded answer replaced, one by one; then all of them removed."""
-    for exchange, message in answers(subject):
+    for exchange, message in recorded_answers(subject):
         if exchange.streamed:
             found = read_stream(subject, exchange, Frames(subject, exchange).changed(_without_counts))
-            yield from _unreported(found, exchange)
+            yield from _check_without_counts(found, exchange)
             continue
         body = json.loads(exchange.body)
-        counts = [path for path, leaf in leaves(body) if _counts(path) and isinstance(leaf, (int, float))]
-        for path in [counts[at] for at in places(len(counts), 12)]:
+        counts = [path for path, leaf in leaves(body) if _is_count(path) and isinstance(leaf, (int, float))]
+        for path in [counts[at] for at in spread_places(len(counts), 12)]:
             for odd in _ODD:
-                found = read_whole(subject, exchange, json.dumps(replaced(body, path, odd)).encode())
+                found = read_whole(subject, exchange, json.dumps(with_value(body, path, odd)).encode())
                 if found.escaped or (found.error and not isinstance(found.error, MalformedResponseError)):
-                    why = f"{shown(path)} = {odd!r}: {found.error or found.escaped}"
+                    why = f"{format_path(path)} = {odd!r}: {found.error or found.escaped}"
                     yield Finding(why=why, where=exchange.cassette)
                 elif found.message and found.message.text_content() != message.text_content():
-                    yield Finding(why=f"{shown(path)} = {odd!r} changes the text", where=exchange.cassette)
-        yield from _unreported(read_whole(subject, exchange, json.dumps(_without_counts(body)).encode()), exchange)
+                    yield Finding(why=f"{format_path(path)} = {odd!r} changes the text", where=exchange.cassette)
+        yield from _check_without_counts(
+            read_whole(subject, exchange, json.dumps(_without_counts(body)).encode()), exchange
+        )
 
 
-def _unreported(found: Read, exchange: Exchange) -> Iterator[Finding]:
+def _check_without_counts(found: ReadResult, exchange: Exchange) -> Iterator[Finding]:
     if found.message is None or found.error is not None:
         yield Finding(why=f"without counts: {found.error or found.escaped}", where=exchange.cassette)
         return
     usage = found.message.metadata.usage
-    told = [name for name in COUNTS if usage is not None and getattr(usage, name) is not None]
+    told = [name for name in USAGE_COUNTS if usage is not None and getattr(usage, name) is not None]
     if told:
         yield Finding(why=f"without counts {told[0]} is {getattr(usage, told[0])!r}, not None", where=exchange.cassette)
 
 
 def _without_counts(body: Any) -> Any:
     while True:
-        path = next((path for path, leaf in leaves(body) if _counts(path) and not isinstance(leaf, str)), None)
+        path = next((path for path, leaf in leaves(body) if _is_count(path) and not isinstance(leaf, str)), None)
         if path is None:
             return body
-        body = removed(body, path)
+        body = without(body, path)

@@ -9,7 +9,7 @@ from urllib.parse import parse_qsl, urlsplit
 from interlingua.errors import CallerError, ProviderError
 from interlingua.types.factories import user
 from interlingua_cli.cassettes import read_cassette
-from interlingua_contract.recordings import read
+from interlingua_contract.recordings import read_answer
 from interlingua_contract.rule import Finding, NotApplicable, rule
 from interlingua_contract.subject import Subject
 
@@ -33,34 +33,36 @@ def cassettes_are_readable(subject: Subject) -> Iterator[Finding]:
             return
     if not subject.exchanges:
         yield Finding(why="no exchange in it belongs to an endpoint of this provider", where=subject.folder.name)
-    yield from _headers(subject)
+    yield from _check_headers(subject)
     for exchange in subject.exchanges:
         if exchange.good:
-            found = read(subject, exchange)
+            found = read_answer(subject, exchange)
             if found.escaped or (found.error is not None and not isinstance(found.error, ProviderError)):
                 why = f"cannot be read: {found.error or repr(found.escaped)}"
                 yield Finding(why=why, where=exchange.cassette)
 
 
-def _headers(subject: Subject) -> Iterator[Finding]:
+def _check_headers(subject: Subject) -> Iterator[Finding]:
     """A header that every recorded request of a wire has is one that we send."""
     for aim in {aim.api: aim for aim in subject.aims}.values():
         recorded = [set(one.request_headers) for one in subject.exchanges if subject.api_of(one) == aim.api]
-        sent = {name.lower() for name in (*subject.connection.headers, *subject.written(aim, [user("q")]).headers)}
-        missing = set.intersection(*recorded) - sent - REQUEST_HEADERS if recorded else set()
+        sent = {name.lower() for name in (*subject.connection.headers, *subject.write(aim, [user("q")]).headers)}
+        missing = set.intersection(*recorded) - sent - _REQUEST_HEADERS if recorded else set()
         if missing:
             yield Finding(why=f"recorded requests have {', '.join(sorted(missing))}, ours have not", where=aim.api)
 
 
-REQUEST_HEADERS = frozenset({"content-type", "accept", "user-agent", "content-length", "host", "accept-encoding"})
+_REQUEST_HEADERS = frozenset({"content-type", "accept", "user-agent", "content-length", "host", "accept-encoding"})
 
 
-ANSWER_HEADERS = frozenset(
+_RESPONSE_HEADERS = frozenset(
     {"content-type", "content-length", "date", "retry-after", "retry-after-ms", "x-should-retry"}
 )
 
 
-_NAMED = re.compile(r"(^|[-_])(key|token|secret|signature|credential|auth|cookie|session|org|account)", re.IGNORECASE)
+_SECRET_NAME = re.compile(
+    r"(^|[-_])(key|token|secret|signature|credential|auth|cookie|session|org|account)", re.IGNORECASE
+)
 
 
 _SECRET = re.compile(
@@ -88,12 +90,12 @@ def cassettes_hold_no_secret(subject: Subject) -> Iterator[Finding]:
         raise NotApplicable("no cassette folder was given")
     wire = {name.lower() for name in subject.connection.headers} | subject.quirks.headers
     for exchange in subject.exchanges:
-        extra = exchange.request_headers.keys() - REQUEST_HEADERS - wire - _of_wire(subject)
-        extra |= exchange.headers.keys() - ANSWER_HEADERS - subject.quirks.headers
+        extra = exchange.request_headers.keys() - _REQUEST_HEADERS - wire - _wire_headers(subject)
+        extra |= exchange.headers.keys() - _RESPONSE_HEADERS - subject.quirks.headers
         if extra:
             yield Finding(why=f"headers that are not allowed: {', '.join(sorted(extra))}", where=exchange.cassette)
         for name, value in parse_qsl(urlsplit(exchange.uri).query):
-            if _NAMED.search(name) and len(value) > 6:
+            if _SECRET_NAME.search(name) and len(value) > 6:
                 yield Finding(why=f"the query parameter {name} looks like a secret", where=exchange.cassette)
     for path in sorted(subject.folder.rglob("*.yaml")):
         match = _SECRET.search(path.read_text(encoding="utf-8"))
@@ -101,8 +103,8 @@ def cassettes_hold_no_secret(subject: Subject) -> Iterator[Finding]:
             yield Finding(why=f"what begins with {match[0][:6]!r} looks like a secret", where=path.name)
 
 
-def _of_wire(subject: Subject) -> set[str]:
+def _wire_headers(subject: Subject) -> set[str]:
     """Headers that the adapter itself writes are no secret (a request holds none)."""
     from interlingua.types.factories import user  # noqa: PLC0415
 
-    return {name.lower() for aim in subject.aims for name in subject.written(aim, [user("q")]).headers}
+    return {name.lower() for aim in subject.aims for name in subject.write(aim, [user("q")]).headers}

@@ -59,7 +59,7 @@ def recorded_failures_keep_their_words(subject: Subject) -> Iterator[Finding]:
         if not isinstance(error, RateLimitError) or error.retry_after != 7 or not error.retryable:
             why = f"429 with retry-after: 7 gives {type(error).__name__}, retry_after={error.retry_after}"
             yield Finding(why=why, where=api)
-        yield from _waits(subject, api)
+        yield from _check_delays(subject, api)
     if not failed:
         raise NotApplicable("no cassette holds a failure; record one, or write one from the documentation")
     for exchange in failed:
@@ -76,12 +76,12 @@ def recorded_failures_keep_their_words(subject: Subject) -> Iterator[Finding]:
         elif wanted is None and type(error) is not error_class_for_status(exchange.status):
             why = f"{type(error).__name__} at status {exchange.status}: say in quirks.errors why it is that"
             yield Finding(why=why, where=exchange.cassette)
-        words = [leaf for leaf in _prose(exchange.body) if leaf]
+        words = [leaf for leaf in _sentences(exchange.body) if leaf]
         if words and not any(word in str(error) for word in words):
             yield Finding(why=f"the provider's words {words[0][:60]!r} are not in the error", where=exchange.cassette)
 
 
-def _waits(subject: Subject, api: str) -> Iterator[Finding]:
+def _check_delays(subject: Subject, api: str) -> Iterator[Finding]:
     """Milliseconds, and a date that is over."""
     forms = {"retry-after-ms": ("1500", 1.5), "retry-after": ("Sat, 21 Nov 2020 00:00:00 GMT", 0.0)}
     for name, (text, seconds) in forms.items():
@@ -91,7 +91,7 @@ def _waits(subject: Subject, api: str) -> Iterator[Finding]:
             yield Finding(why=f"429 with {name}: {text} gives retry_after={error.retry_after}", where=api)
 
 
-def _prose(body: bytes) -> list[str]:
+def _sentences(body: bytes) -> list[str]:
     try:
         parsed = json.loads(body)
     except ValueError:

@@ -14,10 +14,10 @@ from interlingua.types.options import AdapterCapabilities
 from interlingua_cli.cassettes import Exchange
 from interlingua_contract.guard import record_warnings
 from interlingua_contract.json_paths import Shape, leaves, shape
-from interlingua_contract.recordings import Read, read
+from interlingua_contract.recordings import ReadResult, read_answer
 from interlingua_contract.rule import Finding, rule
 from interlingua_contract.rules.options import SCHEMA
-from interlingua_contract.scenes import READ, cached, probes
+from interlingua_contract.scenes import READ, capability_probes, with_cache_hint
 from interlingua_contract.subject import Aim, Subject
 
 
@@ -40,38 +40,38 @@ class Support:
     excuse: str = ""
 
 
-_Seen = Callable[[Exchange, Read], bool]
+_Shows = Callable[[Exchange, ReadResult], bool]
 
 
-def _calls(least: int) -> _Seen:
+def _has_calls(least: int) -> _Shows:
     return lambda _, found: found.message is not None and len(found.message.tool_calls()) >= least
 
 
-def _thought(_: Exchange, found: Read) -> bool:
+def _has_thinking(_: Exchange, found: ReadResult) -> bool:
     return found.message is not None and any(block.type.endswith("thinking") for block in found.message.content)
 
 
-def _cited(_: Exchange, found: Read) -> bool:
+def _has_citations(_: Exchange, found: ReadResult) -> bool:
     return found.message is not None and any(getattr(block, "citations", ()) for block in found.message.content)
 
 
-def _call_pieces(_: Exchange, found: Read) -> bool:
+def _has_call_deltas(_: Exchange, found: ReadResult) -> bool:
     return any(event.type == "tool_use_input_delta" for event in found.events)
 
 
-def _cache_read(_: Exchange, found: Read) -> bool:
+def _has_cache_read(_: Exchange, found: ReadResult) -> bool:
     usage = found.message.metadata.usage if found.message else None
     return usage is not None and bool(usage.cached_input_tokens)
 
 
-IN_ANSWERS: dict[str, _Seen] = {
+IN_ANSWERS: dict[str, _Shows] = {
     "supports_streaming": lambda exchange, found: exchange.streamed and found.error is None,
-    "supports_tools": _calls(1),
-    "supports_parallel_tool_calls": _calls(2),
-    "supports_streaming_tool_calls": _call_pieces,
-    "supports_thinking": _thought,
-    "supports_citations": _cited,
-    "supports_prompt_caching": _cache_read,
+    "supports_tools": _has_calls(1),
+    "supports_parallel_tool_calls": _has_calls(2),
+    "supports_streaming_tool_calls": _has_call_deltas,
+    "supports_thinking": _has_thinking,
+    "supports_citations": _has_citations,
+    "supports_prompt_caching": _has_cache_read,
 }
 
 
@@ -95,7 +95,7 @@ FLAGS = tuple(field.name for field in attrs.fields(AdapterCapabilities) if field
 def support_table(subject: Subject) -> list[Support]:
     """Return every capability of every API with the cassettes that show it."""
     rows = []
-    read_once = {id(exchange): read(subject, exchange) for exchange in subject.exchanges if exchange.good}
+    read_once = {id(exchange): read_answer(subject, exchange) for exchange in subject.exchanges if exchange.good}
     for api in subject.apis:
         aims = [aim for aim in subject.aims if aim.api == api]
         mine = [exchange for exchange in subject.exchanges if exchange.good and subject.api_of(exchange) == api]
@@ -150,10 +150,10 @@ def _shapes(subject: Subject, aim: Aim, flag: str) -> set[Shape]:
                 used = _shapes_of(subject.body(aim, [user("q")], offered, **_OPTIONS[flag]))
                 return {one for one in used - without if "mkq1q" not in "".join(one) and "required" not in one}
             if flag == "supports_prompt_caching":
-                return _shapes_of(subject.body(aim, cached())) - _shapes_of(subject.body(aim, [user("q")]))
+                return _shapes_of(subject.body(aim, with_cache_hint())) - _shapes_of(subject.body(aim, [user("q")]))
             if flag == "supports_system_messages_in_list":
                 return _later_system(subject, aim)
-            history, payload = probes().get(flag, ((), ""))
+            history, payload = capability_probes().get(flag, ((), ""))
             body = (
                 subject.body(aim, history, [READ] if flag == "supports_tool_result_images" else []) if history else {}
             )

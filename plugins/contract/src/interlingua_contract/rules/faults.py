@@ -8,14 +8,21 @@ from collections.abc import Callable, Iterator, Sequence
 from interlingua.errors import InterlinguaError, PluginError, ProviderError, StreamInterruptedError
 from interlingua.types.messages import Message, MessageStatus
 from interlingua_cli.cassettes import Exchange
-from interlingua_contract.recordings import Frames, Read, places, read_stream, read_whole, streams
+from interlingua_contract.recordings import (
+    Frames,
+    ReadResult,
+    read_stream,
+    read_whole,
+    recorded_streams,
+    spread_places,
+)
 from interlingua_contract.rule import Finding, NotApplicable, rule
 from interlingua_contract.subject import Subject
 
-_Breaking = Callable[[Frames, Sequence[bytes], int], list[bytes]]
+_Fault = Callable[[Frames, Sequence[bytes], int], list[bytes]]
 
 
-_FAULTS: dict[str, _Breaking] = {
+_FAULTS: dict[str, _Fault] = {
     "a lost event": lambda _, events, at: [*events[:at], *events[at + 1 :]],
     "an event twice": lambda _, events, at: [*events[: at + 1], *events[at:]],
     "two events swapped": lambda _, events, at: [*events[:at], *reversed(events[at : at + 2]), *events[at + 2 :]],
@@ -36,13 +43,13 @@ _FAULTS: dict[str, _Breaking] = {
 )
 def cut_streams_are_interrupted(subject: Subject) -> Iterator[Finding]:
     """Cut each recorded stream after every event, in good order and with a broken connection."""
-    for exchange in streams(subject):
+    for exchange in recorded_streams(subject):
         whole = read_stream(subject, exchange)
         if whole.error is not None:
             continue
         frames = Frames(subject, exchange)
-        terminal = _terminal(subject, exchange, frames)
-        for place in [at for at in places(len(frames.events)) if at < terminal]:
+        terminal = _events_needed(subject, exchange, frames)
+        for place in [at for at in spread_places(len(frames.events)) if at < terminal]:
             for broken in (False, True):
                 found = read_stream(subject, exchange, frames.join(frames.events[:place]), broken=broken)
                 why = _wrong_cut(found, whole)
@@ -51,7 +58,7 @@ def cut_streams_are_interrupted(subject: Subject) -> Iterator[Finding]:
                     break
 
 
-def _terminal(subject: Subject, exchange: Exchange, frames: Frames) -> int:
+def _events_needed(subject: Subject, exchange: Exchange, frames: Frames) -> int:
     """Return how many events are needed for a whole message: trailing ones may bring only counts or nothing."""
     needed = len(frames.events)
     while needed and any(
@@ -64,7 +71,7 @@ def _terminal(subject: Subject, exchange: Exchange, frames: Frames) -> int:
     return needed
 
 
-def _wrong_cut(found: Read, whole: Read) -> str:
+def _wrong_cut(found: ReadResult, whole: ReadResult) -> str:
     if found.escaped is not None:
         return f"{type(found.escaped).__name__}: {found.escaped}"
     if not isinstance(found.error, StreamInterruptedError):
@@ -96,10 +103,10 @@ def _texts(message: Message | None) -> list[str]:
 )
 def broken_streams_end_well(subject: Subject) -> Iterator[Finding]:
     """Eight faults at every event of each recorded stream."""
-    for exchange in streams(subject):
+    for exchange in recorded_streams(subject):
         frames = Frames(subject, exchange)
         for name, breaking in _FAULTS.items():
-            for place in places(len(frames.events), 16):
+            for place in spread_places(len(frames.events), 16):
                 before = read_stream(subject, exchange, frames.join(frames.events[:place]), broken=True)
                 found = read_stream(subject, exchange, frames.join(breaking(frames, frames.events, place)))
                 why = _wrong_fault(found, before)
@@ -108,7 +115,7 @@ def broken_streams_end_well(subject: Subject) -> Iterator[Finding]:
                     break
 
 
-def _wrong_fault(found: Read, before: Read) -> str:
+def _wrong_fault(found: ReadResult, before: ReadResult) -> str:
     if found.escaped is not None:
         return f"{type(found.escaped).__name__}: {found.escaped}"
     if isinstance(found.error, PluginError):
@@ -133,7 +140,7 @@ def errors_inside_a_200_are_errors(subject: Subject) -> Iterator[Finding]:
     for exchange in failed:
         found = read_whole(subject, exchange, status=200)
         if found.error is None:
-            yield Finding(why=f"as a 200 it is {_named(found)}, expected an error", where=exchange.cassette)
+            yield Finding(why=f"as a 200 it is {_describe(found)}, expected an error", where=exchange.cassette)
         elif isinstance(found.error, ProviderError):
             of_this_wire.append(exchange)
     for api in {subject.api_of(exchange) for exchange in failed} - {subject.api_of(each) for each in of_this_wire}:
@@ -150,12 +157,12 @@ def errors_inside_a_200_are_errors(subject: Subject) -> Iterator[Finding]:
             found = read_stream(subject, stream, body)
             why = _wrong_fault(found, before)
             if not isinstance(found.error, ProviderError):
-                why = f"the error event is {_named(found)}, expected a ProviderError"
+                why = f"the error event is {_describe(found)}, expected a ProviderError"
             if why:
                 yield Finding(why=why, where=f"{exchange.cassette} inside {stream.cassette}")
 
 
-def _named(found: Read) -> str:
+def _describe(found: ReadResult) -> str:
     return type(found.error or found.escaped).__name__ if found.error or found.escaped else "a message"
 
 

@@ -21,7 +21,7 @@ from interlingua_contract.rule import Finding, NotApplicable, rule
 from interlingua_contract.scenes import READ
 from interlingua_contract.subject import UNKNOWN_MODEL, Subject
 
-KEY = "contract-made-up-key-0123456789"
+_KEY = "contract-made-up-key-0123456789"
 
 
 @rule(
@@ -34,21 +34,21 @@ KEY = "contract-made-up-key-0123456789"
 def requests_hold_no_secret(subject: Subject) -> Iterator[Finding]:
     """A made-up key by both ways, and every environment variable that is listed."""
     plain = subject.connection
-    environ = dict.fromkeys(plain.env, KEY)
+    environ = dict.fromkeys(plain.env, _KEY)
     for how, settings in (
-        ("api_key", ConnectionSettings(api_key=KEY)),
+        ("api_key", ConnectionSettings(api_key=_KEY)),
         ("environ", ConnectionSettings(environ={name: value for name, value in environ.items() if _is_key(name)})),
     ):
         made = subject.provider.connection(settings)
-        if KEY in made.base_url or KEY in repr(dict(made.headers)):
+        if _KEY in made.base_url or _KEY in repr(dict(made.headers)):
             yield Finding(why=f"the key given by {how} is in the base URL or the public headers", where="connection")
         for aim in subject.aims[:1]:
-            request = subject.written(aim, [user("q")], [READ] if aim.capabilities.supports_tools else [])
-            if KEY in repr(request):
+            request = subject.write(aim, [user("q")], [READ] if aim.capabilities.supports_tools else [])
+            if _KEY in repr(request):
                 yield Finding(why="the key is in the request", where=aim.name)
             signed = made.auth(request)
             given = how == "api_key" or any(map(_is_key, plain.env))
-            if given and not plain.has_key and KEY not in repr(dict(signed)):
+            if given and not plain.has_key and _KEY not in repr(dict(signed)):
                 yield Finding(why=f"the signer does not use the key given by {how}", where="connection")
 
 
@@ -77,7 +77,7 @@ def connection_is_complete(subject: Subject) -> Iterator[Finding]:
     if not made.endpoints:
         yield Finding(why="no endpoints: recorded traffic cannot be recognised", where="connection")
     for aim in subject.aims:
-        request = subject.written(aim, [user("q")])
+        request = subject.write(aim, [user("q")])
         pattern = made.endpoints.get(aim.api, "")
         if not request.path.startswith("/") or not re.search(pattern, urlsplit(request.path).path):
             yield Finding(why=f"path {request.path!r} does not match the endpoint {pattern!r}", where=aim.name)
@@ -85,7 +85,7 @@ def connection_is_complete(subject: Subject) -> Iterator[Finding]:
             yield Finding(why=f"a conversation is sent by {request.method}", where=aim.name)
         if request.api != aim.api:
             yield Finding(why=f"the request says api {request.api!r}", where=aim.name)
-        if not request.stream and subject.written(aim, [user("q")], stream=True).stream is not True:
+        if not request.stream and subject.write(aim, [user("q")], stream=True).stream is not True:
             yield Finding(why="a request for a stream does not say `stream=True`", where=aim.name)
 
 
@@ -109,10 +109,10 @@ def catalogue_is_sound(subject: Subject) -> Iterator[Finding]:
         for limit in (info.max_context_tokens, info.max_output_tokens):
             if limit is not None and limit <= 0:
                 yield Finding(why=f"a limit of {limit}", where=info.id)
-    yield from _declarations(subject)
+    yield from _check_declarations(subject)
 
 
-def _declarations(subject: Subject) -> Iterator[Finding]:
+def _check_declarations(subject: Subject) -> Iterator[Finding]:
     provider = subject.provider
     infos = {info.id: info for info in provider.models()}
     if not provider.capabilities(UNKNOWN_MODEL).assumed:
@@ -148,7 +148,7 @@ _FORBIDDEN = (
 )
 
 
-_PROBE = """
+_IMPORT_PROBE = """
 import json, socket, sys, time
 def refuse(*_, **__):
     print(json.dumps({"network": True})); sys.exit()
@@ -166,7 +166,7 @@ print(json.dumps({"modules": sorted(set(sys.modules) - before), "ms": spent}))
 """
 
 
-def entry_point(subject: Subject) -> importlib.metadata.EntryPoint:
+def find_entry_point(subject: Subject) -> importlib.metadata.EntryPoint:
     """Return the entry point the provider came from.
 
     Raises:
@@ -189,7 +189,7 @@ def entry_point(subject: Subject) -> importlib.metadata.EntryPoint:
 )
 def entry_point_is_an_object(subject: Subject) -> Iterator[Finding]:
     """Load it as the registry does."""
-    entry = entry_point(subject)
+    entry = find_entry_point(subject)
     plugin = entry.load()
     if isinstance(plugin, (types.ModuleType, type)):
         yield Finding(why=f"{entry.value} is a {type(plugin).__name__}; name an object in it", where=entry.name)
@@ -209,7 +209,7 @@ def entry_point_is_an_object(subject: Subject) -> Iterator[Finding]:
 )
 def metadata_is_complete(subject: Subject) -> Iterator[Finding]:
     """The installed metadata and the package folder."""
-    entry = entry_point(subject)
+    entry = find_entry_point(subject)
     assert entry.dist is not None  # noqa: S101  entry_point() looked
     metadata = dict(entry.dist.metadata.items())  # type: ignore[attr-defined]
     fields = ("Version", "Summary", "Requires-Python")
@@ -235,12 +235,12 @@ def metadata_is_complete(subject: Subject) -> Iterator[Finding]:
 )
 def import_is_cheap(subject: Subject) -> Iterator[Finding]:
     """In an interpreter of its own, where core is loaded already."""
-    entry = entry_point(subject)
+    entry = find_entry_point(subject)
     best = float("inf")
     found: dict[str, object] = {}
     for _ in range(3):  # processor time of a busy machine varies; the least is the cost
         done = subprocess.run(  # noqa: S603
-            [sys.executable, "-c", _PROBE, entry.value, json.dumps(sys.path)],
+            [sys.executable, "-c", _IMPORT_PROBE, entry.value, json.dumps(sys.path)],
             capture_output=True, text=True, check=False, timeout=60,
         )  # fmt: skip
         if done.returncode or not done.stdout.strip():

@@ -14,29 +14,29 @@ from interlingua.types.factories import user
 from interlingua.types.messages import Message, Origin
 from interlingua.types.options import AdapterOptions
 from interlingua_contract.guard import record_warnings
-from interlingua_contract.json_paths import MARK, overtakes, place_of
+from interlingua_contract.json_paths import MARK, find_path, stands_after
 from interlingua_contract.rule import Finding, rule
 from interlingua_contract.scenes import (
     FOREIGN,
     PAYLOAD,
     READ,
-    Broken,
+    LawBroken,
     Scene,
-    answered,
+    assistant_turn,
+    check_law,
     foreign_scenes,
-    holds,
     linked_image,
     media_scenes,
-    own,
+    own_origin,
     result_image,
 )
 from interlingua_contract.strategies import conversations
 from interlingua_contract.subject import Aim, Subject
 
-FIELDS = ("session_id", "message_id", "block_type", "adapter", "reason")
+LOG_FIELDS = ("session_id", "message_id", "block_type", "adapter", "reason")
 
 
-def _undeclared(aim: Aim) -> list[Scene]:
+def _undeclared_scenes(aim: Aim) -> list[Scene]:
     scenes = [*media_scenes(), *foreign_scenes()]
     if aim.capabilities.supports_tools and not aim.capabilities.supports_images:
         scenes.append(result_image())  # where images are taken it follows in a user message
@@ -55,12 +55,12 @@ def _undeclared(aim: Aim) -> list[Scene]:
     at blocks it was not given (through `provider_raw`, a cache or the arguments of another hook), or reports the same
     loss again. If the wire takes this kind after all, declare it and record a cassette that shows it.""",
 )
-def undeclared_kinds_are_dropped_aloud(subject: Subject) -> Iterator[Finding]:
+def undeclared_kinds_are_dropped_and_logged(subject: Subject) -> Iterator[Finding]:
     """One request per kind that is not declared."""
     for aim in subject.aims:
-        for scene in _undeclared(aim):
+        for scene in _undeclared_scenes(aim):
             with record_warnings() as records:
-                request = subject.written(aim, scene.history, scene.tools)
+                request = subject.write(aim, scene.history, scene.tools)
             where = f"{aim.name} {scene.name}"
             if scene.payload.encode() in request.body:
                 yield Finding(why="not declared, and still in the body", where=where)
@@ -68,8 +68,8 @@ def undeclared_kinds_are_dropped_aloud(subject: Subject) -> Iterator[Finding]:
             if len(lines) != 1:
                 yield Finding(why=f"expected one ledger line, found {len(lines)}: {request.losses}", where=where)
             told = [record for record in records if getattr(record, "block_type", None) == scene.block_type]
-            if len(told) != 1 or not all(getattr(told[0], field, None) for field in FIELDS):
-                yield Finding(why=f"expected one WARN with {', '.join(FIELDS)}; found {len(told)}", where=where)
+            if len(told) != 1 or not all(getattr(told[0], field, None) for field in LOG_FIELDS):
+                yield Finding(why=f"expected one WARN with {', '.join(LOG_FIELDS)}; found {len(told)}", where=where)
 
 
 @rule(
@@ -82,7 +82,7 @@ def undeclared_kinds_are_dropped_aloud(subject: Subject) -> Iterator[Finding]:
 def critical_blocks_fail_the_request(subject: Subject) -> Iterator[Finding]:
     """The same scenes, with every block critical; signatures, which are rewritten, aside."""
     for aim in subject.aims:
-        for scene in _undeclared(aim):
+        for scene in _undeclared_scenes(aim):
             if "signature" in scene.name or scene.name == "image in a result":
                 continue
             history = [
@@ -93,7 +93,7 @@ def critical_blocks_fail_the_request(subject: Subject) -> Iterator[Finding]:
             ]
             try:
                 with record_warnings():
-                    subject.written(aim, history, scene.tools)
+                    subject.write(aim, history, scene.tools)
             except CapabilityError:
                 continue
             yield Finding(why="critical, not declared, and the request was written", where=f"{aim.name} {scene.name}")
@@ -109,35 +109,35 @@ def critical_blocks_fail_the_request(subject: Subject) -> Iterator[Finding]:
 def declared_kinds_arrive(subject: Subject) -> Iterator[Finding]:
     """One request per declared medium; then a picture between two texts."""
     for aim in subject.aims:
-        yield from _in_its_place(subject, aim)
+        yield from _check_place(subject, aim)
         for scene in [*media_scenes(), linked_image(), result_image()]:
             tools_missing = bool(scene.tools) and not aim.capabilities.supports_tools
             if tools_missing or not scene.declared(aim.capabilities) or scene.name in subject.quirks.dropped_kinds:
                 continue
-            request = subject.written(aim, scene.history, scene.tools)
+            request = subject.write(aim, scene.history, scene.tools)
             if scene.payload.encode() not in request.body:
                 yield Finding(why=f"{scene.name}: declared, and its data is not in the body", where=aim.name)
             elif any(loss.verdict != "rewritten" for loss in request.losses):
                 yield Finding(why=f"{scene.name}: declared, and the ledger says {request.losses[0]}", where=aim.name)
-            elif _miscalled(scene, request.body):
+            elif _has_wrong_type(scene, request.body):
                 yield Finding(why=f"{scene.name}: sent as another type than {scene.media_type}", where=aim.name)
 
 
-def _miscalled(scene: Scene, body: bytes) -> bool:
+def _has_wrong_type(scene: Scene, body: bytes) -> bool:
     """True when the wire carries media types, and not this one."""
     family = scene.media_type.partition("/")[0].encode() + b"/"
     return scene.payload == PAYLOAD and family in body and scene.media_type.encode() not in body
 
 
-def _in_its_place(subject: Subject, aim: Aim) -> Iterator[Finding]:
+def _check_place(subject: Subject, aim: Aim) -> Iterator[Finding]:
     picture = media_scenes()[0]
     if not picture.declared(aim.capabilities):
         return
     (asked,) = picture.history
     history = [attrs.evolve(asked, content=(TextBlock(text="mkt1q"), asked.content[1], TextBlock(text="mkt2q")))]
     body = subject.body(aim, history)
-    places = [place_of(body, word) for word in ("mkt1q", PAYLOAD, "mkt2q")]
-    if any(one and other and overtakes(one, other) for one, other in pairwise(places)):
+    places = [find_path(body, word) for word in ("mkt1q", PAYLOAD, "mkt2q")]
+    if any(one and other and stands_after(one, other) for one, other in pairwise(places)):
         yield Finding(why="a picture between two texts stands elsewhere", where=aim.name)
 
 
@@ -158,24 +158,24 @@ def foreign_state_stays_away(subject: Subject) -> Iterator[Finding]:
 
     def law(aim: Aim, history: list[Message]) -> None:
         target = subject.provider.target(AdapterOptions(model=aim.model, api=aim.api))
-        body = subject.written(aim, history, [READ]).body.decode()
+        body = subject.write(aim, history, [READ]).body.decode()
         marks = set(MARK.findall(body))
         for message in history:
             origin = message.metadata.origin
             if origin is None or target.takes_state_of(origin):
                 continue
-            leaked = sorted(marks & set(_state(message, whole=origin.provider != subject.key)))
+            leaked = sorted(marks & set(_state_marks(message, whole=origin.provider != subject.key)))
             if leaked:
-                raise Broken(f"{leaked[0]} (state of {origin.provider}:{origin.model}) is in the body")
+                raise LawBroken(f"{leaked[0]} (state of {origin.provider}:{origin.model}) is in the body")
 
     def strategy(aim: Aim) -> Any:
-        mine = own(subject, aim)
+        mine = own_origin(subject, aim)
         return conversations((mine, Origin(subject.key, mine.api, "another-model"), FOREIGN), marked=True)
 
-    yield from holds(subject, law, strategy)
+    yield from check_law(subject, law, strategy)
 
 
-def _state(message: Message, *, whole: bool) -> Iterator[str]:
+def _state_marks(message: Message, *, whole: bool) -> Iterator[str]:
     """Yield the marks of a message's state; not whole: only of `provider_raw` (thinking by model is C15's)."""
     for block in message.content if whole else ():
         if block.type in ("thinking", "redacted_thinking", "opaque"):
@@ -197,10 +197,10 @@ def thinking_keeps_its_scope(subject: Subject) -> Iterator[Finding]:
     for aim in subject.aims:
         other = Origin(subject.key, aim.capabilities.api or aim.api, "another-model")
         thought = ThinkingBlock(text="mkh1q", signature="mks1q")
-        history = [user("q"), answered([thought, TextBlock(text="said")], other), user("n")]
+        history = [user("q"), assistant_turn([thought, TextBlock(text="said")], other), user("n")]
         with record_warnings():
-            plain = subject.written(aim, history).body
-            demoted = subject.written(aim, history, demote_thinking=True).body
+            plain = subject.write(aim, history).body
+            demoted = subject.write(aim, history, demote_thinking=True).body
         scope = aim.capabilities.thinking_scope
         bound = scope in ("never", "model")
         if bound and (b"mkh1q" in plain or b"mks1q" in plain):

@@ -13,18 +13,18 @@ from interlingua.response.framing import framer
 from interlingua.types.messages import Message, MessageStatus
 from interlingua_cli.cassettes import Exchange
 from interlingua_contract.event_law import broken_laws
-from interlingua_contract.json_paths import at, leaves, nodes, replaced, shown
+from interlingua_contract.json_paths import format_path, leaves, nodes, value_at, with_value
 from interlingua_contract.recordings import (
     Frames,
-    Read,
-    answers,
-    bodies_of,
+    ReadResult,
     framing_of,
-    places,
-    read,
+    json_payloads,
+    read_answer,
     read_stream,
     read_whole,
-    streams,
+    recorded_answers,
+    recorded_streams,
+    spread_places,
 )
 from interlingua_contract.rule import Finding, NotApplicable, rule
 from interlingua_contract.subject import Subject
@@ -44,15 +44,15 @@ UNKNOWN = {"type": "contract_new_kind", "object": "contract.new.kind", "payload"
 )
 def events_are_in_order(subject: Subject) -> Iterator[Finding]:
     """Each recorded stream against the event law."""
-    for exchange in streams(subject):
+    for exchange in recorded_streams(subject):
         found = read_stream(subject, exchange)
         for why in broken_laws(found.events):
             yield Finding(why=why, where=exchange.cassette)
         if found.error is None and found.message is not None:
-            yield from _invariants(found.message, exchange)
+            yield from _check_invariants(found.message, exchange)
 
 
-def _invariants(message: Message, exchange: Exchange) -> Iterator[Finding]:
+def _check_invariants(message: Message, exchange: Exchange) -> Iterator[Finding]:
     for violation in check_message(message):
         if violation.number not in _NOT_BY_ADAPTERS:
             yield Finding(why=str(violation), where=exchange.cassette)
@@ -66,7 +66,7 @@ def _invariants(message: Message, exchange: Exchange) -> Iterator[Finding]:
 )
 def events_come_in_time(subject: Subject) -> Iterator[Finding]:
     """Feed event by event and see when text comes out."""
-    for exchange in streams(subject):
+    for exchange in recorded_streams(subject):
         frames = Frames(subject, exchange)
         deltas = [event for event in read_stream(subject, exchange).events if event.type.endswith("_delta")]
         if len(deltas) < 3:
@@ -76,23 +76,23 @@ def events_come_in_time(subject: Subject) -> Iterator[Finding]:
         decoder.close()
         if not any(event.type.endswith("_delta") for event in early):
             yield Finding(why="no delta came in the first three quarters of the stream", where=exchange.cassette)
-    for exchange in streams(subject):
+    for exchange in recorded_streams(subject):
         found = read_stream(subject, exchange)
         brought, given = _pieces(subject, exchange, found), sum(event.type == "text_delta" for event in found.events)
         if brought > 2 and given < 2:
             yield Finding(why=f"the text of {brought} events comes as one", where=exchange.cassette)
 
 
-def _pieces(subject: Subject, exchange: Exchange, found: Read) -> int:
+def _pieces(subject: Subject, exchange: Exchange, found: ReadResult) -> int:
     """Return how many events brought a piece of the text, each where the one before ended."""
     text = found.message.text_content() if found.message else ""
     frames = Frames(subject, exchange)
-    at, count = 0, 0
+    value_at, count = 0, 0
     for event in frames.events:
         words = [leaf for _, leaf in leaves(frames.data(event)) if isinstance(leaf, str) and leaf]
-        piece = next((word for word in words if word != text and text.startswith(word, at)), "")
-        at, count = at + len(piece), count + bool(piece)
-    return count if at == len(text) else 0
+        piece = next((word for word in words if word != text and text.startswith(word, value_at)), "")
+        value_at, count = value_at + len(piece), count + bool(piece)
+    return count if value_at == len(text) else 0
 
 
 @rule(
@@ -103,11 +103,11 @@ def _pieces(subject: Subject, exchange: Exchange, found: Read) -> int:
 )
 def unknown_events_are_passed_over(subject: Subject) -> Iterator[Finding]:
     """One unknown event at every place of each recorded stream."""
-    for exchange in streams(subject):
+    for exchange in recorded_streams(subject):
         frames = Frames(subject, exchange)
         plain = read_stream(subject, exchange)
         new = frames.event(json.dumps(UNKNOWN).encode(), UNKNOWN["type"])
-        for place in places(len(frames.events)):
+        for place in spread_places(len(frames.events)):
             body = frames.join([*frames.events[:place], new, *frames.events[place:]])
             found = read_stream(subject, exchange, body)
             if (found.message, type(found.error)) != (plain.message, type(plain.error)) or found.escaped:
@@ -134,16 +134,16 @@ def new_content_is_kept(subject: Subject) -> Iterator[Finding]:
         body = _json(exchange.body)
         for path, node in nodes(body):
             if isinstance(node, dict) and node and not _inside_arguments(path):
-                changed = replaced(body, (*path, "contract_new_field"), {"a": [1]})
+                changed = with_value(body, (*path, "contract_new_field"), {"a": [1]})
                 found = read_whole(subject, exchange, json.dumps(changed).encode())
                 if found.escaped or type(found.error) is not type(plain.error):
-                    why = f"a new field in {shown(path) or 'the body'}: {found.error or found.escaped}"
+                    why = f"a new field in {format_path(path) or 'the body'}: {found.error or found.escaped}"
                     yield Finding(why=why, where=exchange.cassette)
         for path in _typed_lists(body, plain.message):
-            changed = replaced(body, path, [*at(body, path), UNKNOWN])
+            changed = with_value(body, path, [*value_at(body, path), UNKNOWN])
             found = read_whole(subject, exchange, json.dumps(changed).encode())
             if found.message is None or "mkz1q" not in repr(found.message) + repr(found.message.metadata.provider_raw):
-                why = f"a new item in {shown(path)} is not kept: {found.error or found.escaped or 'lost'}"
+                why = f"a new item in {format_path(path)} is not kept: {found.error or found.escaped or 'lost'}"
                 yield Finding(why=why, where=exchange.cassette)
 
 
@@ -184,30 +184,30 @@ AWKWARD: dict[str, Any] = {"z": 0, "path": "a b", "m": False, "e": "", "l": [Non
     own goes into an OpaqueBlock, what a replay needs into `replay`, and what is no content into `trace`. Arguments keep
     their order and every value; where the wire has them as a string keep it as `raw_input`.""",
 )
-def nothing_said_is_lost(subject: Subject) -> Iterator[Finding]:
+def nothing_received_is_lost(subject: Subject) -> Iterator[Finding]:
     """Each string of the answer that the request did not bring, whole or in events; each object of arguments."""
     for exchange in subject.exchanges:
-        message = read(subject, exchange).message if exchange.good else None
+        message = read_answer(subject, exchange).message if exchange.good else None
         if message is None:
             continue
         kept = _strings(message)
         whole = {leaf for _, leaf in leaves(encode_message(message)) if isinstance(leaf, str)}
         asked = json.dumps(exchange.request, ensure_ascii=False)
-        bodies = bodies_of(subject, exchange)
+        bodies = json_payloads(subject, exchange)
         for path, leaf in [found for body in bodies for found in leaves(body)]:
             if not isinstance(leaf, str) or not leaf:
                 continue
             if _is_source(path) and leaf not in whole:
                 yield Finding(why=f"the source {leaf[:60]!r} is not in the message", where=exchange.cassette)
-            if not _says(path, leaf) or json.dumps(leaf, ensure_ascii=False) in asked:
+            if not _is_said(path, leaf) or json.dumps(leaf, ensure_ascii=False) in asked:
                 continue
             if json.dumps(leaf, ensure_ascii=False)[1:-1] not in kept and leaf not in kept:
-                yield Finding(why=f"{shown(path)} ({leaf[:60]!r}) is not in the message", where=exchange.cassette)
+                yield Finding(why=f"{format_path(path)} ({leaf[:60]!r}) is not in the message", where=exchange.cassette)
         if not exchange.streamed:
             yield from _arguments(subject, exchange, message)
 
 
-def _says(path: tuple[str | int, ...], leaf: str) -> bool:
+def _is_said(path: tuple[str | int, ...], leaf: str) -> bool:
     """True for prose, and for what stands under a name of opaque state."""
     name = next((str(key).lower() for key in reversed(path) if isinstance(key, str)), "")
     return " " in leaf.strip() or (
@@ -225,8 +225,8 @@ def _arguments(subject: Subject, exchange: Exchange, message: Message) -> Iterat
     wanted = json.dumps(AWKWARD)
     for number, call in enumerate(message.tool_calls()):
         found = [path for path, node in nodes(body) if call.input and node == json.loads(call.input_json)]
-        changed = [replaced(body, path, AWKWARD) for path in found]
-        changed += [replaced(body, path, wanted) for path, leaf in leaves(body) if leaf == call.raw_input and leaf]
+        changed = [with_value(body, path, AWKWARD) for path in found]
+        changed += [with_value(body, path, wanted) for path, leaf in leaves(body) if leaf == call.raw_input and leaf]
         for one in changed[:1]:
             again = read_whole(subject, exchange, json.dumps(one).encode()).message
             calls = again.tool_calls() if again is not None else []
@@ -251,7 +251,7 @@ def _strings(message: Message) -> str:
 )
 def answers_are_credited(subject: Subject) -> Iterator[Finding]:
     """Each recorded answer against the context it was read with."""
-    for exchange, message in answers(subject):
+    for exchange, message in recorded_answers(subject):
         expected = subject.context(exchange).origin
         if message.metadata.origin != expected:
             yield Finding(why=f"origin {message.metadata.origin}, expected {expected}", where=exchange.cassette)
@@ -268,7 +268,7 @@ def answers_are_credited(subject: Subject) -> Iterator[Finding]:
 )
 def ids_are_minted_by_core(subject: Subject) -> Iterator[Finding]:
     """Each recorded answer with calls."""
-    for exchange, message in answers(subject):
+    for exchange, message in recorded_answers(subject):
         mint = subject.context(exchange).mint_tool_use_id
         calls = message.tool_calls()
         minted = {mint() for _ in range(len(calls) + 8)}  # a stream may drop a call it has begun

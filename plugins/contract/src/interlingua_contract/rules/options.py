@@ -25,7 +25,7 @@ SCHEMA = {
 }
 
 
-_ASKED: tuple[Mapping[str, Any], ...] = (
+_ONE_OPTION: tuple[Mapping[str, Any], ...] = (
     {"max_tokens": 4321},
     {"temperature": 0.0},
     {"temperature": 0.7},
@@ -45,7 +45,7 @@ _ASKED: tuple[Mapping[str, Any], ...] = (
 )
 
 
-_ONE_WISH = ("effort", "thinking", "thinking_budget")
+_THINKING_OPTIONS = ("effort", "thinking", "thinking_budget")
 
 
 """A loss of one of these tells of the others: a model that does not think takes none of them."""
@@ -62,35 +62,35 @@ _ONE_WISH = ("effort", "thinking", "thinking_budget")
 def options_are_honoured(subject: Subject) -> Iterator[Finding]:
     """One option at a time against the request without it; its value must be there, and forms of one differ."""
     for aim in subject.aims:
-        yield from _model(subject, aim)
-        yield from _apart(subject, aim)
+        yield from _check_model(subject, aim)
+        yield from _check_distinct(subject, aim)
         offered = [READ] if aim.capabilities.supports_tools else []
         with record_warnings():
-            plain = subject.written(aim, [user("q")], offered)
-        for asked in _ASKED:
+            plain = subject.write(aim, [user("q")], offered)
+        for asked in _ONE_OPTION:
             (name,) = asked
             if name in ("tool_choice", "parallel_tool_calls") and not offered:
                 continue
             try:
                 with record_warnings():
-                    request = subject.written(aim, [user("q")], offered, **asked)
+                    request = subject.write(aim, [user("q")], offered, **asked)
             except CapabilityError:
                 continue
-            names = _ONE_WISH if name in _ONE_WISH else (name,)
+            names = _THINKING_OPTIONS if name in _THINKING_OPTIONS else (name,)
             told = any(loss.path == f"options.{one}" for loss in request.losses for one in names)
             if told:
                 continue
-            if _all_of(request) == _all_of(plain):
+            if _content_of(request) == _content_of(plain):
                 yield Finding(why=f"{asked} changes nothing and no loss says so", where=aim.name)
-            elif missing := _unsaid(asked[name], request):
+            elif missing := _missing_values(asked[name], request):
                 yield Finding(why=f"{asked}: {missing} is not in the request and no loss says so", where=aim.name)
 
 
-def _all_of(request: WireRequest) -> tuple[bytes, str, dict[str, str]]:
+def _content_of(request: WireRequest) -> tuple[bytes, str, dict[str, str]]:
     return request.body, request.path, dict(request.headers)
 
 
-def _unsaid(value: Any, request: WireRequest) -> list[Any]:
+def _missing_values(value: Any, request: WireRequest) -> list[Any]:
     """Return the numbers and marked words of an option's value that are nowhere in the request."""
     wanted = [leaf for _, leaf in leaves(value)] if isinstance(value, (dict, list)) else [value]
     wanted = list(value) if isinstance(value, tuple) else wanted
@@ -105,14 +105,14 @@ def _unsaid(value: Any, request: WireRequest) -> list[Any]:
     ]
 
 
-def _model(subject: Subject, aim: Aim) -> Iterator[Finding]:
-    request = subject.written(aim, [user("q")])
+def _check_model(subject: Subject, aim: Aim) -> Iterator[Finding]:
+    request = subject.write(aim, [user("q")])
     named = [leaf for _, leaf in leaves(json.loads(request.body)) if isinstance(leaf, str)]
     if aim.model not in named and aim.model not in unquote(request.path):
         yield Finding(why=f"the model {aim.model!r} is named neither in the body nor in the path", where=aim.name)
 
 
-def _apart(subject: Subject, aim: Aim) -> Iterator[Finding]:
+def _check_distinct(subject: Subject, aim: Aim) -> Iterator[Finding]:
     """Two values of one option are not the same request, unless a loss says so."""
     offered = [READ] if aim.capabilities.supports_tools else []
     choices: list[Mapping[str, Any]] = [{"tool_choice": one} for one in ("none", "required", ToolChoice("read_file"))]
@@ -126,12 +126,12 @@ def _apart(subject: Subject, aim: Aim) -> Iterator[Finding]:
         for asked in row:
             try:
                 with record_warnings():
-                    request = subject.written(aim, [user("q")], offered, **asked)
+                    request = subject.write(aim, [user("q")], offered, **asked)
             except CapabilityError:
                 continue
             if any(loss.block_type == "option" for loss in request.losses):
                 continue
-            if (same := seen.setdefault(_all_of(request)[:2], asked)) is not asked:
+            if (same := seen.setdefault(_content_of(request)[:2], asked)) is not asked:
                 yield Finding(why=f"{asked} is sent as {same} is, and no loss says so", where=aim.name)
 
 
@@ -155,15 +155,15 @@ def undeclared_options_are_refused(subject: Subject) -> Iterator[Finding]:
             toolless = flag == "supports_tool_choice" and not aim.capabilities.supports_tools
             if getattr(aim.capabilities, flag) or toolless:
                 continue
-            if not any(_refused(subject, aim, options) for options in forms):
+            if not any(_is_refused(subject, aim, options) for options in forms):
                 yield Finding(why=f"{flag} is False, and {next(iter(forms[0]))} is sent without a word", where=aim.name)
 
 
-def _refused(subject: Subject, aim: Aim, options: Mapping[str, Any]) -> bool:
+def _is_refused(subject: Subject, aim: Aim, options: Mapping[str, Any]) -> bool:
     offered = [READ] if aim.capabilities.supports_tools else []
     try:
         with record_warnings():
-            request = subject.written(aim, [user("q")], offered, **options)
+            request = subject.write(aim, [user("q")], offered, **options)
     except CapabilityError:
         return True
     return any(loss.block_type == "option" for loss in request.losses)
@@ -180,7 +180,7 @@ def provider_options_come_last(subject: Subject) -> Iterator[Finding]:
     """A field of the adapter's own is overruled, a new one is added."""
     for aim in subject.aims:
         given = {"model": "contract-overruled", "x_contract": {"z": 0, "a": None}}
-        body = json.loads(subject.written(aim, [user("q")], provider_options=given).body)
+        body = json.loads(subject.write(aim, [user("q")], provider_options=given).body)
         for name, value in given.items():
             if name == "model" and "model" not in subject.body(aim, [user("q")]):
                 continue  # this wire names the model in its path

@@ -13,10 +13,10 @@ from interlingua.types.blocks import TextBlock
 from interlingua.types.factories import assistant, system, tool_result, user
 from interlingua.types.messages import Message, Role
 from interlingua.types.options import AdapterOptions
-from interlingua_contract.json_paths import MARK, Path, at, forms_of, leaves, marks_in, shape
+from interlingua_contract.json_paths import MARK, Path, forms_of, leaves, marks_in, shape, value_at
 from interlingua_contract.rule import Finding, rule
-from interlingua_contract.rules.prefix import grown_path
-from interlingua_contract.scenes import FOREIGN, READ, Broken, answered, call, holds, own
+from interlingua_contract.rules.prefix import growing_path
+from interlingua_contract.scenes import FOREIGN, READ, LawBroken, assistant_turn, call, check_law, own_origin
 from interlingua_contract.strategies import EXTREMES, conversations
 from interlingua_contract.subject import Aim, Subject
 
@@ -38,7 +38,7 @@ def results_follow_their_calls(subject: Subject) -> Iterator[Finding]:
         calls = [call(number, f"mka{number}q") for number in (1, 2, 3)]
         if not aim.capabilities.supports_parallel_tool_calls:
             calls = calls[:1]
-        history = [user("mkt1q"), answered([*calls], None)]
+        history = [user("mkt1q"), assistant_turn([*calls], None)]
         history += [tool_result(one, f"mku{one.id[-1]}q") for one in reversed(calls[:2])]
         history += [system("mkt2q"), user("mkt3q")]
         found = [mark for mark in marks_in(subject.body(aim, history, [READ])) if mark != "mkt2q"]
@@ -64,18 +64,20 @@ def system_messages_keep_their_place(subject: Subject) -> Iterator[Finding]:
     """One leading system message, and a later one: between two turns, and at the end."""
     turns = [user("mkt2q"), assistant("mkt3q")]
     for aim in subject.aims:
-        path = grown_path(subject, aim)
+        path = growing_path(subject, aim)
         for later in ([system("mkt4q"), user("mkt5q")], [user("mkt4q"), system("mkt5q")]):
             body = subject.body(aim, [system("mkt1q"), *turns, *later])
             why = _misplaced(body, path, "mkt4q" if later[0].role is Role.SYSTEM else "mkt5q")
             if why:
                 yield Finding(why=why, where=aim.name)
-            if aim.capabilities.supports_system_prompt and path is not None and _same_form(body, path):
+            if aim.capabilities.supports_system_prompt and path is not None and _written_as_user(body, path):
                 yield Finding(why="the system prompt is written as a user's message is", where=aim.name)
 
 
 def _misplaced(body: Any, path: Path | None, later: str) -> str:
-    places = [(mark, at) for at, leaf in leaves(body) if isinstance(leaf, str) for mark in MARK.findall(leaf)]
+    places = [
+        (mark, value_at) for value_at, leaf in leaves(body) if isinstance(leaf, str) for mark in MARK.findall(leaf)
+    ]
     marks = [mark for mark, _ in places]
     rest = [mark for mark in marks if mark != "mkt1q"]
     if sorted(marks) != ["mkt1q", "mkt2q", "mkt3q", "mkt4q", "mkt5q"]:
@@ -87,25 +89,27 @@ def _misplaced(body: Any, path: Path | None, later: str) -> str:
     return ""
 
 
-def _same_form(body: Any, path: Path) -> bool:
+def _written_as_user(body: Any, path: Path) -> bool:
     """True when the system prompt's element has the very role of the user's, or is that element but for its words."""
     roles = {}
-    for element in at(body, path):
+    for element in value_at(body, path):
         for _, leaf in leaves(element):
             for mark in MARK.findall(leaf) if isinstance(leaf, str) else ():
                 roles[mark] = element.get("role") if isinstance(element, dict) else None
     if "mkt1q" not in roles:
         return False
     named = roles["mkt1q"] is not None and roles["mkt1q"] == roles["mkt2q"]
-    return named or _around(body, "mkt1q") == _around(body, "mkt2q")  # a wire may call the role something else
+    return named or _surroundings(body, "mkt1q") == _surroundings(
+        body, "mkt2q"
+    )  # a wire may call the role something else
 
 
-def _around(body: Any, word: str) -> str:
+def _surroundings(body: Any, word: str) -> str:
     """Return the outermost list's element that contains a word, without the word; empty where none does."""
     for path, leaf in leaves(body):
         if isinstance(leaf, str) and word in leaf:
             depth = next((depth for depth, key in enumerate(path, 1) if isinstance(key, int)), 0)
-            return json.dumps(at(body, path[:depth])).replace(word, "") if depth else ""
+            return json.dumps(value_at(body, path[:depth])).replace(word, "") if depth else ""
     return ""
 
 
@@ -122,18 +126,18 @@ def roles_are_told_apart(subject: Subject) -> Iterator[Finding]:
         asked = [call(1)]
         history = [user("mkt1q"), assistant("mkt2q"), user("mkt3q")]
         if aim.capabilities.supports_tools:
-            history += [answered(list(asked), None), tool_result(asked[0], "mku1q"), user("mkt4q")]
+            history += [assistant_turn(list(asked), None), tool_result(asked[0], "mku1q"), user("mkt4q")]
         body = subject.body(aim, history, [READ] if aim.capabilities.supports_tools else [])
         said, answer, again = (forms_of(body, mark) for mark in ("mkt1q", "mkt2q", "mkt3q"))
-        alike = said & answer and _around(body, "mkt2q") == _around(body, "mkt1q")
+        alike = said & answer and _surroundings(body, "mkt2q") == _surroundings(body, "mkt1q")
         if said != again or alike:
             yield Finding(why=f"questions stand as {said} and {again}, an answer as {answer}", where=aim.name)
         if not aim.capabilities.supports_tools:
             continue
-        if forms_of(body, "mku1q") & said and _around(body, "mku1q") == _around(body, "mkt1q"):
+        if forms_of(body, "mku1q") & said and _surroundings(body, "mku1q") == _surroundings(body, "mkt1q"):
             yield Finding(why="a result stands as the user's words do", where=aim.name)
         failed = tool_result(asked[0], "mku1q", is_error=True)
-        request = subject.written(aim, [*history[:4], failed, history[5]], [READ])
+        request = subject.write(aim, [*history[:4], failed, history[5]], [READ])
         if json.loads(request.body) == body and not request.losses:
             yield Finding(why="a failed result is sent as a good one, and no loss says so", where=aim.name)
 
@@ -154,35 +158,35 @@ def nothing_is_lost_or_moved(subject: Subject) -> Iterator[Finding]:
             history, subject.provider.target(AdapterOptions(model=aim.model, api=aim.api))
         )
         expected = {mark: number for number, message in enumerate(projected) for mark in _marks_of(message)}
-        request = subject.written(aim, history, [READ])
+        request = subject.write(aim, history, [READ])
         own_losses = [loss for loss in request.losses if loss.verdict == "dropped"]
         body = json.loads(request.body)
         found = [mark for mark in marks_in(body) if mark in expected]
         missing = expected.keys() - set(found)
         if missing and not own_losses:
-            raise Broken(f"{sorted(missing)[0]} is nowhere in the body, and no loss says why")
+            raise LawBroken(f"{sorted(missing)[0]} is nowhere in the body, and no loss says why")
         twice = sorted({mark for mark in found if found.count(mark) > 1})
         if twice:
-            raise Broken(f"{twice[0]} is in the body more than once")
+            raise LawBroken(f"{twice[0]} is in the body more than once")
         places = [expected[mark] for mark in found if projected[expected[mark]].role is not Role.SYSTEM]
         if places != sorted(places):
-            raise Broken("messages stand in another order than in the conversation")
+            raise LawBroken("messages stand in another order than in the conversation")
         if not own_losses:
-            _words_arrive(projected, body, _rewritten_texts(request.losses))
+            _check_texts(projected, body, _rewritten_texts(request.losses))
 
     def strategy(aim: Aim) -> Any:
-        return conversations((own(subject, aim), FOREIGN), marked=True)
+        return conversations((own_origin(subject, aim), FOREIGN), marked=True)
 
-    yield from holds(subject, law, strategy)
+    yield from check_law(subject, law, strategy)
     for aim in subject.aims:
-        yield from _at_length(subject, aim)
+        yield from _check_long_history(subject, aim)
 
 
 def _rewritten_texts(losses: Sequence[Loss]) -> set[str | None]:
     return {loss.message_id for loss in losses if loss.verdict == "rewritten" and loss.block_type == "text"}
 
 
-def _words_arrive(projected: Sequence[Message], body: Any, told: Container[str | None] = ()) -> None:
+def _check_texts(projected: Sequence[Message], body: Any, told: Container[str | None] = ()) -> None:
     """Every text whole, and none that is empty in the place of one; that there was no reasoning may be said so.
 
     The beginning of an answer may have to end without white space: where the conversation ends with it, and, told in
@@ -195,16 +199,16 @@ def _words_arrive(projected: Sequence[Message], body: Any, told: Container[str |
             wanted[-1] = wanted[-1].rstrip()
         for text in wanted:
             if text not in there:
-                raise Broken(f"a text is not in the body as it was written: {text[:40]!r}, {len(text)} characters")
+                raise LawBroken(f"a text is not in the body as it was written: {text[:40]!r}, {len(text)} characters")
     marks = {mark for message in projected for mark in _marks_of(message)}
     marked = {
         shape(body, path) for path, leaf in leaves(body) if isinstance(leaf, str) and marks & set(MARK.findall(leaf))
     }
     if any(leaf == "" and shape(body, path) in marked for path, leaf in leaves(body)):
-        raise Broken("an empty text is sent")
+        raise LawBroken("an empty text is sent")
 
 
-def _at_length(subject: Subject, aim: Aim) -> Iterator[Finding]:
+def _check_long_history(subject: Subject, aim: Aim) -> Iterator[Finding]:
     """Forty turns of awkward words, of which nothing can be lost and nothing has to be told."""
     words = ["lorem ipsum " * 2000, *(text for text in EXTREMES if text.isprintable())]
     history = [system("mks0q Be brief."), user("mkt0q")]
@@ -212,25 +216,25 @@ def _at_length(subject: Subject, aim: Aim) -> Iterator[Finding]:
         word = words[number % len(words)]
         history += [assistant(f"mka{number}q {word}."), user(f"mkt{number}q {word}.")]
     history += [assistant("mka99q"), user([TextBlock(text="mkt98q"), TextBlock(text="mkt99q")])]
-    request = subject.written(aim, history)
+    request = subject.write(aim, history)
     body = json.loads(request.body)
     marks = [mark for mark in marks_in(body) if mark != "mks0q"]
     if marks != [mark for message in history[1:] for mark in MARK.findall(message.text_content())]:
         yield Finding(why="of a conversation of forty turns not every message is there, in order", where=aim.name)
     try:
-        _words_arrive(history[1:], body)
-    except Broken as broken:
+        _check_texts(history[1:], body)
+    except LawBroken as broken:
         yield Finding(why=str(broken), where=aim.name)
     if request.losses and aim.capabilities.supports_system_prompt:
         yield Finding(why=f"the ledger tells of a loss where there is none: {request.losses[0]}", where=aim.name)
     if aim.capabilities.supports_tools:
-        yield from _results_whole(subject, aim)
+        yield from _check_result_texts(subject, aim)
 
 
-def _results_whole(subject: Subject, aim: Aim) -> Iterator[Finding]:
+def _check_result_texts(subject: Subject, aim: Aim) -> Iterator[Finding]:
     asked = call(1)
     result = tool_result(asked, [TextBlock(text="mku1q"), TextBlock(text="mku2q")])
-    marks = marks_in(subject.body(aim, [user("q"), answered([asked], None), result], [READ]))
+    marks = marks_in(subject.body(aim, [user("q"), assistant_turn([asked], None), result], [READ]))
     if marks != ["mku1q", "mku2q"]:
         yield Finding(why=f"of a result of two texts {marks} is there", where=aim.name)
 

@@ -12,9 +12,9 @@ from interlingua.types.factories import assistant, system, user
 from interlingua.types.messages import Message
 from interlingua_contract import json_paths as trees
 from interlingua_contract.guard import record_warnings
-from interlingua_contract.json_paths import Path, at, leaves, nodes, removed, shown
+from interlingua_contract.json_paths import Path, format_path, leaves, nodes, value_at, without
 from interlingua_contract.rule import Finding, rule
-from interlingua_contract.scenes import FOREIGN, PICTURE, READ, Broken, holds, own
+from interlingua_contract.scenes import FOREIGN, PICTURE, READ, LawBroken, check_law, own_origin
 from interlingua_contract.strategies import conversations, request_points
 from interlingua_contract.subject import Aim, Subject
 
@@ -30,7 +30,7 @@ from interlingua_contract.subject import Aim, Subject
 )
 def prefix_is_stable(subject: Subject) -> Iterator[Finding]:
     """Over growing conversations with swaps, parallel calls and repairs."""
-    paths = {aim.api: grown_path(subject, aim) for aim in subject.aims}
+    paths = {aim.api: growing_path(subject, aim) for aim in subject.aims}
     for api, path in paths.items():
         if path is None:
             yield Finding(why="no array of the body grows with the conversation; name it in quirks.elements", where=api)
@@ -41,40 +41,42 @@ def prefix_is_stable(subject: Subject) -> Iterator[Finding]:
         frame: str | None = None
         for point in request_points(history) if path is not None else ():
             body = subject.body(aim, point, [READ])
-            now = at(body, path or ())
-            kept = json.dumps(removed(body, path or ()), sort_keys=True)
-            if not _begins_with(now, earlier):
-                raise Broken(f"element {_first(earlier, now)} of {shown(path or ())} changed when the history grew")
+            now = value_at(body, path or ())
+            kept = json.dumps(without(body, path or ()), sort_keys=True)
+            if not _is_prefix(now, earlier):
+                raise LawBroken(
+                    f"element {_first_change(earlier, now)} of {format_path(path or ())} changed when the history grew"
+                )
             if frame is not None and kept != frame:
-                raise Broken("a field beside the messages changed when the history grew")
+                raise LawBroken("a field beside the messages changed when the history grew")
             earlier, frame = now, kept
 
     def strategy(aim: Aim) -> Any:
-        return conversations((own(subject, aim), FOREIGN), marked=True, cached=False)
+        return conversations((own_origin(subject, aim), FOREIGN), marked=True, cached=False)
 
-    yield from holds(subject, law, strategy)
+    yield from check_law(subject, law, strategy)
     for aim in subject.aims:
         if aim.capabilities.supports_images:  # the element most often thrown away once it is old
             try:
-                law(aim, [user([TextBlock(text="mkt0q"), PICTURE]), *_talk(5)])
-            except Broken as broken:
+                law(aim, [user([TextBlock(text="mkt0q"), PICTURE]), *_small_talk(5)])
+            except LawBroken as broken:
                 yield Finding(why=str(broken), where=aim.name)
 
 
-def _talk(turns: int) -> list[Message]:
-    return [one for at in range(turns) for one in (assistant(f"mka{at}q"), user(f"mkt{at}q"))]
+def _small_talk(turns: int) -> list[Message]:
+    return [one for value_at in range(turns) for one in (assistant(f"mka{value_at}q"), user(f"mkt{value_at}q"))]
 
 
-def grown_path(subject: Subject, aim: Aim) -> Path | None:
+def growing_path(subject: Subject, aim: Aim) -> Path | None:
     """Return the path of the array that grows with the conversation, or None."""
     named = subject.quirks.elements.get(aim.api)
     if named is not None:
         return tuple(named.split("."))
     short = subject.body(aim, [user("one")])
-    return trees.grown_path(short, subject.body(aim, [user("one"), assistant("two"), user("three")]))
+    return trees.find_growing_array(short, subject.body(aim, [user("one"), assistant("two"), user("three")]))
 
 
-def _begins_with(now: list[Any], earlier: list[Any]) -> bool:
+def _is_prefix(now: list[Any], earlier: list[Any]) -> bool:
     """True when the earlier elements, members in order, are there again; the last one's lists may have grown.
 
     An answer may go on in the turn that an answer began: the law is one of content elements (DESIGN 8).
@@ -83,19 +85,19 @@ def _begins_with(now: list[Any], earlier: list[Any]) -> bool:
         return True
     last = len(earlier) - 1
     same = len(now) > last and json.dumps(now[:last]) == json.dumps(earlier[:last])
-    return same and _grown(earlier[last], now[last])
+    return same and _has_grown(earlier[last], now[last])
 
 
-def _grown(earlier: Any, now: Any) -> bool:
+def _has_grown(earlier: Any, now: Any) -> bool:
     if isinstance(earlier, dict) and isinstance(now, dict):
-        return list(earlier) == list(now) and all(_grown(earlier[key], now[key]) for key in earlier)
+        return list(earlier) == list(now) and all(_has_grown(earlier[key], now[key]) for key in earlier)
     if isinstance(earlier, list) and isinstance(now, list):
-        return _begins_with(now, earlier)
+        return _is_prefix(now, earlier)
     return json.dumps(earlier) == json.dumps(now)
 
 
-def _first(earlier: list[Any], now: list[Any]) -> int:
-    return next((at for at, (a, b) in enumerate(zip(earlier, now, strict=False)) if a != b), len(now))
+def _first_change(earlier: list[Any], now: list[Any]) -> int:
+    return next((value_at for value_at, (a, b) in enumerate(zip(earlier, now, strict=False)) if a != b), len(now))
 
 
 _SETTINGS: tuple[Mapping[str, Any], ...] = (
@@ -115,10 +117,10 @@ _SETTINGS: tuple[Mapping[str, Any], ...] = (
 def cache_hints_only_mark(subject: Subject) -> Iterator[Finding]:
     """Eight texts, with hints and without."""
     for aim in subject.aims:
-        plain, one, many = (subject.body(aim, _hinted(number)) for number in (0, 1, 8))
+        plain, one, many = (subject.body(aim, _with_hints(number)) for number in (0, 1, 8))
         most = aim.capabilities.max_cache_hints if aim.capabilities.supports_prompt_caching else 0
         added = [len(list(leaves(body))) - len(list(leaves(plain))) for body in (one, many)]
-        if not _within(_strings(plain), _strings(one)) or not _within(_strings(plain), _strings(many)):
+        if not _is_subsequence(_strings(plain), _strings(one)) or not _is_subsequence(_strings(plain), _strings(many)):
             yield Finding(why="with a cache hint the words are other words", where=aim.name)
         elif most and not added[0]:
             yield Finding(why=f"{most} cache hints are declared, and a hint leaves no marker", where=aim.name)
@@ -128,8 +130,8 @@ def cache_hints_only_mark(subject: Subject) -> Iterator[Finding]:
             yield Finding(why=f"8 hints leave more markers than the {most} that are declared", where=aim.name)
 
 
-def _hinted(most: int) -> list[Message]:
-    texts = [TextBlock(text=f"mkt{at}q", cache=CacheHint() if at < most else None) for at in range(8)]
+def _with_hints(most: int) -> list[Message]:
+    texts = [TextBlock(text=f"mkt{value_at}q", cache=CacheHint() if value_at < most else None) for value_at in range(8)]
     history = [system("Be brief.")]
     for number, text in enumerate(texts):
         history += [user([text]), *([assistant(f"mka{number}q")] if number < 7 else [])]
@@ -140,7 +142,7 @@ def _strings(body: Any) -> list[str]:
     return [leaf for _, leaf in leaves(body) if isinstance(leaf, str)]
 
 
-def _within(words: list[str], others: list[str]) -> bool:
+def _is_subsequence(words: list[str], others: list[str]) -> bool:
     """True when the words come in this order among the others."""
     left = iter(others)
     return all(word in left for word in words)
@@ -158,25 +160,25 @@ def settings_change_no_message(subject: Subject) -> Iterator[Finding]:
     """Each setting by itself against the request without it."""
     history = [system("mkt1q"), user("mkt2q"), assistant("mkt3q"), user("mkt4q")]
     for aim in subject.aims:
-        yield from _unasked(subject, aim)
-        path = grown_path(subject, aim)
+        yield from _check_empty_fields(subject, aim)
+        path = growing_path(subject, aim)
         if path is None:
             continue
         offered = [READ] if aim.capabilities.supports_tools else []
-        plain = json.dumps(at(subject.body(aim, history, offered), path))
+        plain = json.dumps(value_at(subject.body(aim, history, offered), path))
         for asked in _SETTINGS:
             try:
                 with record_warnings():
                     body = subject.body(aim, history, offered, **asked)
             except CapabilityError:
                 continue
-            if json.dumps(at(body, path)) != plain:
-                yield Finding(why=f"{asked} changes {shown(path)}", where=aim.name)
+            if json.dumps(value_at(body, path)) != plain:
+                yield Finding(why=f"{asked} changes {format_path(path)}", where=aim.name)
 
 
-def _unasked(subject: Subject, aim: Aim) -> Iterator[Finding]:
+def _check_empty_fields(subject: Subject, aim: Aim) -> Iterator[Finding]:
     body = subject.body(aim, [user("q")])
     empty = [path for path, leaf in leaves(body) if leaf is None or leaf == ""]
     empty += [path for path, node in nodes(body) if not node and path]
     if empty:
-        yield Finding(why=f"{shown(empty[0])} is sent with nothing in it", where=aim.name)
+        yield Finding(why=f"{format_path(empty[0])} is sent with nothing in it", where=aim.name)

@@ -18,13 +18,13 @@ from interlingua.types.factories import system, tool_result, user
 from interlingua.types.messages import Message
 from interlingua_contract.guard import record_warnings
 from interlingua_contract.rule import Finding, NotApplicable, rule
-from interlingua_contract.scenes import READ, answered, call
+from interlingua_contract.scenes import READ, assistant_turn, call
 from interlingua_contract.subject import Aim, Subject
 
 _PROBE = """
 import sys
-from interlingua_contract.rules.processes import answer
-sys.stdout.write(answer(sys.stdin.read()))
+from interlingua_contract.rules.processes import run_probe
+sys.stdout.write(run_probe(sys.stdin.read()))
 """
 
 
@@ -38,9 +38,9 @@ sys.stdout.write(answer(sys.stdin.read()))
 )
 def other_processes_write_the_same(subject: Subject) -> Iterator[Finding]:
     """One conversation with tools for each aim, in this interpreter and in two with other seeds."""
-    mine = _digests(subject)
+    mine = _request_digests(subject)
     aims = [[aim.api, aim.model] for aim in subject.aims]
-    asked = json.dumps({"key": subject.key, "plugin": _plugin(subject), "aims": aims})
+    asked = json.dumps({"key": subject.key, "plugin": _pickle_plugin(subject), "aims": aims})
     for seed in ("1", "2"):
         done = subprocess.run(  # noqa: S603
             [sys.executable, "-c", _PROBE],
@@ -58,7 +58,7 @@ def other_processes_write_the_same(subject: Subject) -> Iterator[Finding]:
                 yield Finding(why=f"with PYTHONHASHSEED={seed} the request is another", where=name)
 
 
-def _plugin(subject: Subject) -> str:
+def _pickle_plugin(subject: Subject) -> str:
     """Return a provider that was given by hand as text; empty for one that is installed.
 
     Raises:
@@ -73,23 +73,23 @@ def _plugin(subject: Subject) -> str:
         raise NotApplicable(f"the provider was given by hand and cannot be pickled: {error}") from error
 
 
-def answer(asked: str) -> str:
+def run_probe(asked: str) -> str:
     """Write the requests of a subject in this process; the other end of the rule."""
     wanted: dict[str, Any] = json.loads(asked)
     plugin = pickle.loads(base64.b64decode(wanted["plugin"])) if wanted["plugin"] else None  # noqa: S301  our own
     registry = Registry(providers={wanted["key"]: plugin}, entry_points=[]) if plugin else Registry()
     subject = Subject(wanted["key"], registry=registry)
-    return json.dumps(_digests(subject, {tuple(aim) for aim in wanted["aims"]}))
+    return json.dumps(_request_digests(subject, {tuple(aim) for aim in wanted["aims"]}))
 
 
-def _digests(subject: Subject, wanted: set[Any] | None = None) -> dict[str, str]:
+def _request_digests(subject: Subject, wanted: set[Any] | None = None) -> dict[str, str]:
     found: dict[str, str] = {}
     for aim in subject.aims:
         if wanted is not None and (aim.api, aim.model) not in wanted:
             continue
         try:
             with record_warnings():
-                request = subject.written(aim, _history(aim), [READ] if aim.capabilities.supports_tools else [])
+                request = subject.write(aim, _history(aim), [READ] if aim.capabilities.supports_tools else [])
         except InterlinguaError:
             continue
         losses = [(loss.path, loss.block_type, loss.verdict, loss.reason) for loss in request.losses]
@@ -102,5 +102,5 @@ def _history(aim: Aim) -> list[Message]:
     history = [system("Be brief."), user("Read both.")]
     if aim.capabilities.supports_tools:
         calls = [call(1, "a.txt"), call(2, "b.txt")]
-        history += [answered([*calls], None), *[tool_result(one, "text") for one in calls], user("Go on.")]
+        history += [assistant_turn([*calls], None), *[tool_result(one, "text") for one in calls], user("Go on.")]
     return history

@@ -9,8 +9,8 @@ from typing import Any
 from interlingua.codec.stored import dumps_message, loads_message
 from interlingua.types.messages import Message
 from interlingua_contract.guard import record_warnings
-from interlingua_contract.json_paths import Path, forms_of, leaves, overtakes, place_of, texts
-from interlingua_contract.recordings import aim_of, answers, next_turn
+from interlingua_contract.json_paths import Path, find_path, forms_of, leaves, stands_after, texts
+from interlingua_contract.recordings import aim_for, recorded_answers, replay_history
 from interlingua_contract.rule import Finding, rule
 from interlingua_contract.scenes import READ
 from interlingua_contract.subject import Aim, Subject
@@ -25,53 +25,53 @@ from interlingua_contract.subject import Aim, Subject
 )
 def own_state_comes_back(subject: Subject) -> Iterator[Finding]:
     """Each recorded answer, sent back."""
-    for exchange, message in answers(subject):
-        aim = aim_of(subject, exchange)
+    for exchange, message in recorded_answers(subject):
+        aim = aim_for(subject, exchange)
         with record_warnings():
-            body = subject.body(aim, next_turn(message), [READ])
+            body = subject.body(aim, replay_history(message), [READ])
         found = texts(body)
         if subject.quirks.ids_on_wire and any(call.provider_id is None for call in message.tool_calls()):
             yield Finding(why="a call without the id that the provider issued", where=exchange.cassette)
         places: list[Path] = []
-        for what, leaf in _owned(message, aim):
+        for what, leaf in _replayed_values(message, aim):
             if leaf not in found:
                 yield Finding(why=f"{what} {leaf[:60]!r} does not come back", where=exchange.cassette)
-            elif found.count(leaf) == 1 and (place := place_of(body, leaf)) is not None:
-                if any(overtakes(before, place) for before in places):
+            elif found.count(leaf) == 1 and (place := find_path(body, leaf)) is not None:
+                if any(stands_after(before, place) for before in places):
                     yield Finding(why=f"{what} {leaf[:60]!r} comes back in another place", where=exchange.cassette)
                 places.append(place)
         for block in message.content:
-            if why := _torn_off(block, body, found):
+            if why := _check_signature_place(block, body, found):
                 yield Finding(why=why, where=exchange.cassette)
-        if _as_text(message, body):
+        if _is_sent_as_text(message, body):
             yield Finding(why="reasoning comes back as text", where=exchange.cassette)
 
 
-def _torn_off(block: Any, body: Any, found: list[str]) -> str:
+def _check_signature_place(block: Any, body: Any, found: list[str]) -> str:
     """Say when a signature stands in another object than what it signs."""
     signature = getattr(block, "signature", None)
     signed = block.input.get("path") if block.type == "tool_use" else getattr(block, "text", None)
     if not signature or not isinstance(signed, str) or found.count(signature) != 1 or found.count(signed) != 1:
         return ""
-    one, other = place_of(body, signature), place_of(body, signed)
+    one, other = find_path(body, signature), find_path(body, signed)
     beside = one is None or other is None or other[: len(one) - 1] == one[:-1]
     return "" if beside else f"the signature {signature[:40]!r} comes back with something that it does not sign"
 
 
-def _as_text(message: Message, body: Any) -> bool:
+def _is_sent_as_text(message: Message, body: Any) -> bool:
     """True when reasoning stands in the form of what was said."""
     said = {
         one for block in message.content if block.type == "text" and block.text for one in forms_of(body, block.text)
     }
     thoughts = [block.text for block in message.thinking() if block.text]
-    return any(said & forms_of(body, text) for text in thoughts if not any(text in word for word in _said(message)))
+    return any(said & forms_of(body, text) for text in thoughts if not any(text in word for word in _texts_of(message)))
 
 
-def _said(message: Message) -> list[str]:
+def _texts_of(message: Message) -> list[str]:
     return [block.text for block in message.content if block.type == "text"]
 
 
-def _owned(message: Message, aim: Aim) -> Iterator[tuple[str, str]]:
+def _replayed_values(message: Message, aim: Aim) -> Iterator[tuple[str, str]]:
     thinking = aim.capabilities.supports_thinking and aim.capabilities.thinking_scope != "never"
     for block in message.content:
         signature = getattr(block, "signature", None)
@@ -100,11 +100,11 @@ def _owned(message: Message, aim: Aim) -> Iterator[tuple[str, str]]:
 )
 def stored_answers_send_the_same(subject: Subject) -> Iterator[Finding]:
     """Each recorded answer through the codec."""
-    for exchange, message in answers(subject):
-        aim = aim_of(subject, exchange)
+    for exchange, message in recorded_answers(subject):
+        aim = aim_for(subject, exchange)
         again = loads_message(dumps_message(message))
         with record_warnings():
-            first = subject.written(aim, next_turn(message), [READ]).body
-            second = subject.written(aim, next_turn(again), [READ]).body
+            first = subject.write(aim, replay_history(message), [READ]).body
+            second = subject.write(aim, replay_history(again), [READ]).body
         if first != second:
             yield Finding(why="the body differs after a round trip through the codec", where=exchange.cassette)

@@ -19,15 +19,25 @@ from interlingua.types.messages import Message, Role
 from interlingua.types.options import AdapterOptions, Effort, ToolChoice
 from interlingua.types.tools import SideEffects, ToolDefinition
 from interlingua_cli.lint import lint_request
-from interlingua_contract.guard import record_warnings, watched
+from interlingua_contract.guard import record_warnings, watch_side_effects
 from interlingua_contract.json_paths import leaves
-from interlingua_contract.recordings import aim_of, answers, read
+from interlingua_contract.recordings import aim_for, read_answer, recorded_answers
 from interlingua_contract.rule import Finding, NotApplicable, rule
-from interlingua_contract.scenes import FOREIGN, READ, Broken, answered, call, holds, media_scenes, own, result_image
+from interlingua_contract.scenes import (
+    FOREIGN,
+    READ,
+    LawBroken,
+    assistant_turn,
+    call,
+    check_law,
+    media_scenes,
+    own_origin,
+    result_image,
+)
 from interlingua_contract.strategies import conversations, tools
 from interlingua_contract.subject import Aim, Subject
 
-PICKY = ToolDefinition(
+_PICKY_TOOL = ToolDefinition(
     name="picky",
     description="Mind every field.",
     input_schema={
@@ -40,7 +50,7 @@ PICKY = ToolDefinition(
 
 
 def _histories(subject: Subject, aim: Aim, **wanted: Any) -> st.SearchStrategy[list[Message]]:
-    return conversations((own(subject, aim), FOREIGN), **wanted)
+    return conversations((own_origin(subject, aim), FOREIGN), **wanted)
 
 
 @rule(
@@ -53,7 +63,7 @@ def _histories(subject: Subject, aim: Aim, **wanted: Any) -> st.SearchStrategy[l
 )
 def to_wire_is_deterministic(subject: Subject) -> Iterator[Finding]:
     """The same body from the same façade, from one that remembers nothing, and from copies without memos."""
-    other = subject.fresh()
+    other = subject.new_provider()
 
     def law(aim: Aim, drawn: tuple[list[Message], list[Any]]) -> None:
         history, offered = drawn
@@ -64,15 +74,15 @@ def to_wire_is_deterministic(subject: Subject) -> Iterator[Finding]:
         write_request(other, [user("something else")], [], attrs.evolve(options, max_tokens=77))
         fresh = write_request(other, copies, offered, attrs.evolve(options)).body
         if not first == again == fresh:
-            raise Broken(f"bodies differ {_where(first, again if again != first else fresh)}")
+            raise LawBroken(f"bodies differ {_first_difference(first, again if again != first else fresh)}")
         varied = attrs.evolve(options, max_tokens=77)
         unknown = [attrs.evolve(message, id=f"01KAKDPZ{number:018d}") for number, message in enumerate(history)]
         after = write_request(subject.provider, history, [], varied).body
         alone = write_request(other, unknown, [], varied).body
         if after != alone:
-            raise Broken(f"with other options the body is still the one of before {_where(after, alone)}")
+            raise LawBroken(f"with other options the body is still the one of before {_first_difference(after, alone)}")
 
-    yield from holds(subject, law, lambda aim: st.tuples(_histories(subject, aim), tools()))
+    yield from check_law(subject, law, lambda aim: st.tuples(_histories(subject, aim), tools()))
 
 
 @rule(
@@ -87,17 +97,17 @@ def arguments_are_left_alone(subject: Subject) -> Iterator[Finding]:
 
     def law(aim: Aim, drawn: tuple[list[Message], list[Any]]) -> None:
         history, drawn_tools = drawn
-        listed, offered = list(history), [*drawn_tools, PICKY]
+        listed, offered = list(history), [*drawn_tools, _PICKY_TOOL]
         options = AdapterOptions(model=aim.model, api=aim.api, provider_options={"x_contract": {"a": [1]}})
-        before = _picture(listed, offered, options)
+        before = _snapshot(listed, offered, options)
         write_request(subject.provider, listed, offered, options)
-        if _picture(listed, offered, options) != before:
-            raise Broken("the messages, tools or options are not what they were before the call")
+        if _snapshot(listed, offered, options) != before:
+            raise LawBroken("the messages, tools or options are not what they were before the call")
 
-    yield from holds(subject, law, lambda aim: st.tuples(_histories(subject, aim), tools()))
+    yield from check_law(subject, law, lambda aim: st.tuples(_histories(subject, aim), tools()))
 
 
-def _picture(messages: list[Message], offered: list[Any], options: AdapterOptions) -> bytes:
+def _snapshot(messages: list[Message], offered: list[Any], options: AdapterOptions) -> bytes:
     opaque = [message.metadata.provider_raw for message in messages]
     return pickle.dumps((repr(messages), repr(opaque), repr(offered), repr(options)))
 
@@ -112,8 +122,8 @@ def _picture(messages: list[Message], offered: list[Any], options: AdapterOption
 def hooks_ask_nothing_of_the_world(subject: Subject) -> Iterator[Finding]:
     """Watch the interpreter while the pure hooks run."""
     for aim in subject.aims:
-        with watched() as seen:
-            subject.fresh().models()
+        with watch_side_effects() as seen:
+            subject.new_provider().models()
             subject.provider.capabilities(aim.model, AdapterOptions(model=aim.model, api=aim.api))
             subject.provider.connection(ConnectionSettings(api_key="k", api=aim.api))
         if seen:
@@ -121,31 +131,31 @@ def hooks_ask_nothing_of_the_world(subject: Subject) -> Iterator[Finding]:
 
     def law(aim: Aim, history: list[Message]) -> None:
         options = AdapterOptions(model=aim.model, api=aim.api, user_id="u")
-        with watched() as asked:
+        with watch_side_effects() as asked:
             try:
                 write_request(subject.provider, history, [READ], options)
             except CapabilityError:
                 return
         if asked:
-            raise Broken(f"to_wire asks for {', '.join(sorted(asked))}")
+            raise LawBroken(f"to_wire asks for {', '.join(sorted(asked))}")
 
-    yield from holds(subject, law, lambda aim: _histories(subject, aim, turns=2))
-    yield from _reading(subject)
+    yield from check_law(subject, law, lambda aim: _histories(subject, aim, turns=2))
+    yield from _check_readers(subject)
 
 
-def _reading(subject: Subject) -> Iterator[Finding]:
+def _check_readers(subject: Subject) -> Iterator[Finding]:
     """The hooks that read, on two recorded answers of each form."""
     for good, streamed in ((True, False), (True, True), (False, False)):
         chosen = [one for one in subject.exchanges if (one.good, one.streamed) == (good, streamed)]
         for exchange in chosen[:2]:
-            read(subject, exchange)  # what is imported when it is first needed is no question
-            with watched() as asked:
-                read(subject, exchange)
+            read_answer(subject, exchange)  # what is imported when it is first needed is no question
+            with watch_side_effects() as asked:
+                read_answer(subject, exchange)
             if asked:
                 yield Finding(why=f"reading asks for {', '.join(sorted(asked))}", where=exchange.cassette)
 
 
-def _where(one: bytes, other: bytes) -> str:
+def _first_difference(one: bytes, other: bytes) -> str:
     at = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     return f"from byte {at}: {one[at : at + 40]!r} and {other[at : at + 40]!r}"
 
@@ -161,7 +171,7 @@ _SCHEMA = {
 }
 
 
-_WISHES: tuple[Mapping[str, Any], ...] = (
+_OPTIONS: tuple[Mapping[str, Any], ...] = (
     {"temperature": 0.0},
     {"temperature": 0.7, "top_p": 0.5, "top_k": 7},
     {"stop": ("a", "b", "c", "d", "e")},
@@ -192,49 +202,49 @@ def nothing_refused_is_written(subject: Subject) -> Iterator[Finding]:
         raise NotApplicable("the plugin ships no wire rules (hook wire_rules)")
 
     def law(aim: Aim, history: list[Message]) -> None:
-        history = [_without_opaque(message) for message in _ending_with_a_question(history)]
+        history = [_without_opaque(message) for message in _cut_after_question(history)]
         target = subject.provider.target(AdapterOptions(model=aim.model, api=aim.api))
         projected, _ = Projector().project(history, target)
         if any(message.role is Role.USER for message in projected) and projected[-1].role in _ASKING:
-            _refuse(subject, subject.written(aim, history, [READ]))
+            _check_lint(subject, subject.write(aim, history, [READ]))
 
     def strategy(aim: Aim) -> Any:
-        return conversations((own(subject, aim), FOREIGN))
+        return conversations((own_origin(subject, aim), FOREIGN))
 
-    yield from holds(subject, law, strategy)
-    yield from _media(subject)
-    yield from _wishes(subject)
+    yield from check_law(subject, law, strategy)
+    yield from _check_media(subject)
+    yield from _check_options(subject)
 
 
-def _media(subject: Subject) -> Iterator[Finding]:
+def _check_media(subject: Subject) -> Iterator[Finding]:
     for aim in subject.aims:
         for scene in [*media_scenes(), result_image()]:
             if not scene.declared(aim.capabilities):
                 continue
             try:
-                _refuse(subject, subject.written(aim, scene.history, scene.tools))
+                _check_lint(subject, subject.write(aim, scene.history, scene.tools))
             except CapabilityError:
                 continue
-            except Broken as error:
+            except LawBroken as error:
                 yield Finding(why=f"{scene.name}: {error}", where=aim.name)
 
 
-def _wishes(subject: Subject) -> Iterator[Finding]:
+def _check_options(subject: Subject) -> Iterator[Finding]:
     """Ask for options, alone and together with what they may exclude."""
     for aim in subject.aims:
         offered = [READ] if aim.capabilities.supports_tools else []
-        for asked in _WISHES:
+        for asked in _OPTIONS:
             if not offered and asked.keys() & {"tool_choice", "parallel_tool_calls"}:
                 continue
             try:
-                _refuse(subject, subject.written(aim, [user("q")], offered, **asked))
+                _check_lint(subject, subject.write(aim, [user("q")], offered, **asked))
             except CapabilityError:
                 continue
-            except Broken as error:
+            except LawBroken as error:
                 yield Finding(why=f"asked for {', '.join(asked)}: {error}", where=aim.name)
 
 
-def _ending_with_a_question(history: list[Message]) -> list[Message]:
+def _cut_after_question(history: list[Message]) -> list[Message]:
     """Cut off what stands behind the last turn of the user or of a tool: many services continue no answer."""
     last = max((at for at, message in enumerate(history) if message.role in _ASKING), default=-1)
     return history[: last + 1]
@@ -246,12 +256,12 @@ def _without_opaque(message: Message) -> Message:
     return message if len(content) == len(message.content) else attrs.evolve(message, content=content)
 
 
-def _refuse(subject: Subject, request: WireRequest) -> None:
+def _check_lint(subject: Subject, request: WireRequest) -> None:
     for finding in lint_request(subject.provider, request):
-        raise Broken(str(finding))
+        raise LawBroken(str(finding))
 
 
-_SETTINGS = {"model", "stream", "stream_options", "include"}
+_NO_CONTENT = {"model", "stream", "stream_options", "include"}
 
 
 _MEDIA = ("data:", "http:", "https:", "file:")
@@ -260,7 +270,7 @@ _MEDIA = ("data:", "http:", "https:", "file:")
 _PROSE = "Every call is answered right after it, in the order of the calls, whatever order they came in. "
 
 
-_ENOUGH = 30
+_FEWEST_TOKENS = 30
 
 
 """Below so many tokens what a template adds outweighs what was said."""
@@ -277,38 +287,40 @@ def estimates_are_near(subject: Subject) -> Iterator[Finding]:
     """English prose, at four characters a token; more of it, and tools; then the words of each recorded request."""
     for aim in subject.aims[:1]:
         try:
-            yield from _grows(subject, aim)
+            yield from _check_growth(subject, aim)
         except PluginError:
             yield Finding(why="estimate_input_tokens is not answered, or fails", where=aim.name)
             return
-    yield from _any_history(subject)
+    yield from _check_any_history(subject)
     low, high = subject.quirks.estimate_band
-    for exchange, message in answers(subject):
+    for exchange, message in recorded_answers(subject):
         usage = message.metadata.usage
         counted = usage.input_tokens if usage else None
-        if usage is None or counted is None or counted < _ENOUGH or not isinstance(exchange.request, dict):
+        if usage is None or counted is None or counted < _FEWEST_TOKENS or not isinstance(exchange.request, dict):
             continue
         if usage.cached_input_tokens or usage.cache_creation_input_tokens:
             continue  # a cached prefix may have been shortened in the cassette
-        body = {name: value for name, value in exchange.request.items() if name not in _SETTINGS}
+        body = {name: value for name, value in exchange.request.items() if name not in _NO_CONTENT}
         words = [leaf for _, leaf in leaves(body) if isinstance(leaf, str)]
         if "tools" in body or any(len(leaf) > 2000 or leaf.startswith(_MEDIA) for leaf in words):
             continue  # what a template makes of tools, or a model of a picture, is not to be seen
-        found = _estimate(subject, aim_of(subject, exchange), "\n".join(words))
+        found = _estimate_text(subject, aim_for(subject, exchange), "\n".join(words))
         if not low <= found / counted <= high:
             yield Finding(why=f"estimated {found}, counted {counted}", where=exchange.cassette)
 
 
-def _grows(subject: Subject, aim: Aim) -> Iterator[Finding]:
-    short, long = (_estimate(subject, aim, _PROSE * times) for times in (20, 40))
+def _check_growth(subject: Subject, aim: Aim) -> Iterator[Finding]:
+    short, long = (_estimate_text(subject, aim, _PROSE * times) for times in (20, 40))
     low, high = subject.quirks.estimate_band
     expected = len(_PROSE) * 20 / 4
     if not low <= (long - short) / expected <= high:
         why = f"{len(_PROSE) * 20} more characters of prose are estimated at {long - short} tokens"
         yield Finding(why=why, where=aim.name)
-    if aim.capabilities.supports_tools and _estimate(subject, aim, _PROSE, tools=1) <= _estimate(subject, aim, _PROSE):
+    if aim.capabilities.supports_tools and _estimate_text(subject, aim, _PROSE, tools=1) <= _estimate_text(
+        subject, aim, _PROSE
+    ):
         yield Finding(why="a tool adds nothing to the estimate", where=aim.name)
-    for what, history in _places(aim).items():
+    for what, history in _histories_by_place(aim).items():
         with record_warnings():
             found = [
                 estimate_input_tokens(subject.provider, told, [], AdapterOptions(model=aim.model, api=aim.api))
@@ -319,28 +331,28 @@ def _grows(subject: Subject, aim: Aim) -> Iterator[Finding]:
             yield Finding(why=why, where=aim.name)
 
 
-def _places(aim: Aim) -> dict[str, Callable[[str], list[Message]]]:
+def _histories_by_place(aim: Aim) -> dict[str, Callable[[str], list[Message]]]:
     """Where words may stand, each in a history that takes some more of them there."""
     asked = call(1)
     made: dict[str, Callable[[str], list[Message]]] = {
-        "an answer": lambda text: [user("q"), answered([TextBlock(text=f"a {text}")], None), user("n")]
+        "an answer": lambda text: [user("q"), assistant_turn([TextBlock(text=f"a {text}")], None), user("n")]
     }
     if aim.capabilities.supports_system_prompt:
         made["a system prompt"] = lambda text: [system(f"s {text}"), user("q")]
     if aim.capabilities.supports_tools:
-        made["a result"] = lambda text: [user("q"), answered([asked], None), tool_result(asked, f"r {text}")]
+        made["a result"] = lambda text: [user("q"), assistant_turn([asked], None), tool_result(asked, f"r {text}")]
         made["arguments"] = lambda text: [
-            user("q"), answered([attrs.evolve(asked, input={"path": f"p {text}"})], None), tool_result(asked, "r")
+            user("q"), assistant_turn([attrs.evolve(asked, input={"path": f"p {text}"})], None), tool_result(asked, "r")
         ]  # fmt: skip
     return made
 
 
-def _any_history(subject: Subject) -> Iterator[Finding]:
+def _check_any_history(subject: Subject) -> Iterator[Finding]:
     def law(aim: Aim, history: list[Message]) -> None:
         options = AdapterOptions(model=aim.model, api=aim.api)
         found = estimate_input_tokens(subject.provider, history, [READ], options)
         if type(found) is not int or found < 0:
-            raise Broken(f"the estimate is {found!r}")
+            raise LawBroken(f"the estimate is {found!r}")
 
     for aim in subject.aims:
         for scene in media_scenes():
@@ -348,10 +360,10 @@ def _any_history(subject: Subject) -> Iterator[Finding]:
                 law(aim, list(scene.history))
             except Exception as error:  # a hook may fail in any way
                 yield Finding(why=f"{scene.name}: {type(error).__name__}: {error}", where=aim.name)
-    yield from holds(subject, law, lambda aim: conversations((own(subject, aim), FOREIGN), turns=2), share=3)
+    yield from check_law(subject, law, lambda aim: conversations((own_origin(subject, aim), FOREIGN), turns=2), share=3)
 
 
-def _estimate(subject: Subject, aim: Aim, text: str, tools: int = 0) -> int:
+def _estimate_text(subject: Subject, aim: Aim, text: str, tools: int = 0) -> int:
     with record_warnings():
         options = AdapterOptions(model=aim.model, api=aim.api)
         return estimate_input_tokens(subject.provider, [user(text)], [READ] * tools, options)

@@ -15,27 +15,27 @@ from interlingua.types.events import StreamEvent
 from interlingua.types.messages import Message
 from interlingua_cli.cassettes import Exchange
 from interlingua_contract.guard import record_warnings
-from interlingua_contract.json_paths import leaves, replaced
+from interlingua_contract.json_paths import leaves, with_value
 from interlingua_contract.recordings import (
-    COUNTS,
+    USAGE_COUNTS,
     Frames,
-    aim_of,
+    aim_for,
     framing_of,
-    next_turn,
-    places,
-    read,
+    read_answer,
     read_stream,
     read_whole,
-    streams,
+    recorded_streams,
+    replay_history,
+    spread_places,
 )
 from interlingua_contract.rule import Finding, NotApplicable, rule
 from interlingua_contract.scenes import READ
 from interlingua_contract.subject import Subject
 
-SIZES = (1, 7, 64)
+_SIZES = (1, 7, 64)
 
 
-LETTERS = "é√🙂"
+_LETTERS = "é√🙂"
 
 
 @rule(
@@ -46,7 +46,7 @@ LETTERS = "é√🙂"
     finished content has. Ids, when the provider makes a new one per request, may differ; nothing else. If two
     recordings are not of the same answer, name the cassette in quirks.unpaired with the reason.""",
 )
-def both_roads_meet(subject: Subject) -> Iterator[Finding]:
+def stream_equals_whole_body(subject: Subject) -> Iterator[Finding]:
     """Pairs of cassettes whose requests differ only in asking for a stream."""
     pairs = list(_pairs(subject))
     if not pairs:
@@ -59,13 +59,13 @@ def both_roads_meet(subject: Subject) -> Iterator[Finding]:
         if one.message is None or other.message is None or one.error or other.error:
             yield Finding(why=f"cannot be read: {one.error or other.error or one.escaped}", where=where)
             continue
-        for what, left, right in _facts(one.message, other.message):
+        for what, left, right in _compare_facts(one.message, other.message):
             if left != right:
                 yield Finding(why=f"{what} differ: whole {left!r}, streamed {right!r}", where=where)
         with record_warnings():
-            aim = aim_of(subject, whole)
+            aim = aim_for(subject, whole)
             bodies = [
-                _without_ids(subject.written(aim, next_turn(message), [READ]).body, message)
+                _without_ids(subject.write(aim, replay_history(message), [READ]).body, message)
                 for message in (one.message, other.message)
             ]
         if json.loads(bodies[0]) != json.loads(bodies[1]):
@@ -73,35 +73,35 @@ def both_roads_meet(subject: Subject) -> Iterator[Finding]:
 
 
 def _pairs(subject: Subject) -> Iterator[tuple[Exchange, Exchange]]:
-    streamed = {_asked(one): one for one in subject.exchanges if one.good and one.streamed}
+    streamed = {_request_key(one): one for one in subject.exchanges if one.good and one.streamed}
     for whole in subject.exchanges:
-        partner = streamed.get(_asked(whole))
+        partner = streamed.get(_request_key(whole))
         skipped = {whole.cassette, partner.cassette if partner else ""} & subject.quirks.unpaired.keys()
         if whole.good and not whole.streamed and partner is not None and not skipped:
             yield whole, partner
 
 
-def _asked(exchange: Exchange) -> str:
+def _request_key(exchange: Exchange) -> str:
     body = exchange.request if isinstance(exchange.request, dict) else {}
     kept = {name: value for name, value in body.items() if not name.startswith("stream")}
     return json.dumps([exchange.uri.partition("?")[0].rpartition("/")[2], kept], sort_keys=True)
 
 
-def _facts(one: Message, other: Message) -> Iterator[tuple[str, Any, Any]]:
-    yield from zip(_WHAT, _told(one), _told(other), strict=True)
+def _compare_facts(one: Message, other: Message) -> Iterator[tuple[str, Any, Any]]:
+    yield from zip(_FACTS, _facts_of(one), _facts_of(other), strict=True)
 
 
-_WHAT = ("the kinds of blocks", "texts", "thinking", "calls", "stop reasons", "counts")
+_FACTS = ("the kinds of blocks", "texts", "thinking", "calls", "stop reasons", "counts")
 
 
-def _told(message: Message) -> Iterator[Any]:
+def _facts_of(message: Message) -> Iterator[Any]:
     yield [block.type for block in message.content]
     yield [block.text for block in message.content if block.type == "text"]
     yield [block.text for block in message.thinking()]
     yield [(call.name, call.input, call.raw_input, call.parse_error) for call in message.tool_calls()]
     yield message.metadata.stop_reason, message.metadata.stop_reason_raw
     usage = message.metadata.usage
-    yield usage and [getattr(usage, name) for name in COUNTS]
+    yield usage and [getattr(usage, name) for name in USAGE_COUNTS]
 
 
 def _without_ids(body: bytes, message: Message) -> bytes:
@@ -123,13 +123,13 @@ def _without_ids(body: bytes, message: Message) -> bytes:
 )
 def chunking_does_not_matter(subject: Subject) -> Iterator[Finding]:
     """Each recorded stream at four sizes; one more with words whose letters take several bytes."""
-    for exchange in streams(subject):
-        if why := _letters_torn(subject, exchange):
+    for exchange in recorded_streams(subject):
+        if why := _check_multibyte(subject, exchange):
             yield Finding(why=why, where=exchange.cassette)
         whole = read_stream(subject, exchange)
         if whole.escaped is not None:
             yield Finding(why=f"{type(whole.escaped).__name__}: {whole.escaped}", where=exchange.cassette)
-        for size in SIZES:
+        for size in _SIZES:
             again = read_stream(subject, exchange, size=size)
             if (again.message, type(again.error)) != (whole.message, type(whole.error)):
                 yield Finding(why=f"another message in pieces of {size} bytes", where=exchange.cassette)
@@ -139,20 +139,20 @@ def chunking_does_not_matter(subject: Subject) -> Iterator[Finding]:
                 yield Finding(why=f"other events in pieces of {size} bytes", where=exchange.cassette)
 
 
-def _letters_torn(subject: Subject, exchange: Exchange) -> str:
+def _check_multibyte(subject: Subject, exchange: Exchange) -> str:
     """Put letters of two, three and four bytes into what was said; they must come out at every size."""
     plain = read_stream(subject, exchange).text
 
     def change(data: Any) -> Any:
         for path, leaf in list(leaves(data)):
             if isinstance(leaf, str) and len(leaf.strip()) > 2 and leaf in plain:
-                data = replaced(data, path, leaf + LETTERS)
+                data = with_value(data, path, leaf + _LETTERS)
         return data
 
     body = Frames(subject, exchange).changed(change)
-    if LETTERS not in read_stream(subject, exchange, body).text:
+    if _LETTERS not in read_stream(subject, exchange, body).text:
         return ""  # nothing was said in this one
-    torn = [size for size in SIZES if LETTERS not in read_stream(subject, exchange, body, size=size).text]
+    torn = [size for size in _SIZES if _LETTERS not in read_stream(subject, exchange, body, size=size).text]
     return f"letters of several bytes are torn in pieces of {torn[0]} bytes" if torn else ""
 
 
@@ -164,7 +164,7 @@ def _letters_torn(subject: Subject, exchange: Exchange) -> str:
 )
 def line_ends_do_not_matter(subject: Subject) -> Iterator[Finding]:
     """Each recorded stream in four disguises."""
-    for exchange in streams(subject):
+    for exchange in recorded_streams(subject):
         frames = Frames(subject, exchange)
         plain = read_stream(subject, exchange)
         body = frames.join(frames.events)
@@ -191,17 +191,17 @@ def line_ends_do_not_matter(subject: Subject) -> Iterator[Finding]:
 def answers_do_not_mix(subject: Subject) -> Iterator[Finding]:
     """Every answer twice, and every stream in turn with another one."""
     for exchange in subject.exchanges:
-        if exchange.good and read(subject, exchange).message != read(subject, exchange).message:
+        if exchange.good and read_answer(subject, exchange).message != read_answer(subject, exchange).message:
             yield Finding(why="read a second time it is another message", where=exchange.cassette)
-    found = streams(subject)
+    found = recorded_streams(subject)
     for one, other in zip(found, [*found[1:], *found[:1]], strict=True):
         alone = [read_stream(subject, each).message for each in (one, other)]
-        together = _interleaved(subject, one, other)
+        together = _read_interleaved(subject, one, other)
         if together != alone:
             yield Finding(why="read at the same time they mix", where=f"{one.cassette} and {other.cassette}")
 
 
-def _interleaved(subject: Subject, one: Exchange, other: Exchange) -> list[object]:
+def _read_interleaved(subject: Subject, one: Exchange, other: Exchange) -> list[object]:
     decoders = [
         StreamDecoder(subject.provider, framer(framing_of(subject, each)), subject.context(each))
         for each in (one, other)
@@ -230,21 +230,21 @@ def _interleaved(subject: Subject, one: Exchange, other: Exchange) -> list[objec
 )
 def hook_awaits_only_its_stream(subject: Subject) -> Iterator[Finding]:
     """Drive by hand; close after every event; cancel while it waits for the next chunk."""
-    for exchange in streams(subject):
+    for exchange in recorded_streams(subject):
         found = read_stream(subject, exchange)
         if found.escaped is not None or isinstance(found.error, (PluginError, MalformedResponseError)):
             yield Finding(why=f"driven by hand: {found.error or found.escaped}", where=exchange.cassette)
             continue
-        for place in places(len(found.events), 12):
-            why = asyncio.run(_closed_after(subject, exchange, place))
+        for place in spread_places(len(found.events), 12):
+            why = asyncio.run(_close_after(subject, exchange, place))
             if why:
                 yield Finding(why=f"closing after event {place}: {why}", where=exchange.cassette)
                 break
-        if not asyncio.run(_cancelled(subject, exchange)):
+        if not asyncio.run(_raises_cancellation(subject, exchange)):
             yield Finding(why="cancelled while it waits, it ends as if nothing were", where=exchange.cassette)
 
 
-async def _cancelled(subject: Subject, exchange: Exchange) -> bool:
+async def _raises_cancellation(subject: Subject, exchange: Exchange) -> bool:
     """True when a cancellation of the task that waits for the stream comes out of the hook."""
     chunks = framer(framing_of(subject, exchange)).feed(exchange.body)
 
@@ -263,7 +263,7 @@ async def _cancelled(subject: Subject, exchange: Exchange) -> bool:
     return False
 
 
-async def _closed_after(subject: Subject, exchange: Exchange, place: int) -> str:
+async def _close_after(subject: Subject, exchange: Exchange, place: int) -> str:
     """Take some events and close; say what went wrong."""
     made = framer(framing_of(subject, exchange))
     stream = subject.provider.stream_response(_source(made.feed(exchange.body)), subject.context(exchange))
@@ -294,21 +294,21 @@ async def _source(chunks: list[WireChunk]) -> AsyncIterator[WireChunk]:
 )
 def sync_and_async_agree(subject: Subject) -> Iterator[Finding]:
     """Each recorded stream in a real event loop, its chunks one by one."""
-    for exchange in streams(subject):
+    for exchange in recorded_streams(subject):
         found = read_stream(subject, exchange)
-        events, error = asyncio.run(_looped(subject, exchange))
-        if _shown(found.events) != _shown(events):
+        events, error = asyncio.run(_read_in_loop(subject, exchange))
+        if _event_texts(found.events) != _event_texts(events):
             yield Finding(why="other events in an event loop", where=exchange.cassette)
         elif found.error is None and error is not None:
             yield Finding(why=f"an error only in an event loop: {error}", where=exchange.cassette)
 
 
-def _shown(events: Sequence[StreamEvent]) -> list[str]:
+def _event_texts(events: Sequence[StreamEvent]) -> list[str]:
     """Events as text; a failure by its class, for each is a new object."""
     return [f"error {type(event.error).__name__}" if event.type == "error" else repr(event) for event in events]
 
 
-async def _looped(subject: Subject, exchange: Exchange) -> tuple[list[StreamEvent], InterlinguaError | None]:
+async def _read_in_loop(subject: Subject, exchange: Exchange) -> tuple[list[StreamEvent], InterlinguaError | None]:
     made = framer(framing_of(subject, exchange))
     chunks = [*made.feed(exchange.body), *made.close()]
 

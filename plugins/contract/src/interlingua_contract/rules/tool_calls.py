@@ -16,7 +16,7 @@ from interlingua.types.messages import Message
 from interlingua.types.options import AdapterOptions
 from interlingua_contract.json_paths import leaves, nodes, texts
 from interlingua_contract.rule import Finding, NotApplicable, rule
-from interlingua_contract.scenes import FOREIGN, READ, Broken, answered, call, holds, own
+from interlingua_contract.scenes import FOREIGN, READ, LawBroken, assistant_turn, call, check_law, own_origin
 from interlingua_contract.strategies import conversations
 from interlingua_contract.subject import Aim, Subject
 
@@ -55,17 +55,17 @@ def call_ids_are_whole(subject: Subject) -> Iterator[Finding]:
         pattern = re.compile(aim.capabilities.tool_id_pattern)
         for one in ids:
             if not pattern.fullmatch(one) or len(one) > aim.capabilities.tool_id_max_length:
-                raise Broken(f"{one!r} is outside the declared pattern")
+                raise LawBroken(f"{one!r} is outside the declared pattern")
         found = Counter(texts(subject.body(aim, history, [READ])))
         wrong = {one: found[one] for one in ids if found[one] != 2}
         if wrong:
-            raise Broken(f"each id must stand twice, with its call and with its result; found {wrong}")
+            raise LawBroken(f"each id must stand twice, with its call and with its result; found {wrong}")
 
-    yield from holds(subject, law, lambda aim: _marked(subject, aim))
+    yield from check_law(subject, law, lambda aim: _marked_histories(subject, aim))
 
 
-def _marked(subject: Subject, aim: Aim) -> Any:
-    return conversations((own(subject, aim), FOREIGN), marked=True)
+def _marked_histories(subject: Subject, aim: Aim) -> Any:
+    return conversations((own_origin(subject, aim), FOREIGN), marked=True)
 
 
 def _options(aim: Aim) -> AdapterOptions:
@@ -99,7 +99,7 @@ def arguments_arrive_exactly(subject: Subject) -> Iterator[Finding]:
             continue
         asked = call(1)
         block = type(asked)(id=asked.id, name=asked.name, input=value)
-        body = subject.body(aim, [user("q"), answered([block], None), tool_result(block, "r")], [READ])
+        body = subject.body(aim, [user("q"), assistant_turn([block], None), tool_result(block, "r")], [READ])
         if not any(json.dumps(node) == json.dumps(value) for node in _objects(body)):
             yield Finding(why=f"no object of the body holds {value!r} in this order", where=aim.name)
         if texts(body).count(READ.name) < 2:
@@ -124,12 +124,12 @@ def _objects(body: Any) -> Iterator[Any]:
     fix="""Write every tool with its name, description and schema, in the given order; a schema keyword the wire does
     not know is a Loss, never silence. A target without tools declares `supports_tools=False` and is sent none.""",
 )
-def tools_are_told(subject: Subject) -> Iterator[Finding]:
+def tool_definitions_arrive(subject: Subject) -> Iterator[Finding]:
     """Every field of a definition, and six names in an order that is no other's."""
     offered = [attrs.evolve(READ, name=name) for name in ("zz_first", "beta", "read_file", "delta", "omega", "a1")]
     offered[0] = attrs.evolve(offered[0], description="mkd1q", input_schema=SCHEMA)
     for aim in subject.aims:
-        request = subject.written(aim, [user("q")], offered)
+        request = subject.write(aim, [user("q")], offered)
         body = request.body.decode()
         if not aim.capabilities.supports_tools:
             if "zz_first" in body:
