@@ -172,5 +172,5 @@ def test_without_the_template_engine_it_says_what_to_install(tmp_path: Path) -> 
     )
 
     assert done.returncode == 1
-    assert "new plugins need jinja2: pip install 'interlingua[cli]'" in done.stderr
+    assert "new plugins need jinja2: pip install 'interlingua[contract]'" in done.stderr
     assert not list(tmp_path.iterdir())

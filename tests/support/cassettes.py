@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from interlingua_cli.cassettes import Exchange, read_cassette
-from interlingua_contract import recordings as recording
+from interlingua_contract import recordings
 from interlingua_contract.recordings import register
 from tests.support.tree import ROOT
 
@@ -18,13 +18,13 @@ __all__ = ["FOLDER", "REQUEST_HEADERS", "RESPONSE_HEADERS", "Exchange", "load_ex
 
 FOLDER = ROOT / "cassettes"
 _WIRES = {"anthropic-version", "anthropic-beta"}
-REQUEST_HEADERS = recording.REQUEST_HEADERS | _WIRES
-RESPONSE_HEADERS = recording.RESPONSE_HEADERS
+REQUEST_HEADERS = recordings.REQUEST_HEADERS | _WIRES
+RESPONSE_HEADERS = recordings.RESPONSE_HEADERS
 
 
 def vcr_config() -> dict[str, Any]:
     """Return vcr's options: nothing recorded, the body matched too, only the allowed headers kept."""
-    return recording.vcr_config(_WIRES)
+    return recordings.vcr_config(_WIRES)
 
 
 def load_exchanges(path: str | Path) -> list[Exchange]:

@@ -14,11 +14,11 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from interlingua.codec.stored import encode_message
+from interlingua.codec import encode_message
 from interlingua.request.validate import validate_conversation
-from interlingua_cli.doctor.diff import difference
 from interlingua_cli.doctor.examine import examine
-from interlingua_cli.doctor.finding import Diagnosis
+from interlingua_cli.doctor.findings import Diagnosis
+from interlingua_cli.doctor.repair import diff_repair
 from interlingua_contract.strategies import conversations
 
 _ORDER = {"results_answer_earlier_calls", "calls_are_answered"}
@@ -65,7 +65,7 @@ def test_a_second_visit_repairs_nothing_and_changes_no_byte(lines: list[str]) ->
 
     assert again.repairs == ()
     assert [line.text for line in again.after] == [line.text for line in once.after]
-    assert list(difference(again, "s")) == []
+    assert list(diff_repair(again, "s")) == []
 
 
 @relaxed

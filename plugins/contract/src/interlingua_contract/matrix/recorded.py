@@ -12,8 +12,8 @@ from interlingua.errors import InterlinguaError
 from interlingua.plugins.wire import RequestContext
 from interlingua.types.messages import Message, MessageStatus, StopReason
 from interlingua_cli.cassettes import Exchange, read_cassettes
-from interlingua_cli.replay.source import Entry
 from interlingua_cli.replay.exchange import decode_answer
+from interlingua_cli.replay.source import Entry
 from interlingua_contract.matrix.accounting import leaves_of
 from interlingua_contract.matrix.histories import SESSION, THEN, TOOLS, Script
 from interlingua_contract.matrix.sides import Side, Speaker
