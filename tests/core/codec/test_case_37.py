@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import json
 
-from interlingua.codec.stored import dumps_message, loads_message
+from interlingua.codec import dumps_message, loads_message
 from interlingua.plugins import write_request
 from interlingua.plugins.registry import Registry
 from interlingua.request.validate import validate_conversation

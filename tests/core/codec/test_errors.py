@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from interlingua.codec.stored import (
+from interlingua.codec import (
     decode_message,
     decode_messages,
     decode_tool,

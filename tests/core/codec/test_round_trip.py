@@ -8,7 +8,7 @@ import attrs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from interlingua.codec.stored import (
+from interlingua.codec import (
     decode_message,
     decode_messages,
     dumps_message,

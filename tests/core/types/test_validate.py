@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from interlingua import tools
+from interlingua import types
 from interlingua.types.tools import InputViolation, SideEffects, ToolDefinition, validate_input
 
 
@@ -70,14 +70,14 @@ def test_a_huge_or_deep_input_is_a_short_violation() -> None:
 
 
 def test_every_exported_name_is_there() -> None:
-    assert sorted(tools.__all__, key=lambda name: (not name.isupper(), name[0].islower(), name)) == tools.__all__
-    assert all(getattr(tools, name) for name in tools.__all__)
+    assert sorted(types.__all__, key=lambda name: (not name.isupper(), name[0].islower(), name)) == types.__all__
+    assert all(getattr(types, name) for name in types.__all__)
     with pytest.raises(AttributeError, match="nothing"):
-        _ = tools.nothing
+        _ = types.nothing
 
 
-def test_importing_the_room_does_not_import_the_validator() -> None:
-    dear = ("jsonschema", "httpx", "cattrs", "interlingua.types.tool_schemas", "interlingua.types.tools")
-    code = f"import sys, interlingua.types.tools; print([m for m in {dear} if m in sys.modules])"
+def test_importing_tools_does_not_import_the_validator() -> None:
+    costly = ("jsonschema", "httpx", "cattrs", "interlingua.types.tool_schemas")
+    code = f"import sys, interlingua.types.tools; print([m for m in {costly} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

@@ -1,133 +1,488 @@
-"""The structure hooks: JSON data in, canonical values out, strictly.
+"""Read canonical values from JSON data: strictly, naming the place of an error, keeping what a newer version wrote.
 
-Never drops an unknown block (it becomes an UnknownBlock) and never looks at unknown fields (unknown.py keeps them).
-The converter module comes in.
+cattrs generates a function for each class. Data with fields that no class here has is read without them, and they are
+kept beside the message, to be written back where they stood.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
 from enum import StrEnum
-from types import NoneType
-from typing import Any, NoReturn, get_args
+from functools import cache
+from types import NoneType, UnionType
+from typing import Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin
 
-from cattrs import Converter
+import attrs
+from cattrs import BaseValidationError, Converter
+from cattrs.cols import homogenous_tuple_structure_factory
+from cattrs.errors import AttributeValidationNote, IterableValidationNote
+from cattrs.gen import make_dict_structure_fn_from_attrs
 
-from interlingua.codec.misfit import Misfit, as_object, as_str, misfit
-from interlingua.codec.shapes import BLOCKS, fields_of, is_required
-from interlingua.errors import CallerError, UnsupportedSchemaError
-from interlingua.types.blocks import UnknownBlock
+from interlingua.errors import CallerError, DecodeError, UnsupportedSchemaError
+from interlingua.json import FrozenDict, dumps, freeze_object, thaw
+from interlingua.types.blocks import (
+    AudioBlock,
+    CacheHint,
+    ContentBlock,
+    DocumentBlock,
+    ImageBlock,
+    ImageSource,
+    OpaqueBlock,
+    RedactedThinkingBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    UnknownBlock,
+    VideoBlock,
+)
+from interlingua.types.messages import (
+    NO_METADATA,
+    SCHEMA_VERSION,
+    CostParts,
+    ErrorInfo,
+    Message,
+    MessageMetadata,
+    RoutingDecisionRecord,
+    Usage,
+)
+from interlingua.types.tools import ToolDefinition
 
+T = TypeVar("T")
 Hook = Callable[[Any, Any], Any]
 
+# -- the fields of the stored form ------------------------------------------------------------------------------------
 
-def value_hook(cls: type, converter: Converter) -> Hook:
-    """Make the hook of one value class: every field by its own hook, a field with a default may be absent."""
-    rows = [
-        (field.name, f".{field.name}", converter.get_structure_hook(field.type), field.type,
-         is_required(field))
-        for field in fields_of(cls)
-    ]  # fmt: skip
+BLOCKS: dict[str, type] = {
+    block.type: block
+    for block in (
+        TextBlock,
+        ToolUseBlock,
+        ToolResultBlock,
+        ImageBlock,
+        ThinkingBlock,
+        RedactedThinkingBlock,
+        AudioBlock,
+        VideoBlock,
+        DocumentBlock,
+        OpaqueBlock,
+    )
+}
+BLOCK_CLASSES = frozenset(BLOCKS.values())
+_PARTS = {CacheHint, CostParts, ErrorInfo, ImageSource, MessageMetadata, RoutingDecisionRecord, Usage}
+VALUES: frozenset[type] = BLOCK_CLASSES | _PARTS | {Message, ToolDefinition}
 
-    def structure(data: Any, _type: Any = None) -> Any:
-        if not isinstance(data, dict):
-            misfit("object", data)
-        values = {}
-        for name, step, hook, kind, required in rows:
-            if name in data:
-                try:
-                    values[name] = hook(data[name], kind)
-                except Misfit as error:
-                    error.steps.append(step)
-                    raise
-            elif required:
-                raise Misfit("missing", step)
-        try:
-            return cls(**values)
-        except UnsupportedSchemaError as error:
-            raise Misfit(error.message, f".input_schema{error.path}") from error
-        except CallerError as error:  # the only other field that checks itself is a tool's name
-            raise Misfit(error.message, ".name") from error
+
+@cache
+def stored_fields(cls: type) -> tuple[attrs.Attribute[Any], ...]:
+    """Return the fields that are stored, in order, their types resolved; `extra` is laid out beside them."""
+    attrs.resolve_types(cls, localns={"ContentBlock": ContentBlock})
+    return tuple(field for field in attrs.fields(cls) if field.init and (cls, field.name) != (MessageMetadata, "extra"))
+
+
+@cache
+def stored_names(cls: type) -> frozenset[str]:
+    """Return the keys of the stored form."""
+    names = {field.name for field in stored_fields(cls)}
+    return frozenset(names | {"type"} if cls in BLOCK_CLASSES else names)
+
+
+@cache
+def _parts(cls: type) -> dict[str, Any]:
+    """Return the fields that hold further objects: name -> class, or ContentBlock for an array of blocks."""
+    parts = {}
+    for field in stored_fields(cls):
+        for kind in (field.type, *get_args(field.type)):
+            if kind == ContentBlock or kind in VALUES:
+                parts[field.name] = kind
+    return parts
+
+
+def stored_objects(data: dict[str, Any], cls: type = Message, path: str = "") -> Iterator[tuple[str, Any, type]]:
+    """Yield (path, object, class) of every object of a known class in a stored value, the innermost first."""
+    for name, kind in _parts(cls).items():
+        part, here = data.get(name), f"{path}.{name}".removeprefix(".")
+        if kind in VALUES:
+            if isinstance(part, dict):
+                yield from stored_objects(part, kind, here)
+        elif isinstance(part, (list, tuple)):
+            for index, block in enumerate(part):
+                if isinstance(block, dict) and type(block.get("type")) is str and block["type"] in BLOCKS:
+                    yield from stored_objects(block, BLOCKS[block["type"]], f"{here}[{index}]")
+    yield path, data, cls
+
+
+# -- strict values ----------------------------------------------------------------------------------------------------
+
+_JSON_NAMES = {dict: "object", list: "array", type(None): "null"}
+
+
+class DecodeProblem(Exception):
+    """Data that is not the value it should be; becomes a DecodeError when the whole path is known."""
+
+    def __init__(self, message: str, path: str = "") -> None:
+        super().__init__(message)
+        self.message = message
+        self.path = path
+
+
+def refuse(expected: str, value: Any, path: str = "") -> NoReturn:
+    """Raise a DecodeProblem: `expected str, got int`."""
+    kind = type(value)
+    raise DecodeProblem(f"expected {expected}, got {_JSON_NAMES.get(kind, kind.__name__)}", path)
+
+
+def _exact_hook(kind: type) -> Hook:
+    """Make the hook of str, int or bool: no other type is taken, so "3" is not 3, and True is not 1."""
+
+    def structure(value: Any, _type: Any) -> Any:
+        if type(value) is kind:
+            return value
+        refuse(kind.__name__, value)
 
     return structure
 
 
-def block_hook(_union: Any, converter: Converter) -> Hook:
-    """Make the hook of the block union; a type not known here is kept whole."""
-    hooks = {name: (cls, converter.get_structure_hook(cls)) for name, cls in BLOCKS.items() if name != "tool_result"}
-
-    def structure(data: Any, _type: Any = None) -> Any:
-        if not isinstance(data, dict):
-            misfit("object", data)
-        if "type" not in data:
-            raise Misfit("missing", ".type")
-        kind = data["type"]
-        found = hooks.get(kind) if type(kind) is str else None
-        if found is not None:
-            return found[1](data, found[0])
-        if kind == "tool_result":  # it holds blocks itself, so its hook can only be made after this one
-            hooks[kind] = (BLOCKS[kind], converter.get_structure_hook(BLOCKS[kind]))
-            return hooks[kind][1](data, hooks[kind][0])
-        try:
-            as_str(kind)
-        except Misfit as error:
-            error.steps.append(".type")
-            raise
-        return UnknownBlock(raw=as_object(data))
-
-    return structure
+def _read_number(value: Any, _type: Any) -> float:
+    if type(value) is float or type(value) is int:  # JSON may write a whole number without a point: kept as it was
+        return value
+    refuse("number", value)
 
 
-def tuple_hook(kind: Any, converter: Converter) -> Hook:
-    """Make the hook of `tuple[X, ...]`: an array."""
-    item = get_args(kind)[0]
-    hook = converter.get_structure_hook(item)
-
-    def structure(data: Any, _type: Any = None) -> tuple[Any, ...]:
-        if not isinstance(data, (list, tuple)):
-            misfit("array", data)
-        values = []
-        for index, each in enumerate(data):
-            try:
-                values.append(hook(each, item))
-            except Misfit as error:
-                error.steps.append(f"[{index}]")
-                raise
-        return tuple(values)
-
-    return structure
+def _read_object(value: Any, _type: Any) -> Any:
+    if isinstance(value, dict):
+        return value  # frozen by the class that holds it
+    refuse("object", value)
 
 
-def optional_hook(kind: Any, converter: Converter) -> Hook:
+def _read_text(value: Any) -> str:
+    if type(value) is str:
+        return value
+    refuse("str", value)
+
+
+def _read_decimal(value: Any, _type: Any) -> Decimal:
+    """Read a decimal number written as a string, so that no digit is lost."""
+    try:
+        number = Decimal(_read_text(value))
+    except InvalidOperation:
+        number = Decimal("NaN")
+    if not number.is_finite():
+        raise DecodeProblem(f"expected a decimal number, got {value[:40]!r}")
+    return number
+
+
+def _read_time(value: Any, _type: Any) -> datetime:
+    """Read an ISO-8601 time with an offset, or take a datetime with one; the result is in UTC."""
+    try:
+        time = value if type(value) is datetime else datetime.fromisoformat(_read_text(value))
+        if time.tzinfo is UTC:
+            return time
+        if time.tzinfo is not None:
+            return time.astimezone(UTC)
+    except (ValueError, OverflowError):
+        pass
+    raise DecodeProblem(f"expected an ISO-8601 time with an offset, got {str(value)[:40]!r}")
+
+
+@cache
+def _words(kind: Any) -> dict[str, Any]:
+    """Return the words of an enum, or of a Literal of strings, each with its value."""
+    if get_origin(kind) is Literal:
+        return {word: word for word in get_args(kind)}
+    return {member.value: member for member in kind}
+
+
+def _read_word(value: Any, kind: Any) -> Any:
+    words = _words(kind)
+    if type(value) is str and value in words:
+        return words[value]
+    raise DecodeProblem(f"expected one of {', '.join(words)}; got {_read_text(value)[:40]!r}")
+
+
+def _optional_hook(kind: Any, converter: Converter) -> Hook:
     """Make the hook of `X | None`."""
     item = next(arg for arg in get_args(kind) if arg is not NoneType)
     hook = converter.get_structure_hook(item)
 
-    def structure(data: Any, _type: Any = None) -> Any:
-        return None if data is None else hook(data, item)
+    def structure(value: Any, _type: Any) -> Any:
+        return None if value is None else hook(value, item)
+
+    def structure_exact(value: Any, _type: Any) -> Any:
+        return value if value is None or type(value) is item else hook(value, item)
+
+    return structure_exact if item in (str, int, bool) else structure
+
+
+def _array_hook(kind: Any, converter: Converter) -> Hook:
+    """Make the hook of `tuple[X, ...]`."""
+    read = homogenous_tuple_structure_factory(kind, converter)
+
+    def structure(data: Any, _type: Any) -> Any:
+        if isinstance(data, (list, tuple)):
+            return read(data, kind)
+        refuse("array", data)
 
     return structure
 
 
-def literal_hook(kind: Any, _converter: Converter) -> Hook:
-    """Make the hook of a Literal of strings."""
-    names = get_args(kind)
+def _block_hook(_union: Any, converter: Converter) -> Hook:
+    """Make the hook of the block union; a block whose type is not known here is kept whole."""
+    hooks: dict[str, Hook] = {}  # made when a block of that type is first met
 
-    def structure(data: Any, _type: Any = None) -> Any:
-        if as_str(data) not in names:
-            _not_among(names, data)
-        return data
+    def structure(data: Any, _type: Any) -> Any:
+        if not isinstance(data, dict):
+            refuse("object", data)
+        name = data.get("type")
+        if type(name) is not str:
+            if "type" not in data:
+                raise DecodeProblem("missing", ".type")
+            refuse("str", name, ".type")
+        hook = hooks.get(name)
+        if hook is None:
+            if name not in BLOCKS:
+                return UnknownBlock(raw=data)
+            hook = hooks[name] = converter.get_structure_hook(BLOCKS[name])
+        return hook(data, BLOCKS[name])
 
     return structure
 
 
-def as_enum(data: Any, kind: type[StrEnum]) -> StrEnum:
-    """Take a member of an enum by its value."""
+def _value_hook(cls: type, converter: Converter) -> Hook:
+    """Make the hook of a class: every field by its own hook; a field with a default may be absent."""
+    read: Any = make_dict_structure_fn_from_attrs(list(stored_fields(cls)), cls, converter)
+    names = stored_names(cls)
+
+    def structure(data: Any, _type: Any) -> Any:
+        if not isinstance(data, dict):
+            refuse("object", data)
+        if not data.keys() <= names:
+            raise DecodeProblem("unknown fields")  # seen by `_read` alone
+        return read(data)
+
+    return _sharing(cls, structure)
+
+
+def _sharing(cls: type, read: Hook) -> Hook:
+    """Let equal data of some classes share one value: messages nobody generated, and routing decisions."""
+    last: tuple[Any, Any] = (None, None)
+
+    def read_metadata(data: Any, kind: Any) -> Any:
+        return NO_METADATA if data == _EMPTY_METADATA else read(data, kind)
+
+    def read_routing(data: Any, kind: Any) -> Any:
+        nonlocal last
+        known, record = last
+        if data != known:
+            record = read(data, kind)
+            if record.confidence is None:  # as a number it might be equal and yet another: 1, 1.0, True
+                last = data, record
+        return record
+
+    return {MessageMetadata: read_metadata, RoutingDecisionRecord: read_routing}.get(cls, read)
+
+
+_EMPTY_METADATA = dict.fromkeys(
+    ("model", "provider", "routing", "usage", "parent_tool_use_id", "provider_raw", "user_id", "team_id")
+) | {"status": "complete"}
+
+
+# -- the converter ----------------------------------------------------------------------------------------------------
+
+
+@cache
+def _hook(cls: Any) -> Hook:
+    return _converter().get_structure_hook(cls)
+
+
+@cache
+def _converter() -> Converter:
+    converter = Converter(detailed_validation=True)  # which costs nothing while all is well
+    for kind in (str, int, bool):
+        converter.register_structure_hook(kind, _exact_hook(kind))
+    converter.register_structure_hook(StrEnum, _read_word)  # nearer to an enum of strings than str
+    converter.register_structure_hook(float, _read_number)
+    converter.register_structure_hook(Decimal, _read_decimal)
+    converter.register_structure_hook(datetime, _read_time)
+    converter.register_structure_hook(FrozenDict, _read_object)
+    # the one registered last is asked first
+    converter.register_structure_hook_factory(_is_optional, _optional_hook)
+    converter.register_structure_hook_factory(_is_array, _array_hook)
+    converter.register_structure_hook_func(_is_literal, _read_word)
+    converter.register_structure_hook_factory(lambda kind: kind == ContentBlock, _block_hook)
+    converter.register_structure_hook_factory(lambda kind: isinstance(kind, type) and kind in VALUES, _value_hook)
+    return converter
+
+
+def _is_optional(kind: Any) -> bool:
+    return get_origin(kind) in (Union, UnionType) and len(get_args(kind)) == 2 and NoneType in get_args(kind)
+
+
+def _is_literal(kind: Any) -> bool:
+    return get_origin(kind) is Literal
+
+
+def _is_array(kind: Any) -> bool:
+    return get_origin(kind) is tuple and get_args(kind)[1:] == (...,)
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
+
+UNKNOWN_FIELDS = "_unknown_fields"
+"""The key in `MessageMetadata.extra`: `{place: {field: value}}`, as docs/explanation/decisions/110 describes."""
+
+
+class NewerContent:
+    """What a load met that a newer version wrote: reported in one warning at its end."""
+
+    def __init__(self) -> None:
+        self._types: set[str] = set()
+        self._versions: set[int] = set()
+
+    def add(self, message: Message) -> None:
+        """Note what is new in a message."""
+        if message.schema_version > SCHEMA_VERSION:
+            self._versions.add(message.schema_version)
+        self._add_blocks(message.content)
+
+    def _add_blocks(self, content: Iterable[Any]) -> None:
+        for block in content:
+            if type(block) is UnknownBlock:
+                self._types.add(block.raw["type"])
+            elif type(block) is ToolResultBlock:
+                self._add_blocks(block.content)
+
+    def warn(self) -> None:
+        """Log the warning, where there is something to say."""
+        if not self._types and not self._versions:
+            return
+        found = [f"block type {name!r}" for name in sorted(self._types)]
+        found += [f"schema_version {number}" for number in sorted(self._versions)]
+        _warn("written by a newer version, kept as it is: %s", ", ".join(found))
+
+
+def _warn(text: str, *facts: object) -> None:
+    import logging  # noqa: PLC0415  only what a newer version wrote needs it
+
+    logging.getLogger("interlingua").warning(text, *facts)
+
+
+def read_message(data: Any, newer: NewerContent, *, index: int | None = None, line: int | None = None) -> Message:
+    """Read a message; unknown fields are kept in its `metadata.extra`.
+
+    Args:
+        data: the stored form.
+        newer: takes note of what a newer version wrote.
+        index: where the message stands in its array, for errors.
+        line: its line in a file, from 1, for errors.
+
+    Raises:
+        DecodeError: the data is not a message.
+    """
     try:
-        return kind(as_str(data))
-    except ValueError:
-        _not_among([member.value for member in kind], data)
+        message, unknown = _read(data, Message)
+        if unknown:
+            message = _with_unknown_fields(message, unknown)
+    except DecodeProblem as problem:
+        place = problem.path if index is None else f"messages[{index}]{problem.path}"
+        text = problem.message if line is None else f"line {line}: {problem.message}"
+        raise DecodeError(text, path=place.removeprefix(".")) from None
+    newer.add(message)
+    return message
 
 
-def _not_among(names: Iterable[str], data: str) -> NoReturn:
-    raise Misfit(f"expected one of {', '.join(names)}; got {data[:40]!r}") from None
+def read_tool(data: Any) -> ToolDefinition:
+    """Read a tool definition; unknown fields are dropped, with a warning.
+
+    Raises:
+        DecodeError: the data is not a tool definition.
+    """
+    try:
+        tool, unknown = _read(data, ToolDefinition)
+    except DecodeProblem as problem:
+        raise DecodeError(problem.message, path=problem.path.removeprefix(".")) from None
+    if unknown:
+        names = ", ".join(sorted(map(str, unknown[""])))
+        _warn("tool %s: fields of a newer version were dropped: %s", tool.name, names)
+    return tool
+
+
+def _read(data: Any, cls: type[T]) -> tuple[T, dict[str, dict[Any, Any]]]:
+    """Return the value, and the unknown fields of every object in it by path.
+
+    Raises:
+        DecodeProblem: the data is not such a value.
+    """
+    structure = _hook(cls)  # type: ignore[arg-type]
+    try:
+        try:
+            return structure(data, cls), {}
+        except Exception:  # perhaps only because there are unknown fields
+            if not isinstance(data, dict):
+                raise
+            known = thaw(data)
+            unknown = _take_unknown_fields(known, cls)
+            if not unknown:
+                raise
+            return structure(known, cls), unknown
+    except (BaseValidationError, RecursionError) as error:
+        raise _explain(error) from None
+
+
+def _explain(error: Exception) -> Exception:
+    """Return the first problem of the groups that cattrs raises, with its path."""
+    path = ""
+    while isinstance(error, BaseValidationError):
+        error = error.exceptions[0]
+        for note in getattr(error, "__notes__", ()):
+            if isinstance(note, AttributeValidationNote):
+                path += f".{note.name}"
+            elif isinstance(note, IterableValidationNote):
+                path += f"[{note.index}]"
+    if isinstance(error, DecodeProblem):
+        return DecodeProblem(error.message, path + error.path)
+    if isinstance(error, KeyError):
+        return DecodeProblem("missing", path)
+    if isinstance(error, UnsupportedSchemaError):
+        return DecodeProblem(error.message, f"{path}.input_schema{error.path}")
+    if isinstance(error, CallerError):  # the only other field that checks itself is a tool's name
+        return DecodeProblem(error.message, f"{path}.name")
+    if isinstance(error, RecursionError):
+        return DecodeProblem("nested too deeply")
+    return error
+
+
+def _take_unknown_fields(data: dict[Any, Any], cls: type) -> dict[str, dict[Any, Any]]:
+    """Take the fields that no class here has out of a stored value, and return them by the path of their object."""
+    found = {}
+    for path, part, part_cls in stored_objects(data, cls):
+        unknown = part.keys() - stored_names(part_cls)
+        if unknown:
+            found[path] = {name: part.pop(name) for name in [*part] if name in unknown}
+    return found
+
+
+def _with_unknown_fields(message: Message, unknown: dict[str, dict[Any, Any]]) -> Message:
+    """Keep unknown fields in `metadata.extra`, from where they are written back."""
+    from interlingua.codec.writing import write_message  # noqa: PLC0415  the writer imports this module
+
+    extra = unknown.pop("metadata", {})
+    if unknown:
+        earlier = extra.get(UNKNOWN_FIELDS, {})
+        if not isinstance(earlier, dict):
+            raise DecodeProblem("expected object", f".metadata.{UNKNOWN_FIELDS}")
+        written = {path: part for path, part, _ in stored_objects(write_message(message))}
+        taken = {place_of(path, written[path]): fields for path, fields in unknown.items()}
+        extra[UNKNOWN_FIELDS] = {**earlier, **taken}
+    return attrs.evolve(message, metadata=attrs.evolve(message.metadata, extra=freeze_object(extra)))
+
+
+def place_of(path: str, written: dict[str, Any]) -> str:
+    """Name an object of a message; blocks by their content too, so that fields never go back onto another block."""
+    if not path.startswith("content"):
+        return path
+    from hashlib import blake2b  # noqa: PLC0415  slow to load, and few messages are of a newer version
+
+    return f"{path}#{blake2b(dumps(written), digest_size=6).hexdigest()}"

@@ -1,31 +1,113 @@
-"""The unstructure hooks: canonical values in, JSON data out.
-
-Never copies frozen JSON (it is a dict already) and never writes an additive field that is its default.
-The converter module comes in.
-"""
+"""Write canonical values as JSON data by functions that cattrs generates; a field that says nothing is left out."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from datetime import UTC, datetime
-from typing import Any
+from decimal import Decimal
+from enum import StrEnum
+from operator import attrgetter
+from types import NoneType
+from typing import Any, get_args
 
+import attrs
 import orjson
+from cattrs import Converter
+from cattrs.fns import identity
+from cattrs.gen import make_dict_unstructure_fn_from_attrs, override
 
-from interlingua.codec.shapes import BLOCKS, default_of, fields_of, is_always_written
+from interlingua.codec.reading import (
+    BLOCK_CLASSES,
+    BLOCKS,
+    UNKNOWN_FIELDS,
+    VALUES,
+    place_of,
+    stored_fields,
+    stored_names,
+    stored_objects,
+)
 from interlingua.errors import CallerError
-from interlingua.types.blocks import UnknownBlock
-from interlingua.types.messages import MessageMetadata
+from interlingua.json import FrozenDict, FrozenList
+from interlingua.types.blocks import (
+    AudioBlock,
+    CacheHint,
+    DocumentBlock,
+    ImageBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    UnknownBlock,
+    VideoBlock,
+)
+from interlingua.types.messages import NO_METADATA, Message, MessageMetadata, RoutingDecisionRecord, Usage
+from interlingua.types.tools import ToolDefinition
 
-_ABSENT = object()  # equal to nothing, so a field that is always written never equals its default
+Write = Callable[[Any], Any]
+
+# Written even where they have their defaults, besides the fields without one (format.md, Canonical JSON).
+# The media types are among them because their defaults may change one day.
+_ALWAYS_WRITTEN: dict[type, str] = {
+    ToolUseBlock: "input",
+    ToolResultBlock: "content is_error",
+    ImageBlock: "media_type",
+    AudioBlock: "media_type",
+    VideoBlock: "media_type",
+    DocumentBlock: "media_type",
+    ThinkingBlock: "signature",
+    CacheHint: "type",
+    MessageMetadata: "model provider routing usage parent_tool_use_id status provider_raw user_id team_id",
+    RoutingDecisionRecord: "rule_name confidence alternatives_considered",
+    Usage: (
+        "input_tokens output_tokens cached_input_tokens cache_creation_input_tokens cost_usd pricing_version latency_ms"
+    ),
+    Message: "id session_id metadata created_at schema_version",
+    ToolDefinition: "requires_workspace",
+}
+_UNCHANGED = (str, int, float, bool, NoneType, FrozenDict)  # frozen JSON cannot change, so it needs no copy
 
 
-def time_text(time: datetime) -> str:
-    """Write a time as ISO-8601 UTC with microseconds and `Z`.
+class _Writers(dict[type, Write]):
+    """The function of each class a value may hold, made when it is first needed."""
+
+    def __missing__(self, kind: type) -> Write:
+        if kind is MessageMetadata:
+            made = _metadata_writer()
+        elif kind in VALUES:
+            made = _value_writer(kind)
+        elif issubclass(kind, StrEnum):
+            made = attrgetter("_value_")
+        else:
+            made = _converter.get_unstructure_hook(kind)
+        self[kind] = made
+        return made
+
+
+_converter = Converter()
+
+
+def write_value(value: Any) -> Any:
+    """Write any value by its class.
 
     Raises:
-        CallerError: the time has no offset, so nobody can say when it was.
+        CallerError: a time has no offset, or an UnknownBlock would be read back as something else.
     """
+    return _writers[type(value)](value)
+
+
+def write_message(message: Message) -> dict[str, Any]:
+    """Write a message, with the fields a newer version wrote put back where they stood; raises as `write_value`."""
+    data: dict[str, Any] = _writers[Message](message)
+    if UNKNOWN_FIELDS in message.metadata.extra:
+        _put_back(data)
+    return data
+
+
+def _write_array(items: tuple[Any, ...]) -> list[Any]:
+    return [_writers[type(item)](item) for item in items]
+
+
+def _write_time(time: datetime) -> str:
+    """Write a time as ISO-8601 UTC with microseconds and `Z`."""
     if time.tzinfo is None:
         raise CallerError("created_at has no time zone; messages carry UTC times")
     utc = time if time.tzinfo is UTC else time.astimezone(UTC)
@@ -34,53 +116,98 @@ def time_text(time: datetime) -> str:
     return utc.isoformat(timespec="microseconds")[:-6] + "Z"
 
 
-def unknown_block(block: UnknownBlock) -> dict[str, Any]:
-    """Write a block of a newer version back as it was read.
-
-    Raises:
-        CallerError: somebody made one by hand that would be read back as something else.
-    """
+def _write_unknown_block(block: UnknownBlock) -> dict[str, Any]:
     kind = block.raw.get("type")
     if not isinstance(kind, str) or kind in BLOCKS:
         raise CallerError(f"an UnknownBlock holds a type that this version does not know, not {kind!r}")
     return block.raw
 
 
-def value_writer(cls: type, write: Callable[[Any], Any]) -> Callable[[Any], dict[str, Any]]:
-    """Make the writer of one value class.
+_writers = _Writers(dict.fromkeys((*_UNCHANGED, FrozenList), identity))
+_writers |= {
+    tuple: _write_array,
+    Decimal: str,
+    datetime: _write_time,
+    UnknownBlock: _write_unknown_block,
+}
 
-    Args:
-        cls: the class.
-        write: writes any value by its run-time class.
+
+def _value_writer(cls: type) -> Write:
+    """Generate the writer of one class.
+
+    cattrs writes the fields that may be left out after all others; where that is not the order of the class, each run
+    of fields has a function of its own.
     """
-    rows = [(field.name, _ABSENT if is_always_written(cls, field) else default_of(field)) for field in fields_of(cls)]
-    kind = next((name for name, block in BLOCKS.items() if block is cls), None)
+    fields = stored_fields(cls)
+    always = {field.name for field in fields if field.default is attrs.NOTHING}
+    always.update(_ALWAYS_WRITTEN.get(cls, "").split())
+    runs: list[list[attrs.Attribute[Any]]] = [[]]
+    if cls in BLOCK_CLASSES:
+        runs[0].append(fields[0].evolve(name="type", alias="type", type=str, default=attrs.NOTHING, converter=None))
+        always.add("type")
+    for field in fields:
+        if field.name in always and runs[-1] and runs[-1][-1].name not in always:
+            runs.append([])
+        runs[-1].append(field)
+    overrides: dict[str, Any] = {
+        field.name: override(
+            omit_if_default=field.name not in always,
+            unstruct_hook=identity if _is_unchanged(cls, field) else write_value,
+        )
+        for run in runs
+        for field in run
+    }
+    writers: list[Write] = [make_dict_unstructure_fn_from_attrs(run, cls, _converter, **overrides) for run in runs]
+    if len(writers) == 1:
+        return writers[0]
 
-    def unstructure(value: Any) -> dict[str, Any]:
-        data: dict[str, Any] = {} if kind is None else {"type": kind}
-        for name, default in rows:
-            item = getattr(value, name)
-            if type(item) is str or item is None:
-                if item != default or default is _ABSENT:
-                    data[name] = item
-            elif item != default:
-                data[name] = write(item)
+    def write(value: Any) -> dict[str, Any]:
+        data: dict[str, Any] = {}
+        for writer in writers:
+            data |= writer(value)
         return data
 
-    return unstructure
+    return write
 
 
-def metadata_writer(cls: type, write: Callable[[Any], Any]) -> Callable[[MessageMetadata], dict[str, Any]]:
+def _is_unchanged(cls: type, field: attrs.Attribute[Any]) -> bool:
+    """Say whether a field's value is JSON as it is; a call's `kind` may be a member of an enum."""
+    kinds = get_args(field.type) or (field.type,)
+    return all(kind in _UNCHANGED for kind in kinds) and (cls, field.name) != (ToolUseBlock, "kind")
+
+
+def _metadata_writer() -> Write:
     """Make the writer of MessageMetadata: what a newer version wrote goes back beside the known fields."""
-    known = value_writer(cls, write)
-    names = {field.name for field in fields_of(cls)}
+    write = _value_writer(MessageMetadata)
+    names = stored_names(MessageMetadata)
+    nothing = write(NO_METADATA)
 
-    def unstructure(metadata: MessageMetadata) -> dict[str, Any]:
-        data = known(metadata)
+    def write_metadata(metadata: MessageMetadata) -> dict[str, Any]:
+        if metadata is NO_METADATA:
+            return dict(nothing)
+        data: dict[str, Any] = write(metadata)
         for name, value in metadata.extra.items():
             if name in names:
                 raise CallerError(f"metadata.extra may not hold {name!r}, which is a field of its own")
             data[name] = value
         return data
 
-    return unstructure
+    return write_metadata
+
+
+def _put_back(data: dict[str, Any]) -> None:
+    """Put unknown fields back where they stood; those whose block was changed since stay in the metadata."""
+    places = data["metadata"].get(UNKNOWN_FIELDS)
+    if not isinstance(places, dict):
+        return
+    left = dict(places)
+    parts = [(place_of(path, part), part) for path, part, _ in stored_objects(data)]  # before any of them changes
+    for place, part in parts:
+        fields = left.get(place)
+        if isinstance(fields, dict) and part.keys().isdisjoint(fields):
+            part.update(fields)
+            del left[place]
+    if left:
+        data["metadata"][UNKNOWN_FIELDS] = left
+    else:
+        del data["metadata"][UNKNOWN_FIELDS]

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import base64
 import binascii
+import os
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import Any, TypeVar
 
 from interlingua.errors import CallerError
@@ -89,7 +89,7 @@ def image_block(value: Any) -> ImageBlock:
         CallerError: the text is no base64, URL or path, or the bytes are no image known here.
         OSError: the file cannot be read.
     """
-    if hasattr(value, "save") and not isinstance(value, (str, bytes, bytearray, Path)):
+    if hasattr(value, "save") and not isinstance(value, (str, bytes, bytearray, os.PathLike)):
         value = _pil_bytes(value)
     return _block(value, ImageBlock, image_media_type)
 
@@ -127,10 +127,9 @@ def document_block(value: Any, *, title: str | None = None) -> DocumentBlock:
         CallerError: the text is no base64, URL or path, or the bytes are no document known here.
         OSError: the file cannot be read.
     """
-    if isinstance(value, str) and value.startswith("file:"):
-        value = Path(value[5:])
     made = _block(value, DocumentBlock, document_media_type)
-    named = title or (value.name if isinstance(value, Path) else None)
+    path = _path_of(value)
+    named = title or (None if path is None else os.path.basename(path))
     if named is None or made.title is not None:
         return made
     return DocumentBlock(source=made.source, media_type=made.media_type, title=named)
@@ -172,16 +171,22 @@ def to_pil_image(block: ImageBlock) -> Any:
 def _block(value: Any, cls: type[B], tell: Callable[[bytes], str | None]) -> B:
     if isinstance(value, cls):
         return value
+    path = _path_of(value)
+    if path is not None:
+        with open(path, "rb") as file:
+            value = file.read()
     if isinstance(value, str):
-        if value.startswith("file:"):
-            return _block(Path(value[5:]), cls, tell)
         return _of_text(value, cls, tell)
-    if isinstance(value, Path):
-        value = value.read_bytes()
     if isinstance(value, (bytes, bytearray)):
         data = base64.b64encode(value).decode("ascii")
         return cls(source=ImageSource(kind="base64", data=data), media_type=_known(tell(bytes(value)), cls))
     raise CallerError(f"cannot make {_name(cls)} of {type(value).__name__}")
+
+
+def _path_of(value: Any) -> str | None:
+    if isinstance(value, str):
+        return value[5:] if value.startswith("file:") else None
+    return os.fspath(value) if isinstance(value, os.PathLike) else None
 
 
 def _of_text(value: str, cls: type[B], tell: Callable[[bytes], str | None]) -> B:
@@ -290,8 +295,6 @@ def user(
 def _media(
     images: Iterable[Any], audio: Iterable[Any], video: Iterable[Any], documents: Iterable[Any]
 ) -> Iterator[ContentBlock]:
-    pass
-
     yield from map(image_block, images)
     yield from map(audio_block, audio)
     yield from map(video_block, video)

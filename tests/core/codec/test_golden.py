@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from interlingua.codec.stored import decode_message, decode_messages, dumps_message, encode_message, read_jsonl
+from interlingua.codec import decode_message, decode_messages, dumps_message, encode_message, read_jsonl
 from interlingua.types.blocks import TextBlock, ToolUseBlock, UnknownBlock
 from interlingua.types.factories import user
 from interlingua.types.messages import MessageStatus, Role, RoutingMode
