@@ -1,11 +1,11 @@
 """The driver: our client and the hand-written floor in one run, interleaved, as ratios against the targets.
 
     python bench.py                     7 rounds, both wires, about five minutes
+    python bench.py --brief             3 rounds of two workloads, text and received_first: under a minute
     python bench.py --quick             one round of short answers: is everything right?
     python bench.py --only tool,import  workloads whose name begins so
 
-Nothing is measured in this process but whole processes (cold start, import); the rest is in `common`. `make bench`
-comes in. Every figure is CPU time of the measured process, scaled by the calibration loop beside it.
+Every figure is CPU time of the measured process, scaled by the calibration loop beside it; rows of memory are KB.
 """
 
 from __future__ import annotations
@@ -24,9 +24,11 @@ from report import Figure, Ratio, ratios_of, table
 
 HERE = Path(__file__).parent
 OURS, FLOOR = "run_interlingua.py", "floor.py"
+BRIEF = ("text", "received_first")
 WIRES = ("anthropic", "openai")
 IMPORT_PAIRS = 11
 COLD = ("cold", "cold_first_answer")
+MEMORY = ("memory_stream", "memory_history")  # compared with what it was, not with the floor
 STORE = ("store_append", "session_cold", "session_open")
 
 
@@ -39,9 +41,10 @@ def measure(rounds: int, workloads: list[str], wires: list[str], *, quick: bool)
             say(f"round {number + 1} of {rounds}")
             order = [(script, wire) for script in (FLOOR, OURS) for wire in wires]
             random.shuffle(order)
-            if inside:
-                for script, wire in order:
-                    figures += adapter_rows(HERE / script, wire, port, inside, quick=quick, number=number)
+            for script, wire in order:
+                mine = [name for name in inside if script == OURS or name not in MEMORY]
+                if mine:
+                    figures += adapter_rows(HERE / script, wire, port, mine, quick=quick, number=number)
             for script, wire in order:
                 wanted = [name for name in COLD if name in workloads]
                 figures += cold_rows(HERE / script, wire, port, wanted, number=number)
@@ -56,7 +59,7 @@ def measure(rounds: int, workloads: list[str], wires: list[str], *, quick: bool)
 
 
 def say(text: str) -> None:
-    """Tell the person who waits."""
+    """Print progress."""
     print(text, file=sys.stderr, flush=True)
 
 
@@ -66,7 +69,7 @@ def errors_of(figures: list[Figure]) -> list[str]:
 
 
 def calibration(figures: list[Figure]) -> str:
-    """Say how much the spread of scaled figures is, over all rounds: how far this run is to be trusted."""
+    """Return the spread of scaled figures over all rounds, a measure of how noisy the run was."""
     by_row: dict[tuple[str, str, str], list[float]] = defaultdict(list)
     for one in figures:
         if one.us is not None:
@@ -79,18 +82,21 @@ def main() -> int:
     """Run, print, and return 1 when a result was wrong; a target missed is reported, not an error."""
     names = [*WORKLOADS, *COLD, *STORE, "import"]
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("--rounds", type=int, default=7)
+    arguments.add_argument("--rounds", type=int)
     arguments.add_argument("--only", help=f"prefixes of: {', '.join(names)}")
     arguments.add_argument("--wire", choices=WIRES, help="only this one")
+    arguments.add_argument("--brief", action="store_true", help=f"3 rounds of {' and '.join(BRIEF)}")
     arguments.add_argument("--quick", action="store_true", help="one round of short answers; its figures mean nothing")
     arguments.add_argument("--json", action="store_true", help="print raw figures and ratios as JSON")
-    asked = arguments.parse_args()
-    wanted = [name for name in names if not asked.only or name.startswith(tuple(asked.only.split(",")))]
-    wires = [asked.wire] if asked.wire else list(WIRES)
-    figures = measure(1 if asked.quick else asked.rounds, wanted, wires, quick=asked.quick)
+    chosen = arguments.parse_args()
+    prefixes = tuple(chosen.only.split(",")) if chosen.only else ("",)
+    wanted = [name for name in names if (name in BRIEF if chosen.brief else name.startswith(prefixes))]
+    wires = [chosen.wire] if chosen.wire else list(WIRES)
+    rounds = 1 if chosen.quick else chosen.rounds or (3 if chosen.brief else 7)
+    figures = measure(rounds, wanted, wires, quick=chosen.quick)
     ratios: list[Ratio] = ratios_of(figures)
     errors = errors_of(figures)
-    if asked.json:
+    if chosen.json:
         rows = {"figures": [one._asdict() for one in figures], "ratios": [one._asdict() for one in ratios]}
         print(json.dumps(rows | {"errors": errors}, indent=1))
     else:

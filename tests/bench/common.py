@@ -1,7 +1,6 @@
 """The measuring side: the adapter interface, the calibration loop, the workloads, and the `main` every adapter ends in.
 
-No library is imported here and no ratio is computed: each workload prints one JSON row. Adapters come in; `bench.py`
-reads what they print.
+Each workload prints one JSON row, which `bench.py` reads.
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import json
 import os
 import statistics
 import time
+import tracemalloc
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
@@ -48,6 +48,10 @@ class Variant:
     stream_think: Any = None
     build: Any = None
     send: Any = None
+    receive: Any = None
+    stored: Any = None
+    turn: Any = None
+    open_stream: Any = None
 
     def __init__(self, base: str) -> None:
         self.base = base
@@ -190,15 +194,98 @@ def history_next(kind: type[Variant], server: str, quick: bool) -> float:
     return statistics.median(took)
 
 
+def first_send(method: str) -> Workload:
+    """Make a workload that sends 400 messages for the first time; making them is not timed -> µs per request."""
+
+    def run(kind: type[Variant], server: str, quick: bool) -> float:
+        variant = kind(f"{server}/x/small")
+        make = getattr(variant, method)
+        neutral = data.conversation(40 if quick else 400)
+        wanted = data.scenario("small").full
+        expect(variant.send(make(neutral)), wanted)
+        took = []
+        for _ in range(1 if quick else 5):
+            history = make(neutral)
+            cpu, text = timed(lambda messages=history: variant.send(messages))
+            expect(text, wanted)
+            took.append(cpu)
+        variant.close()
+        return statistics.median(took)
+
+    return run
+
+
+def received_next(kind: type[Variant], server: str, quick: bool) -> float:
+    """Go on with a received conversation: each turn appends the answer it got and a question -> µs per request."""
+    variant = kind(f"{server}/x/small")
+    wanted = data.scenario("small").full
+    history = variant.receive(data.conversation(40 if quick else 400))
+    variant.turn(history)
+    expect(variant.turn(history), wanted)
+    took = []
+    for _ in range(1 if quick else 7):
+        cpu, text = timed(lambda: variant.turn(history))
+        expect(text, wanted)
+        took.append(cpu)
+    variant.close()
+    return statistics.median(took)
+
+
+# -- memory: KB that Python's allocator holds, not µs -----------------------------------------------------------------
+def traced(work: Callable[[], Any]) -> tuple[float, Any]:
+    """Run once -> (KB allocated by it and still held, what it returned)."""
+    gc.collect()
+    tracemalloc.start()
+    kept = work()
+    gc.collect()
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return held / 1024, kept
+
+
+def memory_stream(kind: type[Variant], server: str, quick: bool) -> float:
+    """Hold a stream open, half of a long answer read -> KB."""
+    variant = kind(f"{server}/x/text2000")
+    for _ in range(2):  # connections and modules are there when it counts
+        variant.open_stream()[0].close()
+    held, (stack, _) = traced(variant.open_stream)
+    stack.close()
+    variant.close()
+    return held
+
+
+def memory_history(kind: type[Variant], server: str, quick: bool) -> float:
+    """Receive 400 messages and send them: what the history and all that is kept of it hold afterwards -> KB."""
+    variant = kind(f"{server}/x/small")
+    neutral = data.conversation(40 if quick else 400)
+    variant.turn(variant.receive(data.conversation(8)))
+
+    def work() -> list[Any]:
+        history: list[Any] = variant.receive(neutral)
+        variant.turn(history)
+        return history
+
+    held, history = traced(work)
+    expect(len(history), len(neutral) + 2)
+    variant.close()
+    return held
+
+
 WORKLOADS: dict[str, tuple[tuple[str, ...], Workload]] = {
     "text_16k": (("stream_text",), streamed("stream_text", "text2000", 5, blocks=True)),
     "text": (("stream_text",), streamed("stream_text", "text2000", 3)),
     "tool_2000": (("stream_tool",), streamed("stream_tool", "tool2000", 3)),
     "tool_8000": (("stream_tool",), streamed("stream_tool", "tool8000", 1)),
     "think": (("stream_think",), streamed("stream_think", "think2000", 1)),
+    "received_first": (("receive", "send"), first_send("receive")),
+    "received_next": (("receive", "turn"), received_next),
+    "stored_first": (("stored", "send"), first_send("stored")),
+    "handmade_first": (("build", "send"), first_send("build")),
     "history_first": (("build", "send"), history_first),
     "history_next": (("build", "send"), history_next),
     "small": (("ask",), small),
+    "memory_stream": (("open_stream",), memory_stream),
+    "memory_history": (("receive", "turn"), memory_history),
 }
 
 

@@ -1,7 +1,4 @@
-"""What is sent and received: canned answers on both wires, and the neutral conversation, all from fixed seeds.
-
-No library is imported here and nothing is timed. The replay server takes the wire bytes, the adapters the expectations.
-"""
+"""What is sent and received: canned answers on both wires and a neutral conversation, all from fixed seeds."""
 
 from __future__ import annotations
 
@@ -16,6 +13,7 @@ MODEL_ANTHROPIC = "claude-haiku-4-5"
 MODEL_OPENAI = "gpt-4.1"
 SYSTEM = "You plan train timetables. Use the tool for every change and keep the answer short."
 QUESTION = "Which trains have to move when the 7:40 runs twelve minutes late, and why?"
+QUESTION_NEXT: dict[str, Any] = {"role": "user", "text": "And on a Sunday?"}
 TOOL_NAME = "move_trains"
 TOOL_DESC = "Move trains in the timetable; answers with the conflicts that are left."
 TOOL_SCHEMA: dict[str, Any] = {
@@ -136,11 +134,34 @@ def conversation(count: int) -> list[dict[str, Any]]:
     return [*made, {"role": "user", "text": QUESTION}]
 
 
+def anthropic_answer(message: dict[str, Any]) -> bytes:
+    """Return the answer of the Messages API that a neutral assistant message was read from."""
+    content: list[dict[str, Any]] = [{"type": "text", "text": message["text"]}]
+    for call in message["calls"]:
+        content.append({"type": "tool_use", "id": call["id"], "name": call["name"], "input": call["args"]})
+    stop = {"stop_reason": "tool_use" if message["calls"] else "end_turn", "stop_sequence": None}
+    return _compact(_A_HEAD | {"content": content, **stop, "usage": _A_USAGE | {"output_tokens": 500}}).encode()
+
+
+def openai_answer(message: dict[str, Any]) -> bytes:
+    """Return the answer of Chat Completions that a neutral assistant message was read from."""
+    answer: dict[str, Any] = {"role": "assistant", "content": message["text"], "refusal": None, "annotations": []}
+    if message["calls"]:
+        answer["tool_calls"] = [
+            {"id": call["id"], "type": "function", "function": {"name": call["name"], "arguments": call["args_json"]}}
+            for call in message["calls"]
+        ]
+    finish = "tool_calls" if message["calls"] else "stop"
+    choice = {"index": 0, "message": answer, "logprobs": None, "finish_reason": finish}
+    body = {**_O_HEAD, "object": "chat.completion", "choices": [choice], "usage": _O_USAGE, **_O_TAIL}
+    return _compact(body).encode()
+
+
 def one_exchange() -> list[dict[str, Any]]:
     """Return what a turn appends to a history: the small answer and another question."""
     return [
         {"role": "assistant", "text": scenario("small").full, "calls": []},
-        {"role": "user", "text": "And on a Sunday?"},
+        QUESTION_NEXT,
     ]
 
 

@@ -1,7 +1,6 @@
 """The floor: what a person would write by hand for one wire with httpx and orjson, and nothing besides.
 
-No conversation values, no events, no checks live here: one JSON parse per SSE data line, fields picked out, joined.
-`bench.py` starts it as it starts the adapter.
+One JSON parse per SSE data line, fields picked out and joined; no values, no events, no checks.
 """
 
 from __future__ import annotations
@@ -86,14 +85,14 @@ class Messages(common.Variant):
             content.append({"type": "tool_use", "id": call["id"], "name": call["name"], "input": call["args"]})
         return {"role": "assistant", "content": content}
 
-    def said(self, answer: Any) -> str:
+    def answer_text(self, answer: Any) -> str:
         text: str = answer["content"][0]["text"]
         return text
 
     # -- the interface
     def ask(self) -> str:
         question = [{"role": "user", "content": data.QUESTION}]
-        return self.said(self.answer(self.body(question, stream=False, tools=False)))
+        return self.answer_text(self.answer(self.body(question, stream=False, tools=False)))
 
     def stream_text(self) -> tuple[int, str]:
         return self.joined(self.text)
@@ -109,7 +108,14 @@ class Messages(common.Variant):
         return [self.element(message) for message in conversation]
 
     def send(self, messages: list[Wire]) -> str:
-        return self.said(self.answer(self.body(messages, stream=False, tools=True)))
+        return self.answer_text(self.answer(self.body(messages, stream=False, tools=True)))
+
+    receive = stored = build  # by hand a history is the wire's own objects, whichever way it came
+
+    def turn(self, history: list[Wire]) -> str:
+        text = self.send(history)
+        history += self.build([{"role": "assistant", "text": text, "calls": []}, data.QUESTION_NEXT])
+        return text
 
 
 class Chat(Messages):
@@ -171,7 +177,7 @@ class Chat(Messages):
             ]
         return made
 
-    def said(self, answer: Any) -> str:
+    def answer_text(self, answer: Any) -> str:
         text: str = answer["choices"][0]["message"]["content"]
         return text
 

@@ -1,7 +1,4 @@
-"""Child processes: the replay server, an adapter measuring itself, and whole processes whose CPU time is the figure.
-
-No ratio is computed here and no table printed. `bench.py` and the smoke test come in.
-"""
+"""Child processes: the replay server, an adapter measuring itself, and whole processes whose CPU time is the figure."""
 
 from __future__ import annotations
 

@@ -2,8 +2,7 @@
 
     python server.py        prints its port and serves until it is ended
 
-Nothing is timed here; figures are the client's own processor time, so the server's is not in them.
-`bench.py` and the smoke test start it.
+Figures are the client's own processor time, so the server's is not in them.
 
     POST /x/<scenario>[.blk]/v1/messages | /x/<scenario>[.blk][/v1]/chat/completions
 
