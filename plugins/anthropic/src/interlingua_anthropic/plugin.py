@@ -1,33 +1,31 @@
-"""The provider object: everything this plugin offers, one hook a line or two.
-
-Never holds translation itself; each hook hands on to the module of its direction.
-The entry point `interlingua.providers: anthropic` comes in.
-"""
+"""The provider object: the hooks, how to reach the service, and requests besides the message itself."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import interlingua_anthropic as own
-from interlingua.plugins.hookspecs import hookimpl
+from interlingua.errors import ProviderError
+from interlingua.plugins import (
+    Connection,
+    ConnectionSettings,
+    ModelInfo,
+    RequestContext,
+    WireChunk,
+    WireRequest,
+    WireResponse,
+    dumps,
+    hookimpl,
+    loads,
+    no_auth,
+)
+from interlingua.types import AdapterCapabilities, AdapterOptions, Message, StreamEvent, ToolDefinition
+from interlingua_anthropic import errors, models, request, stream
+from interlingua_anthropic.response import from_wire_response
 
-if TYPE_CHECKING:  # a provider is found and made without them
-    from interlingua.catalogue import ModelInfo
-    from interlingua.errors import ProviderError
-    from interlingua.plugins.wire import (
-        Connection,
-        ConnectionSettings,
-        RequestContext,
-        WireChunk,
-        WireRequest,
-        WireResponse,
-    )
-    from interlingua.types.events import StreamEvent
-    from interlingua.types.messages import Message
-    from interlingua.types.options import AdapterCapabilities, AdapterOptions
-    from interlingua.types.tools import ToolDefinition
+VERSION = "2026-10-21"
+_COUNTED = ("model", "system", "messages", "tools", "tool_choice", "thinking")
 
 
 class _Anthropic:
@@ -35,53 +33,104 @@ class _Anthropic:
 
     @hookimpl
     def capabilities(self, model: str, options: AdapterOptions | None) -> AdapterCapabilities:
-        return own.catalogue.capabilities_of(model)
+        return models.capabilities_of(model)
 
     @hookimpl
     def models(self) -> Sequence[ModelInfo]:
-        return own.catalogue.models()
+        return models.models()
 
     @hookimpl
     def connection(self, settings: ConnectionSettings) -> Connection:
-        return own.service.connection(settings)
+        return connection(settings)
 
     @hookimpl
     def to_wire(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
     ) -> WireRequest:
-        return own.to_wire.to_wire(messages, tools, options)
+        return request.to_wire(messages, tools, options)
 
     @hookimpl
     def estimate_input_tokens(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions | None
     ) -> int:
-        return own.estimate.estimate_input_tokens(messages, tools)
+        return request.estimate_input_tokens(messages, tools, options)
 
     @hookimpl
     def from_wire_response(self, response: WireResponse, context: RequestContext) -> Message:
-        return own.from_wire.from_wire_response(response, context)
+        return from_wire_response(response, context)
 
     @hookimpl
     def stream_response(
         self, response_stream: AsyncIterator[WireChunk], context: RequestContext
     ) -> AsyncIterator[StreamEvent]:
-        return own.stream.stream_response(response_stream, context)
+        return stream.stream_response(response_stream, context)
 
     @hookimpl
     def from_wire_error(self, response: WireResponse, context: RequestContext) -> ProviderError:
-        return own.service.from_wire_error(response)
+        return errors.from_wire_error(response)
 
     @hookimpl
     def auxiliary_request(self, kind: str, arguments: Mapping[str, Any]) -> WireRequest | None:
-        return own.auxiliary.auxiliary_request(kind, arguments)
+        return auxiliary_request(kind, arguments)
 
     @hookimpl
     def from_wire_auxiliary(self, kind: str, response: WireResponse) -> Any:
-        return own.auxiliary.from_wire_auxiliary(kind, response)
+        return from_wire_auxiliary(kind, response)
 
     @hookimpl
     def wire_rules(self) -> Sequence[str]:
         return [files("interlingua_anthropic").joinpath("lint.toml").read_text("utf-8")]
+
+
+def connection(settings: ConnectionSettings) -> Connection:
+    """Return how to reach the service (WIRE.md, Connection).
+
+    Options: `version` pins `anthropic-version`; `workspace_id`, `user_profile_id` and `betas` become headers; `auth:
+    bearer` sends the key as a bearer token instead of `x-api-key`; exactly one of them is sent.
+    """
+    key = settings.api_key or settings.environ.get("ANTHROPIC_API_KEY")
+    base = settings.base_url or settings.environ.get("ANTHROPIC_BASE_URL") or "https://api.anthropic.com"
+    bearer = settings.options.get("auth") == "bearer"
+
+    def auth(_request: WireRequest) -> Mapping[str, str]:
+        return {"authorization": f"Bearer {key}"} if bearer else {"x-api-key": str(key)}
+
+    headers = {"anthropic-version": str(settings.options.get("version", VERSION))}
+    if betas := settings.options.get("betas"):
+        headers["anthropic-beta"] = betas if isinstance(betas, str) else ",".join(betas)
+    for option in ("workspace_id", "user_profile_id"):
+        if value := settings.options.get(option):
+            headers[f"anthropic-{option.replace('_', '-')}"] = str(value)
+    return Connection(
+        base_url=base.rstrip("/").removesuffix("/v1"),
+        auth=auth if key else no_auth,
+        headers=headers,
+        joined=("anthropic-beta",),  # a list: a request adds to what the connection set
+        env=("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
+        has_key=bool(key) or settings.base_url is not None,
+        hosts=("api.anthropic.com", "aiplatform.googleapis.com"),
+        endpoints={models.API: r"(/messages|:(r|streamR)awPredict)$"},
+    )
+
+
+def auxiliary_request(kind: str, arguments: Mapping[str, Any]) -> WireRequest | None:
+    """Return the request for `models` (no arguments) or `count_tokens` (`request`: the one to count)."""
+    if kind == "models":
+        return WireRequest(method="GET", path="/v1/models?limit=1000", body=b"", api=models.API)
+    if kind == "count_tokens":
+        whole: WireRequest = arguments["request"]
+        body = loads(whole.body)
+        counted = dumps({name: body[name] for name in _COUNTED if name in body})
+        return WireRequest(path="/v1/messages/count_tokens", headers=whole.headers, body=counted, api=models.API)
+    return None
+
+
+def from_wire_auxiliary(kind: str, response: WireResponse) -> Any:
+    """Return a list of model ids for `models`, an int for `count_tokens`."""
+    body = loads(response.body)
+    if kind == "models":
+        return [model["id"] for model in body["data"]]
+    return body["input_tokens"] if kind == "count_tokens" else None
 
 
 plugin = _Anthropic()

@@ -1,20 +1,58 @@
-"""A stream of the Messages API -> canonical events (sheet anthropic §9).
-
-Never buffers a delta and awaits nothing but its stream; unknown events and fields are passed over, never fatal.
-The plugin object comes in.
-"""
+"""A stream -> canonical events; unknown events and fields are passed over (WIRE.md, Streaming)."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
 
+import attrs
+
+from interlingua.errors import MalformedResponseError
 from interlingua.frozen import maker
-from interlingua.json import loads, loads_fast
-from interlingua.plugins.wire import RequestContext, WireChunk
-from interlingua.types.events import StreamEvent, TextDelta, ThinkingDelta, ToolUseInputDelta
-from interlingua_anthropic.reader import Reader
+from interlingua.plugins import RequestContext, WireChunk, loads, loads_fast, thaw
+from interlingua.types import (
+    BlockEnd,
+    ContentBlock,
+    ErrorEvent,
+    MessageComplete,
+    RawUpdate,
+    StreamEvent,
+    TextBlock,
+    TextDelta,
+    ThinkingBlock,
+    ThinkingDelta,
+    ToolUseBlock,
+    ToolUseEnd,
+    ToolUseInputDelta,
+    ToolUseStart,
+    UsageUpdate,
+    read_tool_input,
+)
+from interlingua_anthropic.errors import error_from_body, is_error
+from interlingua_anthropic.response import (
+    call_extras,
+    call_of,
+    citations_of,
+    from_wire_block,
+    from_wire_stop,
+    from_wire_usage,
+    issued_id,
+    prefix_replay,
+    required_text,
+    signature_of,
+    stop_reason_text,
+    trace_of,
+)
 
-text_delta = maker(TextDelta)
+_text_delta = maker(TextDelta)
+_TAKES = {
+    "text": ("text_delta", "text"),
+    "thinking": ("thinking_delta", "thinking"),
+    "tool_use": ("input_json_delta", "partial_json"),
+}
+_TEXTS = {"text_delta": "text", "thinking_delta": "thinking"}
+_ENVELOPE = ("type", "delta", "usage")
+
 _EXACT = ("content_block_start", "message_start")  # may carry whole blocks, whose numbers are to stay exact
 
 
@@ -46,7 +84,7 @@ async def stream_response(  # noqa: C901, PLR0912  the hot path stays in one fra
                 text = delta[block.field]
                 if text.__class__ is str:
                     if kind == "text_delta":
-                        yield text_delta(block.index, text)
+                        yield _text_delta(block.index, text)
                     elif kind == "thinking_delta":
                         yield ThinkingDelta(index=block.index, text=text)
                     else:
@@ -63,3 +101,179 @@ async def stream_response(  # noqa: C901, PLR0912  the hot path stays in one fra
             return
     for made in reader.flush():
         yield made
+
+
+@attrs.define
+class Open:
+    """A block that has begun and not ended; `takes` is the kind of its plain deltas, `field` where their text is."""
+
+    index: int
+    raw: dict[str, Any]
+    takes: str
+    field: str
+    start: ToolUseStart | None = None
+    pieces: list[str] = attrs.field(factory=list)
+    moved: bool = False
+
+
+class Reader:
+    """The state of one stream."""
+
+    def __init__(self, context: RequestContext) -> None:
+        self._context = context
+        self.open: dict[int, Open] = {}
+        self.over = False
+        self._stopped = False
+        self._message: dict[str, Any] = {}
+        self._usage: dict[str, Any] = {}
+        self._calls: dict[str, Any] = {}
+        self._begun: set[int] = set()  # as the wire counts blocks
+        self._last = -1  # as they stand
+        # a body may hold several messages, one after the other: their blocks follow each other (seen in recordings)
+        self._offset = 0
+
+    def read(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
+        """Translate one event that is not a plain delta."""
+        kind = event.get("type")
+        if kind == "content_block_start":
+            yield from self._start(event["index"], event["content_block"])
+        elif kind == "content_block_delta":
+            yield from self._rare_delta(event)
+        elif kind == "content_block_stop":
+            yield from self._stop(event["index"])
+        elif kind == "message_start":
+            yield from self._begin(event.get("message") or {})
+        elif kind == "message_delta":
+            delta = event.get("delta") or {}
+            self._message.update({name: value for name, value in delta.items() if value is not None})
+            self._message.update({name: value for name, value in event.items() if name not in _ENVELOPE})
+            yield from self._count(event.get("usage"))
+        elif kind == "message_stop":
+            yield from self._complete()
+        elif is_error(event):
+            yield from self.flush()
+            yield ErrorEvent(error=error_from_body(event))
+            self.over = True
+
+    def end_mark(self) -> Iterator[StreamEvent]:
+        """Take another wire's end mark, which some proxies add, for the last event where that was left out."""
+        if not self._stopped and self._message.get("stop_reason") is not None:
+            yield from self._complete()
+
+    def _complete(self) -> Iterator[StreamEvent]:
+        self._stopped = True
+        yield from self.flush(whole=True)
+        yield RawUpdate(trace=trace_of(self._message, self._usage))
+        stop = self._message.get("stop_reason")
+        yield MessageComplete(stop_reason=from_wire_stop(stop), stop_reason_raw=stop_reason_text(stop))
+
+    def flush(self, *, whole: bool = False) -> Iterator[StreamEvent]:
+        """End what is open, so that an interrupted message keeps its signatures and opaque blocks.
+
+        Args:
+            whole: the message is said to be complete, so a call that is still open is whole too.
+        """
+        for index in sorted(self.open):
+            if whole or self.open[index].start is None:
+                yield from self._stop(index)
+        self.open.clear()
+
+    def _begin(self, message: dict[str, Any]) -> Iterator[StreamEvent]:
+        yield from self.flush()
+        self._offset = self._last + 1
+        self._message.update(message)
+        yield RawUpdate(replay=prefix_replay(self._context), trace={"id": message.get("id")})
+        yield from self._count(message.get("usage"))
+        for index, raw in enumerate(message.get("content") or ()):
+            yield from self._start(index, raw)
+            yield from self._stop(index)
+
+    def _start(self, wire_index: int, raw: dict[str, Any]) -> Iterator[StreamEvent]:
+        if not isinstance(raw, dict) or not isinstance(wire_index, int):
+            raise MalformedResponseError("a block begins without an object or an index", path="content_block")
+        if wire_index in self.open:
+            raise MalformedResponseError(f"block {wire_index} begins twice", path="index")
+        # blocks stand as they began: compatible servers give all of theirs one index
+        self._begun.add(wire_index + self._offset)
+        index = self._last = max(wire_index + self._offset, self._last + 1)
+        kind = raw.get("type")
+        opened = Open(index, raw, *_TAKES.get(str(kind), ("", "")))
+        if kind == "tool_use":
+            name, issued = self._context.tool_name(required_text(raw, "name")), issued_id(raw)
+            minted = self._context.mint_tool_use_id()
+            opened.start = ToolUseStart(index=index, id=minted, name=name, provider_id=issued, keep_raw=False)
+            yield opened.start
+            if issued and (extras := call_extras(raw)):
+                self._calls[issued] = extras
+                yield RawUpdate(replay={"calls": dict(self._calls)})
+        elif kind == "text" and raw.get("text"):
+            yield TextDelta(index=index, text=required_text(raw, "text"))
+        elif kind == "thinking" and raw.get("thinking"):
+            yield ThinkingDelta(index=index, text=required_text(raw, "thinking"))
+        self.open[wire_index] = opened
+
+    def _rare_delta(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
+        delta, wire_index = event["delta"], event["index"]
+        opened = self.open.get(wire_index)
+        kind = delta["type"]
+        if opened is None:
+            if kind in _TEXTS and wire_index + self._offset not in self._begun:  # a block whose start was left out
+                name = _TEXTS[kind]
+                yield from self._start(wire_index, {"type": name, name: delta.get(name)})
+            return
+        if kind == opened.takes and delta.get(opened.field) is None:
+            return  # no text, in another word
+        raw = opened.raw
+        if kind == "signature_delta":
+            raw["signature"] = required_text(delta, "signature")
+        elif kind == "citations_delta":
+            raw["citations"] = [*(raw.get("citations") or ()), delta["citation"]]
+        elif opened.takes and (kind in _TEXTS or kind == "input_json_delta"):
+            raise MalformedResponseError(
+                f"a {kind} that block {event['index']} ({raw.get('type')}) cannot take", path="delta"
+            )
+        elif kind == "input_json_delta":
+            opened.pieces.append(required_text(delta, "partial_json"))
+        elif kind in _TEXTS:
+            name = _TEXTS[kind]
+            raw[name] = (raw.get(name) or "") + required_text(delta, name)
+        elif not opened.takes:  # a delta of a newer kind: its fields belong to the block
+            raw.update({name: value for name, value in delta.items() if name != "type"})
+
+    def _stop(self, wire_index: int) -> Iterator[StreamEvent]:
+        opened = self.open.pop(wire_index, None)
+        if opened is None:
+            return
+        index, raw = opened.index, opened.raw
+        kind = raw.get("type")
+        if opened.start is not None:
+            yield ToolUseEnd(index=index, block=_whole_call(opened, opened.start))
+        elif kind == "text":
+            yield BlockEnd(index=index, block=TextBlock(text="", citations=citations_of(raw)))
+        elif kind == "thinking":
+            yield BlockEnd(index=index, block=ThinkingBlock(text="", signature=signature_of(raw)))
+        else:
+            yield BlockEnd(index=index, block=self._other(opened))
+
+    def _other(self, opened: Open) -> ContentBlock:
+        """A block that is not text, thinking or a call, its input put together where it came in pieces."""
+        raw = thaw(opened.raw)
+        text = "".join(opened.pieces)
+        if text.strip():
+            value, error = read_tool_input(text)
+            raw["input"] = text if error else value
+        return from_wire_block(raw, self._context)
+
+    def _count(self, usage: dict[str, Any] | None) -> Iterator[StreamEvent]:
+        """Counts are totals: a later one replaces an earlier one, an absent one keeps it ."""
+        if usage:
+            self._usage.update({name: value for name, value in usage.items() if value is not None})
+            yield UsageUpdate(usage=from_wire_usage(self._usage))
+
+
+def _whole_call(opened: Open, start: ToolUseStart) -> ToolUseBlock | None:
+    """The call as its start gave it, where no fragment came after it."""
+    given = opened.raw.get("input")
+    if opened.moved or not given:
+        return None
+    return call_of(given, start.id, start.name, start.provider_id)

@@ -1,8 +1,4 @@
-"""The models this service has and what each can do, from `models.json` (sheet anthropic §5, §11).
-
-Never asks the network; a model not listed gets this provider's defaults, marked assumed.
-The plugin object and `to_wire` come in.
-"""
+"""The models this service has and what each can do, from `models.json`."""
 
 from __future__ import annotations
 
@@ -11,14 +7,13 @@ from importlib.resources import files
 
 import attrs
 
-from interlingua.catalogue import ModelInfo, find_model, load_catalogue
-from interlingua.json import EMPTY, FrozenDict
-from interlingua.types.options import AdapterCapabilities
+from interlingua.plugins import EMPTY, FrozenDict, ModelInfo, find_model, load_catalogue
+from interlingua.types import AdapterCapabilities
 
 API = "messages"
 
-# Facts of the wire itself; what differs by model stands in models.json. Client call ids must match the sheet's
-# pattern (§3); its length cap is the strictest host's (64).
+# What the wire itself can carry; what differs by model stands in models.json. The length of a call id is the strictest
+# host's (WIRE.md, Tools).
 DEFAULTS = AdapterCapabilities(
     supports_thinking=True,
     supports_images=True,
@@ -47,27 +42,26 @@ DEFAULTS = AdapterCapabilities(
     api=API,
     assumed=True,
 )
-# Limits on media of the models listed (vision and PDF pages of the service's documentation, read 2026-11; bytes of an
-# image: REGRESSIONS case 21). Smaller windows take fewer images and pages.
+# Limits on media of the models listed (WIRE.md, Media); smaller windows take fewer images and pages.
 _MEDIA = {"max_image_bytes": 5 * 1024 * 1024, "max_image_side": 8000, "many_images": 20, "many_images_side": 2000}
 _SMALL_WINDOW, _FEW, _MANY = 200_000, 100, 600
 
 
 @cache
 def models() -> tuple[ModelInfo, ...]:
-    """Return the catalogue."""
+    """Return the models of `models.json`."""
     return load_catalogue(files(__package__).joinpath("models.json").read_bytes())
 
 
 @cache
 def model_of(name: str) -> ModelInfo | None:
-    """Return the catalogue's entry for a name, alias or dated snapshot."""
+    """Return the model of a name, alias or dated snapshot; None where it is not listed."""
     return find_model(models(), name)
 
 
 @cache
 def capabilities_of(name: str) -> AdapterCapabilities:
-    """Return what this service can carry with a model; the same object for the same name."""
+    """Return what the service can carry with a model; a model that is not listed gets the defaults, marked assumed."""
     model = model_of(name)
     if model is None:
         return DEFAULTS
@@ -84,6 +78,6 @@ def capabilities_of(name: str) -> AdapterCapabilities:
 
 
 def facts_of(name: str) -> FrozenDict:
-    """Return the model's facts beyond capabilities (`thinking`, `sampling`, `prefill`, …); absent means unknown."""
+    """Return what `models.json` says of a model beyond its capabilities; what is absent is unknown."""
     model = model_of(name)
     return EMPTY if model is None else model.facts

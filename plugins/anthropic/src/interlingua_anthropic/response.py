@@ -1,8 +1,4 @@
-"""What both roads read the same way: stop reasons, token counts, blocks (sheet anthropic §7).
-
-Never makes a message (the roads do) and never guesses what was not reported.
-`from_wire` and `stream` come in.
-"""
+"""A whole answer -> canonical message; and what streams read the same way: blocks, stop reasons, token counts."""
 
 from __future__ import annotations
 
@@ -10,18 +6,20 @@ from collections.abc import Mapping
 from typing import Any
 
 from interlingua.errors import MalformedResponseError
-from interlingua.json import dumps
-from interlingua.plugins.wire import RequestContext
-from interlingua.types.blocks import (
+from interlingua.plugins import RequestContext, WireResponse, dumps, loads
+from interlingua.types import (
     ContentBlock,
+    Message,
     OpaqueBlock,
     RedactedThinkingBlock,
+    StopReason,
     TextBlock,
     ThinkingBlock,
     ToolUseBlock,
+    Usage,
     read_tool_input,
 )
-from interlingua.types.messages import StopReason, Usage
+from interlingua_anthropic.errors import error_from_body, is_error
 
 _STOPS = {
     "end_turn": StopReason.END_TURN,
@@ -36,17 +34,59 @@ _CALL_FIELDS = ("type", "id", "name", "input")
 _TRACED = ("id", "model", "stop_sequence", "stop_details", "container", "context_management", "input_transformations")
 
 
+def from_wire_response(response: WireResponse, context: RequestContext) -> Message:
+    """Read the body of an answer.
+
+    Raises:
+        ProviderError: an error object with status 200.
+        MalformedResponseError: not a message.
+    """
+    body: Any = loads(response.body)
+    if isinstance(body, list) and body:
+        body = body[0]  # as the cloud host wraps its errors
+    if not isinstance(body, dict):
+        raise MalformedResponseError("the answer is not a JSON object")
+    content = _content(body)
+    if content is None and is_error(body):
+        raise error_from_body(body, status=response.status, headers=response.headers)
+    if content is None:
+        raise MalformedResponseError("the answer has no content list", path="content")
+    blocks = [from_wire_block(raw, context) for raw in content]
+    calls = [raw for raw in content if isinstance(raw, dict) and raw.get("type") == "tool_use"]
+    extras = {raw["id"]: more for raw in calls if issued_id(raw) and (more := call_extras(raw))}
+    raw_usage = body.get("usage")
+    stop = body.get("stop_reason")
+    return context.message(
+        blocks,
+        stop_reason=from_wire_stop(stop),
+        stop_reason_raw=stop_reason_text(stop),
+        usage=from_wire_usage(raw_usage) if raw_usage else None,
+        replay=({"calls": extras} if extras else {}) | prefix_replay(context),
+        trace=trace_of(body, raw_usage or {}),
+    )
+
+
+def _content(body: dict[str, Any]) -> list[Any] | None:
+    """Return the blocks, None where there is no message; a compatible server's may be one text, or null."""
+    content = body.get("content")
+    if isinstance(content, list) and body.get("type") != "error":
+        return content
+    if isinstance(content, str):
+        return [content]
+    return [] if body.get("type") == "message" and "content" in body and content is None else None
+
+
 def from_wire_stop(raw: Any) -> StopReason:
-    """Map a stop reason; one not known is OTHER, its word kept beside it (REGRESSIONS case 20)."""
+    """Return the canonical stop reason; OTHER for one that is not known."""
     return _STOPS.get(raw, StopReason.OTHER) if isinstance(raw, str) else StopReason.OTHER
 
 
-def stop_word(raw: Any) -> str | None:
-    """Return the service's own word for why it stopped."""
+def stop_reason_text(raw: Any) -> str | None:
+    """Return the service's own word for the stop reason."""
     return raw if raw is None or isinstance(raw, str) else str(raw)
 
 
-def words(raw: Mapping[str, Any], name: str) -> str:
+def required_text(raw: Mapping[str, Any], name: str) -> str:
     """Return a member that must be a string.
 
     Raises:
@@ -58,18 +98,18 @@ def words(raw: Mapping[str, Any], name: str) -> str:
     return value
 
 
-def said(raw: Mapping[str, Any], name: str) -> str:
+def optional_text(raw: Mapping[str, Any], name: str) -> str:
     """Return a member that is text or, as compatible servers have it, nothing.
 
     Raises:
         MalformedResponseError: it is something else.
     """
-    return "" if raw.get(name) is None else words(raw, name)
+    return "" if raw.get(name) is None else required_text(raw, name)
 
 
 def issued_id(raw: Mapping[str, Any]) -> str | None:
     """Return the id a call was issued under; some compatible servers issue none."""
-    return said(raw, "id") or None
+    return optional_text(raw, "id") or None
 
 
 def citations_of(raw: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -81,7 +121,7 @@ def citations_of(raw: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def from_wire_usage(raw: Mapping[str, Any]) -> Usage:
-    """Make the inclusive counts from exclusive ones (sheet §7: input_tokens excludes cached tokens)."""
+    """Return the counts; on this wire `input_tokens` excludes cached tokens (WIRE.md, Usage)."""
     plain, read, written = (
         _count(raw, name) for name in ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
     )
@@ -105,31 +145,31 @@ def _count(raw: Mapping[str, Any], name: str) -> int | None:
 
 
 def from_wire_block(raw: Any, context: RequestContext) -> ContentBlock:
-    """Make the canonical block of a whole wire block; a type without a canonical form stays exact and opaque."""
+    """Return the block of a whole wire block; a type without a canonical form becomes an opaque block."""
     if isinstance(raw, str):
         return TextBlock(text=raw)
     if not isinstance(raw, Mapping):
         raise MalformedResponseError("a content block is not an object", path="content")
     kind = raw.get("type")
     if kind == "text":
-        return TextBlock(text=said(raw, "text"), citations=citations_of(raw))
+        return TextBlock(text=optional_text(raw, "text"), citations=citations_of(raw))
     if kind == "thinking":
-        return ThinkingBlock(text=said(raw, "thinking"), signature=signature_of(raw))
+        return ThinkingBlock(text=optional_text(raw, "thinking"), signature=signature_of(raw))
     if kind == "redacted_thinking":
-        return RedactedThinkingBlock(data=words(raw, "data"))
+        return RedactedThinkingBlock(data=required_text(raw, "data"))
     if kind == "tool_use":
-        name = context.tool_name(words(raw, "name"))
+        name = context.tool_name(required_text(raw, "name"))
         return call_of(raw.get("input"), context.mint_tool_use_id(), name, issued_id(raw))
     return OpaqueBlock(provider=context.origin.provider, kind=str(kind), data=raw)
 
 
 def signature_of(raw: Mapping[str, Any]) -> str | None:
     """Return a thinking block's signature; an empty one, as some compatible servers send, is none."""
-    return said(raw, "signature") or None
+    return optional_text(raw, "signature") or None
 
 
 def call_of(value: Any, minted: str, name: str, provider_id: str | None) -> ToolUseBlock:
-    """Make a call from its whole arguments; what is no object is kept as text with the reason (case 14)."""
+    """Return a call with its whole arguments; what is not an object is kept as text with the reason."""
     if value is None or isinstance(value, Mapping):
         return ToolUseBlock(id=minted, name=name, input=value, provider_id=provider_id)
     raw = value if isinstance(value, str) else dumps(value).decode()
@@ -151,6 +191,6 @@ def trace_of(message: Mapping[str, Any], usage: Mapping[str, Any]) -> dict[str, 
 
 
 def prefix_replay(context: RequestContext) -> dict[str, Any]:
-    """Return the digest of the prefix this answer's thinking is bound to, where its request carried one."""
+    """Return the digest of the prefix that the thinking of this answer is bound to, for models that bind it."""
     digest = context.echo.get("prefix")
     return {"prefix": digest} if digest else {}

@@ -1,0 +1,486 @@
+"""Messages -> `messages` and `system`: elements of each message, turns, cache markers, bound thinking."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from interlingua.plugins import (
+    BlockLoss,
+    Json,
+    Loss,
+    Piece,
+    append_member,
+    dumps,
+    encode_each,
+    message_loss,
+    was_answered,
+)
+from interlingua.types import (
+    CacheHint,
+    DocumentBlock,
+    ImageBlock,
+    Message,
+    MessageStatus,
+    OpaqueBlock,
+    RedactedThinkingBlock,
+    Role,
+    StopReason,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
+
+_ASSISTANT, _SYSTEM = Role.ASSISTANT, Role.SYSTEM  # an enum's member is found by a slow call before Python 3.12
+MAX_MARKS = 4
+_FIRST_USER = b'{"type":"text","text":"(The conversation begins with the assistant.)"}'
+_NO_ANSWER = b'{"type":"text","text":"(No answer.)"}'
+_OPEN = {role: b'{"role":"%s","content":[' % role.encode() for role in ("user", "assistant", "system")}
+_NEXT = {role: b"]}," + opened for role, opened in _OPEN.items()}
+_WAITING = (StopReason.PAUSE_TURN, StopReason.TOOL_USE)  # the result comes with the next answer
+
+
+class Mark(NamedTuple):
+    """A cache hint: which element, for how long, and the block that carries it."""
+
+    element: int
+    ttl: str | None
+    block: int
+    block_type: str
+
+
+class Elements(NamedTuple):
+    """One message on this wire.
+
+    Attributes:
+        role: of the turn it belongs to.
+        joined: its elements as JSON, separated by commas.
+        rows: what was lost.
+        marks: cache hints, not written yet.
+        parts: each element by itself, where there are marks or a trimmed end.
+        trimmed: the last element without the white space at its end, which cannot always stand there.
+        thinks: the message holds thinking.
+        digest: of what is written, for models that bind thinking to its prefix.
+    """
+
+    role: str
+    joined: bytes
+    rows: tuple[BlockLoss, ...] = ()
+    marks: tuple[Mark, ...] = ()
+    parts: tuple[bytes, ...] = ()
+    trimmed: bytes = b""
+    thinks: bool = False
+    digest: bytes = b""
+
+
+class Turns(NamedTuple):
+    """The conversation on this wire; `prefix` is the digest that its answer's thinking will be bound to, or ""."""
+
+    system: bytes | None
+    messages: Json
+    losses: tuple[Loss, ...]
+    ends_with: str | None
+    prefix: str
+
+
+class SpentMarks(NamedTuple):
+    """Cache markers that stand before the conversation: how many, and whether one of them is short-lived."""
+
+    count: int = 0
+    short: bool = False
+
+
+# ---- one message
+
+
+def encode_messages(messages: Sequence[Message], *, bound: bool) -> list[Elements]:
+    """Write the elements of every message, with digests where the model binds thinking to its prefix."""
+    if bound:
+        return encode_each(messages, ("anthropic", "bound"), _with_digest)
+    return encode_each(messages, "anthropic", to_wire_elements)
+
+
+def to_wire_elements(message: Message) -> Elements:
+    """Write the elements of one message, thinking included."""
+    return _elements(message, with_thinking=True)
+
+
+def _without_thinking(message: Message) -> Elements:
+    return _elements(message, with_thinking=False)
+
+
+def _with_digest(message: Message) -> Elements:
+    made = to_wire_elements(message)
+    role = b"assistant" if made.role == "assistant" else b"user"
+    digest = hashlib.blake2b(role + b"\0" + made.joined, digest_size=16).digest()
+    thinks = any(isinstance(block, (ThinkingBlock, RedactedThinkingBlock)) for block in message.content)
+    return made._replace(digest=digest, thinks=thinks)
+
+
+def _elements(message: Message, *, with_thinking: bool) -> Elements:
+    by_model = message.role is _ASSISTANT
+    elements: list[Any] = []
+    rows: list[BlockLoss] = []
+    marks: list[Mark] = []
+    element: Any
+    for index, block in enumerate(message.content):
+        kind = type(block)
+        if kind is TextBlock:
+            element = _text(block, index, rows, by_model=by_model)
+        elif kind is ToolUseBlock:
+            element = _call(block, index, rows, message)
+        elif kind is ToolResultBlock:
+            element = _result(block, index, rows)
+        elif kind is ThinkingBlock or kind is RedactedThinkingBlock:
+            element = _thinking(block) if with_thinking else None
+            if element is None:
+                reason = "what came before this thinking has changed since"
+                rows.append(BlockLoss(index, block.type, "dropped", reason))
+        else:
+            element = _other(block, index, rows, message)
+        if element is None:
+            continue
+        hint = getattr(block, "cache", None)
+        if hint is None and kind is ToolResultBlock:
+            hint = _inner_hint(block, index, rows)
+        if hint is not None:
+            marks.append(Mark(len(elements), hint.ttl, index, block.type))
+        elements.append(element)
+    role = "assistant" if by_model else "system" if message.role is _SYSTEM else "user"
+    trimmed = _trimmed_end(message, elements) if by_model else b""
+    if not marks and not trimmed:
+        return Elements(role, dumps(elements)[1:-1], tuple(rows))
+    parts = tuple([dumps(element) for element in elements])
+    return Elements(role, b",".join(parts), tuple(rows), tuple(marks), parts, trimmed)
+
+
+def _text(block: TextBlock, index: int, rows: list[BlockLoss], *, by_model: bool) -> dict[str, Any] | None:
+    text = block.text
+    if not text or text.isspace():  # only signed text gets here: core removes other empty text
+        reason = "empty text, which this wire refuses; nor has it signed text"
+        rows.append(BlockLoss(index, block.type, "dropped", reason))
+        return None
+    if not block.citations:
+        return {"type": "text", "text": text}
+    if by_model:
+        return {"type": "text", "text": text, "citations": list(block.citations)}
+    rows.append(BlockLoss(index, block.type, "rewritten", "this wire takes citations on assistant text only"))
+    return {"type": "text", "text": text}
+
+
+def _call(block: ToolUseBlock, index: int, rows: list[BlockLoss], message: Message) -> dict[str, Any]:
+    value: Any = block.input
+    if block.parse_error is not None:
+        reason = "arguments are not JSON and this wire wants an object"
+        rows.append(BlockLoss(index, block.type, "rewritten", reason))
+        value = {"invalid_json": block.raw_input}
+    element = {"type": "tool_use", "id": block.id, "name": block.name, "input": value}
+    raw = message.metadata.provider_raw
+    extras = ((raw.get("replay") or {}).get("calls") or {}) if raw else None
+    return element | extras.get(block.id, {}) if extras else element
+
+
+def _result(block: ToolResultBlock, index: int, rows: list[BlockLoss]) -> dict[str, Any]:
+    content = []
+    for part in block.content:
+        if isinstance(part, TextBlock) and (not part.text or part.text.isspace()):
+            reason = "blank text in a result, which this wire refuses, was left out"
+            rows.append(BlockLoss(index, block.type, "rewritten", reason))
+        else:
+            content.append(part)
+    inner: Any
+    if len(content) == 1 and type(content[0]) is TextBlock:
+        inner = content[0].text
+    else:
+        inner = [_result_part(part) for part in content]
+    element: dict[str, Any] = {"type": "tool_result", "tool_use_id": block.tool_use_id}
+    if inner:
+        element["content"] = inner
+    if block.is_error:
+        element["is_error"] = True
+    return element
+
+
+def _result_part(part: Any) -> Any:
+    if isinstance(part, TextBlock):
+        return {"type": "text", "text": part.text}
+    if isinstance(part, OpaqueBlock):
+        return _without_citations(part.data)
+    return _media(part)
+
+
+def _inner_hint(block: ToolResultBlock, index: int, rows: list[BlockLoss]) -> CacheHint | None:
+    """Return the last cache hint inside a result: it marks the result itself, the next place a marker may stand."""
+    found: CacheHint | None = None
+    last = None
+    for part in block.content:
+        last = getattr(part, "cache", None)
+        found = last or found
+    if found is not None and last is None:
+        reason = "a cache hint inside a result moved to the result's end"
+        rows.append(BlockLoss(index, block.type, "rewritten", reason))
+    return found
+
+
+def _thinking(block: ThinkingBlock | RedactedThinkingBlock) -> dict[str, Any]:
+    if isinstance(block, RedactedThinkingBlock):
+        return {"type": "redacted_thinking", "data": block.data}
+    return {"type": "thinking", "thinking": block.text, "signature": block.signature or ""}
+
+
+def _other(block: Any, index: int, rows: list[BlockLoss], message: Message) -> Any:
+    """Return the element of an opaque block or of media, or None where this wire cannot have it here."""
+    by_model = message.role is _ASSISTANT
+    if type(block) is OpaqueBlock:
+        reason = _opaque_refusal(block, message)
+        if reason is None:
+            data = block.data if by_model else _without_citations(block.data)
+            if data is not block.data:
+                reason = "this wire takes citations on assistant text only"
+                rows.append(BlockLoss(index, block.type, "rewritten", reason))
+            return data
+    elif type(block) is not ImageBlock and type(block) is not DocumentBlock:
+        reason = f"this wire has no {block.type} block"
+    elif by_model:
+        reason = f"this wire takes no {block.type} in an assistant message"
+    else:
+        return _media(block)
+    rows.append(BlockLoss(index, block.type, "dropped", reason))
+    return None
+
+
+def _trimmed_end(message: Message, elements: list[Any]) -> bytes:
+    """Return the last element without white space at the end of its text, b"" where there is none (WIRE.md, Turns)."""
+    last = message.content[-1] if message.content else None
+    if type(last) is not TextBlock or not last.text[-1:].isspace() or last.text.isspace():
+        return b""
+    if message.metadata.stop_reason is StopReason.PAUSE_TURN:
+        return b""  # continued as it stands
+    return dumps({**elements[-1], "text": last.text.rstrip()})
+
+
+# ---- media (WIRE.md, Media)
+
+
+def _media(block: ImageBlock | DocumentBlock) -> dict[str, Any]:
+    source: dict[str, Any]
+    if block.source.kind == "base64":
+        source = {"type": "base64", "media_type": block.media_type, "data": block.source.data}
+    elif block.source.kind == "file_id":
+        source = {"type": "file", "file_id": block.source.data}
+    else:
+        source = {"type": "url", "url": block.source.data}
+    if isinstance(block, ImageBlock):
+        return {"type": "image", "source": source}
+    if block.media_type == "text/plain" and block.source.kind == "base64":
+        source = {"type": "text", "media_type": "text/plain", "data": _decoded(block.source.data)}
+    element: dict[str, Any] = {"type": "document", "source": source}
+    if block.title is not None:
+        element["title"] = block.title
+    if block.context is not None:
+        element["context"] = block.context
+    if block.cite:
+        element["citations"] = {"enabled": True}
+    return element
+
+
+def _decoded(data: str) -> str:
+    try:
+        return base64.b64decode(data).decode("utf-8", "replace")
+    except binascii.Error:
+        return data
+
+
+# ---- blocks that only this service has (WIRE.md, Server tools)
+
+
+def _opaque_refusal(block: OpaqueBlock, message: Message) -> str | None:
+    """Return why this block may not be sent back in this message, or None."""
+    data = block.data
+    unanswered = _unanswered_server_calls(message)
+    if unanswered and isinstance(data, Mapping) and data.get("id") in unanswered:
+        return "the server call was cut off before its result came"
+    if block.kind == "document" and message.role is _ASSISTANT:
+        return "this wire takes no document in an assistant message"
+    return None
+
+
+def _unanswered_server_calls(message: Message) -> set[str]:
+    """Return ids of server calls whose result never came: the service refuses them."""
+    metadata = message.metadata
+    if metadata.status is MessageStatus.COMPLETE and metadata.stop_reason in (None, *_WAITING):
+        return set()
+    opaque = [block.data for block in message.content if type(block) is OpaqueBlock]
+    data = [item for item in opaque if isinstance(item, Mapping)]
+    called = {str(item.get("id")) for item in data if str(item.get("type")).endswith("_tool_use")}
+    return called - {str(item.get("tool_use_id")) for item in data}
+
+
+def _without_citations(data: Any) -> Any:
+    """Return a search result whose text has no citations, which user messages may not hold; the same object if so."""
+    parts = data.get("content") if isinstance(data, Mapping) and data.get("type") == "search_result" else None
+    if not isinstance(parts, list) or not any(_cites(part) for part in parts):
+        return data
+    bare = [{key: item for key, item in part.items() if key != "citations"} if _cites(part) else part for part in parts]
+    return {**data, "content": bare}
+
+
+def _cites(part: Any) -> bool:
+    return isinstance(part, Mapping) and isinstance(part.get("citations"), list) and bool(part["citations"])
+
+
+# ---- all messages
+
+
+def to_wire_turns(messages: Sequence[Message], head: bytes, spent: SpentMarks, *, bound: bool) -> Turns:
+    """Join all messages: neighbours of one role share a turn, so the results of a batch stand together.
+
+    Args:
+        messages: the projected conversation.
+        head: what stands before all messages: the tools as bytes, without cache markers.
+        spent: cache markers already on the tools.
+        bound: the model binds thinking to its exact prefix (WIRE.md, Thinking).
+    """
+    pieces = encode_messages(messages, bound=bound)
+    prefix = _drop_stale_thinking(messages, pieces, head) if bound else ""
+    leading = next((at for at, piece in enumerate(pieces) if piece.role != "system"), len(pieces))
+    losses: list[Loss] = []
+    marked: list[int] = []
+    for at, piece in enumerate(pieces):
+        if piece.trimmed and was_answered(messages, at):
+            piece = pieces[at] = _with_trimmed_end(piece, messages[at])  # noqa: PLW2901
+        elif piece.role == "system" and at >= leading:
+            piece = pieces[at] = _later_system(piece, messages, at)  # noqa: PLW2901
+        if piece.rows:
+            losses += [row.at(at, messages[at].id) for row in piece.rows]
+        if piece.marks:
+            marked.append(at)
+    if marked:
+        _write_marks(pieces, marked, messages, spent, losses)
+    system = b",".join([piece.joined for piece in pieces[:leading] if piece.joined])
+    body: list[Piece] = [b"["]
+    last: str | None = None
+    for at in range(leading, len(pieces)):
+        role, joined = pieces[at][:2]
+        if not joined:
+            continue
+        if role == last:
+            body += (b",", joined)
+            continue
+        if last is None and role == "assistant":
+            reason = "this wire's first message is the user's; one that says so was put before it"
+            losses.append(message_loss(leading, reason))
+            body += (_OPEN["user"], _FIRST_USER)
+            last = "user"
+        elif last == "system" and role == "user":
+            reason = "behind a system message stands an answer; one that says so was put before it, for it said nothing"
+            losses.append(message_loss(at, reason))
+            body += (_NEXT["assistant"], _NO_ANSWER)
+        body += (_NEXT[role] if last else _OPEN[role], joined)
+        last = role
+    body.append(b"]}]" if last else b"]")
+    return Turns(b"[" + system + b"]" if system else None, body, tuple(losses), last, prefix)
+
+
+def _drop_stale_thinking(messages: Sequence[Message], pieces: list[Elements], head: bytes) -> str:
+    """Replace messages whose thinking is bound to a prefix that has changed since; return the digest of the prefix."""
+    running = hashlib.blake2b(head, digest_size=16).digest()
+    stale = []
+    broken = False
+    for at, piece in enumerate(pieces):
+        if piece.thinks:
+            raw: Mapping[str, Any] = messages[at].metadata.provider_raw or {}
+            written = (raw.get("replay") or {}).get("prefix")
+            if written is not None:  # one made after the edit is bound to what was sent then, and is good again
+                broken = written != running.hex()
+            if broken:
+                stale.append(at)
+        running = hashlib.blake2b(running + piece.digest, digest_size=16).digest()
+    if stale:
+        bare = encode_each(messages, ("anthropic", "without thinking"), _without_thinking)
+        for at in stale:
+            pieces[at] = bare[at]
+    return running.hex()
+
+
+def _later_system(piece: Elements, messages: Sequence[Message], at: int) -> Elements:
+    """A later system message stands in the list where the wire allows it, else as tagged user text (WIRE.md, System).
+
+    The wire allows it before an answer. One that said nothing is not sent back: what stood before it stays as it was
+    sent, and the joining says that there was no answer.
+    """
+    if _is_answered_after(messages, at) and _may_precede_system(_message_before(messages, at)):
+        return piece
+    text = dumps({"type": "text", "text": f"<system>\n{messages[at].text_content()}\n</system>"})
+    row = BlockLoss(0, "text", "rewritten", "no system message may stand here on this wire; sent as tagged user text")
+    return Elements("user", text, (row,), tuple([mark._replace(element=0) for mark in piece.marks[-1:]]), (text,))
+
+
+def _is_answered_after(messages: Sequence[Message], at: int) -> bool:
+    """Tell whether a model was, or is, asked behind this system message and others beside it."""
+    for place in range(at, len(messages)):
+        if messages[place].role is not _SYSTEM:
+            return False
+        if was_answered(messages, place):
+            return True
+    return True
+
+
+def _message_before(messages: Sequence[Message], at: int) -> Message | None:
+    """Return what stands before this system message and others beside it; None: an answer that said nothing."""
+    for place in range(at - 1, -1, -1):
+        if messages[place].role is not _SYSTEM:
+            return messages[place]
+        if was_answered(messages, place):  # and its answer is not here: a system message follows
+            return None
+    return None
+
+
+def _may_precede_system(message: Message | None) -> bool:
+    if message is None:
+        return False
+    if message.role in (Role.USER, Role.TOOL):
+        return True
+    last = message.content[-1] if message.content else None
+    return isinstance(last, OpaqueBlock) and "tool" in last.kind  # an assistant turn that ends in server-tool use
+
+
+def _with_trimmed_end(piece: Elements, message: Message) -> Elements:
+    """Trim the end of assistant text that the model is to continue.
+
+    Also once another assistant message followed it, so that the prefix stays what it was when this one was last.
+    """
+    parts = (*piece.parts[:-1], piece.trimmed)
+    row = BlockLoss(len(message.content) - 1, "text", "rewritten", "white space at the end of the text was trimmed")
+    return piece._replace(parts=parts, joined=b",".join(parts), rows=(*piece.rows, row))
+
+
+def _write_marks(
+    pieces: list[Elements], marked: list[int], messages: Sequence[Message], spent: SpentMarks, losses: list[Loss]
+) -> None:
+    """Write the cache markers: the last ones count, and 1h may not follow 5m (WIRE.md, Caching)."""
+    wanted = [(at, mark) for at in marked for mark in pieces[at].marks]
+    first = max(len(wanted) - (MAX_MARKS - spent.count), 0)
+    for at, mark in wanted[:first]:
+        row = BlockLoss(mark.block, mark.block_type, "dropped", "more cache hints than the wire takes")
+        losses.append(row.at(at, messages[at].id))
+    short = spent.short
+    for at, mark in wanted[first:]:
+        ttl = mark.ttl
+        if ttl == "1h" and short:
+            reason = "a 1h cache marker may not follow a 5m one; sent as 5m"
+            losses.append(BlockLoss(mark.block, mark.block_type, "rewritten", reason).at(at, messages[at].id))
+            ttl = None
+        short = short or ttl != "1h"
+        parts = list(pieces[at].parts)
+        parts[mark.element] = append_member(parts[mark.element], "cache_control", cache_control(ttl))
+        pieces[at] = pieces[at]._replace(parts=tuple(parts), joined=b",".join(parts))
+
+
+def cache_control(ttl: str | None) -> bytes:
+    """Write a cache marker."""
+    return dumps({"type": "ephemeral"} if ttl is None else {"type": "ephemeral", "ttl": ttl})

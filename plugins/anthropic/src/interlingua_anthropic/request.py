@@ -1,0 +1,425 @@
+"""A conversation, tools and options -> one request of the Messages API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from interlingua.errors import CapabilityError
+from interlingua.plugins import (
+    FrozenDict,
+    Json,
+    Loss,
+    WireRequest,
+    append_member,
+    concat_arrays,
+    dumps,
+    json_array,
+    json_object,
+    message_loss,
+    option_loss,
+)
+from interlingua.types import (
+    AdapterOptions,
+    DocumentBlock,
+    ImageBlock,
+    Message,
+    StopReason,
+    ToolChoice,
+    ToolDefinition,
+    ToolUseBlock,
+    to_wire_input_schema_tool,
+)
+from interlingua_anthropic.messages import (
+    MAX_MARKS,
+    Elements,
+    SpentMarks,
+    cache_control,
+    encode_messages,
+    to_wire_turns,
+)
+from interlingua_anthropic.models import API, capabilities_of, facts_of
+
+SAMPLING_VERSION = "2023-06-01"  # the only live one that still takes temperature, top_p and top_k
+# above 21,333 tokens the service wants a stream; an answer that is not streamed stays well below
+_UNSTREAMED_DEFAULT = 16_384
+_ANSWER_TOKENS = 4096  # above a thinking budget the caller set
+_SAMPLING = ("temperature", "top_p", "top_k")
+MAX_BODY = 32 * 1024 * 1024
+_HEADERS = {
+    "anthropic_version": "anthropic-version",
+    "betas": "anthropic-beta",
+    "workspace_id": "anthropic-workspace-id",
+    "user_profile_id": "anthropic-user-profile-id",
+}
+_CHOICES = {"auto": "auto", "none": "none", "required": "any"}
+MIN_BUDGET = 1024
+_BUDGETS = {"low": 2048, "medium": 8192, "high": 16384, "xhigh": 32000, "max": 32000}
+_ANY_THINKING = ("adaptive", "disabled", "enabled")
+_KEPT = ("type", "properties", "required", "items", "enum", "const", "anyOf", "allOf", "$ref", "$defs", "title",
+         "description")  # fmt: skip
+_FORMATS = ("date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid")
+_BYTES_PER_TOKEN = 3.6
+_PER_MESSAGE = 8
+_PER_IMAGE = 1600  # at most: larger ones are scaled down by default
+_BYTES_PER_TOKEN_OF_DOCUMENT = 40
+
+
+def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions) -> WireRequest:
+    """Write the request.
+
+    `options.provider_options` are laid over the body, with exceptions: `tools` (the service's own) stand behind
+    the declared ones, and `betas` (a list), `anthropic_version`, `workspace_id` and `user_profile_id` are
+    headers (WIRE.md, Connection).
+
+    Raises:
+        CapabilityError: something was asked that this model refuses, or the request is too large.
+    """
+    facts = facts_of(options.model)
+    losses: list[Loss] = []
+    extra: dict[str, Any] = dict(options.provider_options)
+    headers = _headers(extra)
+    max_tokens = _max_tokens(options)
+    fields: dict[str, Json] = {"model": dumps(options.model), "max_tokens": dumps(max_tokens)}
+    prefix = _conversation(messages, tools, extra.pop("tools", None) or (), options, fields, losses)
+    thinking = _thinking(options, facts, max_tokens, fields, losses)
+    _sampling(options, facts, fields, headers, losses, thinks=thinking)
+    _others(options, fields, losses)
+    fields.update({name: dumps(value) for name, value in extra.items()})
+    body = json_object(fields)
+    if len(body) > MAX_BODY:
+        raise CapabilityError(f"the request has {len(body):,} bytes and this wire takes {MAX_BODY:,}", path="messages")
+    return WireRequest(
+        path="/v1/messages",
+        headers=headers,
+        body=body,
+        losses=tuple(losses),
+        api=API,
+        stream=options.stream,
+        echo={"prefix": prefix} if prefix else {},
+    )
+
+
+def _conversation(
+    messages: Sequence[Message],
+    tools: Sequence[ToolDefinition],
+    own: Sequence[Any],
+    options: AdapterOptions,
+    fields: dict[str, Json],
+    losses: list[Loss],
+) -> str:
+    """Write tools, system, messages and the choice; return the digest of the prefix where thinking is bound to it."""
+    facts = facts_of(options.model)
+    if tools or own:
+        written = to_wire_tools(tools, losses) if tools else None
+        written = with_service_tools(written, own) if own else written
+    else:
+        written = tools_of_history(messages)
+    if written is not None:
+        fields["tools"] = written.sent
+    head = written.plain if written is not None else b""
+    bound = bool(facts.get("thinking_bound_to_prefix"))
+    turns = to_wire_turns(messages, head, written.spent if written is not None else SpentMarks(), bound=bound)
+    losses.extend(turns.losses)
+    if turns.system is not None:
+        fields["system"] = turns.system
+    fields["messages"] = turns.messages
+    _prefill(messages, turns.ends_with, facts, losses)
+    if not (tools or own) and is_forced(options):
+        raise CapabilityError("a call is demanded and there are no tools", path="options.tool_choice")
+    if written is not None:
+        choice = to_wire_tool_choice(options, facts, losses) if tools or own else {"type": "none"}
+        if choice is not None:
+            fields["tool_choice"] = dumps(choice)
+    return turns.prefix
+
+
+def _headers(extra: dict[str, Any]) -> dict[str, str]:
+    headers = {"content-type": "application/json"}
+    for option, header in _HEADERS.items():
+        if (value := extra.pop(option, None)) is not None:
+            headers[header] = value if isinstance(value, str) else ",".join(value)
+    if any(name in extra for name in _SAMPLING):
+        headers.setdefault("anthropic-version", SAMPLING_VERSION)
+    return headers
+
+
+def _max_tokens(options: AdapterOptions) -> int:
+    """This wire requires it; the default is the model's most, held back where the answer is not streamed."""
+    if options.max_tokens is not None:
+        return options.max_tokens
+    most = capabilities_of(options.model).max_output_tokens
+    if options.stream:
+        return most
+    return min(most, max(_UNSTREAMED_DEFAULT, (options.thinking_budget or 0) + _ANSWER_TOKENS))
+
+
+def _thinking(
+    options: AdapterOptions, facts: FrozenDict, max_tokens: int, fields: dict[str, Json], losses: list[Loss]
+) -> bool:
+    """Write thinking, effort and the answer's schema; return True when sampling must step back for thinking."""
+    thinking, effort = to_wire_thinking(options, facts, max_tokens, losses)
+    if thinking is not None and thinking["type"] == "enabled" and is_forced(options):
+        losses.append(option_loss("thinking", "dropped", "a forced tool choice is refused together with it"))
+        thinking = None
+    output: dict[str, Any] = {}
+    if thinking is not None:
+        fields["thinking"] = dumps(thinking)
+    if effort is not None:
+        output["effort"] = effort
+    if options.response_schema is not None:
+        output["format"] = {"type": "json_schema", "schema": to_wire_schema(options.response_schema, losses)}
+    if output:
+        fields["output_config"] = dumps(output)
+    if thinking is None:
+        return facts.get("thinking_omitted") in ("always", "on")
+    return bool(thinking["type"] != "disabled")
+
+
+def _sampling(
+    options: AdapterOptions,
+    facts: FrozenDict,
+    fields: dict[str, Json],
+    headers: dict[str, str],
+    losses: list[Loss],
+    *,
+    thinks: bool,
+) -> None:
+    """Send sampling only to models that honour it, pinning the version that still takes it (WIRE.md, Versions)."""
+    for name in _SAMPLING:
+        value = getattr(options, name)
+        if value is None:
+            continue
+        if not facts.get("sampling", not facts):  # a model this catalogue does not know is given the benefit
+            losses.append(option_loss(name, "dropped", "this model refuses sampling parameters"))
+        elif headers.get("anthropic-version", SAMPLING_VERSION) != SAMPLING_VERSION:
+            losses.append(option_loss(name, "dropped", "the version asked for refuses sampling parameters"))
+        elif thinks:
+            losses.append(option_loss(name, "dropped", "sampling parameters are refused while thinking"))
+        else:
+            fields[name] = dumps(value)
+            headers.setdefault("anthropic-version", SAMPLING_VERSION)
+
+
+def _others(options: AdapterOptions, fields: dict[str, Json], losses: list[Loss]) -> None:
+    if options.stop:
+        fields["stop_sequences"] = dumps(options.stop)
+    if options.user_id is not None:
+        fields["metadata"] = dumps({"user_id": options.user_id})
+    if options.stream:
+        fields["stream"] = b"true"
+    if options.seed is not None:
+        losses.append(option_loss("seed", "dropped", "this wire has no seed"))
+
+
+def _prefill(messages: Sequence[Message], ends_with: str | None, facts: FrozenDict, losses: list[Loss]) -> None:
+    """Say before the service does that this model continues no assistant text (WIRE.md, Turns)."""
+    if ends_with != "assistant" or facts.get("prefill") is not False:
+        return
+    if messages[-1].metadata.stop_reason is StopReason.PAUSE_TURN:
+        return  # continuing a paused turn is the one case where the history ends so (WIRE.md, Answers)
+    reason = "the history ends with an assistant message, which this model answers with 400; add a user message"
+    losses.append(message_loss(len(messages) - 1, reason))
+
+
+class WrittenTools(NamedTuple):
+    """The definitions: as sent, without cache markers (as the prefix is compared), and the markers spent."""
+
+    sent: bytes
+    plain: bytes
+    spent: SpentMarks
+
+
+def to_wire_tools(tools: Sequence[ToolDefinition], losses: list[Loss]) -> WrittenTools:
+    """Write the definitions."""
+    plain = [dumps(to_wire_input_schema_tool(tool)) for tool in tools]
+    sent = plain[:]
+    used, short = 0, False
+    for at, tool in enumerate(tools):
+        if tool.cache is None:
+            continue
+        ttl = tool.cache.ttl
+        path = f"tools[{at}]"
+        if used == MAX_MARKS:
+            reason = "more cache hints than the wire takes"
+            losses.append(Loss(path=path, block_type="tool", verdict="dropped", reason=reason))
+            continue
+        if ttl == "1h" and short:
+            reason = "a 1h cache marker may not follow a 5m one; sent as 5m"
+            losses.append(Loss(path=path, block_type="tool", verdict="rewritten", reason=reason))
+            ttl = None
+        sent[at] = append_member(plain[at], "cache_control", cache_control(ttl))
+        used, short = used + 1, short or ttl != "1h"
+    return WrittenTools(json_array(sent), json_array(plain), SpentMarks(used, short))
+
+
+def with_service_tools(written: WrittenTools | None, own: Sequence[Any]) -> WrittenTools:
+    """Add the service's own tools, as the caller wrote them, behind the definitions; their cache markers count."""
+    known = written or WrittenTools(b"[]", b"[]", SpentMarks())
+    more = dumps(own)
+    marks = [tool["cache_control"] for tool in own if isinstance(tool, Mapping) and tool.get("cache_control")]
+    short = known.spent.short or any(mark.get("ttl") != "1h" for mark in marks)
+    spent = SpentMarks(known.spent.count + len(marks), short)
+    return WrittenTools(concat_arrays(known.sent, more), concat_arrays(known.plain, more), spent)
+
+
+def tools_of_history(messages: Sequence[Message]) -> WrittenTools | None:
+    """Write bare definitions for the tools a history names when the request brings none."""
+    names = {block.name: None for message in messages for block in message.content if isinstance(block, ToolUseBlock)}
+    if not names:
+        return None
+    bare = json_array(dumps({"name": name, "input_schema": {"type": "object"}}) for name in names)
+    return WrittenTools(bare, bare, SpentMarks())
+
+
+def is_forced(options: AdapterOptions) -> bool:
+    """Return True when the caller demands a call."""
+    return isinstance(options.tool_choice, ToolChoice) or options.tool_choice == "required"
+
+
+def to_wire_tool_choice(options: AdapterOptions, facts: FrozenDict, losses: list[Loss]) -> dict[str, Any] | None:
+    """Write the choice.
+
+    Raises:
+        CapabilityError: a forced choice, which this model refuses.
+    """
+    wanted = options.tool_choice
+    if is_forced(options) and facts.get("forced_tool_choice") is False:
+        raise CapabilityError(
+            f"{options.model} refuses a forced tool choice; ask with tool_choice='auto' and only the tool you want",
+            path="options.tool_choice",
+        )
+    choice: dict[str, Any] | None = None
+    if isinstance(wanted, ToolChoice):
+        choice = {"type": "tool", "name": wanted.name}
+    elif wanted is not None:
+        choice = {"type": _CHOICES[wanted]}
+    if options.parallel_tool_calls is False:
+        choice = choice or {"type": "auto"}
+        if choice["type"] == "none":
+            losses.append(option_loss("parallel_tool_calls", "dropped", "no tool may be called anyway"))
+        else:
+            choice["disable_parallel_tool_use"] = True
+    return choice
+
+
+def to_wire_thinking(
+    options: AdapterOptions, facts: FrozenDict, max_tokens: int, losses: list[Loss]
+) -> tuple[dict[str, Any] | None, str | None]:
+    """Return (`thinking`, `effort`), each None where nothing is to be sent.
+
+    Raises:
+        CapabilityError: `max_tokens` leaves no room for the smallest budget.
+    """
+    accepted = tuple(facts.get("thinking", _ANY_THINKING))
+    effort = options.effort
+    if effort == "minimal":
+        losses.append(option_loss("effort", "rewritten", "this wire's lowest effort is low"))
+        effort = "low"
+    if effort == "xhigh" and facts.get("effort_xhigh") is False:
+        losses.append(option_loss("effort", "rewritten", "this model has no effort xhigh; high is sent"))
+        effort = "high"
+    if options.thinking is False or effort == "none":
+        return _off(None if effort == "none" else effort, accepted, facts, losses)
+    wants = options.thinking or options.thinking_budget is not None
+    if "adaptive" not in accepted:
+        if not wants and effort is None:
+            return None, None
+        if "enabled" not in accepted:
+            losses.append(option_loss("thinking", "dropped", "this model does not think"))
+            return None, None
+        return _budgeted(options, effort, max_tokens, losses), None
+    if options.thinking_budget is not None and "enabled" in accepted:
+        return _budgeted(options, effort, max_tokens, losses), effort
+    if options.thinking_budget is not None:
+        losses.append(option_loss("thinking_budget", "dropped", "this model decides its budget itself"))
+    return ({"type": "adaptive", "display": "summarized"} if wants else None), effort
+
+
+def _off(
+    effort: str | None, accepted: tuple[str, ...], facts: FrozenDict, losses: list[Loss]
+) -> tuple[dict[str, Any] | None, str | None]:
+    if "disabled" in accepted:
+        if effort is not None and "adaptive" not in accepted:
+            losses.append(option_loss("effort", "dropped", "this model has an effort only where it thinks"))
+            return {"type": "disabled"}, None
+        if facts.get("thinking_disabled_max_effort") == "high" and effort in ("xhigh", "max"):
+            losses.append(option_loss("effort", "rewritten", "without thinking this model takes effort up to high"))
+            effort = "high"
+        return {"type": "disabled"}, effort
+    if "between_tools" in accepted:
+        losses.append(option_loss("thinking", "rewritten", "this model's least is short notes between tool calls"))
+        return {"type": "between_tools"}, effort
+    losses.append(option_loss("thinking", "dropped", "this model always thinks; sent with low effort instead"))
+    return None, effort or "low"
+
+
+def _budgeted(options: AdapterOptions, effort: str | None, max_tokens: int, losses: list[Loss]) -> dict[str, Any]:
+    if max_tokens <= MIN_BUDGET:
+        raise CapabilityError(
+            f"max_tokens={max_tokens} leaves no room for thinking; give more than {MIN_BUDGET}",
+            path="options.max_tokens",
+        )
+    asked = options.thinking_budget
+    if asked is None:  # half of the answer at most, or nothing would be left to say it
+        budget = max(min(_BUDGETS[effort or "medium"], max_tokens // 2), MIN_BUDGET)
+    else:
+        budget = max(min(asked, max_tokens - 1), MIN_BUDGET)
+        if budget != asked:
+            reason = f"a budget is at least {MIN_BUDGET} and below max_tokens; sent as {budget}"
+            losses.append(option_loss("thinking_budget", "rewritten", reason))
+    return {"type": "enabled", "budget_tokens": budget}
+
+
+def to_wire_schema(
+    schema: Mapping[str, Any], losses: list[Loss], path: str = "options.response_schema"
+) -> dict[str, Any]:
+    """Return the schema in the subset; keywords outside it move into the description, one loss each."""
+    out: dict[str, Any] = {}
+    words: list[str] = []
+    for name, value in schema.items():
+        if name in ("properties", "$defs"):
+            out[name] = {key: to_wire_schema(item, losses, f"{path}.{name}.{key}") for key, item in value.items()}
+        elif name == "items" and isinstance(value, Mapping):
+            out[name] = to_wire_schema(value, losses, f"{path}.items")
+        elif name in ("anyOf", "allOf", "oneOf"):
+            kept = "anyOf" if name == "oneOf" else name
+            out[kept] = [to_wire_schema(item, losses, f"{path}.{name}[{at}]") for at, item in enumerate(value)]
+        elif name == "additionalProperties":
+            if value is not False:
+                reason = "objects are closed in structured output; additionalProperties became false"
+                losses.append(Loss(path=f"{path}.{name}", block_type="option", verdict="rewritten", reason=reason))
+        elif name in _KEPT or (name == "format" and value in _FORMATS) or (name == "minItems" and value in (0, 1)):
+            out[name] = value
+        else:
+            words.append(f"{name}: {dumps(value).decode()}")
+            reason = f"{name} is outside the structured-output subset; it moved into the description"
+            losses.append(Loss(path=f"{path}.{name}", block_type="option", verdict="rewritten", reason=reason))
+    if "enum" in out or "const" in out:
+        out.pop("type", None)  # as the official transformer does
+    if out.get("type") == "object":
+        out["additionalProperties"] = False
+    if words:
+        out["description"] = "; ".join(filter(None, [out.get("description"), *words]))
+    return out
+
+
+def estimate_input_tokens(
+    messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions | None
+) -> int:
+    """Estimate by bytes: 3.6 bytes a token plus 8 a message; within -40 % and +60 % of recorded text requests."""
+    bound = options is not None and bool(facts_of(options.model).get("thinking_bound_to_prefix"))
+    size = sum(map(_message_tokens, messages, encode_messages(messages, bound=bound)))
+    return size + (int(len(to_wire_tools(tools, []).plain) / _BYTES_PER_TOKEN) if tools else 0)
+
+
+def _message_tokens(message: Message, elements: Elements) -> int:
+    size = len(elements.joined)
+    media = 0
+    for block in message.content:
+        for part in (block, *getattr(block, "content", ())):
+            if isinstance(part, (ImageBlock, DocumentBlock)) and part.source.kind == "base64":
+                length = len(part.source.data)
+                size -= length
+                media += _PER_IMAGE if isinstance(part, ImageBlock) else length // _BYTES_PER_TOKEN_OF_DOCUMENT
+    return int(max(size, 0) / _BYTES_PER_TOKEN) + media + _PER_MESSAGE
