@@ -1,7 +1,4 @@
-"""Short ways to ask the adapter for a request and to read it, for the tests beside this file.
-
-Nothing here decides what is right. The tests of this folder come in.
-"""
+"""Short ways to ask the adapter for a request and to read it, for the tests beside this file."""
 
 from __future__ import annotations
 
@@ -13,8 +10,8 @@ from interlingua.plugins.wire import WireRequest
 from interlingua.types.messages import Message
 from tests.support.adapter import Adapter
 
-OLD = "claude-sonnet-4-5"  # manual thinking, sampling, prefill (sheet §5)
-NEW = "claude-opus-5-5"  # always thinks, bound to its prefix, no forced choice (sheet §3, §5)
+OLD = "claude-sonnet-4-5"  # manual thinking, sampling, prefill
+NEW = "claude-opus-5-5"  # always thinks, bound to its prefix, no forced choice
 ADAPTER = Adapter("anthropic", "messages", OLD)
 ANTHROPIC = ADAPTER.provider
 asked, body, answer, context, read = ADAPTER.asked, ADAPTER.body, ADAPTER.answer, ADAPTER.context, ADAPTER.read
@@ -32,7 +29,7 @@ def elements(parsed: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def sse(*events: Mapping[str, Any]) -> bytes:
-    """Write events as the sheet frames them (§9)."""
+    """Write events as the service frames them."""
     return b"".join(f"event: {event['type']}\ndata: {json.dumps(event)}\n\n".encode() for event in events)
 
 
@@ -67,7 +64,7 @@ def said(text: str) -> list[dict[str, Any]]:
 
 
 def whole(content: list[dict[str, Any]], **fields: Any) -> dict[str, Any]:
-    """Return a whole answer (sheet §7)."""
+    """Return a whole answer."""
     return {
         "id": "msg_1", "type": "message", "role": "assistant", "model": OLD, "content": content,
         "stop_reason": "end_turn", "stop_sequence": None, "usage": {"input_tokens": 10, "output_tokens": 5}, **fields,

@@ -1,4 +1,4 @@
-"""REGRESSIONS cases about what comes back: arguments, failures, truncation, unknown things, usage, stop reasons."""
+"""Field cases about what comes back: arguments, failures, truncation, unknown things, usage, stop reasons."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""REGRESSIONS cases about what is sent: thinking, calls and results, ids, empty text, system, caches, images."""
+"""Field cases about what is sent: thinking, calls and results, ids, empty text, system, caches, images."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options on this wire: both live versions, thinking families, forced choice, betas, falsy values (sheet §1 to §6)."""
+"""Options on this wire: both live versions, thinking families, forced choice, betas, falsy values."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from tests.support.adapter import READ
 Q = [user("q")]
 
 
-# -- versions (sheet §1) ----------------------------------------------------------------------------------------------
+# -- versions ----------------------------------------------------------------------------------------------------------
 
 
 def test_sampling_is_sent_to_models_that_honour_it_under_the_version_that_takes_it() -> None:
@@ -89,7 +89,7 @@ def test_documents_and_citations_that_the_new_version_refuses_are_sent_under_nei
     assert sorted(loss.block_type for loss in request.losses) == ["document", "opaque", "text"]
 
 
-# -- thinking families (sheet §5) -------------------------------------------------------------------------------------
+# -- thinking families -------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -123,7 +123,7 @@ def test_no_room_for_the_smallest_budget_is_said_before_sending() -> None:
         asked(Q, model=OLD, thinking=True, max_tokens=1000)
 
 
-# -- choice (sheet §3) ------------------------------------------------------------------------------------------------
+# -- choice ------------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -154,7 +154,7 @@ def test_a_forced_choice_wins_over_manual_thinking() -> None:
     assert [loss.path for loss in request.losses] == ["options.thinking"]
 
 
-# -- headers and connection (sheet §1) --------------------------------------------------------------------------------
+# -- headers and connection --------------------------------------------------------------------------------------------
 
 
 def test_betas_and_ids_become_headers_and_stay_out_of_the_body() -> None:
@@ -173,7 +173,7 @@ def test_betas_of_a_request_are_added_to_those_of_the_connection() -> None:
     request = asked(Q, provider_options={"betas": ["c-3", "a-1"]})
 
     sent = outgoing(connection, request, {"Anthropic-Beta": "d-4"}).headers  # and the caller's own header to both
-    assert sent["anthropic-beta"] == "a-1,b-2,c-3,d-4"  # a comma-joined list without spaces (sheet §1)
+    assert sent["anthropic-beta"] == "a-1,b-2,c-3,d-4"  # a comma-joined list without spaces
     assert outgoing(connection, asked(Q), {}).headers["anthropic-beta"] == "a-1,b-2"
 
 
@@ -188,7 +188,7 @@ def test_exactly_one_auth_header(auth: str | None, name: str) -> None:
     assert "k-1" not in str(dict(connection.headers))
 
 
-# -- structured output (sheet §6) -------------------------------------------------------------------------------------
+# -- structured output -------------------------------------------------------------------------------------------------
 
 
 def test_a_response_schema_is_put_into_the_subset_with_a_loss_for_each_word_moved() -> None:
@@ -207,7 +207,7 @@ def test_a_response_schema_is_put_into_the_subset_with_a_loss_for_each_word_move
     assert len(request.losses) == 1
 
 
-# -- server tools (sheet §7, §8) --------------------------------------------------------------------------------------
+# -- server tools ------------------------------------------------------------------------------------------------------
 
 SERVER = {"type": "server_tool_use", "id": "srvtoolu_1", "name": "web_search", "input": {"query": "x"}}
 
@@ -250,7 +250,7 @@ def test_uploads_and_new_blocks_go_back_verbatim() -> None:
     assert elements(parsed)[1] == new
 
 
-# -- thinking bound to its prefix (sheet §5, DESIGN 6) -----------------------------------------------------------------
+# -- thinking bound to its prefix --------------------------------------------------------------------------------------
 
 
 def _bound(history: list[Message], text: str = "a") -> Message:

@@ -1,4 +1,4 @@
-"""The prefix law (DESIGN 8) and the sheet's rules, over generated conversations with two origins in them."""
+"""The prefix law and the rules of the wire, over generated conversations with two origins in them."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ UNSENT = Message(role=Role.ASSISTANT, content=(PAPER,))  # nor is this, which is
 def test_a_system_message_stays_as_it_was_sent_when_its_answer_said_nothing(
     before: list[Message], vanishing: list[Message], later: list[Message]
 ) -> None:
-    """This wire takes a system message last and before an answer only (sheet §2): where there is none, one says so."""
+    """This wire takes a system message last and before an answer only (WIRE.md, System): where there is none, one says so."""
     history = [user("q"), *before, *vanishing, *later]
 
     _grows(history, NEW)

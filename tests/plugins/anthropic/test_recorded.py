@@ -43,7 +43,7 @@ def test_the_sdk_reads_the_same_bytes_alike(one: Recorded, road: Road) -> None:
 
 @pytest.mark.parametrize("road", ROADS)
 @pytest.mark.parametrize("one", recorded("messages", fails=True))
-def test_a_failure_becomes_the_class_of_the_sheets_table(one: Recorded, road: Road) -> None:
+def test_a_failure_becomes_the_class_of_the_errors_table(one: Recorded, road: Road) -> None:
     (exchange,) = one.exchanges
     told = json.loads(exchange.body)["error"]
     with pytest.raises(ProviderError) as ours:
@@ -94,6 +94,6 @@ def test_an_answer_cut_off_says_so() -> None:
     (one,) = (param.values[0] for param in recorded("messages") if param.id == "length")
     (message,) = replay(one)
 
-    assert message.metadata.stop_reason is StopReason.MAX_TOKENS  # sheet MAPPING: max_tokens
+    assert message.metadata.stop_reason is StopReason.MAX_TOKENS
     assert message.metadata.usage is not None
     assert message.metadata.usage.output_tokens == one.exchanges[0].request["max_tokens"]

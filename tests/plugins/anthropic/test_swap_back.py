@@ -1,4 +1,4 @@
-"""A -> B -> A: an origin gets its own ids, signed thinking and opaque state back, byte-equal (DESIGN 6)."""
+"""A -> B -> A: an origin gets its own ids, signed thinking and opaque state back, byte-equal."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Shapes that compatible servers and proxies of this wire send: what they say is kept, what failed is a typed error.
 
-Expected values: what was put in; for errors the class of the error's own type (sheet anthropic §10).
+Expected values: what was put in; for errors the class of the error's own type (WIRE.md, Errors).
 """
 
 from __future__ import annotations

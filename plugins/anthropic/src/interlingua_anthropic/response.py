@@ -35,7 +35,7 @@ _TRACED = ("id", "model", "stop_sequence", "stop_details", "container", "context
 
 
 def from_wire_response(response: WireResponse, context: RequestContext) -> Message:
-    """Read the body of an answer.
+    """Return the message of an answer.
 
     Raises:
         ProviderError: an error object with status 200.
