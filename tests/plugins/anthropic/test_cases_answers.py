@@ -44,7 +44,7 @@ def test_arguments_given_at_the_start_survive_empty_fragments() -> None:
 
 
 def test_case_15_an_error_in_the_stream_keeps_what_came() -> None:
-    failed = {"type": "error", "error": {"type": "overloaded_error", "message": "OverloadedError"}, "request_id": "req_1"}
+    failed = {"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}, "request_id": "req_1"}
     with pytest.raises(OverloadedError) as caught:
         streamed(START, *said("half")[:2], failed)
 
@@ -56,7 +56,7 @@ def test_case_15_an_error_in_the_stream_keeps_what_came() -> None:
 
 def test_case_15_an_error_body_with_status_200_is_an_error() -> None:
     with pytest.raises(OverloadedError):
-        read({"type": "error", "error": {"type": "overloaded_error", "message": "OverloadedError"}})
+        read({"type": "error", "error": {"type": "overloaded_error", "message": "Overloaded"}})
 
 
 @pytest.mark.parametrize("end", [(), (ended(),)])

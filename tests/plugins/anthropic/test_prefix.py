@@ -51,7 +51,7 @@ UNSENT = Message(role=Role.ASSISTANT, content=(PAPER,))  # nor is this, which is
 def test_a_system_message_stays_as_it_was_sent_when_its_answer_said_nothing(
     before: list[Message], vanishing: list[Message], later: list[Message]
 ) -> None:
-    """This wire takes a system message last and before an answer only (WIRE.md, System): where there is none, one says so."""
+    """A system message stands last or before an answer only (WIRE.md, System): where there is none, one says so."""
     history = [user("q"), *before, *vanishing, *later]
 
     _grows(history, NEW)

@@ -29,7 +29,7 @@ from tests.plugins.anthropic.asking import (
     whole,
 )
 
-DETAIL = {"type": "overloaded_error", "message": "OverloadedError"}
+DETAIL = {"type": "overloaded_error", "message": "Overloaded"}
 
 
 def delta(kind: str, **fields: Any) -> dict[str, Any]:

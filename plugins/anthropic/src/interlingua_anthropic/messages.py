@@ -90,7 +90,7 @@ class Turns(NamedTuple):
 class SpentMarks(NamedTuple):
     """Cache markers that stand before the conversation: how many, and whether one of them is short-lived."""
 
-    count: int = 0
+    used: int = 0
     short: bool = False
 
 
@@ -128,14 +128,13 @@ def _elements(message: Message, *, with_thinking: bool) -> Elements:
     marks: list[Mark] = []
     element: Any
     for index, block in enumerate(message.content):
-        kind = type(block)
-        if kind is TextBlock:
+        if isinstance(block, TextBlock):
             element = _text(block, index, rows, by_model=by_model)
-        elif kind is ToolUseBlock:
+        elif isinstance(block, ToolUseBlock):
             element = _call(block, index, rows, message)
-        elif kind is ToolResultBlock:
+        elif isinstance(block, ToolResultBlock):
             element = _result(block, index, rows)
-        elif kind is ThinkingBlock or kind is RedactedThinkingBlock:
+        elif isinstance(block, (ThinkingBlock, RedactedThinkingBlock)):
             element = _thinking(block) if with_thinking else None
             if element is None:
                 reason = "what came before this thinking has changed since"
@@ -145,7 +144,7 @@ def _elements(message: Message, *, with_thinking: bool) -> Elements:
         if element is None:
             continue
         hint = getattr(block, "cache", None)
-        if hint is None and kind is ToolResultBlock:
+        if hint is None and isinstance(block, ToolResultBlock):
             hint = _inner_hint(block, index, rows)
         if hint is not None:
             marks.append(Mark(len(elements), hint.ttl, index, block.type))
@@ -464,7 +463,7 @@ def _write_marks(
 ) -> None:
     """Write the cache markers: the last ones count, and 1h may not follow 5m (WIRE.md, Caching)."""
     wanted = [(at, mark) for at in marked for mark in pieces[at].marks]
-    first = max(len(wanted) - (MAX_MARKS - spent.count), 0)
+    first = max(len(wanted) - (MAX_MARKS - spent.used), 0)
     for at, mark in wanted[:first]:
         row = BlockLoss(mark.block, mark.block_type, "dropped", "more cache hints than the wire takes")
         losses.append(row.at(at, messages[at].id))

@@ -259,7 +259,7 @@ def with_service_tools(written: WrittenTools | None, own: Sequence[Any]) -> Writ
     more = dumps(own)
     marks = [tool["cache_control"] for tool in own if isinstance(tool, Mapping) and tool.get("cache_control")]
     short = known.spent.short or any(mark.get("ttl") != "1h" for mark in marks)
-    spent = SpentMarks(known.spent.count + len(marks), short)
+    spent = SpentMarks(known.spent.used + len(marks), short)
     return WrittenTools(concat_arrays(known.sent, more), concat_arrays(known.plain, more), spent)
 
 
