@@ -10,9 +10,7 @@ import sys
 from contextlib import nullcontext
 
 from interlingua.http.client import Client
-from interlingua_cli import demo as cast
-from interlingua_cli import demo as script
-from interlingua_cli import demo as show
+from interlingua_cli.demo import CASSETTE, DemoPrinter, find_folder, local_scenario, run_demo
 from tests.local_server.server import LocalServer
 from tests.record.provenance import write_row
 from tests.record.recorder import LOCAL_SOURCE, recording
@@ -22,13 +20,13 @@ TEST = "tests/record/test_demo.py"
 
 def record(url: str) -> None:
     """Play the session against the server and write what crossed the wire."""
-    chosen = cast.local_scenario(url)
-    path = cast.find_folder() / cast.CASSETTE
-    printed = show.DemoPrinter()
+    chosen = local_scenario(url)
+    path = find_folder() / CASSETTE
+    printer = DemoPrinter()
     with recording(path), Client(settings=chosen.settings) as client:
-        for step in script.run_demo(client, chosen.models, chosen.turns, **chosen.options):
-            printed(step)
-    printed.end(f"recorded from {url} into {path.relative_to(path.parents[2])}")
+        for step in run_demo(client, chosen.models, chosen.turns, **chosen.options):
+            printer.print_step(step)
+    printer.print_end(f"recorded from {url} into {path.relative_to(path.parents[2])}")
     write_row("demo/session.yaml", provenance="recorded", source=LOCAL_SOURCE, test=TEST)
 
 

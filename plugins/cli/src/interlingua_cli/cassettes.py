@@ -1,9 +1,6 @@
-"""A plain reader of cassettes: vcr's YAML files, with bodies as vcr writes them or parsed and readable.
+"""Read cassettes: vcr's YAML files of recorded exchanges.
 
-Never records and never replays to a client (pytest-recording does); nothing is sent from here.
-The contract suite, the swap matrix and the demo come in, and tests that read a cassette.
-
-Beside vcr's `string`, a JSON body may stand under `parsed_body` as YAML and an event stream under `lines`.
+Beside vcr's `string`, a JSON body may be under `parsed_body` as YAML, and an event stream under `lines`.
 """
 
 from __future__ import annotations
@@ -46,7 +43,7 @@ class Exchange:
 
     @property
     def good(self) -> bool:
-        """True for an answer that is no failure by its status."""
+        """True when the status is no error."""
         return self.status < 400
 
     @property
@@ -62,7 +59,7 @@ def read_cassette(path: Path) -> list[Exchange]:
     Raises:
         CallerError: it is no cassette.
     """
-    import yaml  # noqa: PLC0415  needed by whoever has cassettes
+    import yaml  # noqa: PLC0415  not free to import, and only cassettes need it
 
     try:
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)

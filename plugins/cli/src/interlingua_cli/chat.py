@@ -1,10 +1,10 @@
-"""A chat at the terminal: what a person types, and the turns that follow."""
+"""A chat at the terminal: read what is typed, ask the model, keep the conversation."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -20,6 +20,7 @@ from interlingua_cli.streams import escape_controls
 
 if TYPE_CHECKING:
     from interlingua.http.client import Client
+    from interlingua.plugins import Loss
 
 
 QUOTES = '"""'
@@ -31,20 +32,20 @@ HELP = (
 
 
 class Chat(Protocol):
-    """What a conversation at the terminal is able to do."""
+    """What `run_chat` needs of a chat; plugins may have their own."""
 
     def turn(self, text: str) -> None:
-        """Ask, and print the answer."""
+        """Ask the model, and print its answer."""
 
     def swap(self, model: str) -> None:
-        """Go on with another model, or say which one it is when none is named."""
+        """Continue with another model; an empty name prints the current one."""
 
     def save(self, file: str) -> None:
-        """Keep the conversation in a file, or say where it is kept when none is named."""
+        """Keep the conversation in this file; an empty name prints where it is kept."""
 
 
 def run_chat(chat: Chat) -> None:
-    """Read from the terminal until the end of input, and let the chat do what is asked."""
+    """Read messages and commands from standard input until its end, and carry them out."""
     if sys.stdin.isatty():
         click.secho("/save FILE keeps the conversation, /help says what else there is, Ctrl-D ends", err=True, dim=True)
     while True:
@@ -71,10 +72,10 @@ def run_chat(chat: Chat) -> None:
 
 
 def read_input() -> str | None:
-    """Return the next message; None at the end of input.
+    """Return the next message, a line or several between triple quotes; None at the end of input.
 
     Raises:
-        KeyboardInterrupt: Ctrl-C; what was typed is let go.
+        KeyboardInterrupt: Ctrl-C; what was typed is dropped.
     """
     try:
         line = _read_line(">>> ")
@@ -104,7 +105,11 @@ def _read_line(prompt: str) -> str:
 
 
 class ModelChat:
-    """The conversation so far and the model that answers next."""
+    """A chat with one model at a time, kept in memory and, when a file is named, in that file after each turn.
+
+    An answer that was stopped or failed stays in the conversation with its status; a question without any answer is
+    removed, so it can be asked again.
+    """
 
     def __init__(
         self,
@@ -125,7 +130,7 @@ class ModelChat:
         self._session_id = messages[-1].session_id if messages else DEFAULT_SESSION
 
     def turn(self, text: str) -> None:
-        """Ask, print the answer as it comes, keep both."""
+        """Ask, print the answer as it arrives, and keep both."""
         question = user(text, session_id=self._session_id)
         answer = self._answer([*self.messages, question])
         if answer is None or not answer.content:
@@ -137,7 +142,7 @@ class ModelChat:
         self._save()
 
     def save(self, file: str) -> None:
-        """Keep the conversation in this file from now on, or say where it is kept when none is named."""
+        """Keep the conversation in this file from now on; an empty name prints where it is kept."""
         path = Path(file).expanduser()
         if not file:
             click.echo(self._file or "nowhere yet: /save FILE keeps it", err=True)
@@ -148,7 +153,7 @@ class ModelChat:
             self._save()
 
     def _save(self) -> None:
-        """Write the conversation; one that cannot be written goes on, and the next turn tries again."""
+        """Write the conversation; when that fails the chat continues, and the next turn tries again."""
         if self._file is None:
             return
         try:
@@ -159,7 +164,7 @@ class ModelChat:
             )
 
     def _answer(self, messages: list[Message]) -> Message | None:
-        """Return the answer, what there is of it, or None."""
+        """Return the answer, the part of it that arrived, or None."""
         try:
             stream = self._client.stream(messages, model=self.model, routing=self._routing, **self._options)
             try:
@@ -170,29 +175,28 @@ class ModelChat:
                 return stream.partial
         except InterlinguaError as error:
             if isinstance(error, CapabilityError) and error.path == "streaming":
-                return self._whole(messages)
-            return self._told(error)
+                return self._answer_whole(messages)
+            return self._report(error)
 
-    def _whole(self, messages: list[Message]) -> Message | None:
+    def _answer_whole(self, messages: list[Message]) -> Message | None:
         """Return the answer of a model that cannot stream, or None."""
         try:
             answer = self._client.send(messages, model=self.model, routing=self._routing, **self._options)
         except KeyboardInterrupt:
             return None
         except InterlinguaError as error:
-            return self._told(error)
+            return self._report(error)
         click.echo(escape_controls(answer.text_content(), sys.stdout))
         return answer
 
     def swap(self, model: str) -> None:
-        """Go on with another model, showing what the conversation loses there; an unknown one changes nothing."""
+        """Continue with another model and print what the conversation loses there; an unknown one changes nothing."""
         if not model:
             click.echo(self.model, err=True)
             return
         try:
             name = str(self._state.registry.resolve(model))
-            losses = plan_request(self._state, self.messages, name, exact=False, options=self._options).wire.losses \
-                if self.messages else ()  # fmt: skip
+            losses = self._find_losses(name) if self.messages else ()
         except InterlinguaError as error:
             print_error(self._state, error)
             return
@@ -203,8 +207,11 @@ class ModelChat:
         click.echo(f"now {name}", err=True)
         print_ledger(losses, err=True)
 
-    def _told(self, error: InterlinguaError) -> Message | None:
-        """Print an error; return what was received before it."""
+    def _find_losses(self, model: str) -> Sequence[Loss]:
+        return plan_request(self._state, self.messages, model, exact=False, options=self._options).wire.losses
+
+    def _report(self, error: InterlinguaError) -> Message | None:
+        """Print an error; return the part of the answer that arrived before it."""
         print_error(self._state, error)
         partial: Message | None = error.partial
         return partial

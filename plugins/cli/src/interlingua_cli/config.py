@@ -1,8 +1,4 @@
-"""The user's configuration file: rows of their own, aliases, and how to reach providers.
-
-Never holds a key itself, only the name of the variable that does, so the file may be shared.
-The run's state comes in.
-"""
+"""The user's configuration file: rows, aliases and connection settings; it names the variables of keys, never a key."""
 
 from __future__ import annotations
 
@@ -21,7 +17,7 @@ _SETTINGS: dict[str, type] = {"api_key_env": str, "base_url": str, "api": str, "
 
 @attrs.frozen(kw_only=True)
 class Config:
-    """A configuration, checked.
+    """The file's content, checked.
 
     Attributes:
         rows: provider key -> row, for the format library that reads it.
@@ -34,7 +30,7 @@ class Config:
     providers: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)
 
     def settings(self, environ: Mapping[str, str]) -> dict[str, dict[str, Any]]:
-        """Return the client's `settings`, each key read from the variable it is in."""
+        """Return the client's `settings`, each key read from its environment variable."""
         found = {}
         for key, table in self.providers.items():
             settings = {name: value for name, value in table.items() if name != "api_key_env"}
@@ -56,7 +52,7 @@ def read_config(environ: Mapping[str, str]) -> Config:
     """Read the file; without one the configuration is empty, unless the variable names it.
 
     Raises:
-        DecodeError: it is missing though named, not TOML, or says something unknown; `path` is the place in it.
+        DecodeError: it is missing though named, not TOML, or has an unknown entry; `path` is the place in it.
     """
     path = config_path(environ)
     try:

@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 import attrs
 import click
@@ -16,7 +16,7 @@ from interlingua.catalogue import ModelInfo
 from interlingua.codec import encode_message
 from interlingua.errors import CallerError
 from interlingua.http.client import Client
-from interlingua.http.transport import Recorded
+from interlingua.http.transport import Recorded, replaying_client
 from interlingua.json import loads
 from interlingua.plugins import Loss
 from interlingua.pricing import cost_of
@@ -59,11 +59,11 @@ READ_FILE = ToolDefinition(
     side_effects=SideEffects.READ,
 )
 
-_MAX_CALLS = 3
+_MAX_CALLS = 3  # of a model in one turn
 
 
 def _small_model_prompt(path: str, lead: str) -> str:
-    """What makes a model of 135 million parameters call the tool: it repeats what it reads."""
+    """Return a prompt that makes a model of 135 million parameters call the tool: it repeats what it reads."""
     return f'{lead}<tool_call>{{"name": "read_file", "arguments": {{"path": "{path}"}}}}</tool_call>'
 
 
@@ -90,7 +90,7 @@ SMALL_TURNS = (
 
 @attrs.frozen(kw_only=True)
 class UserTurn:
-    """The user spoke, and a model was chosen."""
+    """A step: what the user says, and the model that will answer."""
 
     number: int
     model: str
@@ -100,7 +100,7 @@ class UserTurn:
 
 @attrs.frozen(kw_only=True)
 class SwapLedger:
-    """What the conversation so far loses at this turn's model."""
+    """A step: what the conversation so far loses at this turn's model."""
 
     model: str
     losses: Sequence[Loss]
@@ -108,23 +108,24 @@ class SwapLedger:
 
 @attrs.frozen(kw_only=True)
 class Reply:
-    """A model answered, or a tool did."""
+    """A step: the answer of a model, or the result of a tool."""
 
     message: Message
 
 
-def run_demo(
-    client: Client, models: Sequence[str], turns: Sequence[Turn], **options: Any
-) -> Iterator[UserTurn | SwapLedger | Reply]:
-    """Play the session; the history grows through all turns, whichever model answers."""
+Step: TypeAlias = UserTurn | SwapLedger | Reply
+
+
+def run_demo(client: Client, models: Sequence[str], turns: Sequence[Turn], **options: Any) -> Iterator[Step]:
+    """Run the session and yield its steps; the history grows through all turns, whichever model answers."""
     history: list[Message] = []
     last: str | None = None
     for number, turn in enumerate(turns, 1):
         model = models[turn.model]
         hint = CacheHint() if number == 1 else None  # one provider has markers for it, another does not
-        asked = user([TextBlock(text=turn.text, cache=hint)])
-        history.append(asked)
-        yield UserTurn(number=number, model=model, swapped=last not in (None, model), message=asked)
+        question = user([TextBlock(text=turn.text, cache=hint)])
+        history.append(question)
+        yield UserTurn(number=number, model=model, swapped=last not in (None, model), message=question)
         if last not in (None, model):
             request = client.to_wire(history, model=model, tools=[READ_FILE], **options)
             yield SwapLedger(model=model, losses=request.losses)
@@ -155,7 +156,7 @@ _RECORDED_URL = "http://recorded"
 
 @attrs.frozen(kw_only=True)
 class Scenario:
-    """Everything `play` needs, and how to make its client.
+    """Everything `run_demo` needs, and how to make its client.
 
     Attributes:
         models: the two canonical model ids.
@@ -163,8 +164,8 @@ class Scenario:
         options: request options.
         settings: connection settings per provider key.
         cassette: the recorded exchanges to answer from; None talks to the network.
-        as_if: model id -> the model whose list price its tokens are shown at, for models without a price.
-        where: one line for a person.
+        as_if: model id -> the model whose list price is shown for its tokens, for models without a price.
+        where: where the answers are from, one line for a person.
     """
 
     models: tuple[str, ...]
@@ -177,7 +178,7 @@ class Scenario:
 
 
 def find_folder() -> Path:
-    """Return the folder of the recorded session: of the checkout one stands in, or the one this package runs from.
+    """Return the folder of the recorded session, in the checkout of the current folder or of this package.
 
     Raises:
         CallerError: there is none; the message says what to do instead.
@@ -190,7 +191,7 @@ def find_folder() -> Path:
 
 
 def live_scenario(models: str) -> Scenario:
-    """Cast two models that the user named.
+    """Use two models that the user named.
 
     Raises:
         CallerError: not two.
@@ -202,14 +203,14 @@ def live_scenario(models: str) -> Scenario:
 
 
 def local_scenario(url: str) -> Scenario:
-    """Cast a local server that speaks both wires of the recorded session."""
+    """Use a local server that speaks both wires of the recorded session."""
     table = _read_table(find_folder())
     base = url.rstrip("/").removesuffix("/v1")
     return _small_scenario(table, base, where=f"live from {base}")
 
 
 def recorded_scenario() -> Scenario:
-    """Cast the recorded session."""
+    """Replay the recorded session."""
     folder = find_folder()
     table = _read_table(folder)
     return attrs.evolve(_small_scenario(table, _RECORDED_URL, where=table["recorded"]), cassette=folder / CASSETTE)
@@ -223,14 +224,16 @@ def _small_scenario(table: Mapping[str, Any], base: str, *, where: str) -> Scena
     settings = {key: {"base_url": base + path} for key, path in table["paths"].items()}
     models = tuple(table["models"])
     as_if = dict(zip(models, table["as_if"], strict=True))
-    return Scenario(models=models, turns=SMALL_TURNS, options=table["options"], settings=settings, as_if=as_if, where=where)
+    return Scenario(
+        models=models, turns=SMALL_TURNS, options=table["options"], settings=settings, as_if=as_if, where=where
+    )
 
 
-_MINTED = re.compile(r"tu_[0-9A-HJKMNP-TV-Z]{26}")
+_NEW_CALL_ID = re.compile(r"tu_[0-9A-HJKMNP-TV-Z]{26}")
 
 
 def same_request(left: bytes, right: bytes) -> bool:
-    """Tell whether two bodies are one request: call ids minted anew in each run count by order of appearance."""
+    """Tell whether two bodies are one request: new call ids are compared by their order of appearance."""
     return bool(_with_stable_ids(left) == _with_stable_ids(right))
 
 
@@ -238,9 +241,9 @@ def _with_stable_ids(body: bytes) -> Any:
     seen: dict[str, str] = {}
 
     def name(match: re.Match[str]) -> str:
-        return seen.setdefault(match.group(), f"minted-{len(seen)}")
+        return seen.setdefault(match.group(), f"call-{len(seen)}")
 
-    text = _MINTED.sub(name, body.decode("utf-8", "replace"))
+    text = _NEW_CALL_ID.sub(name, body.decode("utf-8", "replace"))
     try:
         return loads(text)
     except ValueError:
@@ -248,7 +251,7 @@ def _with_stable_ids(body: bytes) -> Any:
 
 
 class Cassette:
-    """The exchanges of one file, in order; call it as the replaying client's answer."""
+    """Recorded exchanges, answered in order where the very request that was recorded is made; any other is an error."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -274,7 +277,7 @@ class DemoPrinter:
     """Prints what happens, and keeps the totals.
 
     Args:
-        as_if: model id -> its stand-in for the price, and that one's catalogue entry; for models without a price.
+        as_if: model id -> the catalogue entry whose price is shown for it, for models without a price.
     """
 
     def __init__(self, as_if: Mapping[str, ModelInfo] | None = None) -> None:
@@ -284,54 +287,54 @@ class DemoPrinter:
         self.cost = Decimal(0)
         self.notes: set[str] = set()
 
-    def __call__(self, step: UserTurn | SwapLedger | Reply) -> None:
+    def print_step(self, step: Step) -> None:
         """Print one step."""
         if isinstance(step, UserTurn):
-            self._asked(step)
+            self._print_question(step)
         elif isinstance(step, SwapLedger):
-            self._ledger(step)
+            self._print_ledger(step)
         elif step.message.role is Role.TOOL:
-            self._line("tool", "cyan", step.message.tool_results()[0].content[0].text)  # type: ignore[union-attr]
+            self._print_line("tool", "cyan", step.message.tool_results()[0].content[0].text)  # type: ignore[union-attr]
         else:
-            self._answer(step.message)
+            self._print_answer(step.message)
 
-    def _asked(self, step: UserTurn) -> None:
+    def _print_question(self, step: UserTurn) -> None:
         self._console.print()
         self._console.rule(f"[bold]turn {step.number}[/] · {step.model}", align="left")
-        self._line("user", "green", step.message.text_content())
+        self._print_line("user", "green", step.message.text_content())
 
-    def _ledger(self, step: SwapLedger) -> None:
+    def _print_ledger(self, step: SwapLedger) -> None:
         self._console.print(f"  [yellow]swap to {step.model}: loss ledger, {len(step.losses)} row(s)[/]")
         for loss in step.losses:
             self._console.print(f"    {loss.path}  {loss.block_type}  {loss.verdict}: {loss.reason}", markup=False)
 
-    def _answer(self, message: Message) -> None:
+    def _print_answer(self, message: Message) -> None:
         for block in message.thinking():
-            self._line("thinks", "dim", block.text)
+            self._print_line("thinks", "dim", block.text)
         if message.text_content().strip():
-            self._line("model", "white", message.text_content())
+            self._print_line("model", "white", message.text_content())
         for call in message.tool_calls():
-            self._line("calls", "magenta", f"{call.name}({call.input_json})")
+            self._print_line("calls", "magenta", f"{call.name}({call.input_json})")
         usage = message.metadata.usage or Usage()
         self.tokens += (usage.input_tokens or 0) + (usage.output_tokens or 0)
-        money = self._money(message, usage)
+        money = self._format_cost(message, usage)
         stop = message.metadata.stop_reason
         facts = f"{message.metadata.model} · {message.metadata.api} · {stop} · {_format_tokens(usage)} · {money}"
         self._console.print(f"         [dim]{facts}[/]")
 
-    def _money(self, message: Message, usage: Usage) -> str:
+    def _format_cost(self, message: Message, usage: Usage) -> str:
         model = str(message.metadata.model)
         if usage.cost_usd is None and model in self._as_if:
-            stand_in = self._as_if[model]
-            usage = cost_of(usage, stand_in, message.created_at)
-            self.notes.add(f"{model} runs on this machine and has no price; shown at the list price of {stand_in.id}")
+            priced = self._as_if[model]
+            usage = cost_of(usage, priced, message.created_at)
+            self.notes.add(f"{model} runs on this machine and has no price; shown at the list price of {priced.id}")
         if usage.cost_usd is None:
             self.notes.add(f"no price for {model}: {usage.cost_note}")
             return "no price"
         self.cost += usage.cost_usd
         return f"${usage.cost_usd:f}"
 
-    def _line(self, who: str, style: str, text: str) -> None:
+    def _print_line(self, who: str, style: str, text: str) -> None:
         from rich.markup import escape  # noqa: PLC0415
         from rich.padding import Padding  # noqa: PLC0415
         from rich.table import Table  # noqa: PLC0415
@@ -342,7 +345,7 @@ class DemoPrinter:
         grid.add_row(who, escape(escape_controls(text.strip(), self._console.file)))
         self._console.print(Padding(grid, (0, 0, 0, 1)))
 
-    def end(self, where: str) -> None:
+    def print_end(self, where: str) -> None:
         """Print the totals and where the answers came from."""
         self._console.print()
         self._console.rule(style="dim")
@@ -360,7 +363,7 @@ def _format_count(value: int | None) -> str:
     return "?" if value is None else str(value)
 
 
-def step_to_json(step: UserTurn | SwapLedger | Reply) -> dict[str, Any]:
+def step_to_json(step: Step) -> dict[str, Any]:
     """Return one step as plain JSON."""
     if isinstance(step, UserTurn):
         return {"type": "turn", "number": step.number, "model": step.model, "message": encode_message(step.message)}
@@ -381,32 +384,25 @@ def demo(state: State, live: str | None, live_url: str | None, as_json: bool) ->
     Three turns: summarise a file with a tool, swap the provider and read another file, swap back. Without options it is
     replayed from recorded exchanges and needs neither a key nor a network.
     """
-    pass
-
     chosen = live_scenario(live) if live else local_scenario(live_url) if live_url else recorded_scenario()
     state.ledger_shown = True
-    state.models_announced = frozenset(chosen.as_if)  # in the closing lines
+    state.models_announced = frozenset(chosen.as_if)  # said in the closing lines
     with _make_client(state, chosen) as client:
         steps = run_demo(client, chosen.models, chosen.turns, **chosen.options)
         if as_json:
             print_json({"source": chosen.where, "steps": [step_to_json(step) for step in steps]})
             return
-        priced = {model: state.registry.resolve(other) for model, other in chosen.as_if.items()}
-        infos = {model: state.registry.provider(at.provider).model(at.name) for model, at in priced.items()}
-        printed = DemoPrinter({model: info for model, info in infos.items() if info is not None})
+        names = {model: state.registry.resolve(other) for model, other in chosen.as_if.items()}
+        infos = {model: state.registry.provider(name.provider).model(name.name) for model, name in names.items()}
+        printer = DemoPrinter({model: info for model, info in infos.items() if info is not None})
         for step in steps:
-            printed(step)
-        printed.end(chosen.where)
+            printer.print_step(step)
+        printer.print_end(chosen.where)
 
 
 def _make_client(state: State, chosen: Scenario) -> Client:
-    from interlingua.http.client import Client  # noqa: PLC0415
-
     settings = {**state.settings, **chosen.settings}
     http_client = None
     if chosen.cassette is not None:
-        from interlingua.http.transport import replaying_client  # noqa: PLC0415
-        pass
-
         http_client = replaying_client(Cassette(chosen.cassette))
     return Client(registry=state.registry, settings=settings, http_client=http_client)

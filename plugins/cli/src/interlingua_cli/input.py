@@ -1,4 +1,4 @@
-"""What commands read: files to attach, conversations, tools, and `--option NAME=VALUE`."""
+"""What commands read: files to attach, conversations, tools, piped text, and `--option NAME=VALUE`."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _FACTORIES: dict[str, Callable[[bytes], ContentBlock]] = {
 
 
 def attach_file(path: Path) -> ContentBlock:
-    """Return a file as an image, audio, a video, a document, or text under its name.
+    """Return a file as an image, audio, a video, a document, or text under its name, by what its bytes are.
 
     Raises:
         CallerError: it is none of these, or empty.
@@ -93,7 +93,7 @@ def read_tools(path: str) -> list[ToolDefinition]:
     tools = []
     for number, tool in enumerate(data if isinstance(data, list) else [data]):
         canonical = not isinstance(tool, dict) or "side_effects" in tool
-        try:  # a wire does not say what running it may change: take the widest
+        try:  # a provider's format does not say what the tool may change: assume the most
             tools.append(decode_tool(tool) if canonical else from_wire_tool(tool, side_effects=SideEffects.EXECUTE))
         except InterlinguaError as error:
             raise DecodeError(f"{path}: {error}", path=f"[{number}]") from error
@@ -101,12 +101,12 @@ def read_tools(path: str) -> list[ToolDefinition]:
 
 
 def write_conversation(path: Path, messages: Sequence[Message]) -> None:
-    """Write a conversation whole, so that a crash leaves the old file or the new one."""
+    """Write a conversation as JSON Lines; a crash leaves the old file or the new one."""
     write_file(path, "".join(f"{dumps_message(message)}\n" for message in messages))
 
 
 def write_file(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
+    """Write a file atomically: a crash or an error leaves the old file."""
     file = tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=".", delete=False)  # noqa: SIM115
     try:
         with file:
@@ -117,7 +117,7 @@ def write_file(path: Path, text: str) -> None:
         raise
 
 
-_ARGUMENTS = {"model", "stream"}  # arguments of their own
+_ARGUMENTS = {"model", "stream"}  # set by the command itself
 _BOOLS = {"true": True, "yes": True, "1": True, "false": False, "no": False, "0": False}
 
 
@@ -158,7 +158,7 @@ def _option_readers() -> dict[str, Callable[[str], Any]]:
 
 
 def read_options(_ctx: click.Context, _parameter: click.Parameter, pairs: Iterable[str]) -> dict[str, Any]:
-    """Read `name=value` pairs; a click callback.
+    """Read `name=value` pairs, each value by the type of its field in AdapterOptions; a click callback.
 
     Raises:
         click.BadParameter: no such option, or its value is not of its type.
@@ -191,7 +191,7 @@ option_option = click.option(
 
 
 def read_piped_text() -> str:
-    """Return what is piped in, without white space around it.
+    """Return the text on standard input, without white space around it.
 
     Raises:
         click.UsageError: it is not UTF-8.
@@ -205,7 +205,7 @@ def read_piped_text() -> str:
 
 
 def check_text(text: str) -> str:
-    """Return an argument that a model reads; the type of such arguments.
+    """Return an argument that is sent to a model; a click type.
 
     Raises:
         click.BadParameter: it holds bytes of another encoding, which would reach the model as U+FFFD.

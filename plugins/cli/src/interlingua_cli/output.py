@@ -33,7 +33,7 @@ from interlingua_cli.state import State
 from interlingua_cli.streams import escape_controls, supports_unicode
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
-_WIDE = 200  # columns where nobody's terminal limits them
+_WIDE = 200  # columns where no terminal limits them
 _GAP = 3  # columns between a table's cells
 _LONG_WORD = 24  # columns; a longer word may be broken
 _LEDGER = ("path", "block", "verdict", "reason")
@@ -74,7 +74,7 @@ def print_table(
         columns: the headings.
         rows: a cell per column.
         err: on stderr.
-        spare: headings of columns that a narrow terminal may do without.
+        spare: headings of columns that a narrow terminal may leave out.
     """
     out = make_console(err=err)
     lines = [["" if cell is None else _cell_text(cell, out.file) for cell in row] for row in rows]
@@ -123,7 +123,7 @@ def make_console(*, err: bool = False) -> Any:
 
 
 def mask_credentials(url: str) -> str:
-    """Return an address with what stands before its host masked: it may hold a password."""
+    """Return a URL with the user information before its host masked: it may hold a password."""
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -145,12 +145,12 @@ def print_ledger(losses: Sequence[Loss], *, err: bool = False) -> None:
     print_table(_LEDGER, [(loss.path, loss.block_type, loss.verdict, loss.reason) for loss in losses], err=err)
 
 
-_SECOND = 1000
-_open_lines: list[TextIO] = []  # where the last line that was printed has no end yet
+_MS_PER_SECOND = 1000
+_open_lines: list[TextIO] = []  # the stream whose last line has no end yet
 
 
 def end_line() -> None:
-    """End the line that an answer is being printed on, where a person sees both: text that is piped stays as it is."""
+    """End the line an answer is being printed on, if it is on a terminal; piped text stays as it is."""
     if _open_lines and _open_lines[0].isatty():
         _end_lines()
 
@@ -161,7 +161,7 @@ def _end_lines() -> None:
 
 
 def print_stream(stream: Iterable[StreamEvent]) -> None:
-    """Print an open stream's text as it comes, and a line end; reasoning only on a terminal."""
+    """Print a stream's text as it arrives, then a line end; reasoning only on a terminal."""
     try:
         for event in stream:
             if type(event) is TextDelta:
@@ -183,7 +183,7 @@ def _continue_on(file: TextIO) -> None:
 
 
 def print_calls(message: Message) -> None:
-    """Print the calls the model asked for; a shell runs none."""
+    """Print the tool calls the model asked for; the command line runs none."""
     for call in message.tool_calls():
         click.secho(escape_controls(f"[calls {call.name}({call.input_json})]", sys.stderr), err=True, dim=True)
 
@@ -202,7 +202,7 @@ def print_usage(message: Message) -> None:
         if usage.cost_usd is not None:
             facts.append(f"${usage.cost_usd:f}")
         if usage.latency_ms is not None:
-            facts.append(f"{usage.latency_ms / _SECOND:.1f} s")
+            facts.append(f"{usage.latency_ms / _MS_PER_SECOND:.1f} s")
     click.secho(f"[{' · '.join(facts)}]", err=True, dim=True)
 
 
@@ -230,12 +230,12 @@ def print_error(state: State, error: Exception) -> None:
 
 
 def advise(state: State, error: InterlinguaError) -> str | None:
-    """Return what to do about what a service answered; None where the error says it, or nobody knows."""
+    """Return what to do about an error of a service; None where the error says it, or nothing helps."""
     if error.provider is None:
         return None
     if isinstance(error, StreamInterruptedError):
-        begun = error.partial is not None and error.partial.content
-        return "the answer is not whole: ask again" if begun else _NOT_AN_API
+        started = error.partial is not None and error.partial.content
+        return "the answer is not whole: ask again" if started else _NOT_AN_API
     if error.status is None:
         return None
     if isinstance(error, AuthenticationError):
@@ -249,12 +249,12 @@ def advise(state: State, error: InterlinguaError) -> str | None:
 
 def _key_variable(state: State, provider: str) -> str | None:
     """Return the name of the variable that the provider's key was taken from, or would be."""
-    own: str | None = state.config.providers.get(provider, {}).get("api_key_env")
-    if own:
-        return own
+    configured: str | None = state.config.providers.get(provider, {}).get("api_key_env")
+    if configured:
+        return configured
     try:
-        looked_at = state.registry.provider(provider).connection(ConnectionSettings(environ=state.environ)).env
+        variables = state.registry.provider(provider).connection(ConnectionSettings(environ=state.environ)).env
     except InterlinguaError:
         return None
-    keys = [name for name in looked_at if "KEY" in name or "TOKEN" in name]
+    keys = [name for name in variables if "KEY" in name or "TOKEN" in name]
     return next((name for name in keys if state.environ.get(name)), keys[0] if keys else None)

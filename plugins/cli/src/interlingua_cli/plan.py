@@ -1,8 +1,4 @@
-"""A request made and not sent: for `wire`, `explain`, and the ledger a chat shows before a swap.
-
-Never touches the network and never adds a key.
-The commands come in.
-"""
+"""Write a request without sending it, and estimate what it would cost: for `wire`, `explain`, `doctor` and swaps."""
 
 from __future__ import annotations
 
@@ -40,7 +36,7 @@ def plan_request(
     base_url: str | None = None,
     options: Mapping[str, Any] | None = None,
 ) -> Exchange:
-    """Return the request as the client would send it.
+    """Return the request as the client would send it; nothing is sent and no key is needed.
 
     Args:
         state: this run.
@@ -57,10 +53,10 @@ def plan_request(
     """
     core = SharedState(model, api_key=None, base_url=base_url, registry=state.registry, settings=state.settings,
                       timeout=None, retry=None, headers=None, workspace=Path.cwd(), environ=os.environ)  # fmt: skip
-    asked = dict(options or {})
-    user_id = asked.pop("user_id", None)
+    fields = dict(options or {})
+    user_id = fields.pop("user_id", None)
     exchange = begin(
-        core, messages, model=None, tools=tools, routing=None, user_id=user_id, options=asked, stream=stream
+        core, messages, model=None, tools=tools, routing=None, user_id=user_id, options=fields, stream=stream
     )
     if exact and exchange.urls:
         raise CallerError(f"{model} takes no image by URL, and nothing is fetched here: {', '.join(exchange.urls)}")
@@ -70,9 +66,9 @@ def plan_request(
 def describe_request(exchange: Exchange) -> tuple[str, str, dict[str, str]]:
     """Return method, full URL and headers of a planned request, without auth and with secrets of the caller masked."""
     connection = attrs.evolve(exchange.connection, auth=no_auth)
-    made = outgoing(connection, exchange.wire, exchange.options.headers)
-    headers = {name: "***" if any(word in name for word in _SECRETS) else text for name, text in made.headers.items()}
-    return made.method, mask_credentials(made.url), headers
+    sent = outgoing(connection, exchange.wire, exchange.options.headers)
+    headers = {name: "***" if any(word in name for word in _SECRETS) else text for name, text in sent.headers.items()}
+    return sent.method, mask_credentials(sent.url), headers
 
 
 def estimate_cost(exchange: Exchange) -> dict[str, Any]:
@@ -92,7 +88,7 @@ def estimate_cost(exchange: Exchange) -> dict[str, Any]:
 
 
 def estimate_lost_cache(exchange: Exchange, input_tokens: int) -> dict[str, Any]:
-    """Return what leaving the last answer's model for this one costs: its prompt cache does not come along."""
+    """Return what it costs to leave the last answer's model for this one: its prompt cache is lost."""
     messages, provider, model = exchange.messages, exchange.provider, exchange.options.model
     origin = next((message.metadata.model for message in reversed(messages) if message.metadata.model), None)
     facts: dict[str, Any] = {"from": origin, "tokens": 0, "source": None, "cost_usd": None, "cost_note": None}

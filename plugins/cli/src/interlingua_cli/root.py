@@ -8,6 +8,7 @@ import traceback
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cached_property
+from importlib.abc import InspectLoader
 from importlib.machinery import PathFinder
 from importlib.metadata import EntryPoint
 from importlib.util import find_spec
@@ -37,7 +38,7 @@ EXTENSIBLE = ("chat",)  # commands that `register_commands` may change: asking l
 
 
 class Commands(click.Group):
-    """The commands of installed distributions (group `interlingua.commands`) and of loaded plugins (`register_commands`).
+    """Commands of installed distributions (group `interlingua.commands`) and of loaded plugins (`register_commands`).
 
     A command's module is imported when the command is run, or its own help is asked for.
     """
@@ -169,10 +170,9 @@ def _read_source(module: str) -> str | None:
     spec = find_spec(names[0])
     for end in range(2, len(names) + 1):
         spec = spec and PathFinder.find_spec(".".join(names[:end]), spec.submodule_search_locations)
-    if spec is None or not hasattr(spec.loader, "get_source"):
+    if spec is None or not isinstance(spec.loader, InspectLoader):
         raise ImportError(f"no source of {module}")
-    source: str | None = spec.loader.get_source(module)
-    return source
+    return spec.loader.get_source(module)
 
 
 class _WarningPrinter(logging.Handler):

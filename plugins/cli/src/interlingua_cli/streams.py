@@ -1,4 +1,4 @@
-"""The standard streams: made fit for use, and what may be written to them."""
+"""The standard streams: repaired when the program starts, and text made safe to write to a terminal."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _VISIBLE = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)
 
 
 def prepare_streams() -> None:
-    """Make the streams fit for use: nothing can be read from a closed one, and poor encodings get escapes.
+    """Replace closed streams, and let those that are not UTF-8 escape what they cannot write.
 
     Raises:
-        SystemExit: standard output is closed, so that whatever was asked for could not be had.
+        SystemExit: standard output is closed.
     """
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  open as long as the program
@@ -36,8 +36,8 @@ def supports_unicode(stream: TextIO) -> bool:
 
 
 def escape_controls(text: str, stream: TextIO) -> str:
-    """Return a model's or a file's words as they may go to this stream.
+    """Return text of a model or a file as it may be written to this stream.
 
-    On a terminal control characters are shown, not obeyed: they could move the cursor, or change what is on screen.
+    On a terminal control characters become escapes: they could move the cursor, or change what is on screen.
     """
     return replace_lone_surrogates(text).translate(_VISIBLE) if stream.isatty() else replace_lone_surrogates(text)

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 @plugin_option
 @click.pass_obj
 def send(state: State, model: str, text: tuple[str, ...], instructions: str | None, files: tuple[Path, ...],
-            url: str | None, options: Mapping[str, Any], no_stream: bool, as_json: bool) -> None:  # fmt: skip
+         url: str | None, options: Mapping[str, Any], no_stream: bool, as_json: bool) -> None:  # fmt: skip
     """Send TEXT to a model and print its answer.
 
     Without TEXT, or where TEXT is -, standard input is read. With --json the answer is printed as a canonical message.
@@ -58,7 +58,7 @@ def send(state: State, model: str, text: tuple[str, ...], instructions: str | No
 def _stream(
     client: Client, messages: Sequence[Message], options: Mapping[str, Any], *, as_json: bool
 ) -> Message | None:
-    """Return an answer, its text printed as it comes unless it is JSON; None from a model that cannot stream."""
+    """Return the answer, printing its text as it arrives unless JSON is wanted; None if the model cannot stream."""
     try:
         stream = client.stream(messages, **options)
         try:
@@ -80,10 +80,10 @@ def _make_messages(text: tuple[str, ...], instructions: str | None, files: tuple
     if "-" in text or not (text or files or sys.stdin.isatty()):
         piped = read_piped_text()
         text = tuple(piped if word == "-" else word for word in text) or (piped,)
-    said = " ".join(text)
+    joined = " ".join(text)
     blocks: list[ContentBlock] = [attach_file(file) for file in files]
-    if said:
-        blocks.append(TextBlock(text=said))
+    if joined:
+        blocks.append(TextBlock(text=joined))
     if not blocks:
         raise click.UsageError("nothing to send: give TEXT, a --file, or pipe text in")
     return [*([system(instructions)] if instructions else []), user(blocks)]
@@ -92,7 +92,8 @@ def _make_messages(text: tuple[str, ...], instructions: str | None, files: tuple
 @click.command("chat")
 @click.argument("model")
 @click.option("--url", metavar="BASE", help="Another base URL for the provider, such as a local server's.")
-@click.option("-s", "--system", "instructions", type=check_text, metavar="TEXT", help="System prompt of a new conversation.")
+@click.option("-s", "--system", "instructions", type=check_text, metavar="TEXT",
+              help="System prompt of a new conversation.")  # fmt: skip
 @click.option("--save", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
               help="Write the conversation to this JSON Lines file after each turn.")  # fmt: skip
 @click.option("--resume", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
@@ -101,7 +102,7 @@ def _make_messages(text: tuple[str, ...], instructions: str | None, files: tuple
 @plugin_option
 @click.pass_obj
 def chat(state: State, model: str, url: str | None, instructions: str | None, save: Path | None,
-            resume: Path | None, options: Mapping[str, Any]) -> None:  # fmt: skip
+         resume: Path | None, options: Mapping[str, Any]) -> None:  # fmt: skip
     """Talk with a model; answers stream.
 
     Enter sends a line; three double quotes open and close a message of several lines. /model MODEL goes on with

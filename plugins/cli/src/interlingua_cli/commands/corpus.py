@@ -1,8 +1,4 @@
-"""`corpus`: recorded exchanges through the installed adapters, with a report per API.
-
-Never holds more than one entry at a time. The command group comes in.
-What an entry becomes is decided in the replay room; this module reads, counts and shows.
-"""
+"""`corpus`: decode recorded exchanges with the installed providers, and report per API."""
 
 from __future__ import annotations
 
@@ -24,7 +20,7 @@ from interlingua_cli.state import State, plugin_option
 
 _MAX_FAILURES = 20
 _COLUMNS = ("entries", "decoded", "failed", "opaque", "excluded")
-Progress = Callable[[int], None]
+_Progress = Callable[[int], None]
 
 
 @click.command("corpus")
@@ -38,7 +34,7 @@ Progress = Callable[[int], None]
 @plugin_option
 @click.pass_obj
 def corpus(state: State, files: tuple[str, ...], as_json: bool, emit: str | None, chunk: int | None,
-            exclude: str | None) -> None:  # fmt: skip
+           exclude: str | None) -> None:  # fmt: skip
     """Decode recorded exchanges and report per API.
 
     FILE is JSON Lines, plain or gzipped; - is standard input. An entry's adapter is found by its host and endpoint.
@@ -49,7 +45,7 @@ def corpus(state: State, files: tuple[str, ...], as_json: bool, emit: str | None
     matcher, interrupted = Matcher(state.registry), False
     for path in files:
         if path != "-":
-            Path(path).stat()  # a name that is wrong is told before an hour's work, not after it
+            Path(path).stat()  # a wrong name fails now, not after an hour's work
     with _open_emit(emit, files) as out:
         try:
             for path in files:
@@ -69,7 +65,7 @@ def corpus(state: State, files: tuple[str, ...], as_json: bool, emit: str | None
 
 @contextlib.contextmanager
 def _open_emit(emit: str | None, files: Sequence[str]) -> Iterator[IO[bytes] | None]:
-    """Open what is written to; a file that is to be read is left as it is."""
+    """Open the file for `--emit`; a file that is to be read is refused."""
     if emit is None:
         yield None
         return
@@ -87,7 +83,7 @@ def _decode_recording(
     report: Report,
     excluded: Mapping[str, str],
 ) -> Iterator[Outcome]:
-    """Decode what a recording holds; one that breaks off is a failure of its own, and what stood before it counts."""
+    """Decode a recording; where it cannot be read further, that is one failure, and what came before counts."""
     try:
         yield from _decode_entries(recording.lines(), matcher, chunk, report, excluded)
     except DecodeError as error:
@@ -114,7 +110,7 @@ def _decode_entries(
 
 
 def _emit_line(outcome: Outcome, emit: IO[bytes] | None) -> Outcome:
-    """Write an entry's line; a message that cannot be stored was not decoded."""
+    """Write an entry's line; a message that cannot be encoded counts as not decoded."""
     if emit is None:
         return outcome
     try:
@@ -127,13 +123,13 @@ def _emit_line(outcome: Outcome, emit: IO[bytes] | None) -> Outcome:
 
 
 @contextlib.contextmanager
-def _show_progress(name: str, size: int | None) -> Iterator[Progress]:
+def _show_progress(name: str, size: int | None) -> Iterator[_Progress]:
     if size is None or not sys.stderr.isatty():
         yield lambda _position: None
         return
-    from rich.progress import Progress as Bar  # noqa: PLC0415  only for a person
+    from rich.progress import Progress  # noqa: PLC0415  not free to import
 
-    with Bar(console=make_console(err=True), transient=True) as bar:
+    with Progress(console=make_console(err=True), transient=True) as bar:
         task = bar.add_task(name, total=size)
         yield lambda position: bar.update(task, completed=position)
 

@@ -1,27 +1,20 @@
-"""`doctor`: what in a stored conversation a provider would reject, the diff that mends it, and the mended file.
-
-Never sends anything, and writes no file unless asked to. The command group comes in.
-Findings and diff go to stdout; what was written is told on stderr.
-"""
+"""`doctor`: find what a provider would reject in a stored conversation, show the repair as a diff, and write it."""
 
 from __future__ import annotations
 
 import sys
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 import click
 
+from interlingua_cli.doctor import Diagnosis, check_target, diff_repair, examine, write_repaired
 from interlingua_cli.output import json_option, print_json, print_table
 from interlingua_cli.plan import plan_request
 from interlingua_cli.state import State, plugin_option
 from interlingua_cli.streams import escape_controls
-
-if TYPE_CHECKING:
-    from interlingua_cli.doctor.findings import Diagnosis
-
 
 _TARGET = "Ask this target too, PROVIDER:NAME or an alias: its limits, its window, what its linter knows."
 _REPAIR = "Write the repaired conversation here, and what was taken out beside it."
@@ -35,21 +28,13 @@ _REPAIR = "Write the repaired conversation here, and what was taken out beside i
 @json_option
 @plugin_option
 @click.pass_obj
-def doctor(
-    state: State, conversation: str, model: str | None, out: Path | None, in_place: bool, as_json: bool
-) -> None:
+def doctor(state: State, conversation: str, model: str | None, out: Path | None, in_place: bool, as_json: bool) -> None:
     """Find what would make a provider reject a conversation, and repair it.
 
     CONVERSATION is JSON Lines of canonical messages; - is standard input. Nothing is sent and, without --repair or
     --in-place, nothing is written. The exit code is 1 when something is left that only a person can mend, or that a
     repair would mend and none was asked for.
     """
-    from interlingua_cli.doctor.examine import (
-        check_target,  # noqa: PLC0415  not free to import
-        examine,  # noqa: PLC0415  not free to import
-    )
-    from interlingua_cli.doctor.repair import diff_repair  # noqa: PLC0415  not free to import
-
     if in_place and (out is not None or conversation == "-"):
         raise click.UsageError("--in-place repairs the file that is examined: give a file, and no --repair")
     state.ledger_shown = True
@@ -69,8 +54,6 @@ def doctor(
 
 
 def _write_repair(diagnosis: Diagnosis, out: Path | None, *, replace: bool) -> list[Path]:
-    from interlingua_cli.doctor.repair import write_repaired  # noqa: PLC0415
-
     if out is None or (replace and not diagnosis.repairs):
         return []
     return write_repaired(diagnosis, out, replace=replace)

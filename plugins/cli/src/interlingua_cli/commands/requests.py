@@ -74,7 +74,7 @@ def _format_lost_cache(lost: dict[str, Any]) -> str:
 @plugin_option
 @click.pass_obj
 def wire(state: State, conversation: str, model: str, tools: str | None, stream: bool, url: str | None,
-            options: Mapping[str, Any], as_json: bool) -> None:  # fmt: skip
+         options: Mapping[str, Any], as_json: bool) -> None:  # fmt: skip
     """Print the exact request for a conversation, and its ledger.
 
     CONVERSATION is JSON Lines of canonical messages; - is standard input. Nothing is sent; auth headers, which are

@@ -1,8 +1,4 @@
-"""The doctor: what in a stored conversation would make a provider reject it, and the repair of it, nothing lost.
-
-Never changes a file by itself and never sends anything; what a repair takes out it hands over, whole.
-The command line comes in, and applications that keep conversations in files.
-"""
+"""The doctor: find what would make a provider reject a stored conversation, and repair it without losing anything."""
 
 from __future__ import annotations
 
@@ -11,5 +7,3 @@ from interlingua_cli.doctor.findings import Diagnosis, Finding
 from interlingua_cli.doctor.repair import diff_repair, write_repaired
 
 __all__ = ["Diagnosis", "Finding", "check_target", "diff_repair", "examine", "write_repaired"]
-
-

@@ -28,229 +28,18 @@ from interlingua.types import (
 from interlingua_cli.doctor.findings import Diagnosis, Finding, Line, Record, read_records
 from interlingua_cli.lint.reader import lint_request
 
-_EMPTY = "REGRESSIONS case 12"
-_UNFINISHED = "REGRESSIONS case 35"
-
-
-def check_content(record: Record, findings: list[Finding]) -> bool:
-    """Take out of a message what no provider takes; return False when nothing of it is left."""
-    half = record.message.metadata.status is not MessageStatus.COMPLETE
-    _take_out(record, lambda block: half and _is_half_done(block), "half-done", _UNFINISHED, findings)
-    _take_out(record, _is_empty_text, "empty-text", _EMPTY, findings)
-    _clean_results(record, findings)
-    message = record.message
-    if message.content or message.role is Role.SYSTEM:
-        return True
-    was = encode_message(message)
-    findings.append(record.finding("empty-message", "", "a message without content", _EMPTY, "removed", was=was))
-    return False
-
-
-def _is_empty_text(block: ContentBlock) -> bool:
-    return type(block) is TextBlock and not block.text.strip() and block.signature is None
-
-
-def _is_half_done(block: ContentBlock) -> bool:
-    if type(block) is ToolUseBlock:
-        return block.parse_error is not None
-    return type(block) is ThinkingBlock and not block.signature
-
-
-def _take_out(
-    record: Record, bad: Callable[[ContentBlock], bool], rule: str, citation: str, findings: list[Finding]
-) -> None:
-    content, critical = record.message.content, record.message.metadata.critical
-    gone = [at for at, block in enumerate(content) if bad(block)]
-    kept_critical = [at for at in gone if at in critical]
-    for at in kept_critical:
-        what = f"{_DESCRIPTIONS[rule]}; it is marked critical and stays"
-        findings.append(record.finding(rule, f"content[{at}]", what, citation, hint="change it, or unmark it"))
-    gone = [at for at in gone if at not in critical]
-    findings += [
-        record.finding(rule, f"content[{at}]", _DESCRIPTIONS[rule], citation, "removed", was=record.block(at)) for at in gone
-    ]
-    if gone:
-        record.put(remove_blocks(record, gone))
-
+# what a finding cites
+_EMPTY = "format.md, Projection"
+_UNFINISHED = "format.md, Status and errors"
+_DANGLING = "format.md, Rule 22"
+_ORPHAN = "format.md, Rule 21"
+_LAST_ANSWER = "documented by services that continue an answer, and by those that do not"
+_CAPABILITIES = "the target's capabilities"
 
 _DESCRIPTIONS = {
     "empty-text": "text that says nothing, which providers refuse",
     "half-done": "what an unfinished answer left half done: a call without whole arguments, or unsigned thinking",
 }
-
-
-def remove_blocks(record: Record, gone: Sequence[int]) -> Message:
-    """Return the message without these blocks; what is critical keeps being pointed at."""
-    message = record.message
-    places = [at for at in range(len(message.content)) if at not in gone]
-    new = {at: index for index, at in enumerate(places)}
-    critical = tuple(new[at] for at in message.metadata.critical if at in new)
-    metadata = attrs.evolve(message.metadata, critical=critical)
-    return attrs.evolve(message, content=tuple(message.content[at] for at in places), metadata=metadata)
-
-
-def _clean_results(record: Record, findings: list[Finding]) -> None:
-    """Take empty text out of results that hold more than it."""
-    content = list(record.message.content)
-    for at, block in enumerate(content):
-        if type(block) is not ToolResultBlock or len(block.content) < 2:
-            continue
-        kept = [part for part in block.content if not _is_empty_text(part)]
-        if kept and len(kept) < len(block.content):
-            content[at] = attrs.evolve(block, content=kept)
-            findings.append(
-                record.finding(
-                    "empty-text", f"content[{at}].content", _DESCRIPTIONS["empty-text"], _EMPTY, "removed", was=record.block(at)
-                )
-            )
-    if any(new is not old for new, old in zip(content, record.message.content, strict=True)):
-        record.put(attrs.evolve(record.message, content=tuple(content)))
-
-
-_DANGLING = "REGRESSIONS case 07"
-_ORPHAN = "REGRESSIONS case 08"
-
-
-def answer_calls(records: Sequence[Record], findings: list[Finding]) -> list[Record]:
-    """Return the records with every call answered right behind it, and without results that answer none."""
-    out: list[Record] = []
-    taken: set[int] = set()
-    for at, record in enumerate(records):
-        if at in taken:
-            continue
-        if record.message.role is Role.TOOL:
-            _drop_orphans(record, set(), findings, out)
-            continue
-        out.append(record)
-        calls = record.message.tool_calls() if record.message.role is Role.ASSISTANT else []
-        if calls:
-            _place_results(calls, record, at, records, taken, findings, out)
-    return out
-
-
-def _place_results(
-    calls: Sequence[ToolUseBlock],
-    asking: Record,
-    at: int,
-    records: Sequence[Record],
-    taken: set[int],
-    findings: list[Finding],
-    out: list[Record],
-) -> None:
-    """Put behind an asking message what answers it: what stands there, what stands later, what is missing."""
-    waiting = [call.id for call in calls]
-    for place in range(at + 1, len(records)):
-        role = records[place].message.role
-        if role is Role.USER or role is Role.ASSISTANT:
-            break
-        taken.add(place)
-        if role is Role.TOOL:
-            _drop_orphans(records[place], waiting, findings, out)
-        else:
-            out.append(records[place])
-    for call in [call for call in calls if call.id in waiting]:
-        late = _find_late_result(call.id, at, records, taken)
-        if late is not None:
-            taken.add(late)
-            what = f"the result of {call.name} stands after other messages; it belongs right behind its call"
-            moved = records[late]
-            findings.append(moved.finding("late-result", "", what, _DANGLING, "moved"))
-            out.append(moved)
-        else:
-            out.append(_make_missing_result(call, asking, findings))
-
-
-def _drop_orphans(record: Record, waiting: list[str] | set[str], findings: list[Finding], out: list[Record]) -> None:
-    """Keep of a TOOL message the results that are waited for, each once."""
-    content, critical = record.message.content, record.message.metadata.critical
-    gone = []
-    for at, block in enumerate(content):
-        if type(block) is ToolResultBlock and block.tool_use_id in waiting:
-            waiting.remove(block.tool_use_id)
-        elif at in critical:
-            what = "a result that answers no open call; it is marked critical and stays"
-            findings.append(record.finding("orphan-result", f"content[{at}]", what, _ORPHAN, hint="unmark it"))
-        else:
-            gone.append(at)
-    if len(gone) == len(content):
-        what = "a result that answers no open call"
-        was = encode_message(record.message)
-        findings.append(record.finding("orphan-result", "", what, _ORPHAN, "removed", was=was))
-        return
-    findings += [
-        record.finding(
-            "orphan-result",
-            f"content[{at}]",
-            "a result that answers no open call",
-            _ORPHAN,
-            "removed",
-            was=record.block(at),
-        )
-        for at in gone
-    ]
-    if gone:
-        record.put(remove_blocks(record, gone))
-    out.append(record)
-
-
-def _find_late_result(call_id: str, at: int, records: Sequence[Record], taken: set[int]) -> int | None:
-    """Return the place of a later message that holds nothing but this call's result, unless the id is asked again."""
-    for place in range(at + 1, len(records)):
-        message = records[place].message
-        if message.role is Role.ASSISTANT and any(call.id == call_id for call in message.tool_calls()):
-            return None
-        results = message.tool_results()
-        if place not in taken and len(message.content) == 1 and results and results[0].tool_use_id == call_id:
-            return place
-    return None
-
-
-def _make_missing_result(call: ToolUseBlock, asking: Record, findings: list[Finding]) -> Record:
-    """Make the result of a call that has none: nothing in it depends on when or where it is made (case 07)."""
-    message = asking.message
-    made = tool_result(call, MISSING_RESULT, is_error=True, session_id=message.session_id)
-    filled: Message = attrs.evolve(
-        made,
-        id=f"{message.id}-{call.id}",
-        created_at=message.created_at,
-        metadata=attrs.evolve(made.metadata, provenance=Provenance.AUTHORED),
-    )
-    place = next(at for at, block in enumerate(message.content) if block is call)
-    what = f"the call of {call.name} has no result; an error result says so"
-    findings.append(
-        asking.finding("dangling-call", f"content[{place}]", what, _DANGLING, "inserted", now=encode_message(filled))
-    )
-    return Record(None, dumps_message(filled), filled)
-
-
-def check_ending(records: Sequence[Record], findings: list[Finding]) -> None:
-    """Look at the last message: white space at its end is refused, and by many models an answer as such."""
-    if not records or records[-1].message.role is not Role.ASSISTANT:
-        return
-    last = records[-1]
-    message = last.message
-    if message.metadata.stop_reason is StopReason.PAUSE_TURN:
-        return  # sent back as it stands, to be gone on with
-    block = message.content[-1] if message.content else None
-    at = len(message.content) - 1
-    if type(block) is TextBlock and block.text != block.text.rstrip() and block.signature is None:
-        what = "white space at the end of the last answer, which is refused where the answer is gone on with"
-        was = last.block(at)
-        last.put(attrs.evolve(message, content=(*message.content[:-1], attrs.evolve(block, text=block.text.rstrip()))))
-        findings.append(
-            last.finding(
-                "trailing-space",
-                f"content[{at}].text",
-                what,
-                "REGRESSIONS case 12",
-                "replaced",
-                was=was,
-                now=last.block(at),
-            )
-        )
-    what = "the conversation ends with an answer; models that continue none refuse it as it stands"
-    hint = "add a user message before sending"
-    findings.append(last.finding("ends-with-answer", "", what, "REGRESSIONS case 40", hint=hint))
 
 
 def examine(lines: Iterable[bytes]) -> Diagnosis:
@@ -264,17 +53,17 @@ def examine(lines: Iterable[bytes]) -> Diagnosis:
     """
     findings: list[Finding] = []
     before, records = read_records(lines, findings)
-    records = [record for record in records if check_content(record, findings)]
-    records = answer_calls(records, findings)
-    check_ending(records, findings)
+    records = [record for record in records if _repair_content(record, findings)]
+    records = _repair_calls(records, findings)
+    _repair_ending(records, findings)
     findings += _check_rules(records)
     order = sorted(findings, key=lambda finding: finding.line or 0)
-    after = tuple(Line(number=each.number, text=each.written(), message=each.message) for each in records)
+    after = tuple(Line(number=each.number, text=each.to_line(), message=each.message) for each in records)
     return Diagnosis(findings=tuple(order), before=before, after=after)
 
 
 def _check_rules(records: list[Record]) -> Iterable[Finding]:
-    """Tell what the numbered rules forbid and no repair here mends."""
+    """Yield what the numbered rules still forbid after the repair."""
     numbers = {record.message.id: record.number for record in records}
     for broken in check_sendable([record.message for record in records]):
         yield Finding(
@@ -282,13 +71,13 @@ def _check_rules(records: list[Record]) -> Iterable[Finding]:
             line=numbers.get(broken.message_id or ""),
             path=broken.path.partition("].")[2],
             message=broken.message,
-            citation=f"invariant {broken.number}, {broken.rule.replace('_', ' ')}",
+            citation=f"format.md, Rule {broken.number}",
             hint="change the line by hand",
         )
 
 
 def check_target(messages: Sequence[Message], plan: Callable[[Sequence[Message]], Exchange]) -> tuple[Finding, ...]:
-    """Return what the target would refuse.
+    """Return what one target would refuse: by its capabilities, its context window and its linter; nothing is sent.
 
     Args:
         messages: the conversation, repaired as far as it goes.
@@ -305,12 +94,12 @@ def check_target(messages: Sequence[Message], plan: Callable[[Sequence[Message]]
             line=None,
             path=error.path,
             message=str(error),
-            citation="the target's capabilities",
+            citation=_CAPABILITIES,
             hint=hint,
         )
         return (refused,)
     except InvalidConversationError:
-        return ()  # told by the rules themselves
+        return ()  # `examine` reports broken rules
     return tuple(_check_request(exchange))
 
 
@@ -332,6 +121,200 @@ def _check_request(exchange: Exchange) -> Iterator[Finding]:
             line=None,
             path="request",
             message=f"about {tokens:,} input tokens, and the window has {window:,}",
-            citation="the target's capabilities",
+            citation=_CAPABILITIES,
             hint="compact the conversation",
         )
+
+
+def _repair_content(record: Record, findings: list[Finding]) -> bool:
+    """Remove from a message what no provider accepts; return False when nothing of it is left."""
+    unfinished = record.message.metadata.status is not MessageStatus.COMPLETE
+    _remove(record, lambda block: unfinished and _is_half_done(block), "half-done", _UNFINISHED, findings)
+    _remove(record, _is_empty_text, "empty-text", _EMPTY, findings)
+    _clean_results(record, findings)
+    message = record.message
+    if message.content or message.role is Role.SYSTEM:
+        return True
+    was = encode_message(message)
+    findings.append(record.finding("empty-message", "", "a message without content", _EMPTY, "removed", was=was))
+    return False
+
+
+def _is_empty_text(block: ContentBlock) -> bool:
+    return type(block) is TextBlock and not block.text.strip() and block.signature is None
+
+
+def _is_half_done(block: ContentBlock) -> bool:
+    if type(block) is ToolUseBlock:
+        return block.parse_error is not None
+    return type(block) is ThinkingBlock and not block.signature
+
+
+def _remove(
+    record: Record, bad: Callable[[ContentBlock], bool], rule: str, citation: str, findings: list[Finding]
+) -> None:
+    content, critical = record.message.content, record.message.metadata.critical
+    gone = [at for at, block in enumerate(content) if bad(block)]
+    kept_critical = [at for at in gone if at in critical]
+    for at in kept_critical:
+        what = f"{_DESCRIPTIONS[rule]}; it is marked critical and stays"
+        findings.append(record.finding(rule, f"content[{at}]", what, citation, hint="change it, or unmark it"))
+    gone = [at for at in gone if at not in critical]
+    findings += [
+        record.finding(rule, f"content[{at}]", _DESCRIPTIONS[rule], citation, "removed", was=record.block(at))
+        for at in gone
+    ]
+    if gone:
+        record.replace(_without_blocks(record, gone))
+
+
+def _without_blocks(record: Record, gone: Sequence[int]) -> Message:
+    """Return the message without these blocks; `critical` points at the same blocks as before."""
+    message = record.message
+    places = [at for at in range(len(message.content)) if at not in gone]
+    new = {at: index for index, at in enumerate(places)}
+    critical = tuple(new[at] for at in message.metadata.critical if at in new)
+    metadata = attrs.evolve(message.metadata, critical=critical)
+    return attrs.evolve(message, content=tuple(message.content[at] for at in places), metadata=metadata)
+
+
+def _clean_results(record: Record, findings: list[Finding]) -> None:
+    """Remove empty text from results that hold something else too."""
+    content = list(record.message.content)
+    for at, block in enumerate(content):
+        if type(block) is not ToolResultBlock or len(block.content) < 2:
+            continue
+        kept = [part for part in block.content if not _is_empty_text(part)]
+        if kept and len(kept) < len(block.content):
+            content[at] = attrs.evolve(block, content=kept)
+            path, what = f"content[{at}].content", _DESCRIPTIONS["empty-text"]
+            findings.append(record.finding("empty-text", path, what, _EMPTY, "removed", was=record.block(at)))
+    if any(new is not old for new, old in zip(content, record.message.content, strict=True)):
+        record.replace(attrs.evolve(record.message, content=tuple(content)))
+
+
+def _repair_calls(records: Sequence[Record], findings: list[Finding]) -> list[Record]:
+    """Return the records with every call answered directly after it, and without results that answer none."""
+    out: list[Record] = []
+    taken: set[int] = set()
+    for at, record in enumerate(records):
+        if at in taken:
+            continue
+        if record.message.role is Role.TOOL:
+            _drop_orphans(record, set(), findings, out)
+            continue
+        out.append(record)
+        calls = record.message.tool_calls() if record.message.role is Role.ASSISTANT else []
+        if calls:
+            _place_results(calls, record, at, records, taken, findings, out)
+    return out
+
+
+def _place_results(
+    calls: Sequence[ToolUseBlock],
+    caller: Record,
+    at: int,
+    records: Sequence[Record],
+    taken: set[int],
+    findings: list[Finding],
+    out: list[Record],
+) -> None:
+    """Append the results of a message's calls: those after it, then late ones, then error results."""
+    waiting = [call.id for call in calls]
+    for place in range(at + 1, len(records)):
+        role = records[place].message.role
+        if role is Role.USER or role is Role.ASSISTANT:
+            break
+        taken.add(place)
+        if role is Role.TOOL:
+            _drop_orphans(records[place], waiting, findings, out)
+        else:
+            out.append(records[place])
+    for call in [call for call in calls if call.id in waiting]:
+        late = _find_late_result(call.id, at, records, taken)
+        if late is not None:
+            taken.add(late)
+            what = f"the result of {call.name} stands after other messages; it belongs right behind its call"
+            moved = records[late]
+            findings.append(moved.finding("late-result", "", what, _DANGLING, "moved"))
+            out.append(moved)
+        else:
+            out.append(_make_missing_result(call, caller, findings))
+
+
+def _drop_orphans(record: Record, waiting: list[str] | set[str], findings: list[Finding], out: list[Record]) -> None:
+    """Append a tool message with the results that are waited for, each once, and without the others."""
+    content, critical = record.message.content, record.message.metadata.critical
+    gone = []
+    for at, block in enumerate(content):
+        if type(block) is ToolResultBlock and block.tool_use_id in waiting:
+            waiting.remove(block.tool_use_id)
+        elif at in critical:
+            stays = "a result that answers no open call; it is marked critical and stays"
+            findings.append(record.finding("orphan-result", f"content[{at}]", stays, _ORPHAN, hint="unmark it"))
+        else:
+            gone.append(at)
+    what = "a result that answers no open call"
+    if len(gone) == len(content):
+        was = encode_message(record.message)
+        findings.append(record.finding("orphan-result", "", what, _ORPHAN, "removed", was=was))
+        return
+    findings += [
+        record.finding("orphan-result", f"content[{at}]", what, _ORPHAN, "removed", was=record.block(at)) for at in gone
+    ]
+    if gone:
+        record.replace(_without_blocks(record, gone))
+    out.append(record)
+
+
+def _find_late_result(call_id: str, at: int, records: Sequence[Record], taken: set[int]) -> int | None:
+    """Return the place of a later message with only this call's result; None if the id is used again before it."""
+    for place in range(at + 1, len(records)):
+        message = records[place].message
+        if message.role is Role.ASSISTANT and any(call.id == call_id for call in message.tool_calls()):
+            return None
+        results = message.tool_results()
+        if place not in taken and len(message.content) == 1 and results and results[0].tool_use_id == call_id:
+            return place
+    return None
+
+
+def _make_missing_result(call: ToolUseBlock, caller: Record, findings: list[Finding]) -> Record:
+    """Make the result of a call that has none: the same every time, so that prompt caches keep matching."""
+    message = caller.message
+    made = tool_result(call, MISSING_RESULT, is_error=True, session_id=message.session_id)
+    filled: Message = attrs.evolve(
+        made,
+        id=f"{message.id}-{call.id}",
+        created_at=message.created_at,
+        metadata=attrs.evolve(made.metadata, provenance=Provenance.AUTHORED),
+    )
+    place = next(at for at, block in enumerate(message.content) if block is call)
+    what = f"the call of {call.name} has no result; an error result says so"
+    findings.append(
+        caller.finding("dangling-call", f"content[{place}]", what, _DANGLING, "inserted", now=encode_message(filled))
+    )
+    return Record(None, dumps_message(filled), filled)
+
+
+def _repair_ending(records: Sequence[Record], findings: list[Finding]) -> None:
+    """Repair white space at the end of a last answer, and report a last answer as such: many models refuse both."""
+    if not records or records[-1].message.role is not Role.ASSISTANT:
+        return
+    last = records[-1]
+    message = last.message
+    if message.metadata.stop_reason is StopReason.PAUSE_TURN:
+        return  # sent back unchanged; the model continues it
+    block = message.content[-1] if message.content else None
+    at = len(message.content) - 1
+    if type(block) is TextBlock and block.text != block.text.rstrip() and block.signature is None:
+        what = "white space at the end of the last answer, which is refused where the answer is gone on with"
+        was, stripped = last.block(at), attrs.evolve(block, text=block.text.rstrip())
+        last.replace(attrs.evolve(message, content=(*message.content[:-1], stripped)))
+        now = last.block(at)
+        findings.append(
+            last.finding("trailing-space", f"content[{at}].text", what, _LAST_ANSWER, "replaced", was=was, now=now)
+        )
+    what = "the conversation ends with an answer; models that continue none refuse it as it stands"
+    hint = "add a user message before sending"
+    findings.append(last.finding("ends-with-answer", "", what, _LAST_ANSWER, hint=hint))

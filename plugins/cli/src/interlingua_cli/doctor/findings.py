@@ -21,13 +21,13 @@ class Finding:
     """One thing that would make a provider reject the conversation.
 
     Attributes:
-        rule: what is wrong, in words joined by hyphens.
+        rule: name of what is wrong, in words joined by hyphens.
         line: line of the file, from 1; None where it is about a request.
         path: place in the message on that line, or in the request.
         message: one sentence for a person.
         citation: where the rule is from.
-        remedy: what the repair does; None where only a person can.
-        was: the JSON that the repair takes away or changes, whole.
+        remedy: what the repair does; None where only a person can mend it.
+        was: the JSON that the repair removes or changes, whole.
         now: the JSON that it puts there.
         hint: what a person can do where there is no remedy.
     """
@@ -48,9 +48,9 @@ class Line:
     """One line of the repaired conversation.
 
     Attributes:
-        number: of the line it comes from; None for one put in.
+        number: of the line it was read from; None for an inserted one.
         text: its JSON, without line end; the very same text where nothing changed.
-        message: what it says.
+        message: its message.
     """
 
     number: int | None
@@ -60,7 +60,7 @@ class Line:
 
 @attrs.frozen(kw_only=True)
 class Diagnosis:
-    """A conversation file, examined.
+    """What was found in a conversation file, and the conversation repaired.
 
     Attributes:
         findings: in the file's order.
@@ -79,7 +79,7 @@ class Diagnosis:
 
     @property
     def repairs(self) -> tuple[Finding, ...]:
-        """The findings that the repair takes care of."""
+        """The findings that the repair mends."""
         return tuple(finding for finding in self.findings if finding.remedy is not None)
 
     @property
@@ -92,18 +92,18 @@ class Diagnosis:
         return attrs.evolve(self, findings=(*self.findings, *more))
 
 
-_STRINGS = "REGRESSIONS case 22"
+_ENCODING = "format.md, Canonical JSON"  # cited by findings about a line as such
 
 
 @attrs.define
 class Record:
-    """A message under examination: where it stood, and what has been found wrong with it.
+    """A message of the file, as it was read and as it is repaired so far.
 
     Attributes:
-        number: line of the file; None for a message put in.
+        number: line of the file; None for an inserted message.
         text: the line as it was.
         message: the message as it is now.
-        changed: the line has to be written anew.
+        changed: the line has to be written from the message.
     """
 
     number: int | None
@@ -111,11 +111,11 @@ class Record:
     message: Message
     changed: bool = False
 
-    def put(self, message: Message) -> None:
-        """Take a changed message."""
+    def replace(self, message: Message) -> None:
+        """Put a changed message in place of this one."""
         self.message, self.changed = message, True
 
-    def written(self) -> str:
+    def to_line(self) -> str:
         """Return the line as it is now."""
         return dumps_message(self.message) if self.changed else self.text
 
@@ -137,7 +137,7 @@ def read_records(lines: Iterable[bytes], findings: list[Finding]) -> tuple[dict[
 
     Args:
         lines: its lines, with or without line ends.
-        findings: told of every line that is not what it should be.
+        findings: appended to, for every line that is not what it should be.
 
     Raises:
         CallerError: it holds records of another kind, such as a store's export.
@@ -163,87 +163,56 @@ def _decode_line(raw: bytes, number: int, findings: list[Finding]) -> str:
         return raw.decode("utf-8")
     except UnicodeDecodeError as error:
         what = f"byte {error.start} is not UTF-8; U+FFFD stands for it"
-        findings.append(
-            Finding(
-                rule="not-utf-8",
-                line=number,
-                path="",
-                message=what,
-                citation=_STRINGS,
-                remedy="replaced",
-                was=raw.hex(),
-            )
-        )
+        findings.append(_line_finding("not-utf-8", number, what, "replaced", was=raw.hex()))
         return raw.decode("utf-8", "replace")
 
 
 def _read_record(text: str, number: int, findings: list[Finding]) -> Record | None:
-    """Return the message of a line, or None after telling why there is none."""
+    """Return the message of a line; None where there is none, with a finding that says why."""
     changed = bool(findings) and findings[-1].line == number  # the bytes were not UTF-8
     try:
         data = loads(text)
     except ValueError as error:
         what = f"the line is not JSON: {line_fault(error)}"
-        findings.append(
-            Finding(
-                rule="not-json", line=number, path="", message=what, citation="seed 003 §9", remedy="removed", was=text
-            )
-        )
+        findings.append(_line_finding("not-json", number, what, "removed", was=text))
         return None
     if isinstance(data, dict) and "type" in data and not data.keys() & {"role", "content"}:
         raise CallerError(
             f"line {number} is a record of the type {data['type']!r:.40}, not a message: the file is more than a"
             " conversation, and a repair would take that away; write its messages alone to a file"
         )
-    clean = _clean_strings(data, "", lambda path, was, now: _report_bad_text(findings, number, path, was, now))
+
+    def report(path: str, was: str, now: str) -> None:
+        what = "text with NUL or half a surrogate pair, which wires and databases refuse; U+FFFD stands for it"
+        findings.append(_line_finding("bad-text", number, what, "replaced", path=path, was=json.dumps(was), now=now))
+
+    clean = _clean_strings(data, "", report)
     changed = changed or clean is not data
     try:
         return Record(number, text, decode_message(clean), changed)
     except DecodeError as error:
         what = f"the line is no message: {error}"
-        findings.append(
-            Finding(
-                rule="not-a-message",
-                line=number,
-                path=error.path,
-                message=what,
-                citation="seed 003 §4",
-                remedy="removed",
-                was=text,
-            )
-        )
+        findings.append(_line_finding("not-a-message", number, what, "removed", path=error.path, was=text))
         return None
 
 
-def _report_bad_text(findings: list[Finding], number: int, path: str, was: str, now: str) -> None:
-    what = "text with NUL or half a surrogate pair, which wires and databases refuse; U+FFFD stands for it"
-    findings.append(
-        Finding(
-            rule="bad-text",
-            line=number,
-            path=path,
-            message=what,
-            citation=_STRINGS,
-            remedy="replaced",
-            was=json.dumps(was),
-            now=now,
-        )
-    )
+def _line_finding(rule: str, line: int, message: str, remedy: Remedy, *, path: str = "", **facts: Any) -> Finding:
+    return Finding(rule=rule, line=line, path=path, message=message, citation=_ENCODING, remedy=remedy, **facts)
 
 
-def _clean_strings(value: Any, path: str, told: Callable[[str, str, str], None]) -> Any:
-    """Return a JSON value whose strings can be sent; the very same object where all can."""
+def _clean_strings(value: Any, path: str, report: Callable[[str, str, str], None]) -> Any:
+    """Return a JSON value whose strings can be sent, reporting each that changed; the same object where none did."""
     if isinstance(value, str):
         now = replace_lone_surrogates(value).replace("\0", "\ufffd")
         if now != value:
-            told(path, value, now)
+            report(path, value, now)
             return now
         return value
     if isinstance(value, list):
-        items = [_clean_strings(item, f"{path}[{at}]", told) for at, item in enumerate(value)]
+        items = [_clean_strings(item, f"{path}[{at}]", report) for at, item in enumerate(value)]
         return value if all(new is old for new, old in zip(items, value, strict=True)) else items
     if isinstance(value, dict):
-        pairs = {_clean_strings(key, path, told): _clean_strings(item, f"{path}.{key}".lstrip("."), told)
+        pairs = {_clean_strings(key, path, report): _clean_strings(item, f"{path}.{key}".lstrip("."), report)
                  for key, item in value.items()}  # fmt: skip
         same = all(new is old for new, old in zip(pairs.values(), value.values(), strict=False))
         return value if same and pairs.keys() == value.keys() else pairs

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
-import os
 import shutil
-import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,6 +13,9 @@ import attrs
 from interlingua.errors import CallerError
 from interlingua.json import loads, replace_lone_surrogates
 from interlingua_cli.doctor.findings import Diagnosis
+from interlingua_cli.input import write_file
+
+REMOVED = ".removed.jsonl"  # appended to the name of the repaired file: the repairs, each with the JSON it removed
 
 
 def diff_repair(diagnosis: Diagnosis, name: str) -> Iterator[str]:
@@ -22,7 +23,7 @@ def diff_repair(diagnosis: Diagnosis, name: str) -> Iterator[str]:
 
     Args:
         diagnosis: of the file.
-        name: what the file is called in the heads of the diff.
+        name: the file's name in the diff's headers.
     """
     kept = {line.number: line.text for line in diagnosis.after if line.number is not None}
     order = [line.number for line in diagnosis.after if line.number is not None]
@@ -44,7 +45,7 @@ def diff_repair(diagnosis: Diagnosis, name: str) -> Iterator[str]:
 
 
 def _find_unmoved(order: list[int]) -> list[int]:
-    """Return the numbers that no smaller one follows: the others were moved."""
+    """Return the numbers that no smaller one follows; the lines of the others were moved."""
     lowest, kept = len(order) and max(order) + 1, []
     for number in reversed(order):
         if number < lowest:
@@ -66,14 +67,8 @@ def _pretty_lines(text: str) -> list[str]:
         return [text]
 
 
-REMOVED = ".removed.jsonl"
-
-
-"""Put behind the name of the repaired file: what the repair did, each with the JSON it took away."""
-
-
 def write_repaired(diagnosis: Diagnosis, out: Path, *, replace: bool = False) -> list[Path]:
-    """Write the repaired conversation, and beside it every repair with what it took away; return the files written.
+    """Write the repaired conversation, and beside it every repair with what it removed; return the files written.
 
     Args:
         diagnosis: of the conversation.
@@ -81,7 +76,7 @@ def write_repaired(diagnosis: Diagnosis, out: Path, *, replace: bool = False) ->
         replace: `out` is the examined file itself; a copy of it is kept, numbered `.bak`, `.bak1`, ….
 
     Raises:
-        CallerError: `out` is there and may not be replaced.
+        CallerError: `out` exists and may not be replaced.
         OSError: a file cannot be written; `out` is then as it was.
     """
     written: list[Path] = []
@@ -92,9 +87,10 @@ def write_repaired(diagnosis: Diagnosis, out: Path, *, replace: bool = False) ->
     repairs = [attrs.asdict(finding) for finding in diagnosis.repairs]
     if repairs:
         kept = _free_path(out.with_name(out.name + REMOVED))
-        _write_file(kept, "".join(replace_lone_surrogates(json.dumps(each, ensure_ascii=False, default=str)) + "\n" for each in repairs))
+        lines = (replace_lone_surrogates(json.dumps(each, ensure_ascii=False, default=str)) for each in repairs)
+        write_file(kept, "".join(f"{line}\n" for line in lines))
         written.append(kept)
-    _write_file(out, "".join(f"{line.text}\n" for line in diagnosis.after))
+    write_file(out, "".join(f"{line.text}\n" for line in diagnosis.after))
     return [out, *written]
 
 
@@ -111,9 +107,3 @@ def _free_path(path: Path) -> Path:
         number += 1
         found = path.with_name(f"{path.name}{number}")
     return found
-
-
-def _write_file(path: Path, text: str) -> None:
-    with tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=".", delete=False) as file:
-        file.write(text)
-    os.replace(file.name, path)  # noqa: PTH105  Path.replace says the same and hides that it is atomic

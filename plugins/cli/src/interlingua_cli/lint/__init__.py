@@ -1,8 +1,4 @@
-"""Wire linters: what each service is known to refuse, as readable rule files, and the small engine that reads them.
-
-Never sends anything, never changes a request, and knows no service; those facts are data that plugins hand over.
-The façade comes in, the contract suite, and plugins that test their own rule files.
-"""
+"""Wire linters: find in a written request what its service is known to refuse, by rule files that plugins ship."""
 
 from __future__ import annotations
 

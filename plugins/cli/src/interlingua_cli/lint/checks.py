@@ -1,4 +1,4 @@
-"""The checks a rule may use, by the name of their verb."""
+"""The checks that rules use, by verb: on a value, an object's fields, lists, and calls with their results."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def read_pattern(given: Any) -> re.Pattern[str]:
 
 
 def shorten(value: Any) -> str:
-    """Show a value in a finding, short."""
+    """Write a value for a finding, cut to 60 characters."""
     text = repr(value)
     return text if len(text) <= 60 else f"{text[:57]}..."
 
@@ -73,9 +73,9 @@ _TYPES: dict[str, Callable[[Any], bool]] = {
 
 
 def _check_values(wrong: Callable[[Any], str | None]) -> Check:
-    """Make a check of a function that says what is wrong with one value, or nothing."""
+    """Make a check of a function that returns what is wrong with one value, or None."""
 
-    def check(hits: Sequence[Hit], _seen: RequestFacts) -> Iterator[Fault]:
+    def check(hits: Sequence[Hit], _request: RequestFacts) -> Iterator[Fault]:
         for hit in hits:
             found = wrong(hit.value)
             if found is not None:
@@ -91,7 +91,9 @@ def is_type(given: Any) -> Check:
     unknown = [name for name in names if name not in _TYPES]
     if unknown:
         raise ValueError(f"{unknown[0]!r} is not a type; types are {', '.join(_TYPES)}")
-    return _check_values(lambda value: None if any(_TYPES[name](value) for name in names) else f"it is {shorten(value)}")
+    return _check_values(
+        lambda value: None if any(_TYPES[name](value) for name in names) else f"it is {shorten(value)}"
+    )
 
 
 @verb("one_of")
@@ -106,7 +108,9 @@ def one_of(given: Any) -> Check:
 def between(given: Any) -> Check:
     """The number is not below the first and not above the second."""
     least, most = read_bounds(given)
-    return _check_values(lambda value: f"it is {value}" if _TYPES["number"](value) and not least <= value <= most else None)
+    return _check_values(
+        lambda value: f"it is {value}" if _TYPES["number"](value) and not least <= value <= most else None
+    )
 
 
 @verb("strictly_between")
@@ -155,8 +159,8 @@ def among(given: Any) -> Check:
     """The value is one of those this path leads to."""
     others = parse_path(given)
 
-    def check(hits: Sequence[Hit], seen: RequestFacts) -> Iterator[Fault]:
-        known = [hit.value for hit in others.select(seen.body)]
+    def check(hits: Sequence[Hit], request: RequestFacts) -> Iterator[Fault]:
+        known = [hit.value for hit in others.select(request.body)]
         for hit in hits:
             if hit.value not in known:
                 yield Fault(hit.path, f"it is {shorten(hit.value)}")
@@ -169,8 +173,8 @@ def less_than(given: Any) -> Check:
     """The number is smaller than the one this path leads to, where there is one."""
     other = parse_path(given)
 
-    def check(hits: Sequence[Hit], seen: RequestFacts) -> Iterator[Fault]:
-        limits = [hit for hit in other.select(seen.body) if _TYPES["number"](hit.value)]
+    def check(hits: Sequence[Hit], request: RequestFacts) -> Iterator[Fault]:
+        limits = [hit for hit in other.select(request.body) if _TYPES["number"](hit.value)]
         for hit in hits:
             for limit in limits:
                 if _TYPES["number"](hit.value) and hit.value >= limit.value:
@@ -180,9 +184,9 @@ def less_than(given: Any) -> Check:
 
 
 def _check_fields(faults: Callable[[str, dict[str, Any]], Iterator[Fault]]) -> Check:
-    """Make a check of one that looks at an object and the names of its fields that are not null."""
+    """Make a check of a function that looks at an object's fields that are not null; services read null as absence."""
 
-    def check(hits: Sequence[Hit], _seen: RequestFacts) -> Iterator[Fault]:
+    def check(hits: Sequence[Hit], _request: RequestFacts) -> Iterator[Fault]:
         for hit in hits:
             if isinstance(hit.value, dict):
                 yield from faults(hit.path, {name: value for name, value in hit.value.items() if value is not None})
@@ -260,7 +264,7 @@ def count(given: Any) -> Check:
     """So many values are selected in all."""
     least, most = read_bounds(given)
 
-    def check(hits: Sequence[Hit], _seen: RequestFacts) -> Iterator[Fault]:
+    def check(hits: Sequence[Hit], _request: RequestFacts) -> Iterator[Fault]:
         found = [hit for hit in hits if hit.value is not None]
         if not least <= len(found) <= most:
             place = found[int(most)].path if len(found) > most else ""
@@ -274,7 +278,7 @@ def unique(given: Any) -> Check:
     """No two of the values that this path leads to, from one place, are the same."""
     inside = parse_path(given)
 
-    def check(hits: Sequence[Hit], _seen: RequestFacts) -> Iterator[Fault]:
+    def check(hits: Sequence[Hit], _request: RequestFacts) -> Iterator[Fault]:
         for hit in hits:
             first: dict[str, str] = {}
             for found in inside.select(hit.value, hit.path):
@@ -290,9 +294,9 @@ def body_bytes(given: Any) -> Check:
     """The body as it is sent has so many bytes."""
     least, most = read_bounds(given)
 
-    def check(_hits: Sequence[Hit], seen: RequestFacts) -> Iterator[Fault]:
-        if not least <= seen.size <= most:
-            yield Fault("", f"it has {seen.size}")
+    def check(_hits: Sequence[Hit], request: RequestFacts) -> Iterator[Fault]:
+        if not least <= request.size <= most:
+            yield Fault("", f"it has {request.size}")
 
     return check
 
@@ -312,7 +316,7 @@ def last(given: Any) -> Check:
 def _check_end(given: Any, at: int) -> Check:
     fits = parse_path(given)
 
-    def check(hits: Sequence[Hit], _seen: RequestFacts) -> Iterator[Fault]:
+    def check(hits: Sequence[Hit], _request: RequestFacts) -> Iterator[Fault]:
         for hit in hits:
             if isinstance(hit.value, list) and hit.value and not fits.found(hit.value[at]):
                 yield Fault(join_path(hit.path, at % len(hit.value)), f"it is {_describe(hit.value[at])}")
@@ -325,7 +329,7 @@ def leading(given: Any) -> Check:
     """In the list, elements that pass the filter stand before all that do not."""
     fits = parse_path(given)
 
-    def check(hits: Sequence[Hit], _seen: RequestFacts) -> Iterator[Fault]:
+    def check(hits: Sequence[Hit], _request: RequestFacts) -> Iterator[Fault]:
         for hit in hits:
             passed = [fits.found(element) for element in hit.value] if isinstance(hit.value, list) else []
             late = next((at for at, (before, after) in enumerate(pairwise(passed), 1) if after and not before), None)
@@ -345,7 +349,7 @@ def followed_by(given: Any) -> Check:
         raise ValueError('expected {each = "[…]", by = "[…]"}')
     each, by = parse_path(given["each"]), [parse_path(text) for text in read_texts(given["by"])]
 
-    def check(hits: Sequence[Hit], _seen: RequestFacts) -> Iterator[Fault]:
+    def check(hits: Sequence[Hit], _request: RequestFacts) -> Iterator[Fault]:
         for hit in hits:
             for at, (one, after) in enumerate(pairwise(hit.value if isinstance(hit.value, list) else [])):
                 if each.found(one) and not any(path.found(after) for path in by):
@@ -380,7 +384,7 @@ def answered(given: Any) -> Check:
     within = parse_path(given["within"]) if "within" in given else None
     merges = bool(given.get("merges"))
 
-    def check(hits: Sequence[Hit], _seen: RequestFacts) -> Iterator[Fault]:
+    def check(hits: Sequence[Hit], _request: RequestFacts) -> Iterator[Fault]:
         for hit in hits:
             if isinstance(hit.value, list):
                 for turn in _split_turns(hit, within, merges):

@@ -1,7 +1,4 @@
-"""Reading a rule file: TOML in, rules out.
-
-Never goes to the disk: the plugin hands over the text of its own file.
-The façade comes in, and plugins' own tests.
+"""Read rule files, which plugins hand over as TOML texts, and lint requests with a provider's rules.
 
 A rule file says which requests it covers, then one rule after the other::
 
@@ -12,9 +9,9 @@ A rule file says which requests it covers, then one rule after the other::
     [[rule]]
     id = "tool-name"
     says = "A tool's name is up to 64 letters and digits."
-    citation = "sheet acme §3"
-    at = "tools[*].name"                 what it looks at (`paths`), or a list of it; left out, the whole body
-    matches = '[A-Za-z0-9]{1,64}'        exactly one verb, with its parameter (`verbs`)
+    citation = "WIRE.md, Tools"
+    at = "tools[*].name"                 what it looks at (`parse_path`), or a list; left out, the whole body
+    matches = '[A-Za-z0-9]{1,64}'        exactly one verb with its parameter (`checks.VERBS`)
     when = {model = 'acme-2.*'}          only there: model, headers, has, lacks
 """
 

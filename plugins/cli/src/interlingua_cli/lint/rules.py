@@ -1,4 +1,4 @@
-"""Rules of a linter: paths into a request, conditions, findings, and the rules of one file."""
+"""What rules are made of: paths into a request, conditions and checks; and what they find."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any, NamedTuple
 
 import attrs
 
-from interlingua import json as jsontext
+from interlingua.json import loads
 from interlingua.plugins import WireRequest
 
 
 class Hit(NamedTuple):
-    """One selected value and its place, such as `messages[3].content[1].id`."""
+    """A selected value and its place, such as `messages[3].content[1].id`."""
 
     path: str
     value: Any
@@ -32,11 +32,11 @@ class Path:
     steps: tuple[Step, ...]
 
     def select(self, value: Any, start: str = "") -> Iterator[Hit]:
-        """Yield what the path leads to; what is not there is not yielded.
+        """Yield what the path leads to; missing fields are not yielded.
 
         Args:
             value: plain JSON.
-            start: where `value` itself stands, for the places of the hits.
+            start: the place of `value` itself, put before the places of the hits.
         """
         hits: Iterator[Hit] = iter((Hit(start, value),))
         for step in self.steps:
@@ -49,10 +49,21 @@ class Path:
 
 
 def parse_path(text: Any) -> Path:
-    """Read a path.
+    """Read a path: steps joined by dots, from the body, such as `messages[role=assistant].content[type=tool_use].id`.
+
+    ::
+
+        name         that field of an object            *        every field of an object
+        [*]          every element of a list            [0] [-1]  that element
+        [key]        has the field (null is absence)    [!key]   does not have it
+        [key=a|b]    the field is one of these words    [key!=a] it is none of them
+        [key=]       the field is an empty text, list or object
+        **           every object below, itself included
+
+    A filter keeps the elements of a list, or the object itself. The empty path is the whole body.
 
     Raises:
-        ValueError: not a text in the form above; names the place.
+        ValueError: not a text in this form; names the place.
     """
     if not isinstance(text, str):
         raise ValueError("a path is a text such as messages[*].role")
@@ -151,14 +162,14 @@ def _step_filter(chosen: re.Match[str]) -> Step:
 
 
 def _spell(value: Any) -> str:
-    """Spell a value as a filter does: true, 3, tool_use; an empty list or object is the empty word."""
+    """Write a value as filters do: true, 3, tool_use; an empty list or object is the empty word."""
     if isinstance(value, (list, dict)) and not value:
         return ""
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
 class Fault(NamedTuple):
-    """What a verb found: where, and what is wrong there, as the end of a sentence."""
+    """What a check found: where, and what is wrong there, as the end of a sentence."""
 
     path: str
     found: str
@@ -166,7 +177,7 @@ class Fault(NamedTuple):
 
 @attrs.frozen(kw_only=True)
 class RequestFacts:
-    """What rules look at of one request.
+    """What rules look at in one request.
 
     Attributes:
         body: the parsed body.
@@ -192,7 +203,7 @@ class LintFinding:
         rule: id of the rule.
         path: place in the body, `messages[3].content[1].id`; empty for the body itself.
         message: the rule's statement and what was found instead.
-        citation: where the rule is from.
+        citation: the source of the rule.
     """
 
     rule: str
@@ -212,7 +223,7 @@ class When:
         model: expression for the whole model name.
         headers: expression for the whole value of each header; a missing header is the empty text.
         has: paths that must all lead somewhere.
-        lacks: paths none of which may.
+        lacks: paths that must all lead nowhere.
     """
 
     model: re.Pattern[str] | None = None
@@ -220,13 +231,13 @@ class When:
     has: tuple[Path, ...] = ()
     lacks: tuple[Path, ...] = ()
 
-    def holds(self, seen: RequestFacts) -> bool:
-        """Tell whether the rule is about this request."""
+    def holds(self, request: RequestFacts) -> bool:
+        """Tell whether the rule applies to this request."""
         return (
-            (self.model is None or self.model.fullmatch(seen.model) is not None)
-            and all(pattern.fullmatch(seen.headers.get(name, "")) for name, pattern in self.headers.items())
-            and all(path.found(seen.body) for path in self.has)
-            and not any(path.found(seen.body) for path in self.lacks)
+            (self.model is None or self.model.fullmatch(request.model) is not None)
+            and all(pattern.fullmatch(request.headers.get(name, "")) for name, pattern in self.headers.items())
+            and all(path.found(request.body) for path in self.has)
+            and not any(path.found(request.body) for path in self.lacks)
         )
 
 
@@ -237,9 +248,9 @@ class LintRule:
     Attributes:
         id: in words joined by hyphens, unique in its file.
         says: one sentence for a person.
-        citation: section of the fact sheet or the document it is from.
-        at: what of the body it looks at; several paths one after the other.
-        when: on which requests.
+        citation: the document and section it is from, or `recorded 400`.
+        at: the parts of the body it looks at.
+        when: the requests it applies to.
         verb: name of the check.
         check: the check with its parameter.
     """
@@ -252,11 +263,11 @@ class LintRule:
     verb: str
     check: Check = attrs.field(repr=False, eq=False)
 
-    def findings(self, seen: RequestFacts) -> Iterator[LintFinding]:
+    def findings(self, request: RequestFacts) -> Iterator[LintFinding]:
         """Yield what in this request breaks the rule."""
-        if self.when.holds(seen):
-            hits = [hit for path in self.at for hit in path.select(seen.body)]
-            for fault in self.check(hits, seen):
+        if self.when.holds(request):
+            hits = [hit for path in self.at for hit in path.select(request.body)]
+            for fault in self.check(hits, request):
                 yield LintFinding(
                     rule=self.id, path=fault.path, message=f"{self.says} Here {fault.found}.", citation=self.citation
                 )
@@ -279,20 +290,20 @@ class LintRules:
     rules: tuple[LintRule, ...]
 
     def covers(self, request: WireRequest) -> bool:
-        """Tell whether the file is about requests like this one."""
+        """Tell whether the file is about requests like this one, by method and path."""
         return request.method == "POST" and self.endpoint.search(_without_query(request.path)) is not None
 
     def lint(self, request: WireRequest) -> tuple[LintFinding, ...]:
-        """Hold every rule against a request, whose path the file should cover.
+        """Apply every rule to a request, which the file should cover.
 
         Raises:
             ValueError: the body is not JSON.
         """
-        seen = self._seen(request)
-        return tuple(finding for rule in self.rules for finding in rule.findings(seen))
+        facts = self._read_facts(request)
+        return tuple(finding for rule in self.rules for finding in rule.findings(facts))
 
-    def _seen(self, request: WireRequest) -> RequestFacts:
-        body = jsontext.loads(request.body)
+    def _read_facts(self, request: WireRequest) -> RequestFacts:
+        body = loads(request.body)
         in_path = self.model_in_path and self.model_in_path.search(_without_query(request.path))
         named = in_path[1] if in_path else body.get("model") if isinstance(body, dict) else None
         headers = {name.lower(): value for name, value in request.headers.items()}

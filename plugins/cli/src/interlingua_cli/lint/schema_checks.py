@@ -53,7 +53,7 @@ def schema(given: Any) -> Check:
         read_texts(given[name])
     subset = Subset(**given)
 
-    def check(hits: Sequence[Hit], _seen: RequestFacts) -> Iterator[Fault]:
+    def check(hits: Sequence[Hit], _request: RequestFacts) -> Iterator[Fault]:
         for hit in hits:
             yield from _check_root(hit, subset)
             for place, node in _walk(hit.path, hit.value):

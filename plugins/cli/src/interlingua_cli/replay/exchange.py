@@ -26,7 +26,7 @@ COMPATIBLE = "compatible"
 
 @attrs.frozen(kw_only=True)
 class Match:
-    """The provider that reads an entry, and by which of its APIs."""
+    """The provider that reads an entry, and which of its APIs."""
 
     provider: Provider
     api: str
@@ -51,23 +51,27 @@ class _Service:
 
 
 def _matches_host(name: str, host: str) -> bool:
-    """A host belongs to a name that it is or ends with, at a dot or (regions do so) at a hyphen."""
+    """Tell whether a host is this name or ends with it, after a dot or (as with regions) a hyphen."""
     return host == name or host.endswith((f".{name}", f"-{name}"))
 
 
 def _split_hosts(netloc: str) -> tuple[str, ...]:
-    """Return the host without and with its port: of local servers only the port tells which one it is."""
+    """Return the host without and with its port: local servers differ by port only."""
     both = netloc.rpartition("@")[2].lower()
     host, colon, port = both.rpartition(":")
     return (host, both) if colon and port.isdigit() else (both,)
 
 
 class Matcher:
-    """Finds the provider of each entry; loads every installed provider once, a broken one is left out with a WARN."""
+    """Finds the provider of each entry, by the hosts and endpoints that providers' connections declare.
+
+    A host that no provider declares is read by a provider of the endpoint's format, the row `compatible` first.
+    Every installed provider is loaded once; a broken one is left out with a warning.
+    """
 
     def __init__(self, registry: Registry) -> None:
         self._services = [_make_service(provider) for provider in registry.providers()]
-        self._known: dict[tuple[str, str, str, str], Match | None] = {}
+        self._matches: dict[tuple[str, str, str, str], Match | None] = {}
 
     def match(self, entry: Entry) -> Match:
         """Return who reads this entry.
@@ -77,25 +81,25 @@ class Matcher:
         """
         url = urlsplit(entry.url)
         key = (url.netloc, url.path, entry.provider, entry.endpoint)
-        if key not in self._known:
-            self._known[key] = self._found(_split_hosts(url.netloc), url.path, entry)
-        found = self._known[key]
+        if key not in self._matches:
+            self._matches[key] = self._find(_split_hosts(url.netloc), url.path, entry)
+        found = self._matches[key]
         if found is None:
             place = f"{url.netloc}{url.path}" or "an entry without a URL"
             raise UnknownProviderError(f"no installed adapter reads {place}")
         return found
 
-    def _found(self, hosts: tuple[str, ...], path: str, entry: Entry) -> Match | None:
+    def _find(self, hosts: tuple[str, ...], path: str, entry: Entry) -> Match | None:
         candidates = self._by_path(path.rstrip("/")) or self._by_path(f"/{entry.endpoint.strip('/')}")
         if not candidates:
             return None
 
-        def rank(found: tuple[_Service, str]) -> tuple[int, bool, bool]:
-            service = found[0]
+        def rank(candidate: tuple[_Service, str]) -> tuple[int, bool, bool]:
+            service = candidate[0]
             key = service.provider.key
             return service.nearness(hosts), key == entry.provider, key == COMPATIBLE
 
-        service, api = max(candidates, key=rank)  # of equals the first, which is the first by key
+        service, api = max(candidates, key=rank)  # among equals the first by key
         return Match(provider=service.provider, api=api, connection=service.connection)
 
     def _by_path(self, path: str) -> list[tuple[_Service, str]]:
@@ -113,13 +117,13 @@ _UNDATED = datetime(2000, 1, 1, tzinfo=UTC)
 
 
 def derive_message_id(name: str) -> str:
-    """Return the ULID that belongs to an entry's id."""
+    """Return a ULID derived from an entry's id: two replays give the same bytes."""
     value = int.from_bytes(sha256(name.encode("utf-8", "replace")).digest()[:16], "big")
     return "".join([_ALPHABET[(value >> shift) & 31] for shift in range(125, -1, -5)])
 
 
 def derive_tool_use_ids(name: str) -> Callable[[], str]:
-    """Return what mints the tool-use ids of an entry: the first, the second, and so on."""
+    """Return a function that gives the tool-use ids of an entry: the first, the second, and so on."""
     numbers = count()
     return lambda: TOOL_PREFIX + derive_message_id(f"{name}#{next(numbers)}")
 
@@ -134,7 +138,7 @@ def read_date(headers: Mapping[str, str]) -> datetime:
 
 
 SESSION_ID = "replay"
-_UNDECLARED_TOOL_RULE = 7  # a model may call a tool by any name: it is kept, and told to observers
+_TOOL_NAME_RULE = 7  # the model's doing, not the adapter's: it may call a tool by any name
 
 
 @attrs.frozen(kw_only=True)
@@ -162,7 +166,7 @@ class Outcome:
 
 
 def replay(entry: Entry, matcher: Matcher, *, chunk: int | None = None) -> Outcome:
-    """Decode one entry; never raises.
+    """Decode one entry; whatever is raised becomes the outcome's error.
 
     Args:
         entry: the exchange.
@@ -171,7 +175,7 @@ def replay(entry: Entry, matcher: Matcher, *, chunk: int | None = None) -> Outco
     """
     try:
         message = decode_entry(entry, matcher.match(entry), chunk=chunk)
-        violations = [found for found in check_message(message) if found.number != _UNDECLARED_TOOL_RULE]
+        violations = [found for found in check_message(message) if found.number != _TOOL_NAME_RULE]
         if violations:
             raise InvalidConversationError(violations)
     except Exception as error:
@@ -180,7 +184,7 @@ def replay(entry: Entry, matcher: Matcher, *, chunk: int | None = None) -> Outco
 
 
 def decode_entry(entry: Entry, match: Match, *, chunk: int | None = None) -> Message:
-    """Read an entry's answer by the road its body asks for.
+    """Read an entry's answer: an error, a whole answer or a stream.
 
     Raises:
         InterlinguaError: what the service reported, or why its answer cannot be read.
@@ -191,7 +195,7 @@ def decode_entry(entry: Entry, match: Match, *, chunk: int | None = None) -> Mes
 def decode_answer(
     entry: Entry, provider: Provider, connection: Connection, context: RequestContext, *, chunk: int | None = None
 ) -> Message:
-    """Read an entry's answer in a context of the caller's.
+    """Read an entry's answer in the given context.
 
     Raises:
         InterlinguaError: what the service reported, or why its answer cannot be read.
@@ -210,7 +214,7 @@ def decode_answer(
 
 
 def make_context(entry: Entry, match: Match) -> RequestContext:
-    """Return the context of an entry, all of it derived from the entry."""
+    """Return the context of an entry; ids and times are derived from the entry."""
     model = f"{match.provider.key}:{entry.model}"
     date = read_date(entry.headers)
     return RequestContext(
@@ -224,7 +228,7 @@ def make_context(entry: Entry, match: Match) -> RequestContext:
 
 
 def get_partial(error: BaseException | None) -> Message | None:
-    """Return what was received before an error, if that was anything."""
+    """Return the part of an answer that an error carries, if it has content."""
     partial = error.partial if isinstance(error, InterlinguaError) else None
     if isinstance(partial, Message) and partial.metadata.status is not MessageStatus.COMPLETE and partial.content:
         return partial

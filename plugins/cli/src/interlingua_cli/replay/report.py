@@ -1,8 +1,4 @@
-"""The tally of a replay, and the line each entry leaves behind.
-
-Never decides whether an entry was decoded; it counts.
-The command line comes in.
-"""
+"""Count the outcomes of a replay per API, and write an outcome as JSON."""
 
 from __future__ import annotations
 
@@ -32,7 +28,7 @@ class _Tally:
 
 
 class Report:
-    """Counts outcomes per API; `errors` counts typed errors of the service that were decoded as such."""
+    """Counts outcomes per API; `errors` counts the service's errors, which were decoded."""
 
     def __init__(self) -> None:
         self._groups: dict[str, _Tally] = {}
@@ -51,7 +47,7 @@ class Report:
             tally.errors[type(outcome.error).__name__] += 1
 
     def exclude(self, group: str) -> None:
-        """Count an entry that an exclusion file names: it is neither decoded nor failed."""
+        """Count an excluded entry: neither decoded nor failed."""
         tally = self._groups.setdefault(group, _Tally())
         tally.entries += 1
         tally.excluded += 1
@@ -67,7 +63,7 @@ class Report:
 
 
 def outcome_to_json(outcome: Outcome) -> dict[str, Any]:
-    """Return the line of one entry: its canonical message, or its error with what was received before it."""
+    """Return an entry's line: its canonical message, or its error with the part of the answer before it."""
     if outcome.message is not None:
         return {"id": outcome.id, "message": encode_message(outcome.message)}
     line: dict[str, Any] = {"id": outcome.id, "error": error_to_json(outcome.error)}
@@ -76,7 +72,7 @@ def outcome_to_json(outcome: Outcome) -> dict[str, Any]:
 
 
 def error_to_json(error: BaseException | None) -> dict[str, Any]:
-    """Return what a program wants to know of an error: class, words, status, and whether to try again."""
+    """Return an error as JSON: class, message, status, and whether to try again."""
     facts: dict[str, Any] = {"type": type(error).__name__, "message": str(error)}
     if isinstance(error, InterlinguaError):
         facts.update(message=error.message, status=error.status, retryable=error.retryable,

@@ -52,7 +52,7 @@ class Recording:
 
 @contextmanager
 def open_recording(path: str) -> Iterator[Recording]:
-    """Open a file, or standard input for `-`; gzip is known by its first bytes, not by a name.
+    """Open a file, or standard input for `-`; gzip is recognised by its first bytes.
 
     Raises:
         OSError: it cannot be read.
@@ -78,7 +78,7 @@ _NDJSON_TYPES = ("ndjson", "jsonl", "stream+json")
 
 @attrs.frozen(kw_only=True)
 class Entry:
-    """One exchange (format: the corpus's README, one JSON object a line).
+    """One recorded exchange: a JSON object on a line of its own.
 
     Attributes:
         id: the recording's own name, `<api>/<digest>`.
@@ -86,7 +86,7 @@ class Entry:
         status: HTTP status of the answer.
         headers: of the answer, names in lower case.
         body: of the answer, as on the wire.
-        kind: json, sse, ndjson, or another framing's name; told from the body where the recorder did not say.
+        kind: json, sse, ndjson, or another framing's name; read from the body where the recording has none.
         model: the model asked for, else the one that answered.
         provider: the recorder's word for the service; a hint.
         endpoint: the recorder's word for the endpoint; a hint.
@@ -156,25 +156,25 @@ def _to_bytes(text: Any) -> bytes:
     return text.encode("utf-8", "surrogatepass")
 
 
-def _guess_kind(said: Any, content_type: str, start: str) -> str:
-    """Trust the body before the recorder's word, and that before the content type: all three occur wrong."""
-    if said not in _TEXT_KINDS:
-        return str(said)
+def _guess_kind(recorded: Any, content_type: str, start: str) -> str:
+    """Trust the body before the recorded kind, and that before the content type: all three are wrong at times."""
+    if recorded not in _TEXT_KINDS:
+        return str(recorded)
     if start.startswith(_STREAM_STARTS):
         return "sse"
-    if said == "ndjson" or (not said and any(name in content_type for name in _NDJSON_TYPES)):
+    if recorded == "ndjson" or (not recorded and any(name in content_type for name in _NDJSON_TYPES)):
         return "ndjson"
-    return "json" if start.startswith(("{", "[")) else str(said or "json")
+    return "json" if start.startswith(("{", "[")) else str(recorded or "json")
 
 
 def _read_model(data: Mapping[str, Any]) -> str:
     request = data.get("request")
-    asked = request.get("model") if isinstance(request, dict) else None
-    return str(asked or data.get("model") or "unknown")
+    requested = request.get("model") if isinstance(request, dict) else None
+    return str(requested or data.get("model") or "unknown")
 
 
 def read_exclusions(path: str) -> dict[str, str]:
-    """Return id -> reason.
+    """Read the entries that are not to be judged, id -> reason: `[[exclude]]` tables with `id` and `reason`.
 
     Raises:
         DecodeError: not TOML, or an exclusion lacks its id or reason; the message names the place.
