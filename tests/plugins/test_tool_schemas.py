@@ -19,7 +19,7 @@ from interlingua.plugins.wire import WireRequest
 from interlingua.types.factories import user
 from interlingua.types.options import AdapterOptions
 from interlingua.types.tools import SideEffects, ToolDefinition
-from interlingua_chat_completions.strict import strict_schema
+from interlingua_chat_completions.tools import strict_schema
 
 REGISTRY = Registry()
 KEYS = [provider.key for provider in REGISTRY.providers()]

@@ -8,7 +8,7 @@ from __future__ import annotations
 import pytest
 
 from interlingua_chat_completions import rows
-from interlingua_chat_completions.row import Row
+from interlingua_chat_completions.rows import Row
 from tests.support import tree
 
 README = tree.ROOT / "plugins" / "chat-completions" / "README.md"

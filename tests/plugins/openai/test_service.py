@@ -8,7 +8,6 @@ from interlingua.plugins import write_request
 from interlingua.plugins.wire import ConnectionSettings, WireRequest, WireResponse
 from interlingua.types.messages import Message, Role
 from interlingua.types.options import AdapterOptions
-from interlingua_openai import auxiliary
 from tests.plugins.openai.wire import PROVIDER
 
 
@@ -31,11 +30,11 @@ def test_without_a_key_nothing_is_signed() -> None:
 def test_token_count_and_model_list() -> None:
     options = AdapterOptions(model="gpt-5.5", stream=True)
     request = write_request(PROVIDER, [Message(role=Role.USER, content="go")], [], options)
-    made = auxiliary.auxiliary_request("count_tokens", {"request": request})
+    made = PROVIDER.auxiliary_request("count_tokens", {"request": request})
     assert made is not None
     assert made.path == "/responses/input_tokens"
     assert set(json.loads(made.body)) == {"model", "input"}
     counted = WireResponse(body=b'{"object":"response.input_tokens","input_tokens":7}')
-    assert auxiliary.from_wire_auxiliary("count_tokens", counted) == 7
+    assert PROVIDER.from_wire_auxiliary("count_tokens", counted) == 7
     listed = WireResponse(body=b'{"object":"list","data":[{"id":"gpt-5.5","object":"model"}]}')
-    assert auxiliary.from_wire_auxiliary("models", listed) == ["gpt-5.5"]
+    assert PROVIDER.from_wire_auxiliary("models", listed) == ["gpt-5.5"]

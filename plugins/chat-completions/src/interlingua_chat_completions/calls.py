@@ -1,8 +1,4 @@
-"""The tool calls of one answer, told apart however a service labels their fragments (REGRESSIONS case 13).
-
-Never parses arguments (core does, once they are whole) and never holds text.
-The reader of answers comes in.
-"""
+"""Read the tool calls of one answer, however a service labels their fragments."""
 
 from __future__ import annotations
 
@@ -11,13 +7,13 @@ from typing import Any, Literal
 
 import attrs
 
-from interlingua.json import EMPTY, dumps, freeze_object, loads
-from interlingua.plugins.wire import RequestContext
-from interlingua.types.blocks import ToolUseBlock, read_tool_input
-from interlingua.types.events import StreamEvent, ToolUseEnd, ToolUseInputDelta, ToolUseStart
-from interlingua_chat_completions.strict_tools import ECHO, from_wire_strict_input
+from interlingua.plugins import EMPTY, RequestContext, dumps, freeze_object, loads
+from interlingua.types import StreamEvent, ToolUseBlock, ToolUseEnd, ToolUseInputDelta, ToolUseStart, read_tool_input
+from interlingua_chat_completions.tools import STRICT_ECHO, from_wire_strict_input
 
 CALLS = 2
+
+
 """Block index of the first call; thinking is 0 and text is 1."""
 
 
@@ -40,7 +36,7 @@ class CallTable:
         self.calls: list[Call] = []
         self.by_index: dict[int | str, Call] = {}
         self._by_id: dict[str, Call] = {}
-        self._strict: Mapping[str, Any] = context.echo.get(ECHO) or EMPTY
+        self._strict: Mapping[str, Any] = context.echo.get(STRICT_ECHO) or EMPTY
 
     def read(self, fragment: dict[str, Any], position: int, of: int, out: list[StreamEvent]) -> None:
         """Take one entry of `tool_calls`, the `position`-th `of` so many."""
@@ -91,7 +87,7 @@ class CallTable:
             if own and call.provider_id and own != call.provider_id:
                 # one index for several calls, told apart by id; a new id without a name is only a relabelled fragment
                 return self._by_id.get(own) or (None if name else call)
-            return None if not own and _begins_anew(call, name, given) else call
+            return None if not own and _starts_second_call(call, name, given) else call
         if own is not None:
             return self._by_id.get(own)
         if of > 1:
@@ -116,7 +112,7 @@ class CallTable:
 
     def _more(self, call: Call, own: str | None, name: str, given: Any, out: list[StreamEvent]) -> None:
         call.provider_id = call.provider_id or own
-        if not call.name or (name != call.name and not call.pieces):  # said again it stays; in pieces it grows
+        if not call.name or (name != call.name and not call.pieces):  # repeated it stays; in pieces it grows
             call.name = name if name.startswith(call.name) else call.name + name
         if own:
             self._by_id.setdefault(own, call)
@@ -148,7 +144,7 @@ class CallTable:
         )
 
 
-def _begins_anew(call: Call, name: str, given: Any) -> bool:
+def _starts_second_call(call: Call, name: str, given: Any) -> bool:
     """True for a second call under a used index without ids: a name, and arguments when the first are whole."""
     if not name or not call.name or not isinstance(given, str) or not given.lstrip().startswith("{"):
         return False

@@ -1,18 +1,17 @@
-"""`Dialect`: every difference between services that speak Chat Completions, as data.
-
-No code here asks which service it is: a service is a value of this class, and a new quirk is a new field.
-Every module of this package and the plugins of services on this format come in.
-"""
+"""`Dialect`: the differences between services that speak Chat Completions, as data; the capabilities that follow."""
 
 from __future__ import annotations
 
-from typing import Literal
+from collections.abc import Mapping
+from typing import Any, Literal
 
 import attrs
 
-from interlingua.json import EMPTY, FrozenDict, freeze_object
-from interlingua.types.options import ReplayScope
+from interlingua.plugins import EMPTY, FrozenDict, ModelInfo, freeze_object
+from interlingua.types import AdapterCapabilities, ReplayScope
 
+API = "chat"
+ENDPOINT = r"/chat/completions$"
 ToolChoiceKind = Literal["auto", "none", "required", "named"]
 ALL_CHOICES: frozenset[ToolChoiceKind] = frozenset(("auto", "none", "required", "named"))
 
@@ -22,8 +21,8 @@ class Dialect:
     """One service's way of speaking this format; compared by identity, so make one per profile and keep it.
 
     Attributes:
-        system_role: role of system messages, `system` or `developer` (sheet openai_chat §2).
-        single_system: the service wants one system message; leading ones are joined, later ones are not for it.
+        system_role: role of system messages, `system` or `developer`.
+        single_system: the service takes one system message only; leading ones are joined.
         max_tokens_field: `max_completion_tokens`, or `max_tokens` where the service is older.
         include_usage: `stream_options.include_usage` is accepted and needed for usage in streams.
         sampling: temperature, top_p and penalties are accepted.
@@ -39,17 +38,17 @@ class Dialect:
         thinking_members: further members of the object `thinking`, sent unless thinking is switched off.
         reasoning_fields: message and delta fields that hold reasoning text, in order of preference.
         reasoning_echo: field in which the service wants its reasoning back; None where it takes none.
-        reasoning_scope: how near the origin must be for that.
-        reasoning_missing: what stands in that field in a call turn without reasoning; None leaves the field out.
-        reasoning_details: the array `reasoning_details` goes back verbatim (sheet openrouter §3).
+        reasoning_scope: to whom reasoning may go back: the same model, or any of the same provider.
+        reasoning_missing: value of that field in an assistant turn with calls but no reasoning; None leaves it out.
+        reasoning_details: the array `reasoning_details` goes back verbatim.
         content_chunks: an assistant's content may be a list of chunks; reasoning goes back as a `thinking` chunk before
-            the text, and parts of its own as they came (sheet mistral §4).
+            the text, and the service's own parts as they came.
         refusal_parts: a refusal goes back as a `refusal` part, else as text.
         empty_content: content of a turn that only calls tools.
-        after_results: what the assistant says between results and a user message, where the service refuses one right
-            behind the other (sheet mistral §2); None puts nothing in.
-        after_answer: what the user says behind an assistant message where a model is asked and the service wants the
-            user's or a tool's last (sheet mistral §2); None puts nothing in.
+        after_results: text of an assistant turn put between tool results and a user message, where the service refuses
+            the one directly after the other; None adds none.
+        after_answer: text of a user turn put after an assistant message where the service wants the user's or a tool's
+            last when the model is asked; None adds none.
         prefill_field: set to true on an assistant message that stands last, to be gone on with, when the provider
             option of this name asks for it: services refuse it on any other message, so it cannot stay there.
         tool_choices: the forms of `tool_choice` the service takes; `none` is emulated by leaving the tools out.
@@ -61,17 +60,17 @@ class Dialect:
         image_data_urls: base64 images are data URLs, else bare base64.
         file_urls: file parts may hold a URL.
         file_parts: documents that are not text go as `file` parts.
-        document_style: documents are `file` parts, or `document_url` parts (sheet mistral §2).
-        audio_style: audio is an object with data and format, or a string, base64 or URL (sheet mistral §2).
+        document_style: documents are `file` parts, or `document_url` parts.
+        audio_style: audio is an object with data and format, or a string, base64 or URL.
         result_parts: tool results may hold parts, not only text.
-        cache_breakpoints: content parts take cache markers (sheet openai_chat §2).
+        cache_breakpoints: content parts take cache markers (WIRE.md, Prompt caching).
         cache_style: the marker: `prompt_cache_breakpoint`, or `cache_control` with a lifetime, which results and tools
-            take too (sheet openrouter §2).
-        cache_key_field: names the session where hints ask for caching, so that its requests meet one cache (sheet
-            openai_chat §2); None where there is no such field.
+            take too .
+        cache_key_field: names the session where hints ask for caching, so that its requests meet one cache (WIRE.md,
+            Prompt caching); None where there is no such field.
         error_prefix: put before the text of a failed tool's result, for this wire has no error flag.
         error_codes: further error words, word -> class name in `interlingua.errors`; `status 434` names a status.
-        error_phrases: what messages say in lower case, phrase -> class name; they come before all words.
+        error_phrases: phrases of error messages in lower case, phrase -> class name; they come before all words.
         request_id_headers: headers that name a failed request, in order of preference.
         citation_fields: lists beside `choices` that hold the sources of the text.
         stripped: body fields the service refuses; they are left out, with a loss when they were asked for.
@@ -129,3 +128,54 @@ class Dialect:
     def takes_reasoning(self) -> bool:
         """True when reasoning can be sent back in some form."""
         return self.reasoning_echo is not None or self.reasoning_details or self.content_chunks
+
+
+IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+AUDIO = ("audio/wav", "audio/x-wav", "audio/mpeg", "audio/mp3")
+DOCUMENTS = ("application/pdf", "text/plain", "text/markdown", "text/csv")
+CAPABILITY_FIELDS = frozenset(field.name for field in attrs.fields(AdapterCapabilities))
+
+
+def capabilities_of(
+    dialect: Dialect, stated: Mapping[str, Any], model: ModelInfo | None, api: str = API
+) -> AdapterCapabilities:
+    """Return the declaration for one model.
+
+    Args:
+        dialect: decides reasoning, schemas, forcing, parallel calls and cache markers.
+        stated: the row's own statements, by field name; lists become tuples.
+        model: the catalogue's entry; None is an unknown model, which gets the row's defaults and `assumed`.
+        api: name of the wire format.
+    """
+    facts: dict[str, Any] = {
+        "supports_tools": True,
+        "supports_system_prompt": True,
+        "supports_streaming": True,
+        "supports_streaming_tool_calls": True,
+        "supports_parallel_tool_calls": True,
+        "supports_system_messages_in_list": not dialect.single_system,
+        "supports_structured_output": dialect.structured == "json_schema",
+        "supports_tool_choice": {"required", "named"} <= dialect.tool_choices,
+        "supports_prompt_caching": dialect.cache_breakpoints,
+        "max_cache_hints": 4 if dialect.cache_breakpoints else 0,
+        "supports_thinking": dialect.takes_reasoning,
+        "thinking_scope": dialect.reasoning_scope if dialect.takes_reasoning else "never",
+        "accepts_unsigned_thinking": dialect.takes_reasoning,
+        "accepted_image_media_types": IMAGES,
+        "accepted_audio_media_types": AUDIO,
+        "accepted_document_media_types": DOCUMENTS,
+        # ids are opaque here (WIRE.md, Tool calls): these characters are in ids that services issue themselves
+        "tool_id_pattern": r"[A-Za-z0-9_.:-]{1,64}",
+        **stated,
+        "api": api,
+        "assumed": model is None,
+    }
+    if model is not None:
+        facts["max_context_tokens"] = model.max_context_tokens or facts.get("max_context_tokens", 0)
+        facts["max_output_tokens"] = model.max_output_tokens or facts.get("max_output_tokens", 0)
+        facts.update(model.capabilities)
+    return AdapterCapabilities(**{name: _tuple(value) for name, value in facts.items()})
+
+
+def _tuple(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value

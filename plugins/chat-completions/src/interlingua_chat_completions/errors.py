@@ -1,33 +1,82 @@
-"""Failed answers to typed errors: the envelope in its several shapes, then its words, then the status.
-
-Never raises and never retries; an envelope that cannot be read is classified by status alone.
-The format's front door and both readers come in.
-"""
+"""Read failed answers as typed errors: the envelope in its several shapes, its words, then the status."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from typing import Any
 
 import attrs
 
-from interlingua import errors as tree
-from interlingua.errors import ProviderError
-from interlingua.json import dumps, loads
-from interlingua.plugins.wire import WireResponse, error_class_for_status, error_for_status, retry_after
-from interlingua_chat_completions.dialect import Dialect
-from interlingua_chat_completions.error_words import (
-    BY_WORD,
-    BY_WORD_WITHOUT_STATUS,
-    KEY_PHRASES,
-    MODEL_MISSING,
-    NEVER_FITS,
-    OVERFLOW_PHRASES,
-    OVERFLOW_STATUSES,
-    QUOTA_PHRASES,
-    WORDS_ONLY_STATUSES,
+from interlingua import errors
+from interlingua.errors import (
+    AuthenticationError,
+    BadRequestError,
+    ContentRefusedError,
+    ContextWindowExceededError,
+    ModelNotFoundError,
+    OverloadedError,
+    PermissionDeniedError,
+    ProviderError,
+    QuotaExceededError,
+    RateLimitError,
+    ServerError,
 )
+from interlingua.plugins import WireResponse, dumps, error_class_for_status, error_for_status, loads, retry_after
+from interlingua_chat_completions.dialect import Dialect
 
+_WORDS: dict[type[ProviderError], tuple[str, ...]] = {
+    ContextWindowExceededError: (
+        "context_length_exceeded", "exceed_context_size_error", "too_many_prompt_tokens",
+        "model_context_window_exceeded", "context_window_exceeded", "token_limit_exceeded",
+    ),
+    QuotaExceededError: (
+        "insufficient_quota", "credit_balance_exhausted", "billing_hard_limit_reached", "billing_not_active",
+        "insufficient_balance", "payment_required",
+    ),
+    RateLimitError: ("slow_down", "rate_limit_exceeded", "rate_limit_error", "ratelimitreached", "too_many_requests"),
+    OverloadedError: (
+        "server_is_overloaded", "overloaded_error", "overloaded", "service_unavailable_error", "provider_overloaded",
+        "provider_unavailable", "engine_overloaded_error",
+    ),
+    ContentRefusedError: (
+        "content_filter", "content_policy_violation", "responsibleaipolicyviolation", "moderation_blocked", "refusal",
+    ),
+    ModelNotFoundError: (
+        "model_not_found", "model_decommissioned", "deploymentnotfound", "unknown_model", "model_not_available",
+    ),
+    AuthenticationError: ("invalid_api_key", "authentication_error", "authentication"),
+    PermissionDeniedError: (
+        "permission_denied", "permission_error", "unsupported_country_region_territory", "forbidden",
+    ),
+}  # fmt: skip
+_BY_WORD: dict[str, type[ProviderError]] = {word: kind for kind, words in _WORDS.items() for word in words}
+# too broad to overrule a status; they decide only where there is none: an error inside a 200
+_BY_WORD_WITHOUT_STATUS: dict[str, type[ProviderError]] = {
+    "invalid_request_error": BadRequestError,
+    "invalid_request": BadRequestError,
+    "bad request": BadRequestError,
+    "server_error": ServerError,
+    "internal_error": ServerError,
+    "internal_server_error": ServerError,
+    "api_error": ServerError,
+    "server": ServerError,
+    "timeout": ServerError,
+}
+# too many input tokens come as 400, 413, 429 or 500, and only the message tells
+_OVERFLOW_PHRASES = (
+    "maximum context length", "max context length", "context length exceeded", "available context size",
+    "exceeds the context", "exceed the context", "context window", "prompt is too long", "prompt too long",
+    "input is too long", "reduce the length of the messages", "request too large",
+)  # fmt: skip
+# a single request above the limit per minute: waiting does not help, and the model's window is not what it exceeds
+_NEVER_FITS = re.compile(r"request too large\b.*(?:tokens per min|\(tpm\))", re.DOTALL)
+# services that answer 400 with a broad code, or none, and say it in words only (recorded traffic)
+_MODEL_MISSING = re.compile(r"\bmodel(?: not found|[ :][`'\"]?\S+ (?:does not exist|was not found|not found))")
+_KEY_PHRASES = ("incorrect api key", "invalid api key")
+_WORDS_ONLY_STATUSES = frozenset((None, 400, 404))
+_QUOTA_PHRASES = ("insufficient balance", "exceeded your current quota", "insufficient credits")
+_OVERFLOW_STATUSES = frozenset((None, 400, 413, 422, 429, 500))
 _ENVELOPE_KEYS = ("error", "detail", "errors", "message", "msg")
 _NO_HEADERS: Mapping[str, str] = {}
 
@@ -41,13 +90,13 @@ class _Envelope:
 
 
 def is_error(body: Mapping[str, Any]) -> bool:
-    """True when a body with a good status is an error all the same (REGRESSIONS case 15)."""
+    """Return whether a body is an error although the status is not."""
     if body.get("error") or body.get("choices"):
         return bool(body.get("error"))
     return body.get("object") == "error" or any(body.get(key) for key in _ENVELOPE_KEYS)
 
 
-def from_wire_failure(response: WireResponse, dialect: Dialect) -> ProviderError:
+def from_wire_error(response: WireResponse, dialect: Dialect) -> ProviderError:
     """Return the typed error of an answer with a status of 400 and above."""
     try:
         body = loads(response.body)
@@ -57,10 +106,10 @@ def from_wire_failure(response: WireResponse, dialect: Dialect) -> ProviderError
         body = body[0]
     if not isinstance(body, dict) or not any(body.get(key) for key in _ENVELOPE_KEYS):
         return error_for_status(response)
-    return from_wire_envelope(body, dialect, status=response.status, headers=response.headers)
+    return from_wire_error_body(body, dialect, status=response.status, headers=response.headers)
 
 
-def from_wire_envelope(
+def from_wire_error_body(
     body: Mapping[str, Any], dialect: Dialect, *, status: int | None = None, headers: Mapping[str, str] = _NO_HEADERS
 ) -> ProviderError:
     """Return the typed error of an error body.
@@ -69,7 +118,7 @@ def from_wire_envelope(
         body: the object that holds the envelope.
         dialect: its `error_codes` come first.
         status: the HTTP status; None inside a 200, where the envelope's own number stands in for it.
-        headers: names in lower case; they tell the delay, the request id and `x-should-retry`.
+        headers: names in lower case; the delay, the request id and `x-should-retry` are read.
     """
     envelope = _envelope(body)
     status = status if status is not None else envelope.status
@@ -84,7 +133,7 @@ def from_wire_envelope(
     wish = headers.get("x-should-retry")
     if wish in ("true", "false"):
         error.retryable = wish == "true"
-    if NEVER_FITS.search(envelope.message.lower()):
+    if _NEVER_FITS.search(envelope.message.lower()):
         error.retryable = False
     return error
 
@@ -95,40 +144,40 @@ def _request_id(headers: Mapping[str, str], dialect: Dialect) -> str | None:
 
 def _kind(envelope: _Envelope, status: int | None, dialect: Dialect) -> type[ProviderError]:
     text = envelope.message.lower()
-    told = [name for phrase, name in dialect.error_phrases.items() if phrase in text]
-    for name in (*told, *(dialect.error_codes.get(word) for word in envelope.words)):
-        named = getattr(tree, str(name), None)
+    named_by_phrase = [name for phrase, name in dialect.error_phrases.items() if phrase in text]
+    for name in (*named_by_phrase, *(dialect.error_codes.get(word) for word in envelope.words)):
+        named = getattr(errors, str(name), None)
         if named is not None:
             return named  # type: ignore[no-any-return]
-    if NEVER_FITS.search(text):
-        return tree.RateLimitError
-    if status in OVERFLOW_STATUSES and any(phrase in text for phrase in OVERFLOW_PHRASES):
-        return tree.ContextWindowExceededError
+    if _NEVER_FITS.search(text):
+        return errors.RateLimitError
+    if status in _OVERFLOW_STATUSES and any(phrase in text for phrase in _OVERFLOW_PHRASES):
+        return errors.ContextWindowExceededError
     for word in envelope.words:
-        kind = BY_WORD.get(word.lower())
+        kind = _BY_WORD.get(word.lower())
         if kind is not None:
             return kind
     kind = _of_text(text, status)
     if kind is not None:
         return kind
     if status is not None and status >= 400:
-        named = getattr(tree, str(dialect.error_codes.get(f"status {status}")), None)
+        named = getattr(errors, str(dialect.error_codes.get(f"status {status}")), None)
         return named or error_class_for_status(status)
     for word in envelope.words:
-        kind = BY_WORD_WITHOUT_STATUS.get(word.lower())
+        kind = _BY_WORD_WITHOUT_STATUS.get(word.lower())
         if kind is not None:
             return kind
-    return tree.ServerError
+    return errors.ServerError
 
 
 def _of_text(text: str, status: int | None) -> type[ProviderError] | None:
     """Return the class that only the message names."""
-    if any(phrase in text for phrase in QUOTA_PHRASES):
-        return tree.QuotaExceededError
-    if status in WORDS_ONLY_STATUSES and any(phrase in text for phrase in KEY_PHRASES):
-        return tree.AuthenticationError
-    if status in WORDS_ONLY_STATUSES and MODEL_MISSING.search(text):
-        return tree.ModelNotFoundError
+    if any(phrase in text for phrase in _QUOTA_PHRASES):
+        return errors.QuotaExceededError
+    if status in _WORDS_ONLY_STATUSES and any(phrase in text for phrase in _KEY_PHRASES):
+        return errors.AuthenticationError
+    if status in _WORDS_ONLY_STATUSES and _MODEL_MISSING.search(text):
+        return errors.ModelNotFoundError
     return None
 
 
@@ -147,7 +196,7 @@ def _envelope(body: Mapping[str, Any]) -> _Envelope:
 
 
 def _upstream(metadata: Any, message: str) -> str:
-    """Return what the service behind a router said; the router's own message often says only that there was one."""
+    """Return the message of the service behind a router; the router's own often holds no more than that one failed."""
     raw = metadata.get("raw") if isinstance(metadata, dict) else None
     if not isinstance(raw, str) or not raw or raw in message:
         return ""
@@ -157,7 +206,10 @@ def _upstream(metadata: Any, message: str) -> str:
 def _words(holder: Mapping[str, Any]) -> tuple[tuple[str, ...], int | None]:
     """Collect the words that classify, narrowest first, and a status number among them."""
     found: list[Any] = [holder.get("code"), holder.get("type")]
-    for name in ("metadata", "innererror"):  # sheet openrouter §5; the second one from recorded traffic
+    for name in (
+        "metadata",
+        "innererror",
+    ):  # OpenRouter's; and one in recorded traffic
         inner = holder.get(name)
         if isinstance(inner, dict):
             found += [inner.get("error_type"), inner.get("code")]

@@ -1,40 +1,36 @@
-"""The hooks that are the same for every service on this format, for the plugin of a service to inherit.
-
-Never knows a host, a key, a catalogue or a rule file: those hooks are the plugin's own, and it may answer any of these
-itself. The row-driven providers here and the plugins of services on this format come in.
-"""
+"""The hooks that are the same for every service on this format, for the plugin of a service to inherit."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Sequence
-from typing import TYPE_CHECKING
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
 
-import interlingua_chat_completions as own
-from interlingua.plugins.hookspecs import hookimpl
+from interlingua.plugins import WireRequest, WireResponse, hookimpl, loads
+from interlingua_chat_completions.dialect import API, Dialect
 
-if TYPE_CHECKING:  # a provider is found and made without them
+if TYPE_CHECKING:  # a provider is found and a client is made without them
     from interlingua.errors import ProviderError
-    from interlingua.plugins.wire import RequestContext, WireChunk, WireRequest, WireResponse
-    from interlingua.types.events import StreamEvent
-    from interlingua.types.messages import Message
-    from interlingua.types.options import AdapterOptions
-    from interlingua.types.tools import ToolDefinition
-    from interlingua_chat_completions.dialect import Dialect
-    from interlingua_chat_completions.format import ChatFormat
+    from interlingua.plugins import RequestContext, WireChunk
+    from interlingua.types import AdapterOptions, Message, StreamEvent, ToolDefinition
+
+FORMAT_RULES = "format"
+PAIRING_RULES = "pairing"
+_LINT = files("interlingua_chat_completions").joinpath("lint")
 
 
 class ChatProvider:
     """A provider whose requests and answers are Chat Completions, each in the dialect of its model.
 
     Args:
-        chat: the format for this provider key.
+        key: the provider key; only messages of this origin get their opaque state back.
         dialect_of: the dialect by model name; the same object for the same name.
     """
 
     contract_version = 1
 
-    def __init__(self, chat: ChatFormat, dialect_of: Callable[[str], Dialect]) -> None:
-        self._chat = chat
+    def __init__(self, key: str, dialect_of: Callable[[str], Dialect]) -> None:
+        self.key = key
         self._dialect_of = dialect_of
 
     @hookimpl
@@ -42,28 +38,68 @@ class ChatProvider:
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
     ) -> WireRequest:
         """Write a request."""
-        return self._chat.to_wire(messages, tools, options, self._dialect_of(options.model))
+        from interlingua_chat_completions.request import to_wire  # noqa: PLC0415  with the first request
+
+        return to_wire(self.key, messages, tools, options, self._dialect_of(options.model))
 
     @hookimpl
     def estimate_input_tokens(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions | None
     ) -> int:
         """Estimate a request's input tokens."""
-        return own.estimate.estimate_tokens(messages, tools)
+        from interlingua_chat_completions.request import estimate_tokens  # noqa: PLC0415  with the first request
+
+        return estimate_tokens(messages, tools)
 
     @hookimpl
     def from_wire_response(self, response: WireResponse, context: RequestContext) -> Message:
         """Read a whole answer."""
-        return self._chat.from_wire_response(response, context, self._dialect_of(context.origin.model))
+        from interlingua_chat_completions.response import from_wire_response  # noqa: PLC0415  with the first answer
+
+        return from_wire_response(response, context, self._dialect_of(context.origin.model))
 
     @hookimpl
     def stream_response(
         self, response_stream: AsyncIterator[WireChunk], context: RequestContext
     ) -> AsyncIterator[StreamEvent]:
         """Read a stream."""
-        return self._chat.stream_response(response_stream, context, self._dialect_of(context.origin.model))
+        from interlingua_chat_completions.stream import stream_response  # noqa: PLC0415  with the first stream
+
+        return stream_response(response_stream, context, self._dialect_of(context.origin.model))
 
     @hookimpl
     def from_wire_error(self, response: WireResponse, context: RequestContext) -> ProviderError:
         """Read a failed answer."""
-        return self._chat.from_wire_error(response, self._dialect_of(context.origin.model))
+        from interlingua_chat_completions.errors import from_wire_error  # noqa: PLC0415  with the first failure
+
+        return from_wire_error(response, self._dialect_of(context.origin.model))
+
+
+def list_models_request(kind: str) -> WireRequest | None:
+    """Return the request for the live model list where `kind` is `models`; services of this format share its path."""
+    return WireRequest(method="GET", path="/models", body=b"", api=API) if kind == "models" else None
+
+
+def from_wire_model_list(kind: str, response: WireResponse) -> Any:
+    """Return the model ids of a list where `kind` is `models`; an object with `data`, or a bare list (one service)."""
+    body = loads(response.body)
+    listed: Sequence[Mapping[str, Any]] = body["data"] if isinstance(body, dict) else body
+    return [model["id"] for model in listed] if kind == "models" else None
+
+
+def wire_rules(*names: str) -> list[str]:
+    """Return the texts of the format's rule files: what its services refuse.
+
+    Args:
+        names: `format` holds for all services, `pairing` for those that check which result answers which call;
+            the others in `lint/` for one service each.
+
+    Raises:
+        FileNotFoundError: there is none of that name.
+    """
+    return [_LINT.joinpath(f"{name}.toml").read_text("utf-8") for name in names]
+
+
+def has_wire_rules(name: str) -> bool:
+    """Return whether there is a rule file of that name."""
+    return _LINT.joinpath(f"{name}.toml").is_file()

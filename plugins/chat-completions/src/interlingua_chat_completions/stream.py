@@ -1,32 +1,28 @@
-"""A framed stream of chunks to events, as they come.
-
-Never awaits anything but its source and never keeps text it has passed on.
-The format's front door comes in.
-"""
+"""Read a stream of chunks as events."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
 
 from interlingua.errors import MalformedResponseError
-from interlingua.frozen import maker
-from interlingua.json import loads_fast
-from interlingua.plugins.wire import RequestContext, WireChunk
-from interlingua.types.events import ErrorEvent, StreamEvent, TextDelta, ToolUseInputDelta
+from interlingua.plugins import RequestContext, WireChunk, loads_fast
+from interlingua.types import ErrorEvent, StreamEvent, TextDelta, ThinkingDelta, ToolUseInputDelta
+from interlingua_chat_completions.content import REASONING_FIELDS, TEXT, THINKING
 from interlingua_chat_completions.dialect import Dialect
-from interlingua_chat_completions.errors import from_wire_envelope, is_error
-from interlingua_chat_completions.reader import AnswerReader
-from interlingua_chat_completions.slots import TEXT
-
-text_delta = maker(TextDelta)
+from interlingua_chat_completions.errors import from_wire_error_body, is_error
+from interlingua_chat_completions.response import AnswerReader
 
 
-async def from_wire_stream(  # noqa: C901, PLR0912  the hot path: a call per chunk would be a third of its cost
+async def stream_response(  # noqa: C901, PLR0912  the hot path: a call per chunk would be a third of its cost
     source: AsyncIterator[WireChunk], context: RequestContext, dialect: Dialect
 ) -> AsyncIterator[StreamEvent]:
-    """Translate chunks; complete when a finish reason or `[DONE]` came, else the message stays unfinished."""
+    """Translate chunks; complete when a finish reason or `[DONE]` came, else the message stays unfinished.
+
+    Raises:
+        MalformedResponseError: a chunk is not JSON.
+    """
     reader = AnswerReader(context, dialect)
-    calls, done = reader.calls.by_index, False
+    calls, thoughts, done = reader.calls.by_index, reader.reasoning.texts, False
     async for name, data in source:
         if data[:1] != b"{":
             done = data.strip() == b"[DONE]"
@@ -38,32 +34,37 @@ async def from_wire_stream(  # noqa: C901, PLR0912  the hot path: a call per chu
             body = loads_fast(data)
         except ValueError as error:
             raise MalformedResponseError(f"a chunk is not JSON: {error}") from error
-        # most chunks carry a piece of text or of one call's arguments, and nothing else
+        # most chunks carry a piece of text, of reasoning or of one call's arguments, and nothing else
         try:
             (choice,) = body["choices"]
-            delta = choice["delta"]
+            ((field, value),) = choice["delta"].items()
             if (
-                len(delta) == 1
-                and choice["finish_reason"] is None
+                choice["finish_reason"] is None
                 and not choice["index"]
                 and body.get("usage") is None
                 and choice.get("logprobs") is None
                 and "error" not in body
             ):
-                text = delta.get("content")
-                if text.__class__ is str:
-                    if text:
-                        reader.texted = True
-                        yield text_delta(TEXT, text)
-                    continue
-                (fragment,) = delta["tool_calls"]
-                function = fragment["function"]
-                call = calls[fragment["index"]]
-                piece = function["arguments"]
-                if piece.__class__ is str and len(function) == 1 and not fragment.get("id"):
-                    call.pieces.append(piece)
-                    yield ToolUseInputDelta(index=call.start.index, partial_json=piece)
-                    continue
+                if value.__class__ is str:
+                    if field == "content":
+                        if value:
+                            reader.has_text = True
+                            yield TextDelta(index=TEXT, text=value)
+                        continue
+                    if field in REASONING_FIELDS:
+                        if value:
+                            thoughts.append(value)
+                            yield ThinkingDelta(index=THINKING, text=value)
+                        continue
+                elif field == "tool_calls":
+                    (fragment,) = value
+                    function = fragment["function"]
+                    call = calls[fragment["index"]]
+                    piece = function["arguments"]
+                    if piece.__class__ is str and len(function) == 1 and not fragment.get("id"):
+                        call.pieces.append(piece)
+                        yield ToolUseInputDelta(index=call.start.index, partial_json=piece)
+                        continue
         except (KeyError, ValueError, TypeError, AttributeError):
             pass
         if not isinstance(body, dict):
@@ -73,7 +74,7 @@ async def from_wire_stream(  # noqa: C901, PLR0912  the hot path: a call per chu
         if is_error(body) or (name == "error" and "choices" not in body):
             for event in reader.end(complete=False):
                 yield event
-            yield ErrorEvent(error=from_wire_envelope(body, dialect))
+            yield ErrorEvent(error=from_wire_error_body(body, dialect))
             return
     for event in reader.end(complete=done or reader.finish is not None):
         yield event

@@ -1,21 +1,14 @@
-"""How this service speaks Chat Completions, as data for the shared format (sheet mistral).
-
-Never translates: the format library does, by the dialect it is given.
-The plugin object comes in.
-"""
+"""Mistral's models, how the service speaks Chat Completions with each, and what each can carry."""
 
 from __future__ import annotations
 
 from functools import cache
+from importlib.resources import files
 from typing import Any
 
-from interlingua.types.options import AdapterCapabilities
-from interlingua_chat_completions.capabilities import capabilities_of
-from interlingua_chat_completions.dialect import Dialect
-from interlingua_chat_completions.format import ChatFormat
-from interlingua_mistral.catalogue import facts_of, model_of
-
-FORMAT = ChatFormat("mistral")
+from interlingua.plugins import EMPTY, FrozenDict, ModelInfo, find_model, load_catalogue
+from interlingua.types import AdapterCapabilities
+from interlingua_chat_completions.dialect import Dialect, capabilities_of
 
 _DOCUMENTS = (
     "application/pdf",
@@ -23,7 +16,7 @@ _DOCUMENTS = (
     *("text/plain", "text/markdown", "text/csv"),  # written as text
 )
 _STATED: dict[str, Any] = {
-    "supports_system_messages_in_list": False,  # refused behind an answer and behind results (decision 150)
+    "supports_system_messages_in_list": False,  # refused after an answer and after results (decision 150)
     "supports_images": True,
     "supports_image_urls": True,
     "supports_tool_result_images": True,
@@ -32,6 +25,28 @@ _STATED: dict[str, Any] = {
     "tool_id_pattern": r"[A-Za-z0-9]{9}",
     "tool_id_max_length": 9,
 }
+
+
+@cache
+def models() -> tuple[ModelInfo, ...]:
+    """Return the catalogue."""
+    return load_catalogue(files(__package__).joinpath("models.json").read_bytes())
+
+
+@cache
+def find_listed(name: str) -> ModelInfo | None:
+    """Return the catalogue's entry for a name or alias."""
+    return find_model(models(), name)
+
+
+def facts_of(name: str) -> FrozenDict:
+    """Return the model's facts; absent means unknown.
+
+    `reasoning` is `none`, `effort` or `always`; `user_after_results` is true where a user message directly after tool
+    results is accepted (recorded traffic; the documentation says it is refused: WIRE.md, Order of messages).
+    """
+    model = find_listed(name)
+    return EMPTY if model is None else model.facts
 
 
 @cache
@@ -44,7 +59,7 @@ def dialect_of(model: str) -> Dialect:
 @cache
 def _dialect(reasoning: str, *, lax: bool) -> Dialect:
     return Dialect(
-        include_usage=False,  # there is no stream_options; usage comes by itself (§2, §6)
+        include_usage=False,  # there is no stream_options; usage comes without (WIRE.md, Usage)
         temperature_range=(0.0, 1.5),
         top_k=True,
         seed_field="random_seed",
@@ -56,7 +71,7 @@ def _dialect(reasoning: str, *, lax: bool) -> Dialect:
         after_results=None if lax else "OK.",
         after_answer="Continue.",
         prefill_field="prefix",
-        tool_choices=frozenset(("auto", "required", "named")),  # with `none` some models answer garbled calls (§2)
+        tool_choices=frozenset(("auto", "required", "named")),  # `none`: WIRE.md, Tools
         required_choice="any",
         parallel_tool_calls=True,
         structured="json_schema",
@@ -73,4 +88,4 @@ def _dialect(reasoning: str, *, lax: bool) -> Dialect:
 @cache
 def capabilities_for(model: str) -> AdapterCapabilities:
     """Return what this service can carry with a model; the same object for the same name."""
-    return capabilities_of(dialect_of(model), _STATED, model_of(model))
+    return capabilities_of(dialect_of(model), _STATED, find_listed(model))

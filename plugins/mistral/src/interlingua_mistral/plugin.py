@@ -1,8 +1,4 @@
-"""The provider object: the shared format's hooks, and what only this service has.
-
-Never holds translation itself: the shared format does that, by the dialect of the model.
-The entry point `interlingua.providers: mistral` comes in.
-"""
+"""The provider object for Mistral: the shared format's hooks, its connection and its rules."""
 
 from __future__ import annotations
 
@@ -10,15 +6,22 @@ from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
-from interlingua.catalogue import ModelInfo
-from interlingua.plugins.hookspecs import hookimpl
-from interlingua.plugins.wire import Connection, ConnectionSettings, WireRequest, WireResponse
-from interlingua.types.options import AdapterCapabilities, AdapterOptions
-from interlingua_chat_completions import auxiliary
-from interlingua_chat_completions.provider import ChatProvider
-from interlingua_chat_completions.rules import wire_rules
-from interlingua_mistral import catalogue, service
-from interlingua_mistral.dialect import FORMAT, capabilities_for, dialect_of
+from interlingua.errors import CapabilityError
+from interlingua.plugins import (
+    Connection,
+    ConnectionSettings,
+    ModelInfo,
+    WireRequest,
+    WireResponse,
+    bearer_auth,
+    hookimpl,
+)
+from interlingua.types import AdapterCapabilities, AdapterOptions
+from interlingua_chat_completions.dialect import API, ENDPOINT
+from interlingua_chat_completions.provider import ChatProvider, from_wire_model_list, list_models_request, wire_rules
+from interlingua_mistral.dialect import capabilities_for, dialect_of, models
+
+_HOSTS = {"": "api.mistral.ai", "eu": "api.eu.mistral.ai", "us": "api.us.mistral.ai"}
 
 
 class _Mistral(ChatProvider):
@@ -28,23 +31,42 @@ class _Mistral(ChatProvider):
 
     @hookimpl
     def models(self) -> Sequence[ModelInfo]:
-        return catalogue.models()
+        return models()
 
     @hookimpl
     def connection(self, settings: ConnectionSettings) -> Connection:
-        return service.connection(settings)
+        """Option: `region` (`eu`, `us`).
+
+        Raises:
+            CapabilityError: an unknown region.
+        """
+        region = str(settings.options.get("region") or "")
+        if region not in _HOSTS:
+            raise CapabilityError(f"region is one of eu, us, not {region!r}", path="options.region")
+        environ = settings.environ
+        key = settings.api_key or environ.get("MISTRAL_API_KEY")
+        own = f"https://{_HOSTS[region]}/v1"
+        base = settings.base_url or environ.get("MISTRAL_BASE_URL") or own
+        return Connection(
+            base_url=base.rstrip("/"),
+            auth=bearer_auth(key),
+            env=("MISTRAL_API_KEY", "MISTRAL_BASE_URL"),
+            has_key=bool(key) or base != own,
+            hosts=tuple(_HOSTS.values()),
+            endpoints={API: ENDPOINT},
+        )
 
     @hookimpl
     def auxiliary_request(self, kind: str, arguments: Mapping[str, Any]) -> WireRequest | None:
-        return auxiliary.auxiliary_request(kind)
+        return list_models_request(kind)
 
     @hookimpl
     def from_wire_auxiliary(self, kind: str, response: WireResponse) -> Any:
-        return auxiliary.from_wire_auxiliary(kind, response)
+        return from_wire_model_list(kind, response)
 
     @hookimpl
     def wire_rules(self) -> Sequence[str]:
         return [*wire_rules("format", "pairing"), files("interlingua_mistral").joinpath("lint.toml").read_text("utf-8")]
 
 
-plugin = _Mistral(FORMAT, dialect_of)
+plugin = _Mistral("mistral", dialect_of)

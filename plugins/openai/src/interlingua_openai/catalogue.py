@@ -12,10 +12,9 @@ from typing import Any
 
 import attrs
 
-from interlingua.catalogue import ModelInfo, find_model, load_catalogue
 from interlingua.errors import CapabilityError
-from interlingua.json import EMPTY, FrozenDict
-from interlingua.types.options import AdapterCapabilities
+from interlingua.plugins import EMPTY, FrozenDict, ModelInfo, find_model, load_catalogue
+from interlingua.types import AdapterCapabilities
 
 RESPONSES = "responses"
 CHAT = "chat"

@@ -9,13 +9,11 @@ from __future__ import annotations
 import re
 from functools import cache
 
-from interlingua.types.options import AdapterOptions
+from interlingua.types import AdapterOptions
 from interlingua_chat_completions.dialect import Dialect
-from interlingua_chat_completions.format import ChatFormat
 from interlingua_openai.catalogue import CHAT, capabilities_of, facts_of
-from interlingua_openai.service import ERROR_CODES
+from interlingua_openai.errors import ERROR_CODES
 
-FORMAT = ChatFormat("openai", CHAT)
 # these refuse the very field, whatever it says (lint/chat.toml)
 _no_parallel = re.compile(r"o[134](-.*)?").fullmatch
 

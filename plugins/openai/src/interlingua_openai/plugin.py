@@ -1,7 +1,6 @@
-"""The provider object: everything this plugin offers, one hook a few lines.
+"""The provider object for OpenAI: its hooks and its connection.
 
-Never holds translation itself; each hook hands on to the wire format that the request or its origin names.
-The entry point `interlingua.providers: openai` comes in.
+Hooks import what they use when they are called, so that a client is made without the wire formats.
 """
 
 from __future__ import annotations
@@ -10,25 +9,28 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-import interlingua_chat_completions as chat_completions
-import interlingua_openai as own
-from interlingua.plugins.hookspecs import hookimpl
+from interlingua.plugins import hookimpl
 
-if TYPE_CHECKING:  # a provider is found and made without them
-    from interlingua.catalogue import ModelInfo
+if TYPE_CHECKING:
     from interlingua.errors import ProviderError
-    from interlingua.plugins.wire import (
+    from interlingua.plugins import (
         Connection,
         ConnectionSettings,
+        ModelInfo,
         RequestContext,
         WireChunk,
         WireRequest,
         WireResponse,
     )
-    from interlingua.types.events import StreamEvent
-    from interlingua.types.messages import Message
-    from interlingua.types.options import AdapterCapabilities, AdapterOptions
-    from interlingua.types.tools import ToolDefinition
+    from interlingua.types import AdapterCapabilities, AdapterOptions, Message, StreamEvent, ToolDefinition
+
+# ruff: noqa: PLC0415  see above
+
+_BASE_URL = "https://api.openai.com/v1"
+_CHAT = "chat"
+_RESPONSES = "responses"
+# fields of a request that the token count takes (WIRE.md, Connection)
+_COUNTED = ("model", "instructions", "input", "tools", "tool_choice", "parallel_tool_calls", "reasoning", "text")
 
 
 class _OpenAI:
@@ -36,61 +38,122 @@ class _OpenAI:
 
     @hookimpl
     def capabilities(self, model: str, options: AdapterOptions | None) -> AdapterCapabilities:
-        return own.catalogue.capabilities_of(model, own.catalogue.api_of(model, options.api if options else None))
+        from interlingua_openai.catalogue import api_of, capabilities_of
+
+        return capabilities_of(model, api_of(model, options.api if options else None))
 
     @hookimpl
     def models(self) -> Sequence[ModelInfo]:
-        return own.catalogue.models()
+        from interlingua_openai.catalogue import models
+
+        return models()
 
     @hookimpl
     def connection(self, settings: ConnectionSettings) -> Connection:
-        return own.service.connection(settings)
+        """Options `organization` and `project`, or else OPENAI_ORG_ID and OPENAI_PROJECT_ID, become headers."""
+        from interlingua.plugins import Connection, bearer_auth
+
+        environ = settings.environ
+        key = settings.api_key or environ.get("OPENAI_API_KEY")
+        base = settings.base_url or environ.get("OPENAI_BASE_URL") or _BASE_URL
+        headers = {
+            "openai-organization": settings.options.get("organization") or environ.get("OPENAI_ORG_ID"),
+            "openai-project": settings.options.get("project") or environ.get("OPENAI_PROJECT_ID"),
+        }
+        return Connection(
+            base_url=base.rstrip("/"),
+            auth=bearer_auth(key),
+            headers={name: str(value) for name, value in headers.items() if value},
+            env=("OPENAI_API_KEY", "OPENAI_BASE_URL", "OPENAI_ORG_ID", "OPENAI_PROJECT_ID"),
+            has_key=bool(key) or base != _BASE_URL,
+            hosts=("api.openai.com",),
+            endpoints={_RESPONSES: r"/responses$", _CHAT: r"/chat/completions$"},
+        )
 
     @hookimpl
     def to_wire(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
     ) -> WireRequest:
-        if own.catalogue.api_of(options.model, options.api) == own.catalogue.CHAT:
-            return own.chat.FORMAT.to_wire(messages, tools, options, own.chat.dialect_for(options))
-        return own.responses.to_wire.to_wire(messages, tools, options)
+        from interlingua_openai.catalogue import api_of
+
+        if api_of(options.model, options.api) == _CHAT:
+            from interlingua_chat_completions import request
+            from interlingua_openai.chat import dialect_for
+
+            return request.to_wire("openai", messages, tools, options, dialect_for(options), api=_CHAT)
+        from interlingua_openai.responses.to_wire import to_wire
+
+        return to_wire(messages, tools, options)
 
     @hookimpl
     def estimate_input_tokens(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions | None
     ) -> int:
-        return chat_completions.estimate.estimate_tokens(messages, tools)
+        from interlingua_chat_completions.request import estimate_tokens
+
+        return estimate_tokens(messages, tools)
 
     @hookimpl
     def from_wire_response(self, response: WireResponse, context: RequestContext) -> Message:
-        if context.origin.api == own.catalogue.CHAT:
-            return own.chat.FORMAT.from_wire_response(response, context, own.chat.dialect_of(context.origin.model))
-        return own.responses.from_wire.from_wire_response(response, context)
+        if context.origin.api == _CHAT:
+            from interlingua_chat_completions import response as chat
+            from interlingua_openai.chat import dialect_of
+
+            return chat.from_wire_response(response, context, dialect_of(context.origin.model))
+        from interlingua_openai.responses.from_wire import from_wire_response
+
+        return from_wire_response(response, context)
 
     @hookimpl
     def stream_response(
         self, response_stream: AsyncIterator[WireChunk], context: RequestContext
     ) -> AsyncIterator[StreamEvent]:
-        if context.origin.api == own.catalogue.CHAT:
-            return own.chat.FORMAT.stream_response(response_stream, context, own.chat.dialect_of(context.origin.model))
-        return own.responses.stream.stream_response(response_stream, context)
+        if context.origin.api == _CHAT:
+            from interlingua_chat_completions import stream as chat
+            from interlingua_openai.chat import dialect_of
+
+            return chat.stream_response(response_stream, context, dialect_of(context.origin.model))
+        from interlingua_openai.responses.stream import stream_response
+
+        return stream_response(response_stream, context)
 
     @hookimpl
     def from_wire_error(self, response: WireResponse, context: RequestContext) -> ProviderError:
-        return own.service.from_wire_error(response)
+        from interlingua_openai.errors import from_wire_error
+
+        return from_wire_error(response)
 
     @hookimpl
     def auxiliary_request(self, kind: str, arguments: Mapping[str, Any]) -> WireRequest | None:
-        return own.auxiliary.auxiliary_request(kind, arguments)
+        """Offer `models` (no arguments) and `count_tokens` (`request`: the one to count; only Responses can)."""
+        from interlingua.plugins import WireRequest, dumps, loads
+
+        if kind == "models":
+            return WireRequest(method="GET", path="/models", body=b"", api=_RESPONSES)
+        if kind == "count_tokens" and arguments["request"].api == _RESPONSES:
+            body = loads(arguments["request"].body)
+            counted = dumps({name: body[name] for name in _COUNTED if name in body})
+            headers = {"content-type": "application/json"}
+            return WireRequest(path="/responses/input_tokens", headers=headers, body=counted, api=_RESPONSES)
+        return None
 
     @hookimpl
     def from_wire_auxiliary(self, kind: str, response: WireResponse) -> Any:
-        return own.auxiliary.from_wire_auxiliary(kind, response)
+        """Return a list of model ids for `models`, an int for `count_tokens`."""
+        from interlingua.plugins import loads
+
+        body = loads(response.body)
+        if kind == "models":
+            return [model["id"] for model in body["data"]]
+        return body["input_tokens"] if kind == "count_tokens" else None
 
     @hookimpl
     def wire_rules(self) -> Sequence[str]:
+        from interlingua_chat_completions.provider import wire_rules
+
         own = files("interlingua_openai").joinpath("lint")
         texts = (own.joinpath(f"{name}.toml").read_text("utf-8") for name in ("chat", "responses"))
-        return [*chat_completions.rules.wire_rules("format", "pairing"), *texts]
+        return [*wire_rules("format", "pairing"), *texts]
 
 
 plugin = _OpenAI()

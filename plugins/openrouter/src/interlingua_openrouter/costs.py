@@ -1,8 +1,4 @@
-"""What the service says an answer cost, kept beside our own figure and never used for it.
-
-Never computes a price: `Usage.cost_usd` comes from the price table, this from the wire.
-Applications come in, and the auxiliary exchange that asks for a cost afterwards.
-"""
+"""What the service says an answer cost, beside our own figure: `Usage.cost_usd` comes from the price table alone."""
 
 from __future__ import annotations
 
@@ -10,14 +6,14 @@ from collections.abc import Mapping
 from decimal import Decimal
 from typing import Any
 
-from interlingua.types.messages import Message
+from interlingua.types import Message
 
 
 def reported_cost(message: Message) -> Decimal | None:
-    """Return the US dollars charged for an answer, as its `usage.cost` said (sheet openrouter §3).
+    """Return the US dollars charged for an answer, as its `usage.cost` has it (WIRE.md, Usage).
 
     It stands in `provider_raw["trace"]["usage"]["cost"]` and goes when a trace is trimmed. None when the message is not
-    this service's or says nothing; `generation_cost` asks the service again.
+    this service's or holds none; `generation_cost` asks the service again.
     """
     origin = message.metadata.origin
     if origin is None or origin.provider != "openrouter":

@@ -1,20 +1,40 @@
-"""How this service speaks Chat Completions, as data for the shared format (sheet openrouter §2, §3, §5).
+"""OpenRouter's models, how the service speaks Chat Completions, and what each model can carry.
 
-Never translates: the format library does, by the dialect it is given.
-The plugin object, the catalogue and the service come in.
+The rules of a model's vendor hold as well, because what the vendor's API refuses comes back as a 400 (WIRE.md,
+Upstream rules).
 """
 
 from __future__ import annotations
 
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
 import attrs
 
-from interlingua_chat_completions.dialect import Dialect
-from interlingua_chat_completions.format import ChatFormat
+from interlingua.plugins import ModelInfo, find_model, load_catalogue
+from interlingua.types import AdapterCapabilities
+from interlingua_chat_completions.dialect import Dialect, capabilities_of
 
-FORMAT = ChatFormat("openrouter")
-
-# Words of `metadata.error_type` (sheet §5). Those as broad as a status (invalid_request, server, timeout, unmapped)
-# are left to it, so that an overflow told in words only is still one.
+# For a model that takes none of it the service answers 404 "no endpoints found". Images, files and forced tools
+# are recorded; audio and video are stated only where the vendor takes them. A text document goes as text.
+_DEFAULTS: dict[str, Any] = {
+    "supports_images": True,
+    "supports_image_urls": True,
+    "supports_documents": True,
+}
+_VIDEO = {
+    "supports_audio": True,
+    "supports_video": True,
+    "accepted_video_media_types": ["video/mp4", "video/mpeg", "video/quicktime", "video/webm"],
+}
+_VENDORS: dict[str, dict[str, Any]] = {
+    "anthropic": {"tool_id_pattern": r"[A-Za-z0-9_-]{1,64}"},
+    "google": _VIDEO,
+    "mistralai": {"tool_id_pattern": r"[A-Za-z0-9]{9}", "tool_id_max_length": 9},
+}
+# Words of `metadata.error_type` (WIRE.md, Errors). Those as broad as a status (invalid_request, server, timeout,
+# unmapped) are left to the status, so that a too long input that only the message names is still found.
 _ERROR_TYPES = {
     "context_length_exceeded": "ContextWindowExceededError",
     "token_limit_exceeded": "ContextWindowExceededError",
@@ -49,7 +69,7 @@ _ERROR_PHRASES = {
 }
 
 DIALECT = Dialect(
-    include_usage=False,  # §2: without effect, usage is always sent
+    include_usage=False,  # without effect: usage is always sent (WIRE.md, Usage)
     top_k=True,
     stop_limit=4,
     user_field="user",
@@ -77,3 +97,25 @@ _WITHOUT_NAMES = attrs.evolve(DIALECT, tool_choices=frozenset(("auto", "none", "
 def dialect_of(model: str) -> Dialect:
     """Return the dialect of one model, whichever variant (`vendor/model:variant`); the same object for the same one."""
     return _WITHOUT_NAMES if model.partition(":")[0].lstrip("~") in _NAMELESS else DIALECT
+
+
+@cache
+def models() -> tuple[ModelInfo, ...]:
+    """Return the catalogue."""
+    return load_catalogue(files(__package__).joinpath("models.json").read_bytes())
+
+
+@cache
+def find_listed(name: str) -> ModelInfo | None:
+    """Return the catalogue's entry; a variant (`vendor/model:variant`) that is not listed is its model for limits.
+
+    Its price is none: core looks that up by the full name.
+    """
+    return find_model(models(), name) or find_model(models(), name.partition(":")[0])
+
+
+@cache
+def capabilities_for(name: str) -> AdapterCapabilities:
+    """Return what this service can carry with a model; the same object for the same name."""
+    vendor = _VENDORS.get(name.partition("/")[0].lstrip("~"), {})
+    return capabilities_of(dialect_of(name), {**_DEFAULTS, **vendor}, find_listed(name))

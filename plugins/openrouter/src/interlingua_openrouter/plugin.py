@@ -1,50 +1,98 @@
-"""The provider object: the shared format's hooks, and what only this service has.
-
-Never holds translation itself: the shared format does that, by the one dialect this service has.
-The entry point `interlingua.providers: openrouter` comes in.
-"""
+"""The provider object for OpenRouter: the shared format's hooks, its connection, reported costs and rules."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from typing import Any
+from urllib.parse import quote
 
-from interlingua.catalogue import ModelInfo
 from interlingua.errors import ProviderError
-from interlingua.plugins.hookspecs import hookimpl
-from interlingua.plugins.wire import Connection, ConnectionSettings, RequestContext, WireRequest, WireResponse
-from interlingua.types.options import AdapterCapabilities, AdapterOptions
-from interlingua_chat_completions.provider import ChatProvider
-from interlingua_chat_completions.rules import wire_rules
-from interlingua_openrouter import auxiliary, catalogue, service
-from interlingua_openrouter.dialect import FORMAT, dialect_of
+from interlingua.plugins import (
+    Connection,
+    ConnectionSettings,
+    ModelInfo,
+    RequestContext,
+    WireRequest,
+    WireResponse,
+    bearer_auth,
+    hookimpl,
+    loads,
+)
+from interlingua.types import AdapterCapabilities, AdapterOptions, Message
+from interlingua_chat_completions.dialect import API, ENDPOINT
+from interlingua_chat_completions.provider import ChatProvider, from_wire_model_list, list_models_request, wire_rules
+from interlingua_openrouter.costs import dollars, generation_id
+from interlingua_openrouter.dialect import DIALECT, capabilities_for, dialect_of, models
+
+_BASE_URL = "https://openrouter.ai/api/v1"
+_HEADERS = {
+    "referer": "http-referer",
+    "title": "x-openrouter-title",
+    "categories": "x-openrouter-categories",
+    "metadata": "x-openrouter-metadata",
+}
 
 
 class _OpenRouter(ChatProvider):
     @hookimpl
     def capabilities(self, model: str, options: AdapterOptions | None) -> AdapterCapabilities:
-        return catalogue.capabilities_for(model)
+        return capabilities_for(model)
 
     @hookimpl
     def models(self) -> Sequence[ModelInfo]:
-        return catalogue.models()
+        return models()
 
     @hookimpl
     def connection(self, settings: ConnectionSettings) -> Connection:
-        return service.connection(settings)
+        """Options, each sent as a header when given (WIRE.md, Connection).
+
+        `referer` (the app's URL), `title` (its name) and `categories` (comma-separated) name the calling application;
+        `metadata` asks for `openrouter_metadata` in the answer.
+        """
+        environ, options = settings.environ, settings.options
+        key = settings.api_key or environ.get("OPENROUTER_API_KEY")
+        base = settings.base_url or environ.get("OPENROUTER_BASE_URL") or _BASE_URL
+        return Connection(
+            base_url=base.rstrip("/"),
+            auth=bearer_auth(key),
+            headers={header: str(options[name]) for name, header in _HEADERS.items() if options.get(name)},
+            env=("OPENROUTER_API_KEY", "OPENROUTER_BASE_URL"),
+            has_key=bool(key) or base != _BASE_URL,
+            hosts=("openrouter.ai",),
+            endpoints={API: ENDPOINT},
+        )
 
     @hookimpl
     def from_wire_error(self, response: WireResponse, context: RequestContext) -> ProviderError:
-        return service.from_wire_error(response)
+        """Read a failed answer; a 402 is worth another try only when it names a delay."""
+        from interlingua_chat_completions.errors import from_wire_error  # noqa: PLC0415  with the first failure
+
+        error = from_wire_error(response, DIALECT)
+        if response.status == 402:
+            error.retryable = error.retry_after is not None
+        return error
 
     @hookimpl
     def auxiliary_request(self, kind: str, arguments: Mapping[str, Any]) -> WireRequest | None:
-        return auxiliary.auxiliary_request(kind, arguments)
+        """Offer `models` (no arguments) and `generation_cost` (`id`: the generation's, or `message`: the answer).
+
+        Without an id there is nothing to ask for: None.
+        """
+        if kind != "generation_cost":
+            return list_models_request(kind)
+        answer = arguments.get("message")
+        found = arguments.get("id") or (generation_id(answer) if isinstance(answer, Message) else None)
+        if not found:
+            return None
+        return WireRequest(method="GET", path=f"/generation?id={quote(str(found), safe='')}", body=b"", api=API)
 
     @hookimpl
     def from_wire_auxiliary(self, kind: str, response: WireResponse) -> Any:
-        return auxiliary.from_wire_auxiliary(kind, response)
+        """Return a list of model ids for `models`; for `generation_cost` US dollars as a Decimal, or None."""
+        if kind == "generation_cost":
+            return dollars(loads(response.body)["data"].get("total_cost"))
+        return from_wire_model_list(kind, response)
 
     @hookimpl
     def wire_rules(self) -> Sequence[str]:
@@ -52,4 +100,4 @@ class _OpenRouter(ChatProvider):
         return [*wire_rules("format", "pairing"), own]
 
 
-plugin = _OpenRouter(FORMAT, dialect_of)
+plugin = _OpenRouter("openrouter", dialect_of)

@@ -1,33 +1,74 @@
-"""How this service speaks Chat Completions, model by model, as data for the shared format (sheet zai §2, §5).
-
-Never translates: the format library does, by the dialect it is given.
-The plugin object, the request writer and the catalogue come in.
-"""
+"""Z.ai's models, how the service speaks Chat Completions with each, and what each can carry."""
 
 from __future__ import annotations
 
 from functools import cache
+from importlib.resources import files
+from typing import Any
 
-from interlingua_chat_completions.dialect import Dialect
-from interlingua_chat_completions.format import ChatFormat
-from interlingua_zai.catalogue import facts_of
-from interlingua_zai.errors import BUSINESS_CODES
+from interlingua.plugins import EMPTY, FrozenDict, ModelInfo, find_model, load_catalogue
+from interlingua.types import AdapterCapabilities
+from interlingua_chat_completions.dialect import Dialect, capabilities_of
 
-FORMAT = ChatFormat("zai")
-# The range is open (§2): these are the values nearest to its ends that the service's own SDK sends.
-LOWEST, HIGHEST = 0.01, 0.99
+# Business codes of failed answers (WIRE.md, Errors). The code decides, not the status: a 429 may be an empty account.
+_CODES: dict[str, tuple[int, ...]] = {
+    "AuthenticationError": (1000, 1001, 1002, 1003, 1004),
+    "PermissionDeniedError": (
+        1110,
+        1111,
+        1112,
+        1121,
+        1220,
+        1311,
+    ),  # account inactive or locked; model not in plan
+    "QuotaExceededError": (1113, 1304, 1308, 1309, 1310, 1313),  # arrears, quotas, plan expired, fair use
+    "BadRequestError": (1210, 1212, 1213, 1214, 1215, 1221, 1222, 1231),
+    "ModelNotFoundError": (1211,),
+    "ServerError": (1120, 1230, 1234),  # temporary, so worth another try
+    "ContextWindowExceededError": (1261,),
+    "ContentRefusedError": (1300, 1301),
+    "RateLimitError": (1302, 1303, 1305),
+    "OverloadedError": (1312,),
+}
+BUSINESS_CODES: dict[str, str] = {str(code): name for name, codes in _CODES.items() for code in codes}
+BUSINESS_CODES["status 434"] = "PermissionDeniedError"  # without a code
+
+# Text documents go as text; there is no other file and no audio (WIRE.md, Messages).
+_STATED: dict[str, Any] = {
+    "supports_documents": True,
+    "accepted_document_media_types": ["text/plain", "text/markdown", "text/csv"],
+    "accepted_audio_media_types": [],
+}
+
+
+@cache
+def models() -> tuple[ModelInfo, ...]:
+    """Return the catalogue."""
+    return load_catalogue(files(__package__).joinpath("models.json").read_bytes())
+
+
+@cache
+def find_listed(name: str) -> ModelInfo | None:
+    """Return the catalogue's entry for a name; the service writes names in either case."""
+    return find_model(models(), name.lower())
+
+
+def facts_of(name: str) -> FrozenDict:
+    """Return the model's facts; absent means unknown.
+
+    `efforts`: the values of `reasoning_effort` it takes; `thinking`: `always` when it cannot be switched off;
+    `preserved`: it reads the reasoning of earlier turns when asked not to clear it.
+    """
+    model = find_listed(name)
+    return EMPTY if model is None else model.facts
 
 
 @cache
 def dialect_of(model: str) -> Dialect:
-    """Return the dialect of one model; the same object for the same name.
-
-    Facts of the catalogue: `efforts` (which `reasoning_effort` it takes), `thinking` (`always` when it cannot be
-    switched off), `preserved` (it reads the reasoning of earlier turns when told not to clear it).
-    """
+    """Return the dialect of one model; the same object for the same name."""
     facts = facts_of(model)
     return Dialect(
-        include_usage=False,  # §4: usage comes without asking
+        include_usage=False,  # usage comes without it (WIRE.md, Streams)
         user_field="user_id",
         effort_shape="field" if facts.get("efforts") else "none",
         effort_values=tuple(facts.get("efforts") or ()),
@@ -43,3 +84,9 @@ def dialect_of(model: str) -> Dialect:
         request_id_headers=("x-log-id", "x-request-id"),
         citation_fields=("web_search",),
     )
+
+
+@cache
+def capabilities_for(name: str) -> AdapterCapabilities:
+    """Return what this service can carry with a model: images only where a listed model takes them, no forced tool."""
+    return capabilities_of(dialect_of(name), _STATED, find_listed(name))

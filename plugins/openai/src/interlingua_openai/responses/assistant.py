@@ -10,16 +10,16 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from interlingua.plugins.wire import BlockLoss
-from interlingua.types.blocks import (
+from interlingua.plugins import BlockLoss
+from interlingua.types import (
     ContentBlock,
+    Message,
     OpaqueBlock,
     RedactedThinkingBlock,
     TextBlock,
     ThinkingBlock,
     ToolUseBlock,
 )
-from interlingua.types.messages import Message
 from interlingua_openai.catalogue import RESPONSES
 from interlingua_openai.responses.items import CALLS
 from interlingua_openai.responses.matching import Matched, matched

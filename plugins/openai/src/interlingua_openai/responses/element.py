@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from interlingua.plugins.wire import BlockLoss
-from interlingua.types.blocks import CacheHint
+from interlingua.plugins import BlockLoss
+from interlingua.types import CacheHint
 
 
 class Elements(NamedTuple):

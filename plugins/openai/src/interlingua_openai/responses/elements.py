@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from interlingua.json import dumps
-from interlingua.plugins.wire import BlockLoss
-from interlingua.types.blocks import ContentBlock, DocumentBlock, TextBlock
-from interlingua.types.messages import Message, Role
+from interlingua.plugins import BlockLoss, dumps
+from interlingua.types import ContentBlock, DocumentBlock, Message, Role, TextBlock
 from interlingua_openai.responses.assistant import to_wire_assistant
 from interlingua_openai.responses.element import Elements, marked_part
 from interlingua_openai.responses.parts import to_wire_part

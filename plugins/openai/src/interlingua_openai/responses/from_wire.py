@@ -10,15 +10,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from interlingua.errors import MalformedResponseError, ProviderError
-from interlingua.json import loads
-from interlingua.plugins.wire import RequestContext, WireResponse
-from interlingua.types.blocks import ContentBlock
-from interlingua.types.messages import ErrorInfo, Message, MessageStatus, StopReason
+from interlingua.plugins import RequestContext, WireResponse, loads
+from interlingua.types import ContentBlock, ErrorInfo, Message, MessageStatus, StopReason
+from interlingua_openai.errors import from_wire_error_body
 from interlingua_openai.responses.items import from_wire_item
 from interlingua_openai.responses.outcome import failure_of, from_wire_stop, from_wire_usage, trace_of
 from interlingua_openai.responses.plain import plain_items
 from interlingua_openai.responses.replay import replay_of
-from interlingua_openai.service import error_from_body
 
 
 def from_wire_response(response: WireResponse, context: RequestContext) -> Message:
@@ -32,7 +30,7 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
     if isinstance(body, list) and body:
         body = body[0]  # as some gateways wrap their errors
     if (failure := failure_of(body)) is not None:
-        error = error_from_body(failure, status=response.status, headers=response.headers)
+        error = from_wire_error_body(failure, status=response.status, headers=response.headers)
         error.partial = _partial(body, context, error)
         raise error
     if not isinstance(body, dict) or not isinstance(body.get("output", ""), list | None):

@@ -9,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from interlingua.json import dumps
-from interlingua.plugins.wire import RequestContext
-from interlingua.types.blocks import ContentBlock, OpaqueBlock, RedactedThinkingBlock, TextBlock, ThinkingBlock
-from interlingua.types.events import (
+from interlingua.plugins import RequestContext, dumps
+from interlingua.types import (
     BlockEnd,
+    ContentBlock,
+    OpaqueBlock,
+    RedactedThinkingBlock,
     StreamEvent,
+    TextBlock,
     TextDelta,
+    ThinkingBlock,
     ThinkingDelta,
     ToolUseEnd,
     ToolUseInputDelta,

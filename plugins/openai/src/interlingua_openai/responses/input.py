@@ -10,9 +10,8 @@ from collections.abc import Sequence
 from functools import partial
 from typing import NamedTuple
 
-from interlingua.plugins.encoding import remembered, was_answered
-from interlingua.plugins.wire import BlockLoss, Loss
-from interlingua.types.messages import Message, Role
+from interlingua.plugins import BlockLoss, Loss, remembered, was_answered
+from interlingua.types import Message, Role
 from interlingua_openai.responses.element import Elements
 from interlingua_openai.responses.elements import text_of_system, to_wire_elements
 

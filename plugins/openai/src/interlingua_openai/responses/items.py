@@ -9,9 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from interlingua.json import EMPTY, dumps, freeze_object
-from interlingua.plugins.wire import RequestContext
-from interlingua.types.blocks import (
+from interlingua.plugins import EMPTY, RequestContext, dumps, freeze_object
+from interlingua.types import (
     ContentBlock,
     OpaqueBlock,
     RedactedThinkingBlock,
@@ -20,7 +19,7 @@ from interlingua.types.blocks import (
     ToolUseBlock,
     read_tool_input,
 )
-from interlingua_chat_completions.strict_tools import ECHO, from_wire_strict_input
+from interlingua_chat_completions.tools import STRICT_ECHO, from_wire_strict_input
 
 CALLS = ("function_call", "custom_tool_call")
 BETWEEN = "\n\n"  # between the parts of one reasoning item
@@ -75,7 +74,7 @@ def from_wire_call(item: Mapping[str, Any], context: RequestContext, minted: str
     raw = arguments_of(item)
     value, error = read_tool_input(raw)
     name = context.tool_name(item["name"])
-    schema = (context.echo.get(ECHO) or EMPTY).get(item["name"])
+    schema = (context.echo.get(STRICT_ECHO) or EMPTY).get(item["name"])
     if schema is not None:
         value = freeze_object(from_wire_strict_input(value, schema))
     return ToolUseBlock(

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from interlingua.types.blocks import ContentBlock, DocumentBlock, ImageBlock, OpaqueBlock, TextBlock
+from interlingua.types import ContentBlock, DocumentBlock, ImageBlock, OpaqueBlock, TextBlock
 
 _ENDINGS = {
     "application/pdf": ".pdf",

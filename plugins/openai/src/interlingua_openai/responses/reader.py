@@ -10,15 +10,14 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 from interlingua.errors import StreamInterruptedError
-from interlingua.types.blocks import TextBlock
-from interlingua.types.events import ErrorEvent, MessageComplete, RawUpdate, StreamEvent, UsageUpdate
+from interlingua.types import ErrorEvent, MessageComplete, RawUpdate, StreamEvent, TextBlock, UsageUpdate
+from interlingua_openai.errors import from_wire_error_body
 from interlingua_openai.responses.growth import Growth
 from interlingua_openai.responses.items import CALLS, from_wire_item
 from interlingua_openai.responses.outcome import failure_of, from_wire_stop, from_wire_usage, trace_of
 from interlingua_openai.responses.plain import plain_item, plain_items
 from interlingua_openai.responses.replay import shell, skeleton
 from interlingua_openai.responses.slots import Slot
-from interlingua_openai.service import error_from_body
 
 # the last two are older servers' words
 _ENDS = {
@@ -59,7 +58,7 @@ class Reader(Growth):
             yield from self._end(event.get("response") or {}, _ENDS[str(kind)])
         elif (failure := failure_of(event)) is not None:
             yield from self.flush()
-            yield ErrorEvent(error=error_from_body(failure))
+            yield ErrorEvent(error=from_wire_error_body(failure))
             self.over = True
 
     # -- items --------------------------------------------------------------------------------------------------
@@ -128,7 +127,7 @@ class Reader(Growth):
         self._ended = True
         if (failure := failure_of({"status": named, **response})) is not None:
             self.over = True
-            yield ErrorEvent(error=error_from_body(failure))
+            yield ErrorEvent(error=from_wire_error_body(failure))
             return
         said = items or [slot.item for slot in self._slots.present()]
         reason, raw = from_wire_stop({"status": named, **response}, said)
@@ -138,7 +137,9 @@ class Reader(Growth):
         """The stream is over; an answer that was cut is not made whole by an earlier one's terminal event."""
         yield from self.flush()
         if self._earlier and not self._ended:
-            yield ErrorEvent(error=StreamInterruptedError("the last of several answers ended before its terminal event"))
+            yield ErrorEvent(
+                error=StreamInterruptedError("the last of several answers ended before its terminal event")
+            )
 
     def flush(self) -> Iterator[StreamEvent]:
         """End what is open, so that an interrupted message keeps its citations and opaque items."""

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from interlingua.plugins.wire import Loss, option_loss
-from interlingua.types.options import AdapterOptions
+from interlingua.plugins import Loss, option_loss
+from interlingua.types import AdapterOptions
 
 _THINKS_BY_DEFAULT = ("on", "always")
 _ENOUGH = "medium"  # the effort the service itself takes where a model thinks by default

@@ -9,14 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from interlingua.types.blocks import (
-    ContentBlock,
-    OpaqueBlock,
-    RedactedThinkingBlock,
-    TextBlock,
-    ThinkingBlock,
-    ToolUseBlock,
-)
+from interlingua.types import ContentBlock, OpaqueBlock, RedactedThinkingBlock, TextBlock, ThinkingBlock, ToolUseBlock
 from interlingua_openai.responses.items import BETWEEN
 from interlingua_openai.responses.matching import Matched
 from interlingua_openai.responses.replay import HELD

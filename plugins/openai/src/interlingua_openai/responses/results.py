@@ -9,10 +9,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from interlingua.json import dumps
-from interlingua.plugins.wire import BlockLoss
-from interlingua.types.blocks import ToolResultBlock
-from interlingua.types.messages import Message
+from interlingua.plugins import BlockLoss, dumps
+from interlingua.types import Message, ToolResultBlock
 from interlingua_openai.responses.element import Elements, marked_part
 from interlingua_openai.responses.parts import to_wire_part
 

@@ -11,8 +11,7 @@ from typing import Any
 
 import attrs
 
-from interlingua.types.blocks import ContentBlock
-from interlingua.types.events import ToolUseStart
+from interlingua.types import ContentBlock, ToolUseStart
 
 SPAN = 1 << 16  # block indexes per item
 

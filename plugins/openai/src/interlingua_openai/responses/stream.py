@@ -10,9 +10,8 @@ import re
 from collections.abc import AsyncIterator
 from typing import Any
 
-from interlingua.json import loads, loads_fast
-from interlingua.plugins.wire import RequestContext, WireChunk
-from interlingua.types.events import StreamEvent, TextDelta, ToolUseInputDelta
+from interlingua.plugins import RequestContext, WireChunk, loads, loads_fast
+from interlingua.types import StreamEvent, TextDelta, ToolUseInputDelta
 from interlingua_openai.responses.items import CALLS
 from interlingua_openai.responses.reader import Reader
 from interlingua_openai.responses.slots import SPAN

@@ -9,14 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from interlingua.json import FrozenDict, dumps
-from interlingua.plugins.encoding import concat_arrays, json_object
-from interlingua.plugins.wire import Loss, WireRequest, option_loss
-from interlingua.types.messages import DEFAULT_SESSION, Message
-from interlingua.types.options import AdapterOptions
-from interlingua.types.tools import ToolDefinition
-from interlingua_chat_completions.cache_marks import cache_key
-from interlingua_chat_completions.strict_tools import OPTION, to_wire_strict_tools
+from interlingua.plugins import FrozenDict, Loss, WireRequest, concat_arrays, dumps, json_object, option_loss
+from interlingua.types import DEFAULT_SESSION, AdapterOptions, Message, ToolDefinition
+from interlingua_chat_completions.cache_markers import cache_key
+from interlingua_chat_completions.tools import STRICT_OPTION, to_wire_strict_tools
 from interlingua_openai.catalogue import RESPONSES, facts_of
 from interlingua_openai.responses.input import to_wire_input
 from interlingua_openai.responses.reasoning import to_wire_reasoning, to_wire_sampling
@@ -50,9 +46,9 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     _others(options, facts, fields, losses)
     if (conversation.hinted or any(tool.cache for tool in tools)) and messages[0].session_id != DEFAULT_SESSION:
         fields["prompt_cache_key"] = cache_key(messages[0].session_id)
-    strict = to_wire_strict_tools(tools, options.provider_options.get(OPTION))
+    strict = to_wire_strict_tools(tools, options.provider_options.get(STRICT_OPTION))
     _lay_over(fields, options.provider_options)
-    fields.pop(OPTION, None)
+    fields.pop(STRICT_OPTION, None)
     body = {"model": dumps(options.model)}
     own = dumps(fields.pop("tools", None) or [])
     if tools or own != b"[]":

@@ -9,13 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from interlingua.json import dumps
-from interlingua.plugins.encoding import json_array
-from interlingua.plugins.wire import Loss, option_loss
-from interlingua.types.options import AdapterOptions, ToolChoice
-from interlingua.types.tools import ToolDefinition
-from interlingua_chat_completions.strict import strict_schema
-from interlingua_chat_completions.strict_tools import StrictTools
+from interlingua.plugins import Loss, dumps, json_array, option_loss
+from interlingua.types import AdapterOptions, ToolChoice, ToolDefinition
+from interlingua_chat_completions.tools import StrictTools, strict_schema
 
 
 def to_wire_tools(tools: Sequence[ToolDefinition], strict: StrictTools, losses: list[Loss]) -> bytes:

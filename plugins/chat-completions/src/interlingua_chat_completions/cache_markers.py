@@ -1,8 +1,4 @@
-"""How many cache markers a request may hold, for how long each asks, and which hints get none.
-
-Never writes a message; the bytes without markers are what a turn shares with the next (DESIGN 8).
-The request, message and tool writers come in.
-"""
+"""Cache markers: how many a request may hold, how long each lasts, and which hints get none."""
 
 from __future__ import annotations
 
@@ -10,7 +6,7 @@ import hashlib
 from collections.abc import Sequence
 from typing import NamedTuple
 
-MAX_MARKERS = 4  # sheet MAPPING, cache marker
+MAX_MARKERS = 4  # WIRE.md, Prompt caching
 TOO_MANY = "more cache hints than the wire takes"
 SHORTENED = "a 1h cache marker may not follow a 5m one; sent as 5m"
 NO_LIFETIME = "a cache marker says no lifetime on this wire; the service's own, half an hour, applies"
@@ -41,7 +37,7 @@ class Markers:
         return MAX_MARKERS - len(self.spent)
 
     def spend(self, ttl: str | None) -> str | None:
-        """Use one; returns what the hint lost by it, None for nothing (sheet anthropic §7, REGRESSIONS case 33)."""
+        """Use one; returns what the hint lost by it, None for nothing (WIRE.md, Prompt caching)."""
         if not self.left:
             return TOO_MANY
         if not self._lifetimes:
@@ -53,12 +49,12 @@ class Markers:
 
 
 def cache_control(ttl: str | None) -> dict[str, str]:
-    """Return a cache marker with its lifetime (sheet openrouter §2)."""
+    """Return a cache marker with its lifetime."""
     return {"type": "ephemeral"} if ttl is None else {"type": "ephemeral", "ttl": ttl}
 
 
 def cache_key(session_id: str) -> str:
-    """Name a session for the service's router, so that requests of one prefix meet one cache (sheet openai_chat §2).
+    """Name a session for the service's router, so that requests of one prefix meet one cache (WIRE.md, Prompt caching).
 
     A digest: 32 characters of the 64 allowed, and it tells nobody the id.
     """

@@ -1,8 +1,4 @@
-"""A request's options to body fields, each with its loss where this service has no word for it.
-
-Never drops what would deceive the caller: a schema or a forced tool that cannot be said is refused.
-The request writer comes in.
-"""
+"""Write a request's options as body fields, with a loss where the service has no such option."""
 
 from __future__ import annotations
 
@@ -10,21 +6,19 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from interlingua.errors import CapabilityError
-from interlingua.json import dumps
-from interlingua.plugins.wire import Loss, Verdict, option_loss
-from interlingua.types.options import AdapterOptions
+from interlingua.plugins import Loss, Verdict, dumps, option_loss
+from interlingua.types import AdapterOptions
 from interlingua_chat_completions.dialect import Dialect
-from interlingua_chat_completions.strict import strict_schema
-from interlingua_chat_completions.to_wire_effort import to_wire_effort
+from interlingua_chat_completions.tools import strict_schema
 
 Lose = Callable[[str, Verdict, str], None]
 
 
 def to_wire_options(options: AdapterOptions, dialect: Dialect, losses: list[Loss]) -> dict[str, bytes]:
-    """Write everything but model, messages and tools; 0 is a value (REGRESSIONS case 32).
+    """Write everything but model, messages and tools; 0 is a value, None is not.
 
     Raises:
-        CapabilityError: an answer schema was asked of a service that does not enforce one.
+        CapabilityError: an answer schema for a service that does not enforce one.
     """
 
     def lose(name: str, verdict: Verdict, reason: str) -> None:
@@ -104,3 +98,59 @@ def _response_format(options: AdapterOptions, dialect: Dialect) -> dict[str, Any
     if strict is not None:
         form["strict"] = True
     return {"type": "json_schema", "json_schema": form}
+
+
+_LADDER = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
+
+
+def to_wire_effort(
+    options: AdapterOptions, dialect: Dialect, fields: dict[str, Any], lose: Callable[[str, Verdict, str], None]
+) -> None:
+    """Add the fields for effort, thinking on or off, and budget."""
+    reasoning: dict[str, Any] = {}
+    if options.effort is not None:
+        effort = _nearest(options.effort, dialect.effort_values)
+        if dialect.effort_shape == "none":
+            lose("effort", "dropped", "this service has no effort setting")
+        else:
+            if effort != options.effort:
+                lose("effort", "rewritten", f"this service has no effort {options.effort!r}; {effort!r} is sent")
+            if dialect.effort_shape == "field":
+                fields["reasoning_effort"] = effort
+            else:
+                reasoning["effort"] = effort
+    if options.thinking is not None:
+        _switch_thinking(options.thinking, dialect, fields, reasoning, lose)
+    if dialect.thinking_members and options.thinking is not False:
+        fields["thinking"] = {**fields.get("thinking", {}), **dialect.thinking_members}
+    if options.thinking_budget is not None:
+        if dialect.thinking_shape == "object":
+            reasoning["max_tokens"] = options.thinking_budget
+        else:
+            lose("thinking_budget", "dropped", "this service takes no reasoning budget")
+    if reasoning:
+        fields["reasoning"] = reasoning
+
+
+def _switch_thinking(
+    wanted: bool,
+    dialect: Dialect,
+    fields: dict[str, Any],
+    reasoning: dict[str, Any],
+    lose: Callable[[str, Verdict, str], None],
+) -> None:
+    if dialect.thinking_shape == "type":
+        fields["thinking"] = {"type": "enabled" if wanted else "disabled"}
+    elif dialect.thinking_shape == "object":
+        reasoning["enabled"] = wanted
+    elif dialect.thinking_shape == "effort" and not wanted:
+        fields["reasoning_effort"] = "none"
+    elif dialect.thinking_shape != "effort":
+        lose("thinking", "dropped", "this service cannot switch reasoning on or off")
+
+
+def _nearest(effort: str, accepted: tuple[str, ...]) -> str:
+    if not accepted or effort in accepted:
+        return effort
+    wanted = _LADDER.index(effort)
+    return min(accepted, key=lambda name: (abs(_LADDER.index(name) - wanted), _LADDER.index(name)))

@@ -1,0 +1,287 @@
+"""Write tool definitions, strict tools and the tool choice."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from interlingua.errors import CapabilityError
+from interlingua.plugins import EMPTY, Loss, Verdict, dumps, json_array, option_loss
+from interlingua.types import AdapterOptions, ToolChoice, ToolDefinition, to_wire_function_tool
+from interlingua_chat_completions.cache_markers import TOO_MANY, Markers, cache_control
+from interlingua_chat_completions.dialect import Dialect
+
+STRICT_OPTION = "strict_tools"
+"""The provider option: true for all tools, or the names of those meant."""
+STRICT_ECHO = "strict"
+# formats of a text that may stand in a strict schema
+_FORMATS = frozenset(("date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"))
+_UNIONS = ("anyOf", "allOf", "oneOf")
+_NULL = {"type": "null"}
+
+
+class ToolList(NamedTuple):
+    """The tools on the wire, what they lost, the lifetimes of their cache markers, what answers need."""
+
+    wire: bytes
+    losses: tuple[Loss, ...]
+    markers: tuple[str | None, ...] = ()
+    echo: Mapping[str, Any] = EMPTY
+
+
+def strict_option(options: AdapterOptions, dialect: Dialect) -> Any:
+    """Return what the caller wants strict, where the service enforces schemas of tools."""
+    return options.provider_options.get(STRICT_OPTION) if dialect.strict_option else None
+
+
+def to_wire_tools(tools: Sequence[ToolDefinition], dialect: Dialect, wanted: Any = None) -> ToolList:
+    """Write the tool list; a tool's cache hint has a form on few of these services.
+
+    Raises:
+        CapabilityError: `wanted` (see `strict_option`) is no choice of tools.
+    """
+    markers = Markers() if dialect.cache_breakpoints and dialect.cache_style == "cache_control" else None
+    strict = to_wire_strict_tools(tools, wanted) if wanted else _NOT_STRICT
+    losses: list[Loss] = [*strict.losses]
+    wire = []
+    for at, tool in enumerate(tools):
+        made = _tool(tool, dialect, strict)
+        if tool.cache is not None:
+            reason = "tools take no cache marker on this wire" if markers is None else markers.spend(tool.cache.ttl)
+            if reason:
+                losses.append(Loss(path=f"tools[{at}]", block_type="tool", verdict="rewritten", reason=reason))
+            if markers is not None and reason != TOO_MANY:
+                made["cache_control"] = cache_control(markers.spent[-1])
+        wire.append(dumps(made))
+    return ToolList(json_array(wire), tuple(losses), tuple(markers.spent) if markers is not None else (), strict.echo)
+
+
+def _tool(tool: ToolDefinition, dialect: Dialect, strict_tools: StrictTools) -> dict[str, Any]:
+    wrapped = to_wire_function_tool(tool)
+    if tool.name in strict_tools.schemas:
+        wrapped["function"] = {**wrapped["function"], "parameters": strict_tools.schemas[tool.name], "strict": True}
+        return wrapped
+    if not tool.input_schema:
+        wrapped["function"]["parameters"] = {"type": "object", "properties": {}}
+    if dialect.strict_tools and (strict := strict_schema(tool.input_schema)) is not None:
+        wrapped["function"] = {**wrapped["function"], "parameters": strict, "strict": True}
+    return wrapped
+
+
+def omits_tools(options: AdapterOptions, dialect: Dialect) -> bool:
+    """Return whether the tools have to be left out because the service takes no "call no tool"."""
+    return options.tool_choice == "none" and "none" not in dialect.tool_choices
+
+
+def to_wire_tool_choice(
+    options: AdapterOptions, dialect: Dialect, tools: Sequence[ToolDefinition], losses: list[Loss]
+) -> bytes | None:
+    """Write `tool_choice`; None when there is no choice.
+
+    Where a service takes no tool's name and there is one tool, "some tool" forces the same; a loss says so.
+
+    Raises:
+        CapabilityError: the service cannot force a call: the model might answer without it.
+    """
+    choice = options.tool_choice
+    if choice is None:
+        return None
+    kind = "named" if isinstance(choice, ToolChoice) else choice
+    if kind not in dialect.tool_choices:
+        if kind == "auto":
+            return None
+        if isinstance(choice, ToolChoice) and _is_only(choice, options, dialect, tools):
+            reason = (
+                f"this service takes no tool's name here; {choice.name!r} is the only tool, and some tool is forced"
+            )
+            losses.append(option_loss("tool_choice", "rewritten", reason))
+            return dumps(dialect.required_choice)
+        raise CapabilityError(f"this service does not take tool_choice {kind!r}", path="options.tool_choice")
+    if isinstance(choice, ToolChoice):
+        return dumps({"type": "function", "function": {"name": choice.name}})
+    return dumps(dialect.required_choice if choice == "required" else choice)
+
+
+def _is_only(choice: ToolChoice, options: AdapterOptions, dialect: Dialect, tools: Sequence[ToolDefinition]) -> bool:
+    alone = [tool.name for tool in tools] == [choice.name] and "tools" not in options.provider_options
+    return alone and "required" in dialect.tool_choices
+
+
+def strict_schema(schema: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return a copy with `additionalProperties: false` on every object, or None where strict would change meaning.
+
+    An object with optional or open properties is not strict, and the root must be an object.
+    """
+    if schema.get("type") != "object" or any(key in schema for key in _UNIONS):
+        return None
+    try:
+        closed = _close_schema(schema)
+    except _OpenObjectError:
+        return None
+    return closed if isinstance(closed, dict) else None
+
+
+class _OpenObjectError(Exception):
+    pass
+
+
+def _close_schema(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_close_schema(item) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    copy = {key: item if key in ("enum", "const", "default", "examples") else _member(key, item)
+            for key, item in value.items()}  # fmt: skip
+    kinds = value.get("type")
+    if kinds == "object" or (isinstance(kinds, list) and "object" in kinds):
+        properties = value.get("properties") or {}
+        if value.get("additionalProperties", False) is not False or set(value.get("required") or ()) != set(properties):
+            raise _OpenObjectError
+        copy["additionalProperties"] = False
+    return copy
+
+
+def _member(key: str, value: Any) -> Any:
+    if key in ("properties", "$defs", "definitions") and isinstance(value, Mapping):
+        return {name: _close_schema(item) for name, item in value.items()}
+    return _close_schema(value)
+
+
+class StrictTools(NamedTuple):
+    """Which tools are strict: the schemas they are sent with, what that changed, and what their answers need."""
+
+    schemas: Mapping[str, dict[str, Any]]
+    losses: tuple[Loss, ...]
+    echo: Mapping[str, Any]
+
+
+_NOT_STRICT = StrictTools({}, (), {})
+
+
+class _CannotBeStrictError(Exception):
+    def __init__(self, path: str, reason: str) -> None:
+        super().__init__(reason)
+        self.path = path
+        self.reason = reason
+
+
+def to_wire_strict_tools(tools: Sequence[ToolDefinition], wanted: Any) -> StrictTools:
+    """Write the schemas of the tools that are to be strict (interlingua-openai's WIRE.md, Structured outputs).
+
+    Every object is closed and requires all its properties; one that the tool can do without may be null instead, and
+    `from_wire_strict_input` leaves such nulls out again.
+
+    Args:
+        tools: all tools of the request.
+        wanted: the value of the option.
+
+    Raises:
+        CapabilityError: the option is neither true nor false nor a list of names.
+    """
+    if not wanted:
+        return _NOT_STRICT
+    names = _names(tools, wanted)
+    schemas: dict[str, dict[str, Any]] = {}
+    losses = [
+        _loss(f"options.provider_options.{STRICT_OPTION}", "dropped", f"no tool is named {name!r}", kind="option")
+        for name in sorted(names - {tool.name for tool in tools})
+    ]
+    for at, tool in enumerate(tools):
+        if tool.name not in names:
+            continue
+        place = f"tools[{at}].input_schema"
+        found: list[Loss] = []
+        try:
+            schemas[tool.name] = _strict(tool.input_schema, place, found)
+        except _CannotBeStrictError as refusal:
+            found = [_loss(refusal.path, "rewritten", f"the tool is not sent as strict: {refusal.reason}")]
+        losses += found
+    echo = {STRICT_ECHO: {tool.name: tool.input_schema for tool in tools if tool.name in schemas}} if schemas else {}
+    return StrictTools(schemas, tuple(losses), echo)
+
+
+def from_wire_strict_input(value: Any, schema: Mapping[str, Any]) -> Any:
+    """Leave out the nulls that stand for properties the model did without.
+
+    Args:
+        value: the arguments as they came.
+        schema: the tool's own schema, as it was declared.
+    """
+    if isinstance(value, list):
+        return [from_wire_strict_input(item, schema.get("items") or {}) for item in value]
+    if not isinstance(value, Mapping):
+        return value
+    properties, required = schema.get("properties") or {}, schema.get("required") or ()
+    return {
+        name: from_wire_strict_input(item, properties.get(name) or {})
+        for name, item in value.items()
+        if item is not None or name in required or name not in properties or _takes_null(properties[name])
+    }
+
+
+def _names(tools: Iterable[ToolDefinition], wanted: Any) -> set[str]:
+    if wanted is True:
+        return {tool.name for tool in tools}
+    if isinstance(wanted, list | tuple) and all(isinstance(name, str) for name in wanted):
+        return set(wanted)
+    raise CapabilityError(
+        f"{STRICT_OPTION} is true, or a list of tool names, not {wanted!r}",
+        path=f"options.provider_options.{STRICT_OPTION}",
+    )
+
+
+def _strict(node: Mapping[str, Any], place: str, losses: list[Loss]) -> dict[str, Any]:
+    if "type" not in node:
+        raise _CannotBeStrictError(place, "every strict schema names its type")
+    made = dict(node)
+    if node["type"] == "object":
+        made.update(_close_object(node, place, losses))
+    elif node["type"] == "array":
+        if "items" not in node:
+            raise _CannotBeStrictError(place, "a strict array says what is in it")
+        made["items"] = _strict(node["items"], f"{place}.items", losses)
+    if made.get("format") is not None and made["format"] not in _FORMATS:
+        losses.append(_loss(f"{place}.format", "dropped", f"the format {made.pop('format')!r} is refused when strict"))
+    return made
+
+
+def _close_object(node: Mapping[str, Any], place: str, losses: list[Loss]) -> dict[str, Any]:
+    properties = node.get("properties") or {}
+    if node.get("additionalProperties") or not node.keys() & {"properties", "additionalProperties"}:
+        raise _CannotBeStrictError(place, "it takes properties that are not named")
+    if "additionalProperties" not in node:
+        losses.append(
+            _loss(f"{place}.additionalProperties", "rewritten", "no properties but the named ones when strict")
+        )
+    required = node.get("required") or ()
+    if set(required) != set(properties):
+        reason = "strict mode requires all properties; null stands for one that is left out"
+        losses.append(_loss(f"{place}.required", "rewritten", reason))
+    made = {}
+    for name, child in properties.items():
+        inner = f"{place}.properties.{name}"
+        made[name] = _strict(child, inner, losses)
+        if name not in required and not _takes_null(child):
+            made[name] = _nullable(made[name], inner, losses)
+    return {"properties": made, "required": list(properties), "additionalProperties": False}
+
+
+def _nullable(node: dict[str, Any], place: str, losses: list[Loss]) -> dict[str, Any]:
+    reason = "it may be left out, for which null stands when strict"
+    if node["type"] in ("object", "array"):
+        losses.append(_loss(place, "rewritten", reason))
+        return {"anyOf": [node, _NULL]}
+    losses.append(_loss(f"{place}.type", "rewritten", reason))
+    made = {**node, "type": [node["type"], "null"]}
+    if "enum" in node:
+        losses.append(_loss(f"{place}.enum", "rewritten", reason))
+        made["enum"] = [*node["enum"], None]
+    return made
+
+
+def _takes_null(node: Mapping[str, Any]) -> bool:
+    return node.get("type") == "null" or ("type" not in node and None in (node.get("enum") or (None,)))
+
+
+def _loss(path: str, verdict: Verdict, reason: str, *, kind: str = "tool") -> Loss:
+    return Loss(path=path, block_type=kind, verdict=verdict, reason=reason)

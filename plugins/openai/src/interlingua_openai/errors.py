@@ -1,0 +1,34 @@
+"""Read OpenAI's failed answers, of both wires, as typed errors."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from interlingua.errors import ProviderError
+from interlingua.plugins import WireResponse
+from interlingua_chat_completions import errors
+from interlingua_chat_completions.dialect import Dialect
+
+# Error codes of a failed response beyond those both wires share (WIRE.md, Errors).
+ERROR_CODES = {
+    "invalid_prompt": "BadRequestError",
+    "bio_policy": "ContentRefusedError",
+    "misalignment_policy_violation": "ContentRefusedError",
+    "data_residency_mismatch": "PermissionDeniedError",
+}
+_DIALECT = Dialect(error_codes=ERROR_CODES)
+_NO_HEADERS: Mapping[str, str] = {}
+
+
+def from_wire_error(response: WireResponse) -> ProviderError:
+    """Return the typed error of a failed answer; the status alone decides where there is no readable body."""
+    return errors.from_wire_error(response, _DIALECT)
+
+
+def from_wire_error_body(
+    body: Mapping[str, Any], *, status: int | None = None, headers: Mapping[str, str] = _NO_HEADERS
+) -> ProviderError:
+    """Return the typed error of an error inside a good answer or a stream; a status below 400 is ignored."""
+    failed = status if status is not None and status >= 400 else None
+    return errors.from_wire_error_body(body, _DIALECT, status=failed, headers=headers)
