@@ -1,6 +1,7 @@
 # Every target works from a bare machine with git, make and Python >= 3.11, as `python3` or as PYTHON=/path/to/it.
 # The first run makes .venv; later runs see a fresh stamp and start at once. `make help` lists the targets.
 PYTHON ?= python3
+WORKERS ?= --numprocesses=auto --dist=loadscope# pytest-xdist: a process for each CPU; WORKERS= for one process alone
 VENV := .venv
 BIN := $(VENV)/bin
 INPUTS := pyproject.toml core/pyproject.toml $(wildcard plugins/*/pyproject.toml) constraints.txt tests/tools/venv.py
@@ -15,7 +16,7 @@ demo: $(VENV)/.demo ## Replay a recorded conversation across two providers (ARGS
 	@$(BIN)/interlingua demo $(ARGS)
 
 test: $(VENV)/.dev ## Run the tests (ARGS="tests/core -k name" to choose; INTERLINGUA_CORPUS=folder adds recorded traffic)
-	$(BIN)/python -m pytest $(ARGS)
+	$(BIN)/python -m pytest $(WORKERS) $(ARGS)
 
 mutants: $(VENV)/.dev ## Print the kill matrix: broken adapters, the rules that catch them (ARGS="--only chat")
 	$(BIN)/python -m tests.contract.broken $(ARGS)

@@ -1,7 +1,6 @@
 """What every test may use and every run obeys: the corpus fixture, and the rules about skips and whole runs.
 
-No helper of one area lives here; those stand in that area's own conftest or in `tests/support/`.
-pytest comes in by itself; no test imports this file.
+Helpers of one area stand in that area's own conftest or in `tests/support/`.
 """
 
 from __future__ import annotations
@@ -17,6 +16,8 @@ from tests.support.corpus import Corpus
 from tests.support.quiet import quiet_ledger
 
 run_record.start()
+
+JUDGING = ["tests/repo/test_cassettes.py", "tests/repo/test_hooks.py"]  # the files that hold tests marked whole_run
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -48,23 +49,63 @@ def hears_ctrl_c() -> Iterator[None]:
         yield
 
 
-@pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Put the tests that judge the run at its end; leave them out when only some tests were asked for."""
-    last = [item for item in items if item.get_closest_marker("whole_run")]
-    whole = (
+def _is_whole(config: pytest.Config) -> bool:
+    """Tell whether every test was asked for."""
+    return (
         config.args_source is pytest.Config.ArgsSource.TESTPATHS
         and not config.option.keyword
         and not config.option.markexpr
     )
-    items[:] = [item for item in items if item not in last] + (last if whole else [])
-    if last and not whole:
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Put the tests that judge the run at its end; leave them out when only some tests were asked for.
+
+    In a run on several processes no worker runs them: the first process does, when all have finished.
+    """
+    last = [item for item in items if item.get_closest_marker("whole_run")]
+    here = _is_whole(config) and not hasattr(config, "workerinput")
+    items[:] = [item for item in items if item not in last] + (last if here else [])
+    if last and not here:
         config.hook.pytest_deselected(items=last)
 
 
 @pytest.hookimpl(wrapper=True)
+def pytest_runtestloop(session: pytest.Session) -> Generator[None, Any, Any]:
+    """After a whole run on several processes, run the tests that judge it here, where the records were added up."""
+    done = yield
+    if _distributes(session.config) and _is_whole(session.config) and not session.shouldstop:
+        count = session.testscollected
+        judging = [item for item in session.perform_collect(JUDGING) if item.get_closest_marker("whole_run")]
+        session.testscollected = count + len(judging)
+        for at, item in enumerate(judging):
+            following = judging[at + 1] if at + 1 < len(judging) else None
+            item.config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+    return done
+
+
+def _distributes(config: pytest.Config) -> bool:
+    """Tell whether this process hands its tests to workers."""
+    return bool(getattr(config.option, "tx", None)) and not hasattr(config, "workerinput")
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Add a worker's record to this process's."""
+    run_record.RECORD.add(getattr(node, "workeroutput", {}).get("run_record", {"hooks": [], "cassettes": {}}))
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Send a worker's record to the first process."""
+    if hasattr(session.config, "workeroutput"):
+        session.config.workeroutput["run_record"] = run_record.RECORD.sent()
+
+
+@pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, Any, Any]:
-    """Tell the record which test file is running."""
+    """Note in the record which test file is running."""
     run_record.RECORD.running = item.nodeid.partition("::")[0]
     return (yield)
 
@@ -87,7 +128,7 @@ def pytest_runtest_makereport() -> Generator[None, Any, Any]:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_make_collect_report(collector: pytest.Collector) -> Generator[None, Any, Any]:
-    """Do the same for a file that skips itself whole, and tell the record which file is being imported."""
+    """Do the same for a file that skips itself whole, and note in the record which file is being imported."""
     run_record.RECORD.running = collector.nodeid
     report = yield
     _refuse_corpus_skip(report)

@@ -1,7 +1,7 @@
 """What happened in this test run: which hooks were called, and which cassettes each test file opened.
 
-Nothing here judges; `tests/repo/` does that at the end of a whole run, so that a convention cannot be met by a test
-that merely names a thing. `tests/conftest.py` starts the record; only it and `tests/repo/` come in.
+Tests in `tests/repo/` judge it at the end of a whole run, so that a convention cannot be met by a test that merely names
+a thing. In a run on several processes each keeps a record of its own, and the first process adds them up.
 """
 
 from __future__ import annotations
@@ -26,6 +26,17 @@ class RunRecord:
         self.hooks: set[str] = set()
         self.cassettes: dict[str, set[str]] = {}
         self.running = ""
+
+    def sent(self) -> dict[str, Any]:
+        """Return the record as plain lists, to be sent to another process."""
+        opened = {path: sorted(openers) for path, openers in self.cassettes.items()}
+        return {"hooks": sorted(self.hooks), "cassettes": opened}
+
+    def add(self, sent: dict[str, Any]) -> None:
+        """Add another process's record."""
+        self.hooks |= set(sent["hooks"])
+        for path, openers in sent["cassettes"].items():
+            self.cassettes.setdefault(path, set()).update(openers)
 
     def hook_called(self, name: str, *_: object) -> None:
         """Note one call of a hook."""
