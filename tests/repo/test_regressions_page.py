@@ -1,4 +1,4 @@
-"""Every field case of docs/reference/regressions.md has a test that is named after it, and every such test has a row."""
+"""Every field case has a named test or stands in the short list of those that come later; the page says which."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What happened in this test run: which hooks were called, and which cassettes each test file opened.
 
-Tests in `tests/repo/` judge it at the end of a whole run, so that a convention cannot be met by a test that merely names
-a thing. In a run on several processes each keeps a record of its own, and the first process adds them up.
+Tests in `tests/repo/` judge it at the end of a whole run, so that a convention cannot be met by a test that merely
+names a thing. In a run on several processes each keeps a record of its own, and the first process adds them up.
 """
 
 from __future__ import annotations
