@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import pytest
 
-from interlingua.request.validate import check_message, check_sendable, is_ordinary, validate_conversation
+from interlingua.request.validate import check_message, check_sendable, find_blocking_violations, validate_conversation
 from interlingua.types.blocks import ImageBlock, ImageSource, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 from interlingua.types.factories import assistant, system, tool_result, user
 from interlingua.types.messages import (
@@ -82,13 +82,8 @@ MESSAGES = [
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=range(len(MESSAGES)))
-def test_an_ordinary_message_breaks_no_rule(message: Message) -> None:
-    if is_ordinary(message):
-        assert check_message(message) == ()
-
-
-def test_the_usual_messages_are_ordinary() -> None:
-    assert all(map(is_ordinary, [*MESSAGES[:5], ANSWER]))
+def test_what_blocks_a_message_is_what_its_rules_find_and_projection_cannot_repair(message: Message) -> None:
+    assert find_blocking_violations(message) == tuple(one for one in check_message(message) if not one.repairable)
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=range(len(MESSAGES)))

@@ -9,12 +9,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from interlingua.errors import APIConnectionError, CallerError, InterlinguaError
-from interlingua.http.limits import Deadline, Retry, Timeout
-from interlingua.http.shared import SharedState
-from interlingua.http.transport import AsyncAnswer, AsyncTransport, Outgoing
+from interlingua.http.limits import Retry, Timeout
+from interlingua.http.shared import AuxiliaryExchange, Exchange, ImageDownload, SharedState
+from interlingua.http.transport import AsyncAnswer, AsyncTransport
 from interlingua.plugins.registry import Registry
 from interlingua.plugins.wire import WireRequest
-from interlingua.request.prepare import FAILED, Exchange
+from interlingua.response.finalize import FAILED
 from interlingua.response.stream import StreamReader, StreamState
 from interlingua.types.events import ErrorEvent, StreamEvent, TextDelta
 from interlingua.types.messages import Message
@@ -40,28 +40,29 @@ class AsyncMessageStream:
         transport: AsyncTransport,
         sleep: Callable[[float], Awaitable[None]],
     ) -> None:
-        self._outcome = StreamState(exchange)
+        self._exchange = exchange
+        self._state = StreamState(exchange.response)
         self._write = write
         self._transport = transport
         self._sleep = sleep
         self._answer: AsyncAnswer | None = None
         self._chunks: AsyncIterator[bytes]
-        self._begun: list[StreamEvent] = []
+        self._first_events: list[StreamEvent] = []
         self._events: AsyncGenerator[StreamEvent, None] | None = None
 
     async def __aenter__(self) -> AsyncMessageStream:
-        exchange = self._outcome.exchange
+        exchange = self._exchange
         await self._write(exchange)
         try:
             while self._events is None:
                 try:
-                    self._begun = await self._open(exchange)
+                    self._first_events = await self._open(exchange)
                     self._events = self._run()
                 except InterlinguaError as error:
                     await self._close()
-                    await self._sleep(exchange.pause(error))
+                    await self._sleep(exchange.retry_delay(error))
         except InterlinguaError as error:
-            self._outcome.fail(error)
+            self._state.fail(error)
             raise
         except BaseException:
             await self._leave()
@@ -95,80 +96,81 @@ class AsyncMessageStream:
     @property
     def partial(self) -> Message:
         """What was received so far, as a message; made anew each time it is asked for."""
-        return self._outcome.partial()
+        return self._state.partial()
 
     @property
     def request(self) -> WireRequest:
         """What was sent, with its losses."""
-        return self._outcome.request
+        return self._state.request
 
     def cancel(self) -> None:
         """Stop; what was received stays as a CANCELLED message. May be called from another thread."""
-        self._outcome.stopped = True
-        if self._answer is not None and not self._outcome.settled:
+        self._state.stopped = True
+        if self._answer is not None and not self._state.finished:
             self._answer.break_off()
 
     async def _open(self, exchange: Exchange) -> list[StreamEvent]:
-        answer = self._answer = await self._transport.open(exchange.outgoing(), exchange.limits)
+        answer = self._answer = await self._transport.open(exchange.begin_attempt(), exchange.deadline)
         if answer.status >= FAILED:
-            exchange.read(answer.status, answer.headers, await answer.read())
-        reading = self._outcome.begin(StreamReader(exchange, answer.status, answer.headers))
+            exchange.response.read(answer.status, answer.headers, await answer.read())
+        reader = StreamReader(exchange.response, exchange.connection.framing, answer.status, answer.headers)
+        self._state.reader = reader
         self._chunks = answer.chunks()
         try:
             async for raw in self._chunks:
-                events = reading.feed(raw)
+                events = reader.feed(raw)
                 if events:
-                    return self._outcome.begun(events)
+                    return self._state.raise_early_error(events)
         except APIConnectionError as error:
-            return self._outcome.begun(reading.end(error))
-        return self._outcome.begun(reading.end())
+            return self._state.raise_early_error(reader.end(error))
+        return self._state.raise_early_error(reader.end())
 
     async def _run(self) -> AsyncGenerator[StreamEvent, None]:
-        outcome, reading = self._outcome, self._outcome.reading
-        assert reading is not None  # noqa: S101
+        state, reader = self._state, self._state.reader
+        assert reader is not None  # noqa: S101
         broken: InterlinguaError | None = None
-        events, feed = self._begun, reading.feed
+        events, feed = self._first_events, reader.feed
         try:
             try:
                 while True:
                     for event in events:
-                        if outcome.stopped:
+                        if state.stopped:
                             break
                         yield event
-                    if outcome.stopped or (events and type(events[-1]) is ErrorEvent):
+                    if state.stopped or (events and type(events[-1]) is ErrorEvent):
                         break
                     events = feed(await anext(self._chunks))
             except StopAsyncIteration:
                 pass
             except APIConnectionError as error:
                 broken = error
-            if outcome.stopped:
-                outcome.cancel()
+            if state.stopped:
+                state.cancel()
                 return
-            for event in reading.end(broken):
+            for event in reader.end(broken):
                 yield event
-            outcome.settle()
+            state.finish()
         except InterlinguaError as error:
-            outcome.fail(error)
+            state.fail(error)
             raise
         except BaseException:  # the task was cancelled while waiting, or the stream was left
-            outcome.cancel()
+            state.cancel()
             raise
         finally:
             await self._close()
 
     async def _rest(self) -> Message:
-        if not self._outcome.settled:
+        if not self._state.finished:
             async for _ in self:
                 pass
-        return self._outcome.result()
+        return self._state.result()
 
     async def _close(self) -> None:
         if self._answer is not None:
             await self._answer.close()
 
     async def _leave(self) -> None:
-        self._outcome.cancel()
+        self._state.cancel()
         if self._events is not None:
             await self._events.aclose()
         await self._close()
@@ -185,7 +187,7 @@ class _Rest:
 
 
 class AsyncClient:
-    """As `Client`, with `await`; one may serve several event loops, one after the other or at once (case 30).
+    """As `Client`, with `await`; one may serve several event loops, one after the other or at once .
 
     Connections belong to the loop they were made in and are closed when that loop shuts down its asynchronous
     generators (`asyncio.run` does), or by `close`. Arguments and errors are those of `Client`.
@@ -208,22 +210,22 @@ class AsyncClient:
         workspace: str | Path | None = None,
         environ: Mapping[str, str] | None = None,
     ) -> None:
-        self._core = SharedState(
+        self._shared = SharedState(
             model, api_key=api_key, base_url=base_url, registry=registry, settings=settings, timeout=timeout,
             retry=retry, headers=headers, workspace=workspace, environ=environ,
         )  # fmt: skip
         self._transport = AsyncTransport(http_client)
-        self._core.leave_limits(given_client_has_own=self._transport.own_limits)
+        self._shared.keep_http_client_timeout(given_client_has_own=self._transport.own_limits)
 
     @property
     def registry(self) -> Registry:
         """The providers this client can use."""
-        return self._core.registry
+        return self._shared.registry
 
     @property
     def model(self) -> str | None:
         """The default model, as it was given."""
-        return self._core.model
+        return self._shared.model
 
     async def send(
         self,
@@ -236,12 +238,12 @@ class AsyncClient:
         **options: Any,
     ) -> Message:
         """Send a conversation and return the assistant's message; arguments and errors as for `Client.send`."""
-        exchange = await self._written(self._exchange(messages, model, tools, routing, user_id, options, stream=False))
+        exchange = await self._write_exchange(self._begin_exchange(messages, model, tools, routing, user_id, options, stream=False))
         while True:
             try:
                 return await self._attempt(exchange)
             except InterlinguaError as error:
-                await self._sleep(exchange.pause(error))
+                await self._sleep(exchange.retry_delay(error))
 
     def stream(
         self,
@@ -254,10 +256,8 @@ class AsyncClient:
         **options: Any,
     ) -> AsyncMessageStream:
         """Return the answer as a stream, to be used in an `async with` statement; arguments as for `send`."""
-        pass
-
-        exchange = self._exchange(messages, model, tools, routing, user_id, options, stream=True)
-        return AsyncMessageStream(exchange, self._written, self._transport, self._sleep)
+        exchange = self._begin_exchange(messages, model, tools, routing, user_id, options, stream=True)
+        return AsyncMessageStream(exchange, self._write_exchange, self._transport, self._sleep)
 
     async def to_wire(
         self,
@@ -270,12 +270,12 @@ class AsyncClient:
     ) -> WireRequest:
         """Return the request that `send` (or `stream`) would make, with its ledger, without auth; nothing is sent."""
         user_id = options.pop("user_id", None)
-        exchange = await self._written(self._exchange(messages, model, tools, None, user_id, options, stream=stream))
-        return exchange.wire
+        exchange = await self._write_exchange(self._begin_exchange(messages, model, tools, None, user_id, options, stream=stream))
+        return exchange.request.wire
 
     def models(self, provider: str | None = None) -> tuple[ModelInfo, ...]:
         """Return the catalogue of a provider: the one named, else the default model's."""
-        return self._core.models(provider)
+        return self._shared.resolve_provider(provider).models()
 
     async def live_models(self, provider: str | None = None) -> list[str]:
         """Ask the service which models it has: names without provider key, of the provider named or the default's.
@@ -284,8 +284,7 @@ class AsyncClient:
             CapabilityError: the provider offers no such list.
             ProviderError: the service answered with a failure.
         """
-        known = self.registry.provider(provider) if provider is not None else self._core.known(None).provider
-        found: list[str] = await self._asked(known, "models", {})
+        found: list[str] = await self._ask(self._shared.resolve_provider(provider), "models", {})
         return found
 
     async def ask(self, provider: str, kind: str, **arguments: Any) -> Any:
@@ -295,7 +294,7 @@ class AsyncClient:
             CapabilityError: the provider offers no such thing.
             ProviderError: the service answered with a failure.
         """
-        return await self._asked(self.registry.provider(provider), kind, arguments)
+        return await self._ask(self.registry.provider(provider), kind, arguments)
 
     async def count_tokens(
         self,
@@ -312,8 +311,8 @@ class AsyncClient:
             ProviderError: the service answered with a failure.
         """
         user_id = options.pop("user_id", None)
-        exchange = await self._written(self._exchange(messages, model, tools, None, user_id, options, stream=False))
-        found: int = await self._asked(exchange.provider, "count_tokens", {"request": exchange.wire})
+        exchange = await self._write_exchange(self._begin_exchange(messages, model, tools, None, user_id, options, stream=False))
+        found: int = await self._ask(exchange.request.provider, "count_tokens", {"request": exchange.request.wire})
         return found
 
     async def close(self) -> None:
@@ -328,7 +327,7 @@ class AsyncClient:
     ) -> None:
         await self.close()
 
-    def _exchange(
+    def _begin_exchange(
         self,
         messages: str | Message | Sequence[Message],
         model: str | None,
@@ -339,8 +338,7 @@ class AsyncClient:
         *,
         stream: bool,
     ) -> Exchange:
-        return self._core.begin(
-            self._core,
+        return self._shared.begin_exchange(
             messages,
             model=model,
             tools=tools,
@@ -350,14 +348,12 @@ class AsyncClient:
             stream=stream,
         )
 
-    async def _written(self, exchange: Exchange) -> Exchange:
-        return exchange.write({url: await self._fetch(url) for url in exchange.urls})
+    async def _write_exchange(self, exchange: Exchange) -> Exchange:
+        return exchange.write({url: await self._fetch(url) for url in exchange.request.urls})
 
-    async def _asked(self, provider: Provider, kind: str, arguments: Mapping[str, Any]) -> Any:
-        from interlingua.http.shared import Auxiliary  # noqa: PLC0415  few clients ask for anything
-
-        auxiliary = Auxiliary(self._core, provider, kind, arguments)
-        answer = await self._transport.open(auxiliary.outgoing(), auxiliary.limits)
+    async def _ask(self, provider: Provider, kind: str, arguments: Mapping[str, Any]) -> Any:
+        auxiliary = AuxiliaryExchange(self._shared, provider, kind, arguments)
+        answer = await self._transport.open(auxiliary.begin_attempt(), auxiliary.deadline)
         try:
             body = await answer.read()
         finally:
@@ -365,26 +361,20 @@ class AsyncClient:
         return auxiliary.read(answer.status, answer.headers, body)
 
     async def _attempt(self, exchange: Exchange) -> Message:
-        answer = await self._transport.open(exchange.outgoing(), exchange.limits)
+        answer = await self._transport.open(exchange.begin_attempt(), exchange.deadline)
         try:
             body = await answer.read()
         finally:
             await answer.close()
-        return exchange.read(answer.status, answer.headers, body)
+        return exchange.response.read(answer.status, answer.headers, body)
 
     async def _fetch(self, url: str) -> Fetched:
-        from interlingua.request.media import SIZE_LIMIT, Fetched  # noqa: PLC0415  the same
-        from interlingua.request.prepare import FAILED  # noqa: PLC0415  with the request that asks for it
-
-        answer = await self._transport.open(Outgoing("GET", url, {}, b""), Deadline(self._core.timeout))
+        download = ImageDownload(self._shared, url)
+        answer = await self._transport.open(download.outgoing, download.deadline)
         try:
-            if answer.status >= FAILED:
-                raise CallerError(f"the image {url} cannot be fetched: HTTP {answer.status}")
-            data = bytearray()
+            download.check_status(answer.status)
             async for chunk in answer.chunks():
-                data += chunk
-                if len(data) > SIZE_LIMIT:
-                    raise CallerError(f"the image {url} is larger than {SIZE_LIMIT} bytes")
-            return Fetched(bytes(data), answer.headers.get("content-type", "").partition(";")[0])
+                download.feed(chunk)
+            return download.result(answer.headers)
         finally:
             await answer.close()

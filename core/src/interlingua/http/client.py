@@ -10,12 +10,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from interlingua.errors import APIConnectionError, CallerError, InterlinguaError
-from interlingua.http.limits import Deadline, Retry, Timeout
-from interlingua.http.shared import SharedState
-from interlingua.http.transport import Answer, Outgoing, SyncTransport
+from interlingua.http.limits import Retry, Timeout
+from interlingua.http.shared import AuxiliaryExchange, Exchange, ImageDownload, SharedState
+from interlingua.http.transport import Answer, SyncTransport
 from interlingua.plugins.registry import Registry
 from interlingua.plugins.wire import WireRequest
-from interlingua.request.prepare import FAILED, Exchange
+from interlingua.response.finalize import FAILED
 from interlingua.response.stream import StreamReader, StreamState
 from interlingua.types.events import ErrorEvent, StreamEvent, TextDelta
 from interlingua.types.messages import Message
@@ -37,26 +37,27 @@ class MessageStream:
     """
 
     def __init__(self, exchange: Exchange, transport: SyncTransport, sleep: Callable[[float], None]) -> None:
-        self._outcome = StreamState(exchange)
+        self._exchange = exchange
+        self._state = StreamState(exchange.response)
         self._transport = transport
         self._sleep = sleep
         self._answer: Answer | None = None
         self._chunks: Iterator[bytes] = iter(())
-        self._begun: list[StreamEvent] = []
+        self._first_events: list[StreamEvent] = []
         self._events: Iterator[StreamEvent] | None = None
 
     def __enter__(self) -> MessageStream:
-        exchange = self._outcome.exchange
+        exchange = self._exchange
         try:
             while self._events is None:
                 try:
-                    self._begun = self._open(exchange)
+                    self._first_events = self._open(exchange)
                     self._events = self._run()
                 except InterlinguaError as error:
                     self._close()
-                    self._sleep(exchange.pause(error))
+                    self._sleep(exchange.retry_delay(error))
         except InterlinguaError as error:
-            self._outcome.fail(error)
+            self._state.fail(error)
             raise
         except BaseException:
             self._leave()
@@ -85,70 +86,71 @@ class MessageStream:
         Raises:
             InterlinguaError: what ended the stream, with `.partial`.
         """
-        if not self._outcome.settled:
+        if not self._state.finished:
             for _ in self:
                 pass
-        return self._outcome.result()
+        return self._state.result()
 
     @property
     def partial(self) -> Message:
         """What was received so far, as a message; made anew each time it is asked for."""
-        return self._outcome.partial()
+        return self._state.partial()
 
     @property
     def request(self) -> WireRequest:
         """What was sent, with its losses."""
-        return self._outcome.request
+        return self._state.request
 
     def cancel(self) -> None:
         """Stop; what was received stays as a CANCELLED message. May be called from another thread."""
-        self._outcome.stopped = True
-        if self._answer is not None and not self._outcome.settled:
+        self._state.stopped = True
+        if self._answer is not None and not self._state.finished:
             self._answer.break_off()
 
     def _open(self, exchange: Exchange) -> list[StreamEvent]:
-        answer = self._answer = self._transport.open(exchange.outgoing(), exchange.limits)
+        answer = self._answer = self._transport.open(exchange.begin_attempt(), exchange.deadline)
         if answer.status >= FAILED:
-            exchange.read(answer.status, answer.headers, answer.read())
-        reading = self._outcome.begin(StreamReader(exchange, answer.status, answer.headers))
+            exchange.response.read(answer.status, answer.headers, answer.read())
+        reader = StreamReader(exchange.response, exchange.connection.framing, answer.status, answer.headers)
+        self._state.reader = reader
         self._chunks = answer.chunks()
         try:
             for raw in self._chunks:
-                events = reading.feed(raw)
+                events = reader.feed(raw)
                 if events:
-                    return self._outcome.begun(events)
+                    return self._state.raise_early_error(events)
         except APIConnectionError as error:
-            return self._outcome.begun(reading.end(error))
-        return self._outcome.begun(reading.end())
+            return self._state.raise_early_error(reader.end(error))
+        return self._state.raise_early_error(reader.end())
 
     def _run(self) -> Iterator[StreamEvent]:
-        outcome, reading = self._outcome, self._outcome.reading
-        assert reading is not None  # noqa: S101
+        state, reader = self._state, self._state.reader
+        assert reader is not None  # noqa: S101
         broken: InterlinguaError | None = None
-        events, feed = self._begun, reading.feed
+        events, feed = self._first_events, reader.feed
         try:
             try:
                 for raw in chain((b"",), self._chunks):  # the first events are there already
                     if raw:
                         events = feed(raw)
                     for event in events:
-                        if outcome.stopped:
+                        if state.stopped:
                             break
                         yield event
-                    if outcome.stopped or (events and type(events[-1]) is ErrorEvent):
+                    if state.stopped or (events and type(events[-1]) is ErrorEvent):
                         break
             except APIConnectionError as error:
                 broken = error
-            if outcome.stopped:
-                outcome.cancel()
+            if state.stopped:
+                state.cancel()
                 return
-            yield from reading.end(broken)
-            outcome.settle()
+            yield from reader.end(broken)
+            state.finish()
         except InterlinguaError as error:
-            outcome.fail(error)
+            state.fail(error)
             raise
         except BaseException:  # Ctrl-C while waiting, or the stream was left
-            outcome.cancel()
+            state.cancel()
             raise
         finally:
             self._close()
@@ -158,7 +160,7 @@ class MessageStream:
             self._answer.close()
 
     def _leave(self) -> None:
-        self._outcome.cancel()
+        self._state.cancel()
         self._close()
 
 
@@ -201,22 +203,22 @@ class Client:
         workspace: str | Path | None = None,
         environ: Mapping[str, str] | None = None,
     ) -> None:
-        self._core = SharedState(
+        self._shared = SharedState(
             model, api_key=api_key, base_url=base_url, registry=registry, settings=settings, timeout=timeout,
             retry=retry, headers=headers, workspace=workspace, environ=environ,
         )  # fmt: skip
         self._transport = SyncTransport(http_client)
-        self._core.leave_limits(given_client_has_own=self._transport.own_limits)
+        self._shared.keep_http_client_timeout(given_client_has_own=self._transport.own_limits)
 
     @property
     def registry(self) -> Registry:
         """The providers this client can use."""
-        return self._core.registry
+        return self._shared.registry
 
     @property
     def model(self) -> str | None:
         """The default model, as it was given."""
-        return self._core.model
+        return self._shared.model
 
     def send(
         self,
@@ -243,12 +245,12 @@ class Client:
             ProviderError: the service answered with a failure.
             WireError: the answer could not be had, or not read.
         """
-        exchange = self._exchange(messages, model, tools, routing, user_id, options, stream=False)
+        exchange = self._begin_exchange(messages, model, tools, routing, user_id, options, stream=False)
         while True:
             try:
                 return self._attempt(exchange)
             except InterlinguaError as error:
-                self._sleep(exchange.pause(error))
+                self._sleep(exchange.retry_delay(error))
 
     def stream(
         self,
@@ -261,9 +263,7 @@ class Client:
         **options: Any,
     ) -> MessageStream:
         """Return the answer as a stream, to be used in a `with` statement; arguments as for `send`."""
-        pass
-
-        exchange = self._exchange(messages, model, tools, routing, user_id, options, stream=True)
+        exchange = self._begin_exchange(messages, model, tools, routing, user_id, options, stream=True)
         return MessageStream(exchange, self._transport, self._sleep)
 
     def to_wire(
@@ -276,11 +276,11 @@ class Client:
         **options: Any,
     ) -> WireRequest:
         """Return the request that `send` (or `stream`) would make, with its ledger, without auth; nothing is sent."""
-        return self._exchange(messages, model, tools, None, options.pop("user_id", None), options, stream=stream).wire
+        return self._begin_exchange(messages, model, tools, None, options.pop("user_id", None), options, stream=stream).request.wire
 
     def models(self, provider: str | None = None) -> tuple[ModelInfo, ...]:
         """Return the catalogue of a provider: the one named, else the default model's."""
-        return self._core.models(provider)
+        return self._shared.resolve_provider(provider).models()
 
     def live_models(self, provider: str | None = None) -> list[str]:
         """Ask the service which models it has: names without provider key, of the provider named or the default's.
@@ -289,8 +289,7 @@ class Client:
             CapabilityError: the provider offers no such list.
             ProviderError: the service answered with a failure.
         """
-        known = self.registry.provider(provider) if provider is not None else self._core.known(None).provider
-        found: list[str] = self._asked(known, "models", {})
+        found: list[str] = self._ask(self._shared.resolve_provider(provider), "models", {})
         return found
 
     def ask(self, provider: str, kind: str, **arguments: Any) -> Any:
@@ -300,7 +299,7 @@ class Client:
             CapabilityError: the provider offers no such thing.
             ProviderError: the service answered with a failure.
         """
-        return self._asked(self.registry.provider(provider), kind, arguments)
+        return self._ask(self.registry.provider(provider), kind, arguments)
 
     def count_tokens(
         self,
@@ -317,8 +316,8 @@ class Client:
             ProviderError: the service answered with a failure.
         """
         user_id = options.pop("user_id", None)
-        exchange = self._exchange(messages, model, tools, None, user_id, options, stream=False)
-        found: int = self._asked(exchange.provider, "count_tokens", {"request": exchange.wire})
+        exchange = self._begin_exchange(messages, model, tools, None, user_id, options, stream=False)
+        found: int = self._ask(exchange.request.provider, "count_tokens", {"request": exchange.request.wire})
         return found
 
     def close(self) -> None:
@@ -333,7 +332,7 @@ class Client:
     ) -> None:
         self.close()
 
-    def _exchange(
+    def _begin_exchange(
         self,
         messages: str | Message | Sequence[Message],
         model: str | None,
@@ -344,8 +343,7 @@ class Client:
         *,
         stream: bool,
     ) -> Exchange:
-        exchange = self._core.begin(
-            self._core,
+        exchange = self._shared.begin_exchange(
             messages,
             model=model,
             tools=tools,
@@ -354,13 +352,11 @@ class Client:
             options=options,
             stream=stream,
         )
-        return exchange.write({url: self._fetch(url) for url in exchange.urls})
+        return exchange.write({url: self._fetch(url) for url in exchange.request.urls})
 
-    def _asked(self, provider: Provider, kind: str, arguments: Mapping[str, Any]) -> Any:
-        from interlingua.http.shared import Auxiliary  # noqa: PLC0415  few clients ask for anything
-
-        auxiliary = Auxiliary(self._core, provider, kind, arguments)
-        answer = self._transport.open(auxiliary.outgoing(), auxiliary.limits)
+    def _ask(self, provider: Provider, kind: str, arguments: Mapping[str, Any]) -> Any:
+        auxiliary = AuxiliaryExchange(self._shared, provider, kind, arguments)
+        answer = self._transport.open(auxiliary.begin_attempt(), auxiliary.deadline)
         try:
             body = answer.read()
         finally:
@@ -368,26 +364,20 @@ class Client:
         return auxiliary.read(answer.status, answer.headers, body)
 
     def _attempt(self, exchange: Exchange) -> Message:
-        answer = self._transport.open(exchange.outgoing(), exchange.limits)
+        answer = self._transport.open(exchange.begin_attempt(), exchange.deadline)
         try:
             body = answer.read()
         finally:
             answer.close()
-        return exchange.read(answer.status, answer.headers, body)
+        return exchange.response.read(answer.status, answer.headers, body)
 
     def _fetch(self, url: str) -> Fetched:
-        from interlingua.request.media import SIZE_LIMIT, Fetched  # noqa: PLC0415  the same
-        from interlingua.request.prepare import FAILED  # noqa: PLC0415  with the request that asks for it
-
-        answer = self._transport.open(Outgoing("GET", url, {}, b""), Deadline(self._core.timeout))
+        download = ImageDownload(self._shared, url)
+        answer = self._transport.open(download.outgoing, download.deadline)
         try:
-            if answer.status >= FAILED:
-                raise CallerError(f"the image {url} cannot be fetched: HTTP {answer.status}")
-            data = bytearray()
+            download.check_status(answer.status)
             for chunk in answer.chunks():
-                data += chunk
-                if len(data) > SIZE_LIMIT:
-                    raise CallerError(f"the image {url} is larger than {SIZE_LIMIT} bytes")
-            return Fetched(bytes(data), answer.headers.get("content-type", "").partition(";")[0])
+                download.feed(chunk)
+            return download.result(answer.headers)
         finally:
             answer.close()

@@ -1,59 +1,44 @@
-"""What both clients share: settings, models, connections, and exchanges that are no conversation."""
+"""What both clients share: settings, models, connections, and the attempts of one exchange."""
 
 from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping
-from functools import cached_property
+import time
+from collections.abc import Mapping, Sequence
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import attrs
 
-from interlingua.errors import CallerError
+from interlingua.catalogue import ModelInfo
+from interlingua.errors import CallerError, InterlinguaError
 from interlingua.http.limits import Deadline, Retry, Timeout
 from interlingua.http.transport import Outgoing, no_key, outgoing
 from interlingua.ids import ModelId
 from interlingua.plugins.provider import Provider
 from interlingua.plugins.registry import Registry
-from interlingua.plugins.wire import RequestContext, WireResponse
-from interlingua.request.prepare import FAILED
-from interlingua.types.messages import Origin
-
-if TYPE_CHECKING:
-    from interlingua.catalogue import ModelInfo
-    from interlingua.plugins.wire import Connection
-    from interlingua.request.conversation import Prefixes
-    from interlingua.request.prepare import Exchange
-    from interlingua.types.messages import RoutingDecisionRecord
-
+from interlingua.plugins.wire import Connection, ConnectionSettings, RequestContext, WireResponse
+from interlingua.request.arguments import read_messages, read_options, read_tools
+from interlingua.request.conversation import PrefixWatch
+from interlingua.request.media import SIZE_LIMIT, Fetched
+from interlingua.request.prepare import PreparedRequest
+from interlingua.response.finalize import FAILED, ResponseReader
+from interlingua.types.messages import Message, Origin, RoutingDecisionRecord, RoutingMode
+from interlingua.types.tools import ToolDefinition
 
 _log = logging.getLogger("interlingua")
-
-
 _SETTINGS = frozenset({"api", "api_key", "base_url", "options"})
 
 
-@attrs.frozen(slots=False)  # a cached property needs a place
-class Known:
-    """A model a client was asked for, its provider, and its name there; `by_default` where no call named it."""
+@attrs.frozen
+class ResolvedModel:
+    """A model that was named: its provider, its id, and the record of a choice that no router made."""
 
     provider: Provider
     id: ModelId
-    by_default: bool
-
-    @cached_property
-    def routing(self) -> RoutingDecisionRecord:
-        """The record of a choice that was no router's."""
-        from interlingua.types.messages import (  # noqa: PLC0415  not until something is sent
-            RoutingDecisionRecord,
-            RoutingMode,
-        )
-
-        mode = RoutingMode.DEFAULT if self.by_default else RoutingMode.MANUAL
-        reason = "the client's default model" if self.by_default else "the caller named the model"
-        return RoutingDecisionRecord(mode=mode, chosen_model=str(self.id), reason=reason)
+    routing: RoutingDecisionRecord
 
 
 class SharedState:
@@ -80,45 +65,53 @@ class SharedState:
         self.retry = Retry.of(retry)
         self.headers = dict(headers or {})
         self.workspace = workspace
+        self.prefix_watch = PrefixWatch(self.registry)
         self._environ = os.environ if environ is None else environ
-        self._settings = {key: _checked(key, value) for key, value in (settings or {}).items()}
-        self._known: dict[str | None, Known] = {}
+        self._settings = {key: _check_settings(key, value) for key, value in (settings or {}).items()}
+        self._resolved: dict[str | None, ResolvedModel] = {}
         self._connections: dict[tuple[str, str | None], Connection] = {}
         self._infos: dict[tuple[str, str], ModelInfo | None] = {}
         own = {name: value for name, value in (("api_key", api_key), ("base_url", base_url)) if value is not None}
         if model is not None:
-            key = self.known(None).provider.key
+            key = self.resolve_model(None).provider.key
             self._settings[key] = {**self._settings.get(key, {}), **own}
         elif own:
             raise CallerError("api_key and base_url belong to the provider of model=; without one, use settings=")
 
-    def leave_limits(self, *, given_client_has_own: bool) -> None:
-        """Let the limits of the user's HTTP client stand, unless the caller gave some here."""
+    def keep_http_client_timeout(self, *, given_client_has_own: bool) -> None:
+        """Let the time limits of the user's HTTP client stand, unless the caller gave some here."""
         if given_client_has_own and not self._timeout_given:
             self.timeout = None
 
-    def known(self, model: str | None) -> Known:
-        """Return what is known of a model the caller named, or of the default one.
+    def resolve_model(self, model: str | None) -> ResolvedModel:
+        """Return the provider and id of a model the caller named, or of the default one.
 
         Raises:
             CallerError: there is no default, or the name is no model id.
             UnknownProviderError, PluginError: its provider cannot be had.
         """
-        found = self._known.get(model)
+        found = self._resolved.get(model)
         if found is None:
-            asked = model or self.model
-            if asked is None:
+            name = model or self.model
+            if name is None:
                 raise CallerError("no model: give model= to the call, or a default to the client")
-            name = self.registry.resolve(asked)
-            found = self._known[model] = Known(self.registry.provider(name.provider), name, model is None)
+            id_ = self.registry.resolve(name)
+            routing = RoutingDecisionRecord(
+                mode=RoutingMode.DEFAULT if model is None else RoutingMode.MANUAL,
+                chosen_model=str(id_),
+                reason="the client's default model" if model is None else "the caller named the model",
+            )
+            found = self._resolved[model] = ResolvedModel(self.registry.provider(id_.provider), id_, routing)
         return found
+
+    def resolve_provider(self, key: str | None) -> Provider:
+        """Return the provider of this key, or of the default model."""
+        return self.registry.provider(key) if key is not None else self.resolve_model(None).provider
 
     def connection(self, provider: Provider, api: str | None) -> Connection:
         """Return how to reach a provider by one of its wire formats; asked once, so later changes are not seen."""
         found = self._connections.get((provider.key, api))
         if found is None:
-            from interlingua.plugins.wire import ConnectionSettings  # noqa: PLC0415  not needed until something is sent
-
             given = self._settings.get(provider.key, {})
             settings = ConnectionSettings(
                 api_key=given.get("api_key"),
@@ -130,22 +123,8 @@ class SharedState:
             found = self._connections[provider.key, api] = provider.connection(settings)
         return found
 
-    @cached_property
-    def begin(self) -> Callable[..., Exchange]:
-        """The function that begins a request; kept, for each request asks for it."""
-        from interlingua.request.arguments import begin  # noqa: PLC0415  not needed until something is sent
-
-        return begin
-
-    @cached_property
-    def prefixes(self) -> Prefixes:
-        """The watch on what was sent."""
-        from interlingua.request.conversation import Prefixes  # noqa: PLC0415  not needed until something is sent
-
-        return Prefixes()
-
-    def info(self, provider: Provider, name: str) -> ModelInfo | None:
-        """Return the catalogue's entry; a model it does not know is warned of once and never refused (DESIGN 9)."""
+    def model_info(self, provider: Provider, name: str) -> ModelInfo | None:
+        """Return the catalogue's entry of a model; one that it lacks is warned of once and never refused."""
         key = (provider.key, name)
         if key not in self._infos:
             found = self._infos[key] = provider.model(name)
@@ -153,48 +132,129 @@ class SharedState:
                 _log.warning("the catalogue does not know %s:%s: default capabilities, no price", *key)
         return self._infos[key]
 
-    def api(self, provider: Provider) -> str | None:
-        """Return the wire format that the settings choose for a provider."""
-        found: str | None = self._settings.get(provider.key, {}).get("api")
-        return found
+    def begin_exchange(
+        self,
+        messages: str | Message | Sequence[Message],
+        *,
+        model: str | None,
+        tools: Sequence[ToolDefinition],
+        routing: RoutingDecisionRecord | None,
+        user_id: str | None,
+        options: Mapping[str, Any],
+        stream: bool,
+    ) -> Exchange:
+        """Read a caller's arguments into an exchange; its image URLs are still to be fetched and its bytes written.
 
-    def models(self, provider: str | None = None) -> tuple[ModelInfo, ...]:
-        """Return a provider's catalogue: the one named, else the default model's."""
-        found = self.registry.provider(provider) if provider is not None else self.known(None).provider
-        return found.models()
+        Raises:
+            CallerError: an option or the conversation cannot be read; anything `resolve_model` raises.
+            CapabilityError: the target cannot do what was asked.
+            InvalidConversationError: the conversation breaks a rule that projection cannot repair.
+        """
+        resolved = self.resolve_model(model)
+        given = dict(options)
+        if self.headers:
+            given["headers"] = {**self.headers, **(given.get("headers") or {})}
+        if given.get("api") is None and (api := self._settings.get(resolved.provider.key, {}).get("api")) is not None:
+            given["api"] = api
+        read = read_options(given, model=resolved.id.name, stream=stream, user_id=user_id)
+        request = PreparedRequest(
+            resolved.provider, read_messages(messages), read_tools(tools, read), read, routing or resolved.routing
+        )
+        return Exchange(self, request)
 
 
-def _checked(key: str, settings: Mapping[str, Any]) -> Mapping[str, Any]:
-    unknown = settings.keys() - _SETTINGS
-    if unknown:
-        raise CallerError(f"unknown setting(s) for {key!r}: {sorted(unknown)}; there are {sorted(_SETTINGS)}")
-    return settings
+class Exchange:
+    """One request and the attempts to have it answered.
+
+    Attributes:
+        request: what is sent.
+        response: reads its answers.
+        deadline: time limits, counted from the first attempt.
+    """
+
+    deadline: Deadline
+
+    def __init__(self, shared: SharedState, request: PreparedRequest) -> None:
+        self.request = request
+        self._shared = shared
+        self._model_info = partial(shared.model_info, request.provider, request.options.model)
+        self.response = ResponseReader(request, shared.registry, self._model_info)
+        self._attempts = 0
+
+    def write(self, fetched: Mapping[str, Fetched]) -> Exchange:
+        """Write the request, given what its image URLs hold.
+
+        Raises:
+            CapabilityError, CallerError: as `PreparedRequest.write`.
+        """
+        shared = self._shared
+        self.request.write(
+            fetched, workspace=shared.workspace, watch=shared.prefix_watch, model_info=self._model_info
+        )
+        return self
+
+    @property
+    def connection(self) -> Connection:
+        """How to reach the service."""
+        return self._shared.connection(self.request.provider, self.request.options.api)
+
+    def begin_attempt(self) -> Outgoing:
+        """Return the HTTP request of the next attempt, signed now.
+
+        Raises:
+            AuthenticationError: a key is needed and there is none.
+        """
+        connection = self.connection
+        if not connection.has_key:
+            raise no_key(connection, self.request.provider.key)
+        self._attempts += 1
+        if self._attempts == 1:
+            self.deadline = Deadline(self._shared.timeout)
+        self.response.started = time.monotonic()
+        return outgoing(connection, self.request.wire, self.request.options.headers)
+
+    def retry_delay(self, error: InterlinguaError) -> float:
+        """Return the seconds to wait before the next attempt.
+
+        Raises:
+            InterlinguaError: the same error, when there is to be none.
+        """
+        error.provider = error.provider or self.request.provider.key
+        error.model = error.model or self.request.options.model
+        delay = self._shared.retry.delay(error, self._attempts)
+        if delay is None or (self.deadline.deadline is not None and delay >= (self.deadline.left() or 0)):
+            raise error
+        _log.info("attempt %d failed (%s); again in %.2f s", self._attempts, type(error).__name__, delay)
+        return delay
 
 
-class Auxiliary:
-    """One such exchange.
+class AuxiliaryExchange:
+    """One exchange that is no conversation: a model list, a token count, a reported cost.
+
+    Attributes:
+        deadline: time limits, counted from now.
 
     Raises:
         CapabilityError: the provider does not offer it.
     """
 
-    def __init__(self, core: SharedState, provider: Provider, kind: str, arguments: Mapping[str, Any]) -> None:
-        self._core = core
+    def __init__(self, shared: SharedState, provider: Provider, kind: str, arguments: Mapping[str, Any]) -> None:
+        self._shared = shared
         self._provider = provider
         self._kind = kind
         self._request = provider.auxiliary_request(kind, arguments)
-        self.limits = Deadline(core.timeout)
+        self.deadline = Deadline(shared.timeout)
 
-    def outgoing(self) -> Outgoing:
+    def begin_attempt(self) -> Outgoing:
         """Return the HTTP request, signed.
 
         Raises:
             AuthenticationError: a key is needed and there is none.
         """
-        connection = self._core.connection(self._provider, None)
+        connection = self._shared.connection(self._provider, None)
         if not connection.has_key:
             raise no_key(connection, self._provider.key)
-        return outgoing(connection, self._request, self._core.headers)
+        return outgoing(connection, self._request, self._shared.headers)
 
     def read(self, status: int, headers: Mapping[str, str], body: bytes) -> Any:
         """Return what was asked for.
@@ -208,3 +268,40 @@ class Auxiliary:
             context = RequestContext(origin=Origin(self._provider.key, self._request.api, ""))
             raise self._provider.from_wire_error(response, context)
         return self._provider.from_wire_auxiliary(self._kind, response)
+
+
+class ImageDownload:
+    """One image fetched by its URL, with the client's time limits.
+
+    Attributes:
+        outgoing: the HTTP request.
+        deadline: time limits, counted from now.
+    """
+
+    def __init__(self, shared: SharedState, url: str) -> None:
+        self._url = url
+        self._data = bytearray()
+        self.outgoing = Outgoing("GET", url, {}, b"")
+        self.deadline = Deadline(shared.timeout)
+
+    def check_status(self, status: int) -> None:
+        """Raise CallerError when the image cannot be fetched."""
+        if status >= FAILED:
+            raise CallerError(f"the image {self._url} cannot be fetched: HTTP {status}")
+
+    def feed(self, chunk: bytes) -> None:
+        """Take bytes of the image; raise CallerError when it becomes too large."""
+        self._data += chunk
+        if len(self._data) > SIZE_LIMIT:
+            raise CallerError(f"the image {self._url} is larger than {SIZE_LIMIT} bytes")
+
+    def result(self, headers: Mapping[str, str]) -> Fetched:
+        """Return the bytes and the media type that the server claims."""
+        return Fetched(bytes(self._data), headers.get("content-type", "").partition(";")[0])
+
+
+def _check_settings(key: str, settings: Mapping[str, Any]) -> Mapping[str, Any]:
+    unknown = settings.keys() - _SETTINGS
+    if unknown:
+        raise CallerError(f"unknown setting(s) for {key!r}: {sorted(unknown)}; there are {sorted(_SETTINGS)}")
+    return settings

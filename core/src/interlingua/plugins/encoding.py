@@ -70,7 +70,7 @@ def was_answered(messages: Sequence[Message], at: int) -> bool:
     """
     if at + 1 == len(messages) or messages[at + 1].role is Role.ASSISTANT:
         return True
-    return SILENTLY_ANSWERED in messages[at].memo
+    return SILENTLY_ANSWERED in messages[at].metadata.extra
 
 
 _REACH = 64  # how many new messages a conversation may have got

@@ -26,7 +26,6 @@ if TYPE_CHECKING:
         WireRequest,
         WireResponse,
     )
-    from interlingua.request.project import Projector
     from interlingua.types.events import StreamEvent
     from interlingua.types.messages import Message
     from interlingua.types.options import AdapterOptions
@@ -152,7 +151,7 @@ class Provider:
         return messages, tools, options
 
     def target(self, options: AdapterOptions) -> Target:
-        """Return the projection target of these options; the same object for the same facts."""
+        """Return the projection target of these options; the same object for equal options."""
         asked, target = self._last_target
         if asked is options:  # one request asks more than once, and equal options are one value
             return target
@@ -160,8 +159,6 @@ class Provider:
         key = (options.model, capabilities, options.demote_thinking)
         found = self._targets.get(key)
         if found is None:
-            pass
-
             found = self._targets[key] = Target(
                 provider=self.key,
                 model=options.model,
@@ -174,41 +171,23 @@ class Provider:
     def to_wire(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
     ) -> WireRequest:
-        """Write the request: projection, then the adapter's bytes, then the ledger (logged, one WARN a line).
+        """Have projected messages written as a request; `write_request` is the whole way from a conversation.
 
         Raises:
-            CapabilityError: a critical block cannot be carried, or an option cannot be said.
+            CapabilityError: an option cannot be expressed.
         """
-        target = self.target(options)
-        projected, losses = self._projector.project(messages, target)
-        names: Mapping[str, str] = {}
-        if tools:
-            tools, names, lost_tools = self._projector.named(tools, target)
-            losses = (*losses, *lost_tools)
-        request: WireRequest = self._required("to_wire", messages=projected, tools=tools, options=options)
-        own = request.losses
-        if own:
-            from interlingua.request.project_blocks import (  # noqa: PLC0415  loaded already, by the projector
-                in_conversation,
-            )
-
-            own = in_conversation(own, projected, messages, losses)
-        if own or losses or names:
-            request = attrs.evolve(request, losses=(*losses, *own), tool_names=names)
-        if request.losses:
-            self.tell(request.losses, messages[0].session_id if messages else "")
+        request: WireRequest = self._required("to_wire", messages=messages, tools=tools, options=options)
         return request
 
     def estimate_input_tokens(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
     ) -> int:
-        """Estimate a request's input tokens."""
-        projected, _ = self._projector.project(messages, self.target(options))
-        found: int = self._required("estimate_input_tokens", messages=projected, tools=tools, options=options)
+        """Estimate the input tokens of projected messages."""
+        found: int = self._required("estimate_input_tokens", messages=messages, tools=tools, options=options)
         return found
 
-    def tell(self, losses: Sequence[Loss], session_id: str) -> None:
-        """Log rows of the ledger, one WARN a line (seed 003 §7.3).
+    def log_losses(self, losses: Sequence[Loss], session_id: str) -> None:
+        """Log losses, one WARNING each (format.md, Projection and losses).
 
         Raises:
             CapabilityError: a row says that a critical block cannot be carried.
@@ -310,12 +289,6 @@ class Provider:
             raise MalformedResponseError(f"the answer to {kind!r} cannot be read: {error}", provider=self.key) from error
 
     # -- inside -------------------------------------------------------------------------------------------------
-
-    @cached_property
-    def _projector(self) -> Projector:
-        from interlingua.request.project import Projector  # noqa: PLC0415  not needed until something is sent
-
-        return Projector()
 
     def _required(self, name: str, **arguments: Any) -> Any:
         answer = getattr(self._hook, name)(**arguments)

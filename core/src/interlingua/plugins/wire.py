@@ -63,7 +63,7 @@ class Loss:
 
 
 class BlockLoss(NamedTuple):
-    """A loss of one block, before its message's place in the conversation is known: so it can be remembered with it."""
+    """A loss of one block, before its message's place in the conversation is known."""
 
     block: int
     block_type: str

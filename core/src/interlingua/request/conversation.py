@@ -1,79 +1,240 @@
-"""Warn when a request no longer extends the one before it: the provider's prompt cache is lost."""
+"""What was worked out for a conversation's messages, kept so that a longer one costs its new messages only.
+
+A `PreparedConversation` hangs on the newest message it covers, and dies with the conversation. It is looked up and never
+trusted: it serves a request only as far as each message is the very same object. `Message._prepared` is read and
+written here alone.
+"""
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
+from operator import is_
 from threading import Lock
 from typing import Any, NamedTuple
 
 from interlingua.catalogue import ModelInfo
 from interlingua.errors import InterlinguaError
-from interlingua.plugins.provider import Provider
+from interlingua.plugins.provider import Provider, Target
 from interlingua.plugins.registry import Registry
+from interlingua.pricing import lost_cache
+from interlingua.request.media import MessageMedia, find_media
+from interlingua.request.project import Projection
+from interlingua.request.rules import Violation
+from interlingua.request.validate import find_blocking_violations, located
 from interlingua.types.messages import Message, Role
 from interlingua.types.options import AdapterOptions
 from interlingua.types.tools import ToolDefinition
 
 _log = logging.getLogger("interlingua")
+_keep: Callable[[Message, Any], None] = Message.__dict__["_prepared"].__set__  # a frozen value's private slot
+_REACH = 64  # how many new messages a conversation may have got
+_TARGETS = 4  # how many targets' projections are kept
 
 
-_SESSIONS = 32
+class PreparedConversation:
+    """What is known of a conversation: checked messages, their media, and a projection for each of the last targets.
+
+    Attributes:
+        messages: the messages it covers; it only grows.
+        media: index -> resolved media, of the messages that hold some.
+    """
+
+    def __init__(self, messages: Sequence[Message], earlier: PreparedConversation | None = None) -> None:
+        """Begin with these messages; what `earlier` holds of the very same ones is used again."""
+        self.messages = list(messages)
+        self.media: dict[int, MessageMedia] = {}
+        self._checked = 0
+        self._projections: dict[Target, Projection] = {}
+        self._reusable_media: dict[int, MessageMedia] = {}
+        self._lock = Lock()
+        self._lock.acquire()
+        if earlier is not None:
+            self._reusable_media = {id(media.message): media for media in list(earlier.media.values())}
+
+    def branch(self, messages: Sequence[Message]) -> PreparedConversation:
+        """Return one for another conversation that shares messages with this: edited, forked or cut."""
+        made = PreparedConversation(messages, self)
+        made._projections = {target: Projection(target, earlier) for target, earlier in self._projections.items()}
+        return made
+
+    def check(self) -> tuple[Violation, ...]:
+        """Return what forbids sending the messages that were not checked before; where nothing does, note their media.
+
+        Paths are places in the conversation.
+        """
+        found: list[Violation] = []
+        for index in range(self._checked, len(self.messages)):
+            found += located(find_blocking_violations(self.messages[index]), index)
+        if found:
+            del self.messages[self._checked :]
+            return tuple(found)
+        for index in range(self._checked, len(self.messages)):
+            message = self.messages[index]
+            media = self._reusable_media.get(id(message)) or find_media(message)
+            if media is not None:
+                self.media[index] = media
+        self._checked = len(self.messages)
+        return ()
+
+    def project(self, target: Target, messages: Sequence[Message]) -> Projection:
+        """Return the projection of these messages, this conversation's with their media resolved, into a target."""
+        projection = self._projections.pop(target, None)
+        if projection is None or not projection.covers(messages):
+            projection = Projection(target, projection)
+        projection.extend(messages[len(projection.sources) :])
+        self._projections[target] = projection
+        while len(self._projections) > _TARGETS:
+            del self._projections[next(iter(self._projections))]
+        return projection
+
+    def keep(self) -> None:
+        """Leave this with the newest message, where the next request finds it."""
+        if self.messages:
+            _keep(self.messages[-1], self)
+
+    def claim(self) -> bool:
+        """Take this for oneself until `release`; False where another thread has it."""
+        return self._lock.acquire(blocking=False)
+
+    def release(self) -> None:
+        """Let others use this."""
+        self._lock.release()
 
 
-"""So many conversations a client remembers, and so keeps in memory, one request each."""
+def claim_conversation(messages: Sequence[Message]) -> PreparedConversation:
+    """Return what is known of these messages, for the caller alone until `release`.
+
+    Nothing waits: where another thread has it, all but resolved media is worked out anew.
+    """
+    for message in messages[: -_REACH - 1 : -1]:
+        found: PreparedConversation | None = message._prepared
+        if found is None:
+            continue
+        if not found.claim():
+            return PreparedConversation(messages, found)
+        known = found.messages
+        if len(known) <= len(messages) and all(map(is_, known, messages)):
+            known += messages[len(known) :]
+            return found
+        try:
+            return found.branch(messages)
+        finally:
+            found.release()
+    return PreparedConversation(messages)
 
 
-_LAST = 32
+def reclaim_conversation(
+    conversation: PreparedConversation, messages: Sequence[Message]
+) -> PreparedConversation:
+    """Return a conversation that was checked and released, for the caller alone again, as it was for these messages."""
+    if not conversation.claim():
+        made = PreparedConversation(messages, conversation)
+    elif len(conversation.messages) == len(messages):
+        return conversation
+    else:  # somebody's longer conversation went through it meanwhile
+        made = conversation.branch(messages)
+        conversation.release()
+    made.check()
+    return made
 
 
-class Sent(NamedTuple):
-    """What a request's prefix is made of; all messages but the last stand apart, as `fragments` keeps them."""
+class _Sent(NamedTuple):
+    """A request's prefix: provider, model, tools, and the first `length` messages of a conversation."""
 
     provider: Provider
     model: str
-    older: Sequence[Message]
-    last: Message
     tools: Sequence[ToolDefinition]
+    conversation: PreparedConversation
+    length: int
 
     @property
     def messages(self) -> list[Message]:
-        """All messages."""
-        return [*self.older, self.last]
+        return self.conversation.messages[: self.length]
 
 
-class Prefixes:
-    """The last request of each session; safe for use from several threads."""
+class PrefixWatch:
+    """Warns before sending when a request no longer extends the one before it: the provider's prompt cache is lost.
 
-    def __init__(self) -> None:
-        self._last: dict[str, Sent] = {}
+    Remembers the last request of each of 32 sessions; safe for use from several threads.
+    """
+
+    _SESSIONS = 32
+    _RECENT = 32  # messages at the end in which two requests of one conversation share some
+
+    def __init__(self, registry: Registry) -> None:
+        self._registry = registry
+        self._last: dict[str, _Sent] = {}
         self._lock = Lock()
 
-    def changed(self, sent: Sent, *, grown: bool) -> tuple[Sent, int] | None:
-        """Remember a request; return the one before it and how many messages both begin with, where it was edited.
+    def check(
+        self,
+        conversation: PreparedConversation,
+        provider: Provider,
+        tools: Sequence[ToolDefinition],
+        options: AdapterOptions,
+        model_info: Callable[[], ModelInfo | None],
+    ) -> None:
+        """Remember a request about to be sent; warn and tell observers where the one before it was edited."""
+        sent = _Sent(provider, options.model, tools, conversation, len(conversation.messages))
+        before = self._exchange(sent)
+        if before is None or before.model != sent.model or before.provider is not sent.provider:
+            return  # a swap is asked for; what it costs `explain` says
+        if before.tools is not sent.tools and list(before.tools) != list(sent.tools):
+            if self._same_conversation(before.messages, sent.messages):
+                self._warn(before, 0, sent, options, model_info())  # tools precede all messages
+            return
+        if before.conversation is conversation and before.length <= sent.length:
+            return
+        early, late = before.messages, sent.messages
+        same = _common(early, late)
+        if same not in (len(early), len(late)) and self._same_conversation(early, late):
+            self._warn(before, same, sent, options, model_info())
 
-        Args:
-            sent: the request.
-            grown: its messages are known to begin with some that were sent before.
-        """
-        session = sent.last.session_id
+    def _exchange(self, sent: _Sent) -> _Sent | None:
+        session = sent.conversation.messages[-1].session_id
         with self._lock:
             before = self._last.pop(session, None)
             self._last[session] = sent
-            if len(self._last) > _SESSIONS:
+            if len(self._last) > self._SESSIONS:
                 del self._last[next(iter(self._last))]
-        if before is None or before.model != sent.model or before.provider is not sent.provider:
-            return None  # a swap is asked for; what it costs `explain` tells
-        if before.tools is not sent.tools and list(before.tools) != list(sent.tools):
-            return (before, 0) if _same_talk(before, sent) else None  # tools stand before all messages
-        if grown:
-            return None
-        early, late = before.messages, sent.messages
-        same = _common(early, late)
-        whole = same in (len(early), len(late))
-        return None if whole or not _same_talk(before, sent) else (before, same)
+        return before
+
+    def _same_conversation(self, early: Sequence[Message], late: Sequence[Message]) -> bool:
+        """Return True when both begin with the same message, or share a recent one (a beginning may be summarised).
+
+        Many conversations may share a session's name, and one system prompt.
+        """
+        first = _first_message(early)
+        if first is not None and first == _first_message(late):
+            return True
+        recent = {message.id for message in early[-self._RECENT :] if message.role is not Role.SYSTEM}
+        return any(message.id in recent for message in late[-2 * self._RECENT :])
+
+    def _warn(self, before: _Sent, kept: int, sent: _Sent, options: AdapterOptions, info: ModelInfo | None) -> None:
+        """Log and report what a changed prefix costs; `kept` messages are in both requests."""
+        fields: dict[str, Any] = {
+            "session_id": sent.messages[-1].session_id,
+            "provider": sent.provider.key,
+            "model": sent.model,
+            "message": kept,
+            "tokens": None,
+            "cost_usd": None,
+            "cost_note": "this adapter estimates no tokens",
+        }
+        with suppress(InterlinguaError):  # the request is not held back for an estimate
+            fields |= _cost_of_change(before, kept, sent, options, info)
+        if fields["tokens"] == 0:
+            return  # what was edited had not been cached
+        _log.warning(
+            "changed prefix: session_id=%(session_id)s model=%(provider)s:%(model)s from message=%(message)s "
+            "lost_tokens=%(tokens)s cost_usd=%(cost_usd)s note=%(cost_note)s",
+            fields,
+            extra={"changed_prefix": fields},
+        )
+        self._registry.observe({"type": "prefix.changed", **fields})
 
 
 def _common(early: Sequence[Message], late: Sequence[Message]) -> int:
@@ -81,66 +242,22 @@ def _common(early: Sequence[Message], late: Sequence[Message]) -> int:
     return next((at for at, (a, b) in enumerate(pairs) if a is not b and a != b), min(len(early), len(late)))
 
 
-def _same_talk(before: Sent, sent: Sent) -> bool:
-    """True when what is said first is in both, or something of what is said last (a beginning may have been folded).
-
-    Many talks may share a session's name, and one system prompt.
-    """
-    early, late = before.messages, sent.messages
-    first = _first_said(early)
-    if first is not None and first == _first_said(late):
-        return True
-    said = {message.id for message in early[-_LAST:] if message.role is not Role.SYSTEM}
-    return any(message.id in said for message in late[-2 * _LAST :])
-
-
-def _first_said(messages: Sequence[Message]) -> str | None:
+def _first_message(messages: Sequence[Message]) -> str | None:
     return next((message.id for message in messages if message.role is not Role.SYSTEM), None)
 
 
-def tell(
-    before: Sent, kept: int, sent: Sent, options: AdapterOptions, info: ModelInfo | None, registry: Registry
-) -> None:
-    """Say what a changed prefix costs: one WARN, and one event for whoever observes.
+def _cost_of_change(
+    before: _Sent, kept: int, sent: _Sent, options: AdapterOptions, info: ModelInfo | None
+) -> dict[str, Any]:
+    def count(messages: Sequence[Message]) -> int:
+        if not messages:
+            return 0
+        projection = Projection(sent.provider.target(options))
+        projection.extend(messages)
+        return sent.provider.estimate_input_tokens(projection.result()[0], sent.tools, options)
 
-    Args:
-        before: the request before it.
-        kept: messages both begin with.
-        sent: the request about to be sent.
-        options: its options.
-        info: catalogue row of its model.
-        registry: who observes.
-    """
-    fields: dict[str, Any] = {
-        "session_id": sent.last.session_id,
-        "provider": sent.provider.key,
-        "model": sent.model,
-        "message": kept,
-        "tokens": None,
-        "cost_usd": None,
-        "cost_note": "this adapter estimates no tokens",
-    }
-    with suppress(InterlinguaError):  # the request is not held back for an estimate
-        fields |= _cost(before, kept, sent, options, info)
-    if fields["tokens"] == 0:
-        return  # what was edited had not been cached
-    _log.warning(
-        "changed prefix: session_id=%(session_id)s model=%(provider)s:%(model)s from message=%(message)s "
-        "lost_tokens=%(tokens)s cost_usd=%(cost_usd)s note=%(cost_note)s",
-        fields,
-        extra={"changed_prefix": fields},
-    )
-    registry.observe({"type": "prefix.changed", **fields})
-
-
-def _cost(before: Sent, kept: int, sent: Sent, options: AdapterOptions, info: ModelInfo | None) -> dict[str, Any]:
-    from interlingua.pricing import lost_cache  # noqa: PLC0415  only for a prefix that changed
-
-    def tokens(messages: Sequence[Message]) -> int:
-        return sent.provider.estimate_input_tokens(messages, sent.tools, options) if messages else 0
-
-    still = tokens(sent.messages[:kept])
-    lost = lost_cache(before.messages, tokens(sent.messages), info, datetime.now(UTC), tokens, still=still)
+    still = count(sent.messages[:kept])
+    lost = lost_cache(before.messages, count(sent.messages), info, datetime.now(UTC), count, still=still)
     return {
         "tokens": lost.tokens,
         "cost_usd": None if lost.cost_usd is None else f"{lost.cost_usd:f}",

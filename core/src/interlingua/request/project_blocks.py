@@ -10,8 +10,9 @@ from typing import Any, TypeVar
 import attrs
 
 from interlingua.errors import CapabilityError
+from interlingua.frozen import replace
 from interlingua.plugins.provider import Target
-from interlingua.plugins.wire import Loss, Verdict
+from interlingua.plugins.wire import BlockLoss, Loss, Verdict
 from interlingua.types.blocks import (
     AudioBlock,
     ContentBlock,
@@ -29,10 +30,14 @@ from interlingua.types.blocks import (
 from interlingua.types.messages import Message, MessageStatus, Origin, Role
 from interlingua.types.tools import ToolDefinition
 
+B = TypeVar("B", bound=Any)
+
+_DIGEST = 8  # letters of a digest that a changed tool name ends in
+_LETTERS = (r"[^A-Za-z0-9_-]", r"[^A-Za-z0-9_]", r"[^A-Za-z0-9]")
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
 
-def digest(text: str, length: int) -> str:
+def _digest(text: str, length: int) -> str:
     """Return `length` letters and digits that depend on the whole text."""
     number = int.from_bytes(hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=48).digest(), "big")
     letters = []
@@ -59,7 +64,7 @@ class WireIds:
         self._used: set[str] = set()
 
     def add(self, call: ToolUseBlock, origin: Origin | None) -> str:
-        """Resolve a call that appears now; a canonical id seen before gets another wire id."""
+        """Return the wire id of a call that appears now; a canonical id seen before gets another wire id."""
         wire = call.provider_id
         if wire is None or wire in self._used or not self._target.shares_provider(origin) or not self._fits(wire):
             wire = call.id
@@ -68,17 +73,6 @@ class WireIds:
         self._used.add(wire)
         return wire
 
-    def keep(self, calls: Sequence[str]) -> bool:
-        """Take canonical ids of calls that appear now as they are; False, and nothing is taken, if one cannot be."""
-        used = self._used
-        for wire in calls:
-            if wire in used or not self._fits(wire):
-                return False
-        if len(calls) > 1 and len(set(calls)) < len(calls):
-            return False
-        used.update(calls)
-        return True
-
     def _fits(self, wire: str) -> bool:
         return len(wire) <= self._limit and self._fullmatch(wire) is not None
 
@@ -86,18 +80,12 @@ class WireIds:
         length = min(self._limit, 26)
         salt = 0
         while True:
-            wire = digest(canonical if salt == 0 else f"{canonical}\0{salt}", length)
+            wire = _digest(canonical if salt == 0 else f"{canonical}\0{salt}", length)
             if wire not in self._used and self._fits(wire):
                 return wire
             salt += 1
             if salt > 10_000:
                 raise ValueError(f"no id fits the declared pattern {self._target.id_pattern.pattern!r}")
-
-
-_DIGEST = 8
-
-
-_LETTERS = (r"[^A-Za-z0-9_-]", r"[^A-Za-z0-9_]", r"[^A-Za-z0-9]")
 
 
 def wire_name(name: str, target: Target) -> str:
@@ -112,7 +100,7 @@ def wire_name(name: str, target: Target) -> str:
     for letters in _LETTERS:
         stem = re.sub(letters, "_", name) if "_" in letters else re.sub(letters, "", name)
         for joint in ("_", ""):
-            made = stem[: max(limit - _DIGEST - len(joint), 0)] + joint + digest(name, min(_DIGEST, limit))
+            made = stem[: max(limit - _DIGEST - len(joint), 0)] + joint + _digest(name, min(_DIGEST, limit))
             if target.name_pattern.fullmatch(made):
                 return made
             if target.name_pattern.fullmatch("t" + made[1:]):
@@ -141,63 +129,8 @@ def wire_tools(
     return tools, changed, ()
 
 
-_PATH = re.compile(r"messages\[(\d+)\](?:\.content\[(\d+)\])?")
-
-
-def in_conversation(
-    rows: Iterable[Loss], projected: Sequence[Message], messages: Sequence[Message], before: Iterable[Loss]
-) -> tuple[Loss, ...]:
-    """Return an adapter's rows with their paths counted in the caller's messages and blocks.
-
-    Args:
-        rows: the adapter's.
-        projected: what it was given.
-        messages: what the caller gave.
-        before: projection's own rows, which say what blocks are gone.
-    """
-    places = {message.id: index for index, message in enumerate(messages)}
-    gone = {row.path for row in before if row.verdict != "rewritten"}
-    return tuple([_moved(row, projected, messages, places, gone) for row in rows])
-
-
-def _moved(
-    row: Loss, projected: Sequence[Message], messages: Sequence[Message], places: Mapping[str, int], gone: set[str]
-) -> Loss:
-    match = _PATH.match(row.path)
-    if match is None or int(match[1]) >= len(projected):
-        return row
-    given = projected[int(match[1])]
-    index = places.get(given.id)
-    if index is None:
-        return row
-    path = f"messages[{index}]"
-    block = _block(given, messages[index], index, match[2], gone)
-    if block is not None:
-        path += f".content[{block}]"
-    return attrs.evolve(row, path=path + row.path[match.end() :], message_id=given.id)
-
-
-def _block(given: Message, message: Message, index: int, at: str | None, gone: set[str]) -> int | None:
-    """Return the block's place in the caller's message; None for a message that projection put in beside it."""
-    if at is None or (given.role is not message.role and message.role is not Role.SYSTEM):
-        return None
-    content = message.content
-    if given.role is Role.TOOL and len(given.content) == 1 < len(content):  # one result of several
-        result = given.content[0]
-        same = [place for place, block in enumerate(content) if block is result]
-        return same[0] if same else int(at)
-    kept = [place for place in range(len(content)) if f"messages[{index}].content[{place}]" not in gone]
-    return kept[int(at)] if int(at) < len(kept) else int(at)
-
-
-B = TypeVar("B", bound=Any)
-
-
 Report = Callable[[int, str, Verdict, str], None]
-
-
 """Called with block index, block type, verdict and reason."""
-
 
 _MEDIA = {
     ImageBlock: ("supports_images", "accepted_image_media_types"),
@@ -207,31 +140,47 @@ _MEDIA = {
 }
 
 
-def project_content(
-    message: Message, content: Iterable[ContentBlock], target: Target, report: Report
-) -> list[ContentBlock]:
-    """Return the blocks the target can carry, in order; the very same objects where nothing changes.
+def project_blocks(
+    message: Message, content: Sequence[ContentBlock], target: Target
+) -> tuple[Sequence[ContentBlock], list[BlockLoss]]:
+    """Return the blocks the target can carry, in order, and what was lost; the very same objects where nothing changes.
 
     Args:
         message: whose content it is.
         content: its blocks, the calls already with their wire ids.
         target: who is to carry them.
-        report: told of every loss.
     """
-    own_state = target.takes_state_of(message.metadata.origin)
-    unfinished = message.metadata.status is not MessageStatus.COMPLETE
+    rows: list[BlockLoss] = []
+    critical = message.metadata.critical
+
+    def report(block: int, block_type: str, verdict: Verdict, reason: str) -> None:
+        blocked = verdict == "dropped" and block in critical
+        rows.append(BlockLoss(block, block_type, "blocked" if blocked else verdict, reason))
+
+    own_state: bool | None = None
     kept: list[ContentBlock] = []
     for index, block in enumerate(content):
-        result = _project_block(block, index, message, target, report, own_state=own_state, unfinished=unfinished)
+        if type(block) is TextBlock and _is_simple(block):
+            kept.append(block)
+            continue
+        if own_state is None:
+            own_state = target.takes_state_of(message.metadata.origin)
+        result = _project_block(block, index, message, target, report, own_state=own_state)
         if result is not None:
             kept.append(result)
-    return kept
+    return kept, rows
 
 
-def movable_media(block: ToolResultBlock, target: Target) -> list[ContentBlock]:
-    """Return the media of a result that the target takes in user messages but not in results (case 21)."""
-    if target.capabilities.supports_tool_result_images:
-        return []
+def _is_simple(block: TextBlock) -> bool:
+    """Return True for text that every target takes as it is."""
+    text = block.text
+    return block.signature is None and block.cache is None and not block.citations and text != "" and not text.isspace()
+
+
+def movable_media(block: ContentBlock, target: Target) -> Sequence[ContentBlock]:
+    """Return the media of a result that the target takes in user messages but not in results."""
+    if type(block) is not ToolResultBlock or target.capabilities.supports_tool_result_images:
+        return ()
     return [part for part in block.content if type(part) in _MEDIA and media_refusal(part, target) is None]
 
 
@@ -243,9 +192,9 @@ def _project_block(
     report: Report,
     *,
     own_state: bool,
-    unfinished: bool,
 ) -> ContentBlock | None:
     kind = type(block)
+    unfinished = message.metadata.status is not MessageStatus.COMPLETE
     if kind is TextBlock:
         return _text(block, index, target, report, own_state=own_state)  # type: ignore[arg-type]
     if kind is ToolUseBlock:
@@ -342,9 +291,11 @@ def _result(block: ToolResultBlock, index: int, target: Target, report: Report) 
     if not capabilities.supports_tools:
         report(index, block.type, "dropped", "this target has no tools")
         return None
+    if all(type(part) is TextBlock and part.text for part in block.content):
+        return _strip_cache(block, index, target, report)
     kept = list(_result_parts(block.content, index, target, report))
     if len(kept) != len(block.content) or any(new is not old for new, old in zip(kept, block.content, strict=True)):
-        block = attrs.evolve(block, content=kept)
+        block = replace(block, content=kept)
     return _strip_cache(block, index, target, report)
 
 
@@ -376,3 +327,52 @@ def _strip_cache(block: B, index: int, target: Target, report: Report) -> B:
         return block
     report(index, block.type, "rewritten", "this target has no cache markers; its own caching applies")
     return attrs.evolve(block, cache=None)
+
+
+_PATH = re.compile(r"messages\[(\d+)\](?:\.content\[(\d+)\])?")
+
+
+def locate_losses(
+    rows: Iterable[Loss], projected: Sequence[Message], messages: Sequence[Message], before: Iterable[Loss]
+) -> tuple[Loss, ...]:
+    """Return an adapter's rows with their paths counted in the caller's messages and blocks.
+
+    Args:
+        rows: the adapter's.
+        projected: what it was given.
+        messages: what the caller gave.
+        before: projection's own rows, which say what blocks are gone.
+    """
+    places = {message.id: index for index, message in enumerate(messages)}
+    gone = {row.path for row in before if row.verdict != "rewritten"}
+    return tuple([_located(row, projected, messages, places, gone) for row in rows])
+
+
+def _located(
+    row: Loss, projected: Sequence[Message], messages: Sequence[Message], places: Mapping[str, int], gone: set[str]
+) -> Loss:
+    match = _PATH.match(row.path)
+    if match is None or int(match[1]) >= len(projected):
+        return row
+    given = projected[int(match[1])]
+    index = places.get(given.id)
+    if index is None:
+        return row
+    path = f"messages[{index}]"
+    block = _block(given, messages[index], index, match[2], gone)
+    if block is not None:
+        path += f".content[{block}]"
+    return attrs.evolve(row, path=path + row.path[match.end() :], message_id=given.id)
+
+
+def _block(given: Message, message: Message, index: int, at: str | None, gone: set[str]) -> int | None:
+    """Return the block's place in the caller's message; None for a message that projection put in beside it."""
+    if at is None or (given.role is not message.role and message.role is not Role.SYSTEM):
+        return None
+    content = message.content
+    if given.role is Role.TOOL and len(given.content) == 1 < len(content):  # one result of several
+        result = given.content[0]
+        same = [place for place, block in enumerate(content) if block is result]
+        return same[0] if same else int(at)
+    kept = [place for place in range(len(content)) if f"messages[{index}].content[{place}]" not in gone]
+    return kept[int(at)] if int(at) < len(kept) else int(at)

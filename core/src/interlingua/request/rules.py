@@ -1,4 +1,4 @@
-"""The rules of the canonical format, numbered as in docs/reference/format.md."""
+"""The rules of the canonical format, numbered as in docs/reference/format.md, Rules."""
 
 from __future__ import annotations
 
@@ -23,17 +23,30 @@ from interlingua.types.blocks import (
 from interlingua.types.messages import SCHEMA_VERSION, Message, Provenance, Role
 from interlingua.types.tools import ToolDefinition, validate_input
 
+R = TypeVar("R", bound=Callable[..., Any])
+
+ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
+RULES: dict[int, Callable[..., Any]] = {}
+"""Every rule by its number."""
+
+_SNAKE_CASE = re.compile(r"[a-z][a-z0-9_]*")
+_BLOCKS = frozenset(get_args(ContentBlock))
+_CARRIED = {OpaqueBlock, UnknownBlock}  # carried as they are, so no rule judges them
+_MEDIA = frozenset(get_args(MediaBlock))
+_IN_RESULTS = {TextBlock, *_MEDIA, *_CARRIED}
+_BY_MODELS = {ToolUseBlock, ThinkingBlock, RedactedThinkingBlock}
+
 
 @attrs.frozen(kw_only=True)
 class Violation:
     """One place where a conversation breaks a rule.
 
     Attributes:
-        number: of the rule, as in docs/reference/invariants.md.
+        number: of the rule, as in docs/reference/format.md.
         rule: the rule's name.
         path: place, such as `messages[3].content[0]`; from `check_message`, without the message.
         message: what is wrong there, for a person.
-        repairable: True when a request may still go out: projection repairs it, or no wire sees it.
+        repairable: True when a request may still be sent: projection repairs it, or no wire carries it.
         message_id: id of the message, where the place is in one.
     """
 
@@ -45,21 +58,33 @@ class Violation:
     message_id: str | None = None
 
     def __str__(self) -> str:
-        """Say the rule's number, the place and what is wrong, in one line."""
+        """Return the rule's number, the place and what is wrong, in one line."""
         return f"I{self.number:02} {self.path}: {self.message}"
 
 
-RULES: dict[int, Callable[..., Any]] = {}
+class MessageFacts(NamedTuple):
+    """What the rules about a conversation need to know of one message.
+
+    Attributes:
+        complete: False for messages that no rule is about: partial, cancelled, failed.
+        ulid: the id of a generated message when it is a ULID, else "".
+        calls: (block index, call id) of each tool call.
+        results: (block index, call id) of each result.
+        violations: of the rules about single messages.
+    """
+
+    complete: bool
+    ulid: str
+    calls: tuple[tuple[int, str], ...]
+    results: tuple[tuple[int, str], ...]
+    violations: tuple[Violation, ...]
 
 
-"""Every rule by its number."""
-
-
-R = TypeVar("R", bound=Callable[..., Any])
+Checked = Sequence[tuple[Message, MessageFacts]]
 
 
 def rule(function: R) -> R:
-    """Enter a rule function into RULES; its name `iNN_what_holds` gives number and name."""
+    """Register a rule function in RULES; its name `iNN_what_holds` gives number and name."""
     number = int(function.__name__[1:3])
     if number in RULES:
         raise ValueError(f"rule {number} is there twice")
@@ -68,135 +93,34 @@ def rule(function: R) -> R:
 
 
 def broken(function: Callable[..., Any], path: str, message: str, **facts: Any) -> Violation:
-    """Return a violation of the rule that `function` is."""
+    """Return a violation of a rule."""
     name = function.__name__
     return Violation(number=int(name[1:3]), rule=name[4:], path=path, message=message, **facts)
 
 
-ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
-
-
 def is_generated(message: Message) -> bool:
-    """Say whether a model of ours made this message: said so, or has a model and is not said to be otherwise."""
+    """Return True when a model made this message: its provenance says so, or it names a model and has no provenance."""
     metadata = message.metadata
     if metadata.provenance is None:
         return message.role is Role.ASSISTANT and metadata.model is not None
     return metadata.provenance is Provenance.GENERATED and message.role is Role.ASSISTANT
 
 
-@rule
-def i09_generated_names_its_model(message: Message) -> Iterator[Violation]:
-    """A generated message names model and provider, the model as `<provider>:<name>` (seed 003 §5, §6.2)."""
-    if not is_generated(message):
-        return
-    this, metadata = i09_generated_names_its_model, message.metadata
-    if not metadata.provider:
-        yield broken(this, "metadata.provider", "a generated message does not say which provider made it")
-    if not metadata.model:
-        yield broken(this, "metadata.model", "a generated message does not say which model made it")
-    elif metadata.provider and not metadata.model.startswith(f"{metadata.provider}:"):
-        text = f"model {metadata.model!r} is not one of provider {metadata.provider!r}"
-        yield broken(this, "metadata.model", text)
-
-
-@rule
-def i10_generated_has_routing(message: Message) -> Iterator[Violation]:
-    """A generated message says why this model was picked, and that record echoes the model (seed 003 §4.3, §5)."""
-    if not is_generated(message):
-        return
-    this, routing = i10_generated_has_routing, message.metadata.routing
-    if routing is None:
-        yield broken(this, "metadata.routing", "a generated message has no routing record", repairable=True)
-    elif message.metadata.model and routing.chosen_model != message.metadata.model:
-        text = f"{routing.chosen_model!r} is not the message's model {message.metadata.model!r}"
-        yield broken(this, "metadata.routing.chosen_model", text, repairable=True)
-
-
-@rule
-def i11_generated_has_usage(message: Message) -> Iterator[Violation]:
-    """A generated message has a usage, if only one in which nothing was reported (seed 003 §5)."""
-    if is_generated(message) and message.metadata.usage is None:
-        text = "a generated message has no usage"
-        yield broken(i11_generated_has_usage, "metadata.usage", text, repairable=True)
-
-
-@rule
-def i12_cost_names_its_prices(message: Message) -> Iterator[Violation]:
-    """A cost says which price table it was computed from (seed 003 §4.4, §6.3)."""
-    usage = message.metadata.usage
-    if usage is not None and usage.cost_usd is not None and usage.pricing_version is None:
-        text = "a cost without its pricing_version"
-        yield broken(i12_cost_names_its_prices, "metadata.usage.pricing_version", text, repairable=True)
-
-
-@rule
-def i13_tool_messages_name_their_call(message: Message) -> Iterator[Violation]:
-    """A tool message's `parent_tool_use_id` is set, and is the call that its result answers (seed 003 §4.3, §5)."""
-    if message.role is not Role.TOOL:
-        return
-    this, parent = i13_tool_messages_name_their_call, message.metadata.parent_tool_use_id
-    if parent is None:
-        yield broken(this, "metadata.parent_tool_use_id", "a tool message does not say which call it answers")
-        return
-    for index, block in enumerate(message.content):
-        if type(block) is ToolResultBlock and block.tool_use_id != parent:
-            text = f"answers {block.tool_use_id!r}, the message says {parent!r}"
-            yield broken(this, f"content[{index}].tool_use_id", text)
-
-
-@rule
-def i14_generated_ids_are_ulids(message: Message) -> Iterator[Violation]:
-    """The id of a generated message is a ULID, since core minted it (seed 003 §6.1). No wire sees it."""
-    if is_generated(message) and not ULID.fullmatch(message.id):
-        yield broken(i14_generated_ids_are_ulids, "id", f"{message.id!r} is not a ULID", repairable=True)
-
-
-@rule
-def i15_created_at_is_utc(message: Message) -> Iterator[Violation]:
-    """`created_at` is a UTC time (seed 003 §4.1)."""
-    offset = message.created_at.utcoffset()
-    if offset != timedelta(0):
-        text = "has no time zone" if offset is None else f"is {offset} from UTC"
-        yield broken(i15_created_at_is_utc, "created_at", text)
-
-
-@rule
-def i16_schema_version_is_known(message: Message) -> Iterator[Violation]:
-    """`schema_version` is one this code knows; a newer one is tolerated (seed 003 §4.1, §10)."""
-    version = message.schema_version
-    if not 1 <= version <= SCHEMA_VERSION:
-        text = f"version {version}; this code knows 1 to {SCHEMA_VERSION}"
-        yield broken(i16_schema_version_is_known, "schema_version", text, repairable=version > SCHEMA_VERSION)
-
-
-_BLOCKS = frozenset(get_args(ContentBlock))
-
-
-_CARRIED = {OpaqueBlock, UnknownBlock}  # core does not understand them, so it judges them nowhere
-
-
-_MEDIA = frozenset(get_args(MediaBlock))
-
-
-_IN_RESULTS = {TextBlock, *_MEDIA, *_CARRIED}
-
-
-_MODEL_SPEAKS = {ToolUseBlock, ThinkingBlock, RedactedThinkingBlock}
-
-
-_SNAKE_CASE = re.compile(r"[a-z][a-z0-9_]*")
+def _at(function: Callable[..., object], index: int, path: str, text: str, message: Message) -> Violation:
+    where = f"messages[{index}].{path}"
+    return broken(function, where, text, repairable=True, message_id=message.id)
 
 
 @rule
 def i01_content_is_not_empty(message: Message) -> Iterator[Violation]:
-    """A message that is not a system message holds at least one block (seed 003 §4.1). Projection leaves it out."""
+    """A message that is not a system message holds at least one block. Projection leaves it out."""
     if not message.content and message.role is not Role.SYSTEM:
         yield broken(i01_content_is_not_empty, "content", f"a {message.role} message holds nothing", repairable=True)
 
 
 @rule
 def i02_content_holds_blocks(message: Message) -> Iterator[Violation]:
-    """Everything in content is a content block (seed 003 §4.2)."""
+    """Everything in content is a content block."""
     for index, block in enumerate(message.content):
         if type(block) not in _BLOCKS:
             text = f"expected a content block, got {type(block).__name__}"
@@ -205,7 +129,7 @@ def i02_content_holds_blocks(message: Message) -> Iterator[Violation]:
 
 @rule
 def i03_system_holds_text(message: Message) -> Iterator[Violation]:
-    """A system message holds text only (seed 001, SystemContent). Projection leaves the rest out."""
+    """A system message holds text only. Projection leaves the rest out."""
     if message.role is not Role.SYSTEM:
         return
     for index, block in enumerate(message.content):
@@ -216,18 +140,18 @@ def i03_system_holds_text(message: Message) -> Iterator[Violation]:
 
 @rule
 def i04_only_assistants_call_and_think(message: Message) -> Iterator[Violation]:
-    """Tool calls and thinking stand in assistant messages only (seed 001, AssistantContent; seed 003 §4.2)."""
+    """Tool calls and thinking stand in assistant messages only."""
     if message.role is Role.ASSISTANT:
         return
     for index, block in enumerate(message.content):
-        if type(block) in _MODEL_SPEAKS:
+        if type(block) in _BY_MODELS:
             text = f"{block.type} stands in a {message.role} message; only an assistant message may hold it"
             yield broken(i04_only_assistants_call_and_think, f"content[{index}]", text)
 
 
 @rule
 def i05_tool_messages_hold_one_result(message: Message) -> Iterator[Violation]:
-    """A tool message holds one result and nothing else; results stand nowhere else (seed 003 §3, §4.3; DESIGN 3)."""
+    """A tool message holds one result and nothing else; results stand nowhere else."""
     this = i05_tool_messages_hold_one_result
     results = 0
     for index, block in enumerate(message.content):
@@ -243,7 +167,7 @@ def i05_tool_messages_hold_one_result(message: Message) -> Iterator[Violation]:
 
 @rule
 def i06_results_hold_text_and_media(message: Message) -> Iterator[Violation]:
-    """A result's content is text and media (seed 003 §4.2: usually text, may include images)."""
+    """A result's content is text and media."""
     for index, block in enumerate(message.content):
         if type(block) is not ToolResultBlock:
             continue
@@ -256,7 +180,7 @@ def i06_results_hold_text_and_media(message: Message) -> Iterator[Violation]:
 
 @rule
 def i07_called_names_are_canonical(message: Message) -> Iterator[Violation]:
-    """A called tool's name is lower snake_case (seed 003 §4.2). A model may invent another; it is kept and reported."""
+    """A called tool's name is lower snake_case. A model may invent another; it is kept and reported."""
     for index, block in enumerate(message.content):
         if type(block) is ToolUseBlock and not _SNAKE_CASE.fullmatch(block.name):
             text = f"{block.name!r} is not a canonical tool name"
@@ -265,135 +189,184 @@ def i07_called_names_are_canonical(message: Message) -> Iterator[Violation]:
 
 @rule
 def i08_critical_points_at_blocks(message: Message) -> Iterator[Violation]:
-    """Each index in `metadata.critical` is that of a block (DESIGN 3): a protection of nothing protects nothing."""
+    """Each index in `metadata.critical` is that of a block: a protection of nothing protects nothing."""
     for place, index in enumerate(message.metadata.critical):
         if not 0 <= index < len(message.content):
             text = f"there is no block {index}"
             yield broken(i08_critical_points_at_blocks, f"metadata.critical[{place}]", text)
 
 
-class Learnt(NamedTuple):
-    """What one message tells about its place in a conversation; remembered on the message.
-
-    Attributes:
-        complete: False for messages no rule blames.
-        ulid: the id of a generated message when it is a ULID, else "".
-        calls: (block index, call id) of each tool call.
-        results: (block index, call id) of each result.
-        violations: of the rules on single messages.
-    """
-
-    complete: bool
-    ulid: str
-    calls: tuple[tuple[int, str], ...]
-    results: tuple[tuple[int, str], ...]
-    violations: tuple[Violation, ...]
-
-
-Known = Sequence[tuple[Message, Learnt]]
+@rule
+def i09_generated_names_its_model(message: Message) -> Iterator[Violation]:
+    """A generated message names model and provider, the model as `<provider>:<name>`."""
+    if not is_generated(message):
+        return
+    this, metadata = i09_generated_names_its_model, message.metadata
+    if not metadata.provider:
+        yield broken(this, "metadata.provider", "a generated message does not say which provider made it")
+    if not metadata.model:
+        yield broken(this, "metadata.model", "a generated message does not say which model made it")
+    elif metadata.provider and not metadata.model.startswith(f"{metadata.provider}:"):
+        text = f"model {metadata.model!r} is not one of provider {metadata.provider!r}"
+        yield broken(this, "metadata.model", text)
 
 
 @rule
-def i17_one_session(known: Known) -> Iterator[Violation]:
-    """All messages of a conversation belong to one session (seed 003 §4.1). No wire sees it."""
-    first = next((message.session_id for message, learnt in known if learnt.complete), None)
-    for index, (message, learnt) in enumerate(known):
-        if learnt.complete and message.session_id != first:
+def i10_generated_has_routing(message: Message) -> Iterator[Violation]:
+    """A generated message says why this model was picked, and that record echoes the model."""
+    if not is_generated(message):
+        return
+    this, routing = i10_generated_has_routing, message.metadata.routing
+    if routing is None:
+        yield broken(this, "metadata.routing", "a generated message has no routing record", repairable=True)
+    elif message.metadata.model and routing.chosen_model != message.metadata.model:
+        text = f"{routing.chosen_model!r} is not the message's model {message.metadata.model!r}"
+        yield broken(this, "metadata.routing.chosen_model", text, repairable=True)
+
+
+@rule
+def i11_generated_has_usage(message: Message) -> Iterator[Violation]:
+    """A generated message has a usage, if only one in which nothing was reported."""
+    if is_generated(message) and message.metadata.usage is None:
+        text = "a generated message has no usage"
+        yield broken(i11_generated_has_usage, "metadata.usage", text, repairable=True)
+
+
+@rule
+def i12_cost_names_its_prices(message: Message) -> Iterator[Violation]:
+    """A cost says which price table it was computed from."""
+    usage = message.metadata.usage
+    if usage is not None and usage.cost_usd is not None and usage.pricing_version is None:
+        text = "a cost without its pricing_version"
+        yield broken(i12_cost_names_its_prices, "metadata.usage.pricing_version", text, repairable=True)
+
+
+@rule
+def i13_tool_messages_name_their_call(message: Message) -> Iterator[Violation]:
+    """A tool message's `parent_tool_use_id` is set, and is the call that its result answers."""
+    if message.role is not Role.TOOL:
+        return
+    this, parent = i13_tool_messages_name_their_call, message.metadata.parent_tool_use_id
+    if parent is None:
+        yield broken(this, "metadata.parent_tool_use_id", "a tool message does not say which call it answers")
+        return
+    for index, block in enumerate(message.content):
+        if type(block) is ToolResultBlock and block.tool_use_id != parent:
+            text = f"answers {block.tool_use_id!r}, the message says {parent!r}"
+            yield broken(this, f"content[{index}].tool_use_id", text)
+
+
+@rule
+def i14_generated_ids_are_ulids(message: Message) -> Iterator[Violation]:
+    """The id of a generated message is a ULID, since core minted it. No wire carries it."""
+    if is_generated(message) and not ULID.fullmatch(message.id):
+        yield broken(i14_generated_ids_are_ulids, "id", f"{message.id!r} is not a ULID", repairable=True)
+
+
+@rule
+def i15_created_at_is_utc(message: Message) -> Iterator[Violation]:
+    """`created_at` is a UTC time."""
+    offset = message.created_at.utcoffset()
+    if offset != timedelta(0):
+        text = "has no time zone" if offset is None else f"is {offset} from UTC"
+        yield broken(i15_created_at_is_utc, "created_at", text)
+
+
+@rule
+def i16_schema_version_is_known(message: Message) -> Iterator[Violation]:
+    """`schema_version` is one this code knows; a newer one is tolerated."""
+    version = message.schema_version
+    if not 1 <= version <= SCHEMA_VERSION:
+        text = f"version {version}; this code knows 1 to {SCHEMA_VERSION}"
+        yield broken(i16_schema_version_is_known, "schema_version", text, repairable=version > SCHEMA_VERSION)
+
+
+@rule
+def i17_one_session(known: Checked) -> Iterator[Violation]:
+    """All messages of a conversation belong to one session. No wire carries it."""
+    first = next((message.session_id for message, facts in known if facts.complete), None)
+    for index, (message, facts) in enumerate(known):
+        if facts.complete and message.session_id != first:
             text = f"session {message.session_id!r}, the conversation began in {first!r}"
             yield _at(i17_one_session, index, "session_id", text, message)
 
 
 @rule
-def i18_ids_are_unique(known: Known) -> Iterator[Violation]:
-    """No two messages of a conversation share an id (seed 003 §6.1). No wire sees it."""
+def i18_ids_are_unique(known: Checked) -> Iterator[Violation]:
+    """No two messages of a conversation share an id. No wire carries it."""
     seen: dict[str, int] = {}
-    for index, (message, learnt) in enumerate(known):
-        if learnt.complete and seen.setdefault(message.id, index) != index:
+    for index, (message, facts) in enumerate(known):
+        if facts.complete and seen.setdefault(message.id, index) != index:
             text = f"{message.id!r} is the id of messages[{seen[message.id]}] too"
             yield _at(i18_ids_are_unique, index, "id", text, message)
 
 
 @rule
-def i19_generated_ids_increase(known: Known) -> Iterator[Violation]:
-    """The ULIDs of generated messages increase along a conversation (seed 003 §6.1). No wire sees it."""
+def i19_generated_ids_increase(known: Checked) -> Iterator[Violation]:
+    """The ULIDs of generated messages increase along a conversation. No wire carries it."""
     last = ""
-    for index, (message, learnt) in enumerate(known):
-        if learnt.ulid and learnt.ulid < last:
-            text = f"{learnt.ulid} was minted before {last}, which stands before it"
+    for index, (message, facts) in enumerate(known):
+        if facts.ulid and facts.ulid < last:
+            text = f"{facts.ulid} was minted before {last}, which stands before it"
             yield _at(i19_generated_ids_increase, index, "id", text, message)
-        last = max(last, learnt.ulid)
+        last = max(last, facts.ulid)
 
 
 @rule
-def i20_call_ids_are_unique(known: Known) -> Iterator[Violation]:
-    """No two calls of a conversation share an id (seed 003 §6.2). Projection gives the later one another."""
+def i20_call_ids_are_unique(known: Checked) -> Iterator[Violation]:
+    """No two calls of a conversation share an id. Projection gives the later one another."""
     seen: set[str] = set()
-    for index, (message, learnt) in enumerate(known):
-        for place, call in learnt.calls:
-            if learnt.complete and call in seen:
+    for index, (message, facts) in enumerate(known):
+        for place, call in facts.calls:
+            if facts.complete and call in seen:
                 text = f"{call!r} is the id of an earlier call too"
                 yield _at(i20_call_ids_are_unique, index, f"content[{place}].id", text, message)
             seen.add(call)
 
 
 @rule
-def i21_results_answer_earlier_calls(known: Known) -> Iterator[Violation]:
-    """Each result answers a call that stands before it, and no call is answered twice (seed 003 §4.2, §5).
+def i21_results_answer_earlier_calls(known: Checked) -> Iterator[Violation]:
+    """Each result answers a call that stands before it, and no call is answered twice.
 
-    Projection leaves orphans out (REGRESSIONS case 08).
+    Projection leaves orphans out.
     """
     this = i21_results_answer_earlier_calls
     open_calls: dict[str, bool] = {}
-    for index, (message, learnt) in enumerate(known):
-        for place, call in learnt.results:
-            if learnt.complete and not open_calls.get(call):
+    for index, (message, facts) in enumerate(known):
+        for place, call in facts.results:
+            if facts.complete and not open_calls.get(call):
                 text = f"{call!r} {'was answered before' if call in open_calls else 'is no call that stands before it'}"
                 yield _at(this, index, f"content[{place}].tool_use_id", text, message)
             if call in open_calls:
                 open_calls[call] = False
-        for _, call in learnt.calls:
+        for _, call in facts.calls:
             open_calls[call] = True
 
 
 @rule
-def i22_calls_are_answered(known: Known) -> Iterator[Violation]:
-    """Each call is answered before the next user or assistant message (seed 003 §5).
+def i22_calls_are_answered(known: Checked) -> Iterator[Violation]:
+    """Each call is answered before the next user or assistant message.
 
-    Projection fills in an error result (REGRESSIONS case 07). At the end of a conversation a call may still be open.
+    Projection fills in an error result. At the end of a conversation a call may still be open.
     """
     waiting: dict[str, tuple[int, int]] = {}
-    for index, (message, learnt) in enumerate(known):
+    for index, (message, facts) in enumerate(known):
         if message.role is Role.USER or message.role is Role.ASSISTANT:
             for call, (asked, place) in waiting.items():
                 text = f"{call!r} has no answer before messages[{index}]"
                 yield _at(i22_calls_are_answered, asked, f"content[{place}]", text, known[asked][0])
             waiting.clear()
-        for _, call in learnt.results:
+        for _, call in facts.results:
             waiting.pop(call, None)
-        if learnt.complete:
-            waiting.update({call: (index, place) for place, call in learnt.calls})
-
-
-ORDER_RULES: tuple[Callable[[Known], Iterator[Violation]], ...] = (
-    i17_one_session,
-    i18_ids_are_unique,
-    i19_generated_ids_increase,
-    i20_call_ids_are_unique,
-    i21_results_answer_earlier_calls,
-    i22_calls_are_answered,
-)
-
-
-def _at(function: Callable[..., object], index: int, path: str, text: str, message: Message) -> Violation:
-    where = f"messages[{index}].{path}"
-    return broken(function, where, text, repairable=True, message_id=message.id)
+        if facts.complete:
+            waiting.update({call: (index, place) for place, call in facts.calls})
 
 
 @rule
 def i23_inputs_fit_definitions(message: Message, definitions: Mapping[str, ToolDefinition]) -> Iterator[Violation]:
-    """A call's input fits the schema of its tool, where that is given (seed 003 §4.2, §5).
+    """A call's input fits the schema of its tool, where that is given.
 
-    An input that could not be parsed does not fit; it is kept, and sent back as it came (REGRESSIONS case 14).
+    An input that could not be parsed does not fit; it is kept, and sent back as it came.
     """
     this = i23_inputs_fit_definitions
     for index, block in enumerate(message.content):
@@ -410,9 +383,20 @@ def i23_inputs_fit_definitions(message: Message, definitions: Mapping[str, ToolD
 
 @rule
 def i24_tool_names_are_unique(tools: Sequence[ToolDefinition]) -> Iterator[Violation]:
-    """No two tools of a request share a name (seed 003 §4.5: globally unique)."""
+    """No two tools of a request share a name."""
     seen: dict[str, int] = {}
     for index, tool in enumerate(tools):
         if seen.setdefault(tool.name, index) != index:
             text = f"{tool.name!r} is the name of tools[{seen[tool.name]}] too"
             yield broken(i24_tool_names_are_unique, f"tools[{index}].name", text)
+
+
+CONVERSATION_RULES: tuple[Callable[[Checked], Iterator[Violation]], ...] = (
+    i17_one_session,
+    i18_ids_are_unique,
+    i19_generated_ids_increase,
+    i20_call_ids_are_unique,
+    i21_results_answer_earlier_calls,
+    i22_calls_are_answered,
+)
+MESSAGE_RULES: tuple[Callable[[Message], Iterator[Violation]], ...] = tuple(RULES[number] for number in range(1, 17))

@@ -1,19 +1,81 @@
-"""What only the client knows of an answer: cost, latency, and tool inputs that break their schema."""
+"""An answer completed with what only core knows: cost, latency, and facts from the response headers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from interlingua.catalogue import ModelInfo
+from interlingua.errors import InterlinguaError
 from interlingua.frozen import replace
 from interlingua.plugins.registry import Registry
+from interlingua.plugins.wire import WireResponse, retry_after
 from interlingua.pricing import cost_fields
+from interlingua.request.prepare import PreparedRequest
 from interlingua.types.blocks import ToolUseBlock
 from interlingua.types.messages import Message, MessageStatus, Usage
 from interlingua.types.tools import ToolDefinition
 
+FAILED = 300
+"""Statuses from here on are failures: no provider redirects an API."""
 UNFINISHED_COST = "the answer was cut off before the provider's final count"
+_REQUEST_IDS = ("request-id", "x-request-id")
+
+
+class ResponseReader:
+    """Reads the answers to one request.
+
+    Attributes:
+        request: what was sent.
+        started: `time.monotonic()` when the attempt began; latency counts from there.
+    """
+
+    def __init__(
+        self, request: PreparedRequest, registry: Registry, model_info: Callable[[], ModelInfo | None]
+    ) -> None:
+        self.request = request
+        self.started = 0.0
+        self._registry = registry
+        self._model_info = model_info
+
+    def read(self, status: int, headers: Mapping[str, str], body: bytes) -> Message:
+        """Return the message of a whole answer.
+
+        Raises:
+            ProviderError: the answer is a failure.
+            MalformedResponseError: it is not what the wire format allows.
+        """
+        request = self.request
+        response = WireResponse(status=status, headers=headers, body=body)
+        if status >= FAILED:
+            raise self.annotate_error(request.provider.from_wire_error(response, request.context), headers)
+        try:
+            message = request.provider.from_wire_response(response, request.context)
+        except InterlinguaError as error:
+            self.annotate_error(error, headers)
+            raise
+        return self.finalize(message)
+
+    def finalize(self, message: Message) -> Message:
+        """Return an answer with its cost and latency; observers are told of tool inputs that break their schema."""
+        latency_ms = round((time.monotonic() - self.started) * 1000)
+        complete = message.metadata.status is MessageStatus.COMPLETE
+        if message.metadata.usage is not None:
+            message = with_cost(message, self._model_info() if complete else None, latency_ms)
+        if complete and self.request.tools:
+            report_invalid_tool_inputs(message, self.request.tools, self._registry)
+        return message
+
+    def annotate_error(self, error: InterlinguaError, headers: Mapping[str, str]) -> InterlinguaError:
+        """Fill in what the response headers say about a failure, where its adapter did not."""
+        if error.retry_after is None:
+            error.retry_after = retry_after(headers)
+        if error.request_id is None:
+            error.request_id = next((headers[name] for name in _REQUEST_IDS if name in headers), None)
+        should = headers.get("x-should-retry")
+        if should in ("true", "false"):
+            error.retryable = should == "true"
+        return error
 
 
 def with_cost(message: Message, info: ModelInfo | None, latency_ms: int) -> Message:
@@ -34,13 +96,13 @@ def with_cost(message: Message, info: ModelInfo | None, latency_ms: int) -> Mess
 
 
 def report_invalid_tool_inputs(message: Message, tools: Sequence[ToolDefinition], registry: Registry) -> None:
-    """Check inputs only where somebody listens: checking a large one costs more than receiving it."""
+    """Check tool inputs where a plugin observes: checking a large one costs more than receiving it."""
     calls = message.tool_calls()
     if not calls or not any(hasattr(plugin, "observe") for plugin in registry.plugins):
         return
     definitions = {tool.name: tool for tool in tools}
     for call in calls:
-        for path, why in _violations(call, definitions.get(call.name)):
+        for path, why in _input_faults(call, definitions.get(call.name)):
             registry.observe(
                 {
                     "type": "tool_input_invalid",
@@ -54,11 +116,12 @@ def report_invalid_tool_inputs(message: Message, tools: Sequence[ToolDefinition]
             )
 
 
-def _violations(call: ToolUseBlock, definition: Any) -> list[tuple[str, str]]:
+def _input_faults(call: ToolUseBlock, definition: ToolDefinition | None) -> Iterator[tuple[str, str]]:
     if call.parse_error is not None:
-        return [("", call.parse_error)]
-    if definition is None:
-        return [("", f"no tool {call.name!r} was offered")]
-    from interlingua.types.tools import validate_input  # noqa: PLC0415  loads the validator
+        yield "", call.parse_error
+    elif definition is None:
+        yield "", f"no tool {call.name!r} was offered"
+    else:
+        from interlingua.types.tools import validate_input  # noqa: PLC0415  only where a plugin observes
 
-    return [(one.path, one.message) for one in validate_input(definition, call.input)]
+        yield from ((one.path, one.message) for one in validate_input(definition, call.input))

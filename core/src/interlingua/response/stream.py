@@ -7,9 +7,9 @@ from collections.abc import Callable, Mapping
 from interlingua.errors import APITimeoutError, CallerError, InterlinguaError
 from interlingua.json import loads
 from interlingua.plugins.wire import WireRequest
-from interlingua.request.prepare import Exchange
 from interlingua.response.decode import StreamDecoder
-from interlingua.response.framing import framer
+from interlingua.response.finalize import ResponseReader
+from interlingua.response.framing import Framer, framer
 from interlingua.types.blocks import TextBlock, ThinkingBlock, ToolUseBlock
 from interlingua.types.events import (
     BlockEnd,
@@ -67,17 +67,22 @@ class StreamReader:
 
     feed: Callable[[bytes], list[StreamEvent]]
 
-    def __init__(self, exchange: Exchange, status: int, headers: Mapping[str, str]) -> None:
-        self._exchange = exchange
+    def __init__(
+        self,
+        response: ResponseReader,
+        framing: str | Callable[[], Framer],
+        status: int,
+        headers: Mapping[str, str],
+    ) -> None:
+        self._response = response
         self._status = status
         self._headers = headers
-        framing = exchange.connection.framing
-        self._decoder = StreamDecoder(exchange.provider, framer(framing), exchange.context)
+        self._decoder = StreamDecoder(response.request.provider, framer(framing), response.request.context)
         self._held = bytearray()
         self._whole: Message | None = None
         self._ended = False
         self.error: InterlinguaError | None = None
-        # only a server-sent event cannot begin like JSON; the content type says nothing (recorded: events as JSON)
+        # only a server-sent event cannot begin like JSON; content types do not tell (services send events as JSON's)
         self.feed = self._first if framing == "sse" else self._decoder.feed
 
     def _first(self, data: bytes) -> list[StreamEvent]:
@@ -130,18 +135,18 @@ class StreamReader:
         except ValueError:
             return None
         try:
-            self._whole = self._exchange.read(self._status, self._headers, body)
+            self._whole = self._response.read(self._status, self._headers, body)
         except InterlinguaError as error:
             self._fail(error)
             return [ErrorEvent(error=error)]
         return message_to_events(self._whole)
 
     def _fail(self, error: InterlinguaError) -> None:
-        self.error = self._exchange.credited(error, self._headers)
-        error.provider = error.provider or self._exchange.provider.key
-        error.model = error.model or self._exchange.options.model
+        self.error = self._response.annotate_error(error, self._headers)
+        error.provider = error.provider or self._response.request.provider.key
+        error.model = error.model or self._response.request.options.model
         if error.partial is not None:
-            error.partial = self._exchange.finished(error.partial)
+            error.partial = self._response.finalize(error.partial)
 
     def message(self) -> Message:
         """Return the message, after `end`.
@@ -151,11 +156,11 @@ class StreamReader:
         """
         if self.error is not None:
             raise self.error
-        return self._whole or self._exchange.finished(self._decoder.message())
+        return self._whole or self._response.finalize(self._decoder.message())
 
     def partial(self, status: MessageStatus) -> Message:
         """Return what was received so far."""
-        return self._whole or self._exchange.finished(self._decoder.partial(status))
+        return self._whole or self._response.finalize(self._decoder.partial(status))
 
     @property
     def complete(self) -> bool:
@@ -172,46 +177,41 @@ class StreamState:
 
     Attributes:
         stopped: somebody called `cancel`.
-        reading: the attempt that is being read; None before the first answer.
+        reader: of the attempt that is being read; None before the first answer.
     """
 
-    def __init__(self, exchange: Exchange) -> None:
-        self.exchange = exchange
+    def __init__(self, response: ResponseReader) -> None:
+        self._response = response
         self.stopped = False
-        self.reading: StreamReader | None = None
+        self.reader: StreamReader | None = None
         self._message: Message | None = None
         self._error: InterlinguaError | None = None
 
     @property
     def request(self) -> WireRequest:
         """What was sent."""
-        return self.exchange.wire
+        return self._response.request.wire
 
     @property
-    def settled(self) -> bool:
+    def finished(self) -> bool:
         """True when nothing more will come."""
         return self._message is not None or self._error is not None
 
-    def begin(self, reading: StreamReader) -> StreamReader:
-        """Take up a fresh attempt's answer."""
-        self.reading = reading
-        return reading
-
     @staticmethod
-    def begun(events: list[StreamEvent]) -> list[StreamEvent]:
-        """Pass the first events on; a failure before all others is raised, so that it can be tried again."""
+    def raise_early_error(events: list[StreamEvent]) -> list[StreamEvent]:
+        """Return the first events; an error before all others is raised, so that it can be tried again."""
         if events and isinstance(events[0], ErrorEvent):
             raise events[0].error
         return events
 
-    def settle(self) -> None:
-        """All events were delivered: keep the message.
+    def finish(self) -> None:
+        """Keep the message: all events were delivered.
 
         Raises:
             InterlinguaError: what ended the stream, with `.partial`.
         """
-        assert self.reading is not None  # noqa: S101
-        self._message = self.reading.message()
+        assert self.reader is not None  # noqa: S101
+        self._message = self.reader.message()
 
     def fail(self, error: InterlinguaError) -> None:
         """Keep what ended the stream."""
@@ -221,11 +221,11 @@ class StreamState:
 
     def cancel(self) -> None:
         """Keep what was received as a cancelled message, unless the stream had ended."""
-        if not self.settled:
-            whole = self.reading is not None and self.reading.complete
+        if not self.finished:
+            whole = self.reader is not None and self.reader.complete
             self._message = self._snapshot(MessageStatus.COMPLETE if whole else MessageStatus.CANCELLED)
-            if self.reading is not None:
-                self.reading.close()
+            if self.reader is not None:
+                self.reader.close()
 
     def result(self) -> Message:
         """Return the message.
@@ -248,6 +248,6 @@ class StreamState:
         return self._snapshot(MessageStatus.PARTIAL)
 
     def _snapshot(self, status: MessageStatus) -> Message:
-        if self.reading is None:
-            return self.exchange.context.message([], stop_reason=None, status=status)
-        return self.reading.partial(status)
+        if self.reader is None:
+            return self._response.request.context.message([], stop_reason=None, status=status)
+        return self.reader.partial(status)

@@ -298,10 +298,8 @@ NO_METADATA = MessageMetadata()
 SCHEMA_VERSION = 1
 
 
-SILENTLY_ANSWERED = "silently answered"
-
-
-"""Memo key that projection sets on a message whose answer had nothing that could be sent (see `fragments`)."""
+SILENTLY_ANSWERED = "interlingua.silently_answered"
+"""Key of `metadata.extra` on a projected message whose answer held nothing that could be sent (`was_answered`)."""
 
 
 DEFAULT_SESSION = "default"
@@ -357,6 +355,8 @@ class Message:
     # what was derived from this very object (wire fragments, checks); dies with it, and no copy inherits it
     memo: dict[Any, Any] = attrs.field(init=False, factory=dict, eq=False, repr=False)
     _plain: str | None = attrs.field(init=False, default=None, eq=False, repr=False)  # `plainness` keeps it here
+    # what was worked out for a conversation that ends here; request/conversation.py alone reads and writes it
+    _prepared: Any = attrs.field(init=False, default=None, eq=False, repr=False)
 
     def text_content(self) -> str:
         """Join the text of all TextBlocks (seed 001)."""
@@ -382,6 +382,7 @@ class Message:
             object.__setattr__(self, name, state[name])
         object.__setattr__(self, "memo", {})
         object.__setattr__(self, "_plain", None)
+        object.__setattr__(self, "_prepared", None)
 
 
 _FIELDS = ("id", "session_id", "role", "content", "metadata", "created_at", "schema_version")
