@@ -36,8 +36,8 @@ from interlingua.types.messages import (
     StopReason,
     Usage,
 )
-from interlingua_sessions.session import Session
 from interlingua_sessions import Store, open_store
+from interlingua_sessions.session import Session
 
 SESSION = "01K00000000000000000000000"
 ROUTING = RoutingDecisionRecord(mode=RoutingMode.DEFAULT, chosen_model=A.model, reason="the default")

@@ -23,7 +23,7 @@ from interlingua.errors import CapabilityError
 from interlingua.http.client import Client
 from interlingua.plugins.provider import Target
 from interlingua.plugins.wire import Loss
-from interlingua.request.media import fitted, holds_media
+from interlingua.request.media import MessageMedia, enforce_media_limits, find_media
 from interlingua.types.blocks import ImageBlock, ImageSource, TextBlock, ToolUseBlock
 from interlingua.types.factories import (
     assistant,
@@ -56,11 +56,16 @@ def pdf(pages: int) -> bytes:
 
 
 def check(
-    messages: Sequence[Message], *, downscale: bool = False, **limits: Any
+    messages: Sequence[Message],
+    media: dict[int, MessageMedia] | None = None,
+    *,
+    downscale: bool = False,
+    **limits: Any,
 ) -> tuple[Sequence[Message], tuple[Loss, ...]]:
     target = Target(provider="p", model="m", capabilities=attrs.evolve(ABLE, **limits))
-    places = [at for at, message in enumerate(messages) if holds_media(message)]
-    return fitted(messages, places, target, downscale=downscale)
+    if media is None:
+        media = {at: found for at, message in enumerate(messages) if (found := find_media(message)) is not None}
+    return enforce_media_limits(messages, media, target, downscale=downscale)
 
 
 def test_case_21_too_many_images_name_the_first_that_does_not_fit() -> None:
@@ -108,7 +113,7 @@ def test_media_that_will_not_be_sent_count_for_nothing() -> None:
     assert check(messages, max_image_bytes=1, max_image_side=1) == (messages, ())  # a reference has no bytes here
     target = Target(provider="p", model="m", capabilities=AdapterCapabilities(max_images=1))
     both = [user(images=[picture(), picture()])]
-    assert fitted(both, [0], target, downscale=False) == (both, ())  # projection drops them: no images here at all
+    assert enforce_media_limits(both, {0: MessageMedia(both[0], ())}, target, downscale=False) == (both, ())  # projection drops them: no images here at all
 
 
 def test_pages_of_pdf_documents_add_up() -> None:
@@ -152,8 +157,9 @@ def test_a_smaller_image_stays_the_very_same_message_so_that_the_prefix_stays() 
     call = tool_result(CALL, [image_block(picture(90))])
     messages = [user("go"), assistant([CALL]), call]
 
-    first, _ = check(messages, downscale=True, max_image_side=40)
-    second, _ = check([*messages, user("more")], downscale=True, max_image_side=40)
+    media = {2: MessageMedia(call, ())}  # a conversation keeps it
+    first, _ = check(messages, media, downscale=True, max_image_side=40)
+    second, _ = check([*messages, user("more")], media, downscale=True, max_image_side=40)
     assert first[2] is second[2]
     assert first[2] is not call
     (small,) = first[2].tool_results()[0].content
@@ -253,7 +259,7 @@ def test_without_media_nothing_of_this_is_imported() -> None:
     code = (
         "import sys; from interlingua import Client, user;"
         "Client('anthropic:claude-haiku-4-5', environ={'ANTHROPIC_API_KEY': 'k'}).to_wire([user('hi')]);"
-        "print([n for n in ('imagesize', 'filetype', 'PIL', 'interlingua.request.media') if n in sys.modules])"
+        "print([n for n in ('imagesize', 'filetype', 'PIL') if n in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

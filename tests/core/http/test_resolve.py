@@ -18,7 +18,6 @@ import attrs
 import pytest
 
 import interlingua as il
-from interlingua.request.media import PINS
 from tests.support.fake_provider import CAPABLE, Fake, Reply, registry, served
 
 PNG = b"\x89PNG\r\n\x1a\n rest"
@@ -42,7 +41,7 @@ def test_a_file_of_the_workspace_is_inlined_once_and_pinned(tmp_path: Path) -> N
         (tmp_path / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n other")
         assert images(c.to_wire([message, il.assistant("nice"), il.user("more")])) == [EMBEDDED]
 
-    assert message.memo[PINS] == {"a.png": hashlib.sha256(PNG).hexdigest()}
+    assert message._prepared.media[0].pins == {"a.png": hashlib.sha256(PNG).hexdigest()}
 
 
 def test_a_workspace_may_be_named_by_text(tmp_path: Path) -> None:

@@ -14,7 +14,7 @@ from interlingua.plugins.hookspecs import hookimpl
 from interlingua.plugins.provider import Provider, Target
 from interlingua.plugins.registry import new_manager
 from interlingua.plugins.wire import WireRequest
-from interlingua.request.project import MISSING_RESULT, Projector
+from interlingua.request.project import MISSING_RESULT, project_conversation
 from interlingua.types.blocks import (
     CacheHint,
     RedactedThinkingBlock,
@@ -33,7 +33,7 @@ TEXT = TextBlock(text="so")
 
 
 def project(*messages: Message, target: Target | None = None) -> tuple[list[Message], Any]:
-    return Projector().project(messages, target or scene.target())
+    return project_conversation(messages, target or scene.target())
 
 
 @pytest.mark.parametrize("origin", [{"provider": "other"}, {"model": "n"}, {"api": "responses"}])
@@ -167,7 +167,7 @@ def test_case_10_duplicate_ids_over_turns_stay_apart_and_stable() -> None:
     seen: list[str] = []
     for _ in range(4):
         history += [made(call("functions.todo:0"), provider="other"), tool_result("functions.todo:0", "x")]
-        projected, _losses = Projector().project(history, target)
+        projected, _losses = project_conversation(history, target)
         ids = [each.id for message in projected for each in message.tool_calls()]
         assert ids[: len(seen)] == seen
         assert len(set(ids)) == len(ids)

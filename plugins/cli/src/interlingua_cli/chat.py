@@ -208,7 +208,7 @@ class ModelChat:
         print_ledger(losses, err=True)
 
     def _find_losses(self, model: str) -> Sequence[Loss]:
-        return plan_request(self._state, self.messages, model, exact=False, options=self._options).wire.losses
+        return plan_request(self._state, self.messages, model, exact=False, options=self._options).request.wire.losses
 
     def _report(self, error: InterlinguaError) -> Message | None:
         """Print an error; return the part of the answer that arrived before it."""

@@ -11,13 +11,11 @@ from typing import Any
 import attrs
 
 from interlingua.errors import CallerError
-from interlingua.http.shared import SharedState
+from interlingua.http.shared import Exchange, SharedState
 from interlingua.http.transport import outgoing
 from interlingua.plugins import estimate_input_tokens, no_auth
 from interlingua.pricing import cost_of, lost_cache
-from interlingua.request.arguments import begin
 from interlingua.request.media import Fetched
-from interlingua.request.prepare import Exchange
 from interlingua.types import Message, ToolDefinition, Usage
 from interlingua_cli.output import mask_credentials
 from interlingua_cli.state import State
@@ -51,31 +49,32 @@ def plan_request(
     Raises:
         CallerError: the bytes depend on an image behind a URL, or anything the client raises before sending.
     """
-    core = SharedState(model, api_key=None, base_url=base_url, registry=state.registry, settings=state.settings,
-                      timeout=None, retry=None, headers=None, workspace=Path.cwd(), environ=os.environ)  # fmt: skip
+    shared = SharedState(model, api_key=None, base_url=base_url, registry=state.registry, settings=state.settings,
+                         timeout=None, retry=None, headers=None, workspace=Path.cwd(), environ=os.environ)  # fmt: skip
     fields = dict(options or {})
     user_id = fields.pop("user_id", None)
-    exchange = begin(
-        core, messages, model=None, tools=tools, routing=None, user_id=user_id, options=fields, stream=stream
+    exchange = shared.begin_exchange(
+        messages, model=None, tools=tools, routing=None, user_id=user_id, options=fields, stream=stream
     )
-    if exact and exchange.urls:
-        raise CallerError(f"{model} takes no image by URL, and nothing is fetched here: {', '.join(exchange.urls)}")
-    return exchange.write({url: Fetched(b"", "image/png") for url in exchange.urls})
+    urls = exchange.request.urls
+    if exact and urls:
+        raise CallerError(f"{model} takes no image by URL, and nothing is fetched here: {', '.join(urls)}")
+    return exchange.write({url: Fetched(b"", "image/png") for url in urls})
 
 
 def describe_request(exchange: Exchange) -> tuple[str, str, dict[str, str]]:
     """Return method, full URL and headers of a planned request, without auth and with secrets of the caller masked."""
     connection = attrs.evolve(exchange.connection, auth=no_auth)
-    sent = outgoing(connection, exchange.wire, exchange.options.headers)
+    sent = outgoing(connection, exchange.request.wire, exchange.request.options.headers)
     headers = {name: "***" if any(word in name for word in _SECRETS) else text for name, text in sent.headers.items()}
     return sent.method, mask_credentials(sent.url), headers
 
 
 def estimate_cost(exchange: Exchange) -> dict[str, Any]:
     """Return what sending a planned request would take: tokens, window, and the price of its input in USD."""
-    provider, model = exchange.provider, exchange.options.model
-    tokens = estimate_input_tokens(provider, exchange.messages, exchange.tools, exchange.options)
-    window = exchange.capabilities.max_context_tokens or None
+    provider, model = exchange.request.provider, exchange.request.options.model
+    tokens = estimate_input_tokens(provider, exchange.request.messages, exchange.request.tools, exchange.request.options)
+    window = exchange.request.target.capabilities.max_context_tokens or None
     cost = cost_of(Usage(input_tokens=tokens, output_tokens=0), provider.model(model), datetime.now(UTC))
     return {
         "input_tokens": tokens,
@@ -89,7 +88,7 @@ def estimate_cost(exchange: Exchange) -> dict[str, Any]:
 
 def estimate_lost_cache(exchange: Exchange, input_tokens: int) -> dict[str, Any]:
     """Return what it costs to leave the last answer's model for this one: its prompt cache is lost."""
-    messages, provider, model = exchange.messages, exchange.provider, exchange.options.model
+    messages, provider, model = exchange.request.messages, exchange.request.provider, exchange.request.options.model
     origin = next((message.metadata.model for message in reversed(messages) if message.metadata.model), None)
     facts: dict[str, Any] = {"from": origin, "tokens": 0, "source": None, "cost_usd": None, "cost_note": None}
     if origin is None:
@@ -98,7 +97,7 @@ def estimate_lost_cache(exchange: Exchange, input_tokens: int) -> dict[str, Any]
         return facts | {"cost_note": "the same model: what it cached stays"}
 
     def prefix_tokens(prefix: Sequence[Message]) -> int:
-        return estimate_input_tokens(provider, prefix, exchange.tools, exchange.options)
+        return estimate_input_tokens(provider, prefix, exchange.request.tools, exchange.request.options)
 
     lost = lost_cache(messages, input_tokens, provider.model(model), datetime.now(UTC), prefix_tokens)
     return facts | attrs.asdict(lost)

@@ -30,16 +30,16 @@ def explain(state: State, conversation: str, model: str, tools: str | None, as_j
     definitions = read_tools(tools) if tools else []
     exchange = plan_request(state, read_conversation(conversation), model, tools=definitions, exact=False)
     facts = {
-        "model": f"{exchange.provider.key}:{exchange.options.model}",
-        "api": exchange.wire.api,
-        "assumed": exchange.capabilities.assumed,
+        "model": f"{exchange.request.provider.key}:{exchange.request.options.model}",
+        "api": exchange.request.wire.api,
+        "assumed": exchange.request.target.capabilities.assumed,
         **estimate_cost(exchange),
     }
     facts["lost_cache"] = estimate_lost_cache(exchange, facts["input_tokens"])
     if as_json:
-        print_json({**facts, "losses": losses_to_json(exchange.wire.losses)})
+        print_json({**facts, "losses": losses_to_json(exchange.request.wire.losses)})
         return
-    print_ledger(exchange.wire.losses)
+    print_ledger(exchange.request.wire.losses)
     click.echo(_format_sentence(facts))
 
 
@@ -85,7 +85,7 @@ def wire(state: State, conversation: str, model: str, tools: str | None, stream:
     messages = read_conversation(conversation)
     exchange = plan_request(state, messages, model, tools=definitions, stream=stream, base_url=url, options=options)
     method, address, headers = describe_request(exchange)
-    request = exchange.wire
+    request = exchange.request.wire
     if as_json:
         print_json({
             "method": method, "url": address, "headers": headers, "api": request.api, "stream": request.stream,

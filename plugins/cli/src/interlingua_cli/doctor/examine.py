@@ -8,8 +8,8 @@ import attrs
 
 from interlingua.codec import dumps_message, encode_message
 from interlingua.errors import CapabilityError, InvalidConversationError
+from interlingua.http.shared import Exchange
 from interlingua.plugins import estimate_input_tokens
-from interlingua.request.prepare import Exchange
 from interlingua.request.project import MISSING_RESULT
 from interlingua.request.validate import check_sendable
 from interlingua.types import (
@@ -104,7 +104,7 @@ def check_target(messages: Sequence[Message], plan: Callable[[Sequence[Message]]
 
 
 def _check_request(exchange: Exchange) -> Iterator[Finding]:
-    for found in lint_request(exchange.provider, exchange.wire):
+    for found in lint_request(exchange.request.provider, exchange.request.wire):
         yield Finding(
             rule=found.rule,
             line=None,
@@ -113,8 +113,8 @@ def _check_request(exchange: Exchange) -> Iterator[Finding]:
             citation=found.citation,
             hint="see the loss ledger (`explain`) for what this part of the request was made of",
         )
-    window = exchange.capabilities.max_context_tokens
-    tokens = estimate_input_tokens(exchange.provider, exchange.messages, exchange.tools, exchange.options)
+    window = exchange.request.target.capabilities.max_context_tokens
+    tokens = estimate_input_tokens(exchange.request.provider, exchange.request.messages, exchange.request.tools, exchange.request.options)
     if window and tokens > window:
         yield Finding(
             rule="too-long",

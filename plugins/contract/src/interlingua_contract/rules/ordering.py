@@ -8,7 +8,7 @@ from typing import Any
 
 from interlingua.json import replace_lone_surrogates
 from interlingua.plugins.wire import Loss
-from interlingua.request.project import Projector
+from interlingua.request.project import project_conversation
 from interlingua.types.blocks import TextBlock
 from interlingua.types.factories import assistant, system, tool_result, user
 from interlingua.types.messages import Message, Role
@@ -154,7 +154,7 @@ def nothing_is_lost_or_moved(subject: Subject) -> Iterator[Finding]:
     """Marks of the projected history against marks of the body."""
 
     def law(aim: Aim, history: list[Message]) -> None:
-        projected, _ = Projector().project(
+        projected, _ = project_conversation(
             history, subject.provider.target(AdapterOptions(model=aim.model, api=aim.api))
         )
         expected = {mark: number for number, message in enumerate(projected) for mark in _marks_of(message)}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from interlingua.errors import CapabilityError, PluginError
 from interlingua.plugins import estimate_input_tokens, write_request
 from interlingua.plugins.wire import ConnectionSettings, WireRequest
-from interlingua.request.project import Projector
+from interlingua.request.project import project_conversation
 from interlingua.types.blocks import TextBlock
 from interlingua.types.factories import system, tool_result, user
 from interlingua.types.messages import Message, Role
@@ -204,7 +204,7 @@ def nothing_refused_is_written(subject: Subject) -> Iterator[Finding]:
     def law(aim: Aim, history: list[Message]) -> None:
         history = [_without_opaque(message) for message in _cut_after_question(history)]
         target = subject.provider.target(AdapterOptions(model=aim.model, api=aim.api))
-        projected, _ = Projector().project(history, target)
+        projected, _ = project_conversation(history, target)
         if any(message.role is Role.USER for message in projected) and projected[-1].role in _ASKING:
             _check_lint(subject, subject.write(aim, history, [READ]))
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import attrs
 
-from interlingua.request.project import Projector
+from interlingua.request.project import project_conversation
 from interlingua.types.factories import tool_result, user
 from interlingua.types.messages import Message
 from interlingua.types.options import AdapterOptions
@@ -50,7 +50,7 @@ def call_ids_are_whole(subject: Subject) -> Iterator[Finding]:
     def law(aim: Aim, history: list[Message]) -> None:
         if not aim.capabilities.supports_tools:
             return
-        projected, _ = Projector().project(history, subject.provider.target(_options(aim)))
+        projected, _ = project_conversation(history, subject.provider.target(_options(aim)))
         ids = [block.id for message in projected for block in message.tool_calls()]
         pattern = re.compile(aim.capabilities.tool_id_pattern)
         for one in ids:
