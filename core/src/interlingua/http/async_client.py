@@ -238,7 +238,9 @@ class AsyncClient:
         **options: Any,
     ) -> Message:
         """Send a conversation and return the assistant's message; arguments and errors as for `Client.send`."""
-        exchange = await self._write_exchange(self._begin_exchange(messages, model, tools, routing, user_id, options, stream=False))
+        exchange = await self._write_exchange(
+            self._begin_exchange(messages, model, tools, routing, user_id, options, stream=False)
+        )
         while True:
             try:
                 return await self._attempt(exchange)
@@ -270,7 +272,9 @@ class AsyncClient:
     ) -> WireRequest:
         """Return the request that `send` (or `stream`) would make, with its ledger, without auth; nothing is sent."""
         user_id = options.pop("user_id", None)
-        exchange = await self._write_exchange(self._begin_exchange(messages, model, tools, None, user_id, options, stream=stream))
+        exchange = await self._write_exchange(
+            self._begin_exchange(messages, model, tools, None, user_id, options, stream=stream)
+        )
         return exchange.request.wire
 
     def models(self, provider: str | None = None) -> tuple[ModelInfo, ...]:
@@ -311,7 +315,9 @@ class AsyncClient:
             ProviderError: the service answered with a failure.
         """
         user_id = options.pop("user_id", None)
-        exchange = await self._write_exchange(self._begin_exchange(messages, model, tools, None, user_id, options, stream=False))
+        exchange = await self._write_exchange(
+            self._begin_exchange(messages, model, tools, None, user_id, options, stream=False)
+        )
         found: int = await self._ask(exchange.request.provider, "count_tokens", {"request": exchange.request.wire})
         return found
 

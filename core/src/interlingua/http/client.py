@@ -276,7 +276,9 @@ class Client:
         **options: Any,
     ) -> WireRequest:
         """Return the request that `send` (or `stream`) would make, with its ledger, without auth; nothing is sent."""
-        return self._begin_exchange(messages, model, tools, None, options.pop("user_id", None), options, stream=stream).request.wire
+        return self._begin_exchange(
+            messages, model, tools, None, options.pop("user_id", None), options, stream=stream
+        ).request.wire
 
     def models(self, provider: str | None = None) -> tuple[ModelInfo, ...]:
         """Return the catalogue of a provider: the one named, else the default model's."""

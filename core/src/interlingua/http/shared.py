@@ -188,9 +188,7 @@ class Exchange:
             CapabilityError, CallerError: as `PreparedRequest.write`.
         """
         shared = self._shared
-        self.request.write(
-            fetched, workspace=shared.workspace, watch=shared.prefix_watch, model_info=self._model_info
-        )
+        self.request.write(fetched, workspace=shared.workspace, watch=shared.prefix_watch, model_info=self._model_info)
         return self
 
     @property

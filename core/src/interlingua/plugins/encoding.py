@@ -22,7 +22,9 @@ class ProjectedMessages(list[Message]):
 
     __slots__ = ("written",)
 
-    def __init__(self, messages: Iterable[Message] = (), written: dict[Hashable, list[tuple[Message, Any]]] | None = None):
+    def __init__(
+        self, messages: Iterable[Message] = (), written: dict[Hashable, list[tuple[Message, Any]]] | None = None
+    ):
         super().__init__(messages)
         self.written = {} if written is None else written
 

@@ -95,7 +95,12 @@ class Provider:
     """One provider key and everything that can be asked of it."""
 
     def __init__(
-        self, key: str, hook: Any, distribution: Distribution | None = None, *, prepare: Sequence[Callable[..., Any]] = ()
+        self,
+        key: str,
+        hook: Any,
+        distribution: Distribution | None = None,
+        *,
+        prepare: Sequence[Callable[..., Any]] = (),
     ) -> None:
         self.key = key
         self.distribution = distribution or Distribution()
@@ -286,7 +291,9 @@ class Provider:
         try:
             return self._hook.from_wire_auxiliary(kind=kind, response=response)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
-            raise MalformedResponseError(f"the answer to {kind!r} cannot be read: {error}", provider=self.key) from error
+            raise MalformedResponseError(
+                f"the answer to {kind!r} cannot be read: {error}", provider=self.key
+            ) from error
 
     # -- inside -------------------------------------------------------------------------------------------------
 
@@ -304,6 +311,8 @@ class Provider:
         error.body = response.body if error.body is None else error.body
 
     def _unreadable(self, cause: Exception, context: RequestContext, response: WireResponse) -> MalformedResponseError:
-        error = MalformedResponseError(f"the answer is not what the wire format allows: {type(cause).__name__}: {cause}")
+        error = MalformedResponseError(
+            f"the answer is not what the wire format allows: {type(cause).__name__}: {cause}"
+        )
         self._credit(error, context, response)
         return error

@@ -371,7 +371,9 @@ class Registry:
 
             have = ", ".join(self.found()) or "none"
             meant = "".join(f"; did you mean {near!r}?" for near in difflib.get_close_matches(key, self.found(), n=1))
-            raise UnknownProviderError(f"no provider {key!r} is installed{meant} (there are: {have}); {_HELP}", provider=key)
+            raise UnknownProviderError(
+                f"no provider {key!r} is installed{meant} (there are: {have}); {_HELP}", provider=key
+            )
         where = f"{found.distribution.name} {found.distribution.version}".strip()
         try:
             plugin = found.load()

@@ -1,6 +1,6 @@
 """What was worked out for a conversation's messages, kept so that a longer one costs its new messages only.
 
-A `PreparedConversation` hangs on the newest message it covers, and dies with the conversation. It is looked up and never
+A `PreparedConversation` hangs on the newest message it covers and dies with the conversation. It is looked up, never
 trusted: it serves a request only as far as each message is the very same object. `Message._prepared` is read and
 written here alone.
 """
@@ -126,9 +126,7 @@ def claim_conversation(messages: Sequence[Message]) -> PreparedConversation:
     return PreparedConversation(messages)
 
 
-def reclaim_conversation(
-    conversation: PreparedConversation, messages: Sequence[Message]
-) -> PreparedConversation:
+def reclaim_conversation(conversation: PreparedConversation, messages: Sequence[Message]) -> PreparedConversation:
     """Return a conversation that was checked and released, for the caller alone again, as it was for these messages."""
     if not conversation.claim():
         made = PreparedConversation(messages, conversation)

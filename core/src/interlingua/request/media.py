@@ -97,11 +97,7 @@ def find_media(message: Message) -> MessageMedia | None:
 def urls_to_fetch(media: Iterable[MessageMedia]) -> list[str]:
     """Return the image URLs that are not pinned yet, each once, in order."""
     urls = [
-        reference
-        for one in media
-        if True not in one.resolved
-        for kind, reference in one.references
-        if kind == "url"
+        reference for one in media if True not in one.resolved for kind, reference in one.references if kind == "url"
     ]
     return list(dict.fromkeys(urls))
 

@@ -73,7 +73,9 @@ def describe_request(exchange: Exchange) -> tuple[str, str, dict[str, str]]:
 def estimate_cost(exchange: Exchange) -> dict[str, Any]:
     """Return what sending a planned request would take: tokens, window, and the price of its input in USD."""
     provider, model = exchange.request.provider, exchange.request.options.model
-    tokens = estimate_input_tokens(provider, exchange.request.messages, exchange.request.tools, exchange.request.options)
+    tokens = estimate_input_tokens(
+        provider, exchange.request.messages, exchange.request.tools, exchange.request.options
+    )
     window = exchange.request.target.capabilities.max_context_tokens or None
     cost = cost_of(Usage(input_tokens=tokens, output_tokens=0), provider.model(model), datetime.now(UTC))
     return {
