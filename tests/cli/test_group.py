@@ -50,6 +50,41 @@ def register_commands(cli):
 '''
 
 
+DISTRIBUTION = '''
+import copy
+import click
+
+@click.command("greet")
+@click.argument("name")
+def greet(name):
+    """Say hello to NAME."""
+    click.echo(f"hello {name}")
+
+def with_louder(command):
+    changed = copy.copy(command)
+    changed.params = [*command.params, click.Option(("--louder",), is_flag=True)]
+    return changed
+'''
+
+ENTRY_POINTS = """[interlingua.commands]
+greet = acme_commands:greet
+price.louder = acme_commands:with_louder
+"""
+
+
+@pytest.fixture
+def acme(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A folder on the path with an installed distribution that has commands."""
+    folder = tmp_path / "site"
+    info = folder / "acme-1.0.dist-info"
+    info.mkdir(parents=True)
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme\nVersion: 1.0\n", encoding="utf-8")
+    (info / "entry_points.txt").write_text(ENTRY_POINTS, encoding="utf-8")
+    (folder / "acme_commands.py").write_text(DISTRIBUTION, encoding="utf-8")
+    monkeypatch.setenv("PYTHONPATH", str(folder))
+    return folder
+
+
 @pytest.fixture
 def plugin(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     (tmp_path / "my_plugin.py").write_text(PLUGIN, encoding="utf-8")
@@ -76,6 +111,41 @@ def test_help_loads_no_http_no_database_and_no_rich(home: Path) -> None:
     assert "corpus" in done.stdout
 
 
+def test_help_imports_no_command(home: Path) -> None:
+    code = (
+        "import sys\nfrom interlingua_cli import main\nsys.argv = ['interlingua', '--help']\n"
+        "try:\n    main()\nexcept SystemExit as done:\n    assert not done.code\n"
+        "heads = ('interlingua_cli.commands', 'interlingua_cli.demo', 'interlingua_contract', 'interlingua_sessions')\n"
+        "print([name for name in sys.modules if name.startswith(heads)])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+
+    assert done.stdout.splitlines()[-1] == "[]"
+    assert {"check", "send", "session"} <= {line.split()[0] for line in done.stdout.splitlines() if line.strip()}
+
+
+def test_a_distribution_adds_a_command_and_extends_another(home: Path, acme: Path) -> None:
+    assert "Say hello to NAME." in start("--help").stdout
+    assert start("greet", "Ada").stdout == "hello Ada\n"
+    assert "--louder" in start("price", "--help").stdout
+    assert "--louder" not in start("send", "--help").stdout
+
+
+def test_a_broken_distribution_is_one_warning(home: Path, acme: Path) -> None:
+    (acme / "acme_commands.py").unlink()
+    shown, run = start("--help"), start("greet", "Ada")
+
+    assert (shown.returncode, run.returncode) == (0, 2)
+    assert "\n  send " in shown.stdout
+    assert "greet" not in shown.stdout
+    assert shown.stderr == (
+        "warning: 'greet' of acme cannot be loaded: ModuleNotFoundError: No module named 'acme_commands'\n"
+    )
+    assert "No such command 'greet'" in run.stderr
+    price = start("price", "--help")
+    assert (price.returncode, price.stderr.count("warning: ")) == (0, 1)
+
+
 def test_a_plugin_adds_a_command_and_changes_requests(home: Path, server: LocalServer, plugin: str) -> None:
     assert "Say hello." in start("-p", plugin, "--help").stdout
     assert start("-p", plugin, "greet").stdout == "hello from a plugin\n"
@@ -87,7 +157,7 @@ def test_a_plugin_adds_a_command_and_changes_requests(home: Path, server: LocalS
         assert 77 in server.requests[-1].values()
 
 
-@pytest.mark.parametrize("name", sorted({*cli.installed_commands()} - {"new-plugin"}))
+@pytest.mark.parametrize("name", sorted({*cli.installed_commands()} - {"new-plugin", "session"}))
 def test_every_command_that_asks_plugins_takes_one(name: str) -> None:
     """An option before the command's name is easily forgotten."""
     command = cli.get_command(click.Context(cli), name)

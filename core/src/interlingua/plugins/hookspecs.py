@@ -171,7 +171,11 @@ class PluginHooks:
 
     @hookspec
     def register_commands(self, cli: Any) -> None:
-        """Called when the command line is built: add click commands to the group `cli`."""
+        """Called when the command line is built: add click commands to the group `cli`.
+
+        This is for plugins that are loaded into a run or installed as plugins; a distribution whose purpose is a command
+        names it by an entry point of the group `interlingua.commands` instead, and is imported only when it is run.
+        """
 
     @hookspec
     def observe(self, event: Mapping[str, Any]) -> None:

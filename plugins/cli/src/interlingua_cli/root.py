@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from functools import cached_property
 from importlib.abc import InspectLoader
 from importlib.machinery import PathFinder
-from importlib.metadata import EntryPoint
+from importlib.metadata import EntryPoint, entry_points
 from importlib.util import find_spec
 from typing import Any, NoReturn
 
@@ -20,19 +20,6 @@ from interlingua.errors import CallerError, InterlinguaError
 from interlingua_cli.state import State, plugin_option
 
 GROUP = "interlingua.commands"  # entry points: COMMAND = a click command, COMMAND.NAME = what changes that command
-
-_COMMANDS = {
-    "chat": "commands.conversations:chat",
-    "corpus": "commands.corpus:corpus",
-    "demo": "demo:demo",
-    "doctor": "commands.doctor:doctor",
-    "explain": "commands.requests:explain",
-    "models": "commands.models:models",
-    "price": "commands.models:price",
-    "providers": "commands.models:providers",
-    "send": "commands.conversations:send",
-    "wire": "commands.requests:wire",
-}
 
 EXTENSIBLE = ("chat",)  # commands that `register_commands` may change: asking loads every plugin
 
@@ -50,7 +37,10 @@ class Commands(click.Group):
     @cached_property
     def _installed(self) -> dict[str, EntryPoint]:
         """Entry points by name; where two distributions have one name, the first distribution's."""
-        return {name: EntryPoint(name, f"interlingua_cli.{value}", GROUP) for name, value in _COMMANDS.items()}
+        found: dict[str, EntryPoint] = {}
+        for entry in sorted(entry_points(group=GROUP), key=_distribution):
+            found.setdefault(entry.name, entry)
+        return found
 
     def installed_commands(self) -> list[str]:
         """Return the names of the commands that installed distributions add."""
@@ -67,11 +57,11 @@ class Commands(click.Group):
         if entry is None or "." in cmd_name:
             self._ask_plugins(ctx)
             return super().get_command(ctx, cmd_name)
-        command: click.Command | None = _load(entry)
+        command = _load(entry, click.Command)
         if command is None:
             return None
         for name, extension in sorted(self._installed.items()):
-            change = _load(extension) if name.startswith(f"{cmd_name}.") else None
+            change = _load(extension, Callable) if name.startswith(f"{cmd_name}.") else None
             if change is not None:
                 command = change(command)
         if cmd_name in EXTENSIBLE:
@@ -137,14 +127,17 @@ def _distribution(entry: EntryPoint) -> str:
     return entry.dist.name if entry.dist else ""
 
 
-def _load(entry: EntryPoint) -> Any:
-    """Import what an entry point names; one that cannot be imported is a warning and None."""
+def _load(entry: EntryPoint, kind: Any) -> Any:
+    """Import what an entry point names; what cannot be imported, or is of another kind, is a warning and None."""
     try:
-        return entry.load()
+        found = entry.load()
+        if isinstance(found, kind):
+            return found
+        reason = f"{entry.value} is no {kind.__name__}"
     except Exception as error:
         reason = " ".join(f"{type(error).__name__}: {error}".split())
-        click.echo(f"warning: {entry.name!r} of {_distribution(entry)} cannot be loaded: {reason}", err=True)
-        return None
+    click.echo(f"warning: {entry.name!r} of {_distribution(entry)} cannot be loaded: {reason}", err=True)
+    return None
 
 
 def _read_summary(entry: EntryPoint) -> str | None:

@@ -47,8 +47,6 @@ class State:
         from interlingua.plugins import Registry  # noqa: PLC0415  help needs it not
 
         registry = Registry(rows=self.config.rows, aliases=self.config.aliases)
-        for entry in entry_points(group="interlingua.commands"):
-            registry.load_plugin(entry.value)
         for name in self.plugins:
             registry.load_plugin(name)
         return registry
@@ -57,7 +55,7 @@ class State:
     def has_plugins(self) -> bool:
         """True when a plugin may have commands to add (hook `register_commands`); found out without loading any."""
         named = self.plugins or self.environ.get("INTERLINGUA_PLUGINS")
-        return bool(named or entry_points(group="interlingua.plugins") or entry_points(group="interlingua.commands"))
+        return bool(named or entry_points(group="interlingua.plugins"))
 
     @property
     def settings(self) -> dict[str, dict[str, Any]]:

@@ -1,4 +1,4 @@
-"""The commands `interlingua session …`, and `--session` of `interlingua chat`.
+"""The commands `interlingua session …`.
 
 A command's module, and with it the database, is loaded only when that command runs.
 """
@@ -6,11 +6,8 @@ A command's module, and with it the database, is loaded only when that command r
 from __future__ import annotations
 
 from importlib import import_module
-from typing import Any
 
 import click
-
-from interlingua.plugins import hookimpl
 
 _COMMANDS = {
     "export": ("transfer", "Write a session to a JSON Lines file."),
@@ -45,22 +42,6 @@ class Group(click.Group):
             formatter.write_dl([(name, summary) for name, (_, summary) in sorted(_COMMANDS.items())])
 
 
-class SessionCommands:
-    """What this distribution adds to the command line."""
-
-    @hookimpl
-    def register_commands(self, cli: Any) -> None:
-        """Add the group `session`, and the option `--session` to `chat`."""
-        help_text = "Conversations that stay: list, show, continue, switch, check, move."
-        cli.add_command(Group("session", help=help_text))
-        if hasattr(cli, "extend"):  # a plain click group has no `chat` to extend
-            cli.extend("chat", _with_session)
-
-
-def _with_session(chat: click.Command) -> click.Command:
-    from interlingua_sessions.commands.chat import with_session  # noqa: PLC0415  only `chat` needs it
-
-    return with_session(chat)
-
-
-plugin = SessionCommands()
+@click.group(cls=Group)
+def session() -> None:
+    """Conversations that stay: list, show, continue, switch, check, move."""
