@@ -1,15 +1,36 @@
-"""The rules as docs/reference/format.md lists them."""
+"""The table of rules in docs/reference/format.md, made from docstrings: `python -m tests.core.request.page`."""
 
 from __future__ import annotations
 
-import re
+import inspect
 
+from interlingua.request.rules import RULES
 from tests.support import tree
 
 PAGE = tree.ROOT / "docs" / "reference" / "format.md"
-_ROW = re.compile(r"^\| \*\*(\d+)\*\* `(\w+)` \|", re.MULTILINE)
+BEGIN = "<!-- rules: written by `python -m tests.core.request.page` from the docstrings in request/rules.py -->\n"
+END = "<!-- end of rules -->\n"
 
 
-def rules() -> dict[int, str]:
-    """Return the name of each rule by its number."""
-    return {int(number): name for number, name in _ROW.findall(PAGE.read_text(encoding="utf-8"))}
+def table() -> str:
+    """Return the table as it should be: number and name, the rule, what happens where it is broken."""
+    rows = ["| rule | what holds | where it is broken |", "|---|---|---|"]
+    for number, function in sorted(RULES.items()):
+        holds, _, broken = (inspect.getdoc(function) or "").partition("\n\n")
+        rows.append(f"| **{number}** `{function.__name__[4:]}` | {_line(holds)} | {_line(broken)} |")
+    return "\n".join(rows) + "\n"
+
+
+def text() -> str:
+    """Return the page with the table as it should be."""
+    page = PAGE.read_text(encoding="utf-8")
+    head, _, rest = page.partition(BEGIN)
+    return f"{head}{BEGIN}\n{table()}\n{END}{rest.partition(END)[2]}"
+
+
+def _line(paragraph: str) -> str:
+    return " ".join(paragraph.split())
+
+
+if __name__ == "__main__":
+    PAGE.write_text(text(), encoding="utf-8")

@@ -1,8 +1,10 @@
-"""Each rule finds what it is about, says where, and says nothing of a sound conversation (seed 003 §5, by sentence)."""
+"""Each rule finds what it is about, says where, and says nothing of a sound conversation."""
 
 from __future__ import annotations
 
+import inspect
 import random
+import re
 from datetime import UTC, datetime, timedelta, timezone
 from decimal import Decimal
 from typing import Any
@@ -122,7 +124,7 @@ def test_a_sound_conversation_breaks_nothing() -> None:
 
 @pytest.mark.parametrize("provenance", [None, Provenance.AUTHORED, Provenance.IMPORTED])
 def test_hand_written_and_imported_histories_are_valid(provenance: Provenance | None) -> None:
-    """DESIGN 3: rules on model, routing and usage bind generated messages only."""
+    """Rules on model, routing and usage bind generated messages only."""
     bare = Message(
         id="row-17", role=Role.ASSISTANT, content="x", metadata=MessageMetadata(provenance=provenance)
     )
@@ -205,11 +207,23 @@ def test_a_violation_reads_as_one_line() -> None:
 
 def test_rules_are_numbered_without_gaps_and_documented() -> None:
     assert sorted(RULES) == list(range(1, len(RULES) + 1))
-    assert all(function.__doc__ for function in RULES.values())
+    for function in RULES.values():
+        holds, _, broken = (inspect.getdoc(function) or "").partition("\n\n")
+        assert holds.endswith(".")
+        assert broken.startswith(("Stops", "Repaired", "Reported"))
 
 
-def test_the_reference_page_has_the_rules_by_number_and_name() -> None:
-    assert page.rules() == {number: function.__name__[4:] for number, function in RULES.items()}
+@pytest.mark.parametrize(("number", "_broken", "_path", "repairable"), ALONE)
+def test_a_docstring_says_whether_a_broken_rule_stops_a_request(
+    number: int, _broken: Message, _path: str, repairable: bool
+) -> None:
+    text = inspect.getdoc(RULES[number]) or ""
+
+    assert re.search("Repaired|Reported|each is sent" if repairable else "[Ss]tops a request", text)
+
+
+def test_the_reference_page_says_what_the_rules_say() -> None:
+    assert page.PAGE.read_text(encoding="utf-8") == page.text()
 
 
 @pytest.mark.parametrize("seed", range(40))

@@ -113,14 +113,20 @@ def _at(function: Callable[..., object], index: int, path: str, text: str, messa
 
 @rule
 def i01_content_is_not_empty(message: Message) -> Iterator[Violation]:
-    """A message that is not a system message holds at least one block. Projection leaves it out."""
+    """A message other than a system message holds at least one block.
+
+    Repaired: the message is left out of the request.
+    """
     if not message.content and message.role is not Role.SYSTEM:
         yield broken(i01_content_is_not_empty, "content", f"a {message.role} message holds nothing", repairable=True)
 
 
 @rule
 def i02_content_holds_blocks(message: Message) -> Iterator[Violation]:
-    """Everything in content is a content block."""
+    """Every item of `content` is a content block.
+
+    Stops a request.
+    """
     for index, block in enumerate(message.content):
         if type(block) not in _BLOCKS:
             text = f"expected a content block, got {type(block).__name__}"
@@ -129,7 +135,10 @@ def i02_content_holds_blocks(message: Message) -> Iterator[Violation]:
 
 @rule
 def i03_system_holds_text(message: Message) -> Iterator[Violation]:
-    """A system message holds text only. Projection leaves the rest out."""
+    """A system message holds text only.
+
+    Repaired where it is media, which is left out; any other block stops a request.
+    """
     if message.role is not Role.SYSTEM:
         return
     for index, block in enumerate(message.content):
@@ -140,7 +149,10 @@ def i03_system_holds_text(message: Message) -> Iterator[Violation]:
 
 @rule
 def i04_only_assistants_call_and_think(message: Message) -> Iterator[Violation]:
-    """Tool calls and thinking stand in assistant messages only."""
+    """Tool calls and thinking are in assistant messages only.
+
+    Stops a request.
+    """
     if message.role is Role.ASSISTANT:
         return
     for index, block in enumerate(message.content):
@@ -151,7 +163,10 @@ def i04_only_assistants_call_and_think(message: Message) -> Iterator[Violation]:
 
 @rule
 def i05_tool_messages_hold_one_result(message: Message) -> Iterator[Violation]:
-    """A tool message holds one result and nothing else; results stand nowhere else."""
+    """A tool message holds one tool result and nothing else, and results are in tool messages only.
+
+    Stops a request; of several results in one message each is sent by itself.
+    """
     this = i05_tool_messages_hold_one_result
     results = 0
     for index, block in enumerate(message.content):
@@ -167,7 +182,10 @@ def i05_tool_messages_hold_one_result(message: Message) -> Iterator[Violation]:
 
 @rule
 def i06_results_hold_text_and_media(message: Message) -> Iterator[Violation]:
-    """A result's content is text and media."""
+    """A tool result holds text and media.
+
+    Repaired: any other block is left out.
+    """
     for index, block in enumerate(message.content):
         if type(block) is not ToolResultBlock:
             continue
@@ -180,7 +198,10 @@ def i06_results_hold_text_and_media(message: Message) -> Iterator[Violation]:
 
 @rule
 def i07_called_names_are_canonical(message: Message) -> Iterator[Violation]:
-    """A called tool's name is lower snake_case. A model may invent another; it is kept and reported."""
+    """The name of a called tool is lower snake_case.
+
+    Reported: a model may invent a name; it is kept and sent in a form that the target takes.
+    """
     for index, block in enumerate(message.content):
         if type(block) is ToolUseBlock and not _SNAKE_CASE.fullmatch(block.name):
             text = f"{block.name!r} is not a canonical tool name"
@@ -189,7 +210,10 @@ def i07_called_names_are_canonical(message: Message) -> Iterator[Violation]:
 
 @rule
 def i08_critical_points_at_blocks(message: Message) -> Iterator[Violation]:
-    """Each index in `metadata.critical` is that of a block: a protection of nothing protects nothing."""
+    """Every index in `metadata.critical` is the index of a block.
+
+    Stops a request.
+    """
     for place, index in enumerate(message.metadata.critical):
         if not 0 <= index < len(message.content):
             text = f"there is no block {index}"
@@ -198,7 +222,10 @@ def i08_critical_points_at_blocks(message: Message) -> Iterator[Violation]:
 
 @rule
 def i09_generated_names_its_model(message: Message) -> Iterator[Violation]:
-    """A generated message names model and provider, the model as `<provider>:<name>`."""
+    """A generated message has `model` and `provider`, and the model is `<provider>:<name>`.
+
+    Stops a request: the origin decides which ids and which thinking may be sent back.
+    """
     if not is_generated(message):
         return
     this, metadata = i09_generated_names_its_model, message.metadata
@@ -213,7 +240,10 @@ def i09_generated_names_its_model(message: Message) -> Iterator[Violation]:
 
 @rule
 def i10_generated_has_routing(message: Message) -> Iterator[Violation]:
-    """A generated message says why this model was picked, and that record echoes the model."""
+    """A generated message has a routing record that names the same model.
+
+    Reported: no request carries it.
+    """
     if not is_generated(message):
         return
     this, routing = i10_generated_has_routing, message.metadata.routing
@@ -226,7 +256,10 @@ def i10_generated_has_routing(message: Message) -> Iterator[Violation]:
 
 @rule
 def i11_generated_has_usage(message: Message) -> Iterator[Violation]:
-    """A generated message has a usage, if only one in which nothing was reported."""
+    """A generated message has a usage, even where nothing was reported in it.
+
+    Reported: no request carries it.
+    """
     if is_generated(message) and message.metadata.usage is None:
         text = "a generated message has no usage"
         yield broken(i11_generated_has_usage, "metadata.usage", text, repairable=True)
@@ -234,7 +267,10 @@ def i11_generated_has_usage(message: Message) -> Iterator[Violation]:
 
 @rule
 def i12_cost_names_its_prices(message: Message) -> Iterator[Violation]:
-    """A cost says which price table it was computed from."""
+    """A cost has the `pricing_version` it was computed with.
+
+    Reported: no request carries it.
+    """
     usage = message.metadata.usage
     if usage is not None and usage.cost_usd is not None and usage.pricing_version is None:
         text = "a cost without its pricing_version"
@@ -243,7 +279,10 @@ def i12_cost_names_its_prices(message: Message) -> Iterator[Violation]:
 
 @rule
 def i13_tool_messages_name_their_call(message: Message) -> Iterator[Violation]:
-    """A tool message's `parent_tool_use_id` is set, and is the call that its result answers."""
+    """A tool message has a `parent_tool_use_id`, and it is the call that its result answers.
+
+    Stops a request.
+    """
     if message.role is not Role.TOOL:
         return
     this, parent = i13_tool_messages_name_their_call, message.metadata.parent_tool_use_id
@@ -258,14 +297,20 @@ def i13_tool_messages_name_their_call(message: Message) -> Iterator[Violation]:
 
 @rule
 def i14_generated_ids_are_ulids(message: Message) -> Iterator[Violation]:
-    """The id of a generated message is a ULID, since core minted it. No wire carries it."""
+    """The id of a generated message is a ULID.
+
+    Reported: no request carries it.
+    """
     if is_generated(message) and not ULID.fullmatch(message.id):
         yield broken(i14_generated_ids_are_ulids, "id", f"{message.id!r} is not a ULID", repairable=True)
 
 
 @rule
 def i15_created_at_is_utc(message: Message) -> Iterator[Violation]:
-    """`created_at` is a UTC time."""
+    """`created_at` is a UTC time.
+
+    Stops a request.
+    """
     offset = message.created_at.utcoffset()
     if offset != timedelta(0):
         text = "has no time zone" if offset is None else f"is {offset} from UTC"
@@ -274,7 +319,10 @@ def i15_created_at_is_utc(message: Message) -> Iterator[Violation]:
 
 @rule
 def i16_schema_version_is_known(message: Message) -> Iterator[Violation]:
-    """`schema_version` is one this code knows; a newer one is tolerated."""
+    """`schema_version` is 1 or that of a newer format.
+
+    Reported where it is newer; one below 1 stops a request.
+    """
     version = message.schema_version
     if not 1 <= version <= SCHEMA_VERSION:
         text = f"version {version}; this code knows 1 to {SCHEMA_VERSION}"
@@ -283,7 +331,10 @@ def i16_schema_version_is_known(message: Message) -> Iterator[Violation]:
 
 @rule
 def i17_one_session(known: Checked) -> Iterator[Violation]:
-    """All messages of a conversation belong to one session. No wire carries it."""
+    """All messages of a conversation have the same `session_id`.
+
+    Reported: no request carries it.
+    """
     first = next((message.session_id for message, facts in known if facts.complete), None)
     for index, (message, facts) in enumerate(known):
         if facts.complete and message.session_id != first:
@@ -293,7 +344,10 @@ def i17_one_session(known: Checked) -> Iterator[Violation]:
 
 @rule
 def i18_ids_are_unique(known: Checked) -> Iterator[Violation]:
-    """No two messages of a conversation share an id. No wire carries it."""
+    """No two messages of a conversation have the same id.
+
+    Reported: no request carries it.
+    """
     seen: dict[str, int] = {}
     for index, (message, facts) in enumerate(known):
         if facts.complete and seen.setdefault(message.id, index) != index:
@@ -303,7 +357,10 @@ def i18_ids_are_unique(known: Checked) -> Iterator[Violation]:
 
 @rule
 def i19_generated_ids_increase(known: Checked) -> Iterator[Violation]:
-    """The ULIDs of generated messages increase along a conversation. No wire carries it."""
+    """The ULIDs of generated messages increase along a conversation.
+
+    Reported: no request carries it.
+    """
     last = ""
     for index, (message, facts) in enumerate(known):
         if facts.ulid and facts.ulid < last:
@@ -314,7 +371,10 @@ def i19_generated_ids_increase(known: Checked) -> Iterator[Violation]:
 
 @rule
 def i20_call_ids_are_unique(known: Checked) -> Iterator[Violation]:
-    """No two calls of a conversation share an id. Projection gives the later one another."""
+    """No two calls of a conversation have the same id.
+
+    Repaired: the later call gets another id in the request.
+    """
     seen: set[str] = set()
     for index, (message, facts) in enumerate(known):
         for place, call in facts.calls:
@@ -326,9 +386,9 @@ def i20_call_ids_are_unique(known: Checked) -> Iterator[Violation]:
 
 @rule
 def i21_results_answer_earlier_calls(known: Checked) -> Iterator[Violation]:
-    """Each result answers a call that stands before it, and no call is answered twice.
+    """A tool result answers a call that stands before it, and no call is answered twice.
 
-    Projection leaves orphans out.
+    Repaired: the result is left out of the request.
     """
     this = i21_results_answer_earlier_calls
     open_calls: dict[str, bool] = {}
@@ -345,9 +405,9 @@ def i21_results_answer_earlier_calls(known: Checked) -> Iterator[Violation]:
 
 @rule
 def i22_calls_are_answered(known: Checked) -> Iterator[Violation]:
-    """Each call is answered before the next user or assistant message.
+    """A call is answered before the next user or assistant message, unless the conversation ends first.
 
-    Projection fills in an error result. At the end of a conversation a call may still be open.
+    Repaired: an error result is filled in.
     """
     waiting: dict[str, tuple[int, int]] = {}
     for index, (message, facts) in enumerate(known):
@@ -364,9 +424,9 @@ def i22_calls_are_answered(known: Checked) -> Iterator[Violation]:
 
 @rule
 def i23_inputs_fit_definitions(message: Message, definitions: Mapping[str, ToolDefinition]) -> Iterator[Violation]:
-    """A call's input fits the schema of its tool, where that is given.
+    """The input of a call fits the schema of its tool, where the definition is given.
 
-    An input that could not be parsed does not fit; it is kept, and sent back as it came.
+    Reported: the input is kept, and sent back as the model wrote it.
     """
     this = i23_inputs_fit_definitions
     for index, block in enumerate(message.content):
@@ -383,7 +443,10 @@ def i23_inputs_fit_definitions(message: Message, definitions: Mapping[str, ToolD
 
 @rule
 def i24_tool_names_are_unique(tools: Sequence[ToolDefinition]) -> Iterator[Violation]:
-    """No two tools of a request share a name."""
+    """No two tools of a request have the same name.
+
+    Stops a request.
+    """
     seen: dict[str, int] = {}
     for index, tool in enumerate(tools):
         if seen.setdefault(tool.name, index) != index:
