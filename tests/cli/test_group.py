@@ -34,7 +34,7 @@ def prepare_request(messages, tools, options):
     return messages, tools, attrs.evolve(options, max_tokens=77)
 '''
 
-EXTENSION = '''
+EXTENSION = """
 import copy
 import click
 from interlingua.plugins import hookimpl
@@ -47,7 +47,7 @@ def register_commands(cli):
         return changed
     cli.extend("chat", louder)
     cli.extend("send", louder)
-'''
+"""
 
 
 DISTRIBUTION = '''
@@ -193,6 +193,30 @@ def test_errors_are_one_line_and_debug_shows_where(run: Run) -> None:
 def test_wrong_usage_is_exit_2(run: Run) -> None:
     assert run("wire").exit_code == 2
     assert run("no-such-command").exit_code == 2
+
+
+def test_python_m_runs_the_command_line(home: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "interlingua", "--version"], capture_output=True, text=True, check=True
+    )
+
+    assert done.stdout.startswith("interlingua, version ")
+
+
+def test_python_m_without_the_command_line_says_what_to_install(home: Path) -> None:
+    code = (
+        "import runpy, sys\nfrom importlib.machinery import PathFinder\n"
+        "class Without(PathFinder):\n"
+        "    @classmethod\n"
+        "    def find_spec(cls, name, path=None, target=None):\n"
+        "        return None if name == 'interlingua_cli' else PathFinder.find_spec(name, path, target)\n"
+        "sys.meta_path[:] = [Without if finder is PathFinder else finder for finder in sys.meta_path]\n"
+        "runpy.run_module('interlingua', run_name='__main__')"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+
+    assert done.returncode == 1
+    assert done.stderr == "the command line is a distribution of its own: pip install 'interlingua[cli]'\n"
 
 
 def test_version(run: Run) -> None:

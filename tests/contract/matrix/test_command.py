@@ -24,7 +24,6 @@ def state(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> State:
 
 
 def _with(state: State, registry: Registry) -> State:
-    registry.load_plugin("interlingua_contract.commands:plugin")  # as the state does for its own registry
     state.__dict__["registry"] = registry
     return state
 

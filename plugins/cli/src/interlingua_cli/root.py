@@ -57,7 +57,7 @@ class Commands(click.Group):
         if entry is None or "." in cmd_name:
             self._ask_plugins(ctx)
             return super().get_command(ctx, cmd_name)
-        command = _load(entry, click.Command)
+        command: click.Command | None = _load(entry, click.Command)
         if command is None:
             return None
         for name, extension in sorted(self._installed.items()):
