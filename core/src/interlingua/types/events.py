@@ -7,13 +7,11 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import attrs
 
 from interlingua.errors import InterlinguaError
-from interlingua.frozen import fast_frozen
 from interlingua.json import FrozenDict
 from interlingua.types.blocks import ContentBlock, ToolUseBlock
 from interlingua.types.messages import StopReason, Usage
 
 
-@fast_frozen
 @attrs.frozen(kw_only=True)
 class TextDelta:
     """More text of block `index`."""
@@ -23,7 +21,6 @@ class TextDelta:
     text: str
 
 
-@fast_frozen
 @attrs.frozen(kw_only=True)
 class ThinkingDelta:
     """More reasoning of block `index`."""
@@ -53,7 +50,6 @@ class ToolUseStart:
     keep_raw: bool = True
 
 
-@fast_frozen
 @attrs.frozen(kw_only=True)
 class ToolUseInputDelta:
     """More of the argument text of call `index`."""
@@ -90,7 +86,6 @@ class BlockEnd:
     block: ContentBlock
 
 
-@fast_frozen
 @attrs.frozen(kw_only=True)
 class UsageUpdate:
     """Token counts so far; each reported count replaces the earlier one (they are totals, not steps)."""
@@ -99,7 +94,6 @@ class UsageUpdate:
     usage: Usage
 
 
-@fast_frozen
 @attrs.frozen(kw_only=True)
 class RawUpdate:
     """Opaque state as it arrives, so that an interrupted stream keeps its ids.
@@ -114,7 +108,6 @@ class RawUpdate:
     trace: FrozenDict | dict[str, Any] | None = None
 
 
-@fast_frozen
 @attrs.frozen(kw_only=True)
 class MessageComplete:
     """The terminal event of a stream that ended well."""

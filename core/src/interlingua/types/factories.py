@@ -5,13 +5,10 @@ from __future__ import annotations
 import base64
 import binascii
 import os
-from collections.abc import Callable, Iterable, Iterator
-from datetime import UTC, datetime
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from interlingua.errors import CallerError
-from interlingua.frozen import maker
-from interlingua.ids import new_ulid
 from interlingua.types.blocks import (
     AudioBlock,
     ContentBlock,
@@ -25,7 +22,10 @@ from interlingua.types.blocks import (
     VideoBlock,
     result_content,
 )
-from interlingua.types.messages import DEFAULT_SESSION, NO_METADATA, SCHEMA_VERSION, Message, MessageMetadata, Role
+from interlingua.types.messages import DEFAULT_SESSION, Message, MessageMetadata, Role
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 _SAME = {"audio/x-wav": "audio/wav", "audio/x-flac": "audio/flac", "video/x-m4v": "video/mp4"}
 
@@ -129,7 +129,7 @@ def document_block(value: Any, *, title: str | None = None) -> DocumentBlock:
     """
     made = _block(value, DocumentBlock, document_media_type)
     path = _path_of(value)
-    named = title or (None if path is None else os.path.basename(path))
+    named = title or (None if path is None else path.name)
     if named is None or made.title is not None:
         return made
     return DocumentBlock(source=made.source, media_type=made.media_type, title=named)
@@ -173,8 +173,7 @@ def _block(value: Any, cls: type[B], tell: Callable[[bytes], str | None]) -> B:
         return value
     path = _path_of(value)
     if path is not None:
-        with open(path, "rb") as file:
-            value = file.read()
+        value = path.read_bytes()
     if isinstance(value, str):
         return _of_text(value, cls, tell)
     if isinstance(value, (bytes, bytearray)):
@@ -183,10 +182,13 @@ def _block(value: Any, cls: type[B], tell: Callable[[bytes], str | None]) -> B:
     raise CallerError(f"cannot make {_name(cls)} of {type(value).__name__}")
 
 
-def _path_of(value: Any) -> str | None:
-    if isinstance(value, str):
-        return value[5:] if value.startswith("file:") else None
-    return os.fspath(value) if isinstance(value, os.PathLike) else None
+def _path_of(value: Any) -> Path | None:
+    is_text = isinstance(value, str) and value.startswith("file:")
+    if not is_text and not isinstance(value, os.PathLike):
+        return None
+    from pathlib import Path  # noqa: PLC0415  not free to import, and only for media from files
+
+    return Path(value[5:]) if is_text else Path(value)
 
 
 def _of_text(value: str, cls: type[B], tell: Callable[[bytes], str | None]) -> B:
@@ -231,30 +233,8 @@ def _pil_bytes(image: Any) -> bytes:
     return buffer.getvalue()
 
 
-_message = maker(Message)
-
-
-_metadata = maker(MessageMetadata)
-
-
-_result = maker(ToolResultBlock)
-
-
-_text = maker(TextBlock)
-
-
-_USER, _TOOL = Role.USER, Role.TOOL  # an enum's member is found by a slow call before Python 3.12
-
-
-def _saying(role: Role, text: str, session_id: str) -> Message:
-    if not isinstance(text, str):
-        raise _no_text(text)
-    block = _text(text, (), None, None)
-    return _message(new_ulid(), session_id, role, (block,), NO_METADATA, datetime.now(UTC), SCHEMA_VERSION)
-
-
-def _no_text(given: object) -> CallerError:
-    return CallerError(f"a message says a text or content blocks, not {type(given).__name__}")
+def _not_content(given: object) -> CallerError:
+    return CallerError(f"a message holds a text or content blocks, not {type(given).__name__}")
 
 
 def user(
@@ -280,36 +260,30 @@ def user(
         CallerError: something is not media of its kind, or `text` is neither text nor blocks.
         OSError: a file cannot be read.
     """
-    if text and isinstance(text, str) and not (images or audio or video or documents):
-        return _saying(_USER, text, session_id)
-    blocks: list[ContentBlock] = [TextBlock(text=text)] if isinstance(text, str) and text else []
-    if not isinstance(text, str):
-        if not isinstance(text, Iterable):
-            raise _no_text(text)
-        blocks.extend(text)
-    if images or audio or video or documents:
-        blocks.extend(_media(images, audio, video, documents))
+    if isinstance(text, str):
+        blocks: list[ContentBlock] = [TextBlock(text=text)] if text else []
+    elif isinstance(text, Iterable):
+        blocks = list(text)
+    else:
+        raise _not_content(text)
+    blocks += map(image_block, images)
+    blocks += map(audio_block, audio)
+    blocks += map(video_block, video)
+    blocks += map(document_block, documents)
     return Message(role=Role.USER, content=tuple(blocks), session_id=session_id)
-
-
-def _media(
-    images: Iterable[Any], audio: Iterable[Any], video: Iterable[Any], documents: Iterable[Any]
-) -> Iterator[ContentBlock]:
-    yield from map(image_block, images)
-    yield from map(audio_block, audio)
-    yield from map(video_block, video)
-    yield from map(document_block, documents)
 
 
 def system(text: str, *, session_id: str = DEFAULT_SESSION) -> Message:
     """Make a system message."""
-    return _saying(Role.SYSTEM, text, session_id)
+    if not isinstance(text, str):
+        raise _not_content(text)
+    return Message(role=Role.SYSTEM, content=text, session_id=session_id)
 
 
 def assistant(content: str | Iterable[ContentBlock], *, session_id: str = DEFAULT_SESSION) -> Message:
     """Make an assistant message by hand, for few-shot examples and imported histories."""
     if not isinstance(content, Iterable):
-        raise _no_text(content)
+        raise _not_content(content)
     return Message(role=Role.ASSISTANT, content=content, session_id=session_id)
 
 
@@ -336,15 +310,11 @@ def tool_result(
         tool_use_id, tool_name = call.id, tool_name or call.name
     else:
         tool_use_id = call
-    content = result_content(result)
-    if facts:
-        block = ToolResultBlock(
-            tool_use_id=tool_use_id, content=content, is_error=is_error, tool_name=tool_name, **facts
-        )
-    else:
-        block = _result(tool_use_id, content, is_error, tool_name)
-    metadata = _metadata(parent_tool_use_id=tool_use_id)
-    return _message(new_ulid(), session_id, _TOOL, (block,), metadata, datetime.now(UTC), SCHEMA_VERSION)
+    block = ToolResultBlock(
+        tool_use_id=tool_use_id, content=result_content(result), is_error=is_error, tool_name=tool_name, **facts
+    )
+    metadata = MessageMetadata(parent_tool_use_id=tool_use_id)
+    return Message(role=Role.TOOL, content=(block,), session_id=session_id, metadata=metadata)
 
 
 def tool_results(

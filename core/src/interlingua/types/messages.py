@@ -1,4 +1,4 @@
-"""The message: a role, blocks in order, metadata and usage."""
+"""The message: a role, blocks in order, metadata with usage and cost."""
 
 from __future__ import annotations
 
@@ -12,10 +12,61 @@ from typing import Any, Literal, NamedTuple
 import attrs
 
 from interlingua.errors import CallerError
-from interlingua.frozen import READY, fast_frozen, replace
+from interlingua.frozen import fast_frozen, replace
 from interlingua.ids import new_ulid
 from interlingua.json import EMPTY, FrozenDict, dumps, freeze_object, freeze_optional
 from interlingua.types.blocks import ContentBlock, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
+
+
+class Role(StrEnum):
+    """Whose message it is."""
+
+    USER = "user"
+    ASSISTANT = "assistant"
+    SYSTEM = "system"
+    TOOL = "tool"
+
+
+class MessageStatus(StrEnum):
+    """How far a message got (format.md, Status and errors)."""
+
+    COMPLETE = "complete"
+    PARTIAL = "partial"
+    CANCELLED = "cancelled"
+    ERROR = "error"
+
+
+class Provenance(StrEnum):
+    """Where a message came from; the rules on model, routing and usage bind generated messages only."""
+
+    GENERATED = "generated"
+    AUTHORED = "authored"
+    IMPORTED = "imported"
+
+
+class StopReason(StrEnum):
+    """Why the model stopped; the provider's own word is kept beside it."""
+
+    END_TURN = "end_turn"
+    STOP_SEQUENCE = "stop_sequence"
+    TOOL_USE = "tool_use"
+    MAX_TOKENS = "max_tokens"
+    CONTEXT_WINDOW = "context_window"
+    REFUSAL = "refusal"
+    PAUSE_TURN = "pause_turn"
+    ERROR = "error"
+    OTHER = "other"
+
+
+class RoutingMode(StrEnum):
+    """How the model was chosen, coarsely."""
+
+    OVERRIDE = "override"
+    MANUAL = "manual"
+    RULE = "rule"
+    PATTERN = "pattern"
+    DELEGATE = "delegate"
+    DEFAULT = "default"
 
 
 class TokenBuckets(NamedTuple):
@@ -33,7 +84,6 @@ class TokenBuckets(NamedTuple):
         return sum(self)
 
 
-@fast_frozen
 @attrs.frozen(kw_only=True)
 class CostParts:
     """The cost in USD by token class, exact."""
@@ -47,23 +97,23 @@ class CostParts:
 @fast_frozen
 @attrs.frozen(kw_only=True)
 class Usage:
-    """Tokens, money and time of one generated message (seed 003 §4.4; DESIGN 3).
+    """Tokens, money and time of one generated message (format.md, Usage).
 
     Attributes:
         input_tokens: all input, cached reads and cache writes included; None when not reported.
         output_tokens: all output, reasoning included; None when not reported.
         cached_input_tokens: part of input that was read from a cache.
         cache_creation_input_tokens: part of input that was written to a cache.
-        cache_creation_1h_input_tokens: part of the writes that are kept for an hour and priced so.
-        audio_input_tokens: part of input that was audio, where the provider tells and prices it apart.
+        cache_creation_1h_input_tokens: part of the cache writes that are kept, and priced, for an hour.
+        audio_input_tokens: part of input that was audio, where the provider reports it.
         cached_audio_input_tokens: part of the cached reads that was audio.
         reasoning_tokens: part of output that was reasoning.
-        service_tier: the tier the provider says it used, in its own words.
-        cost_usd: sum of `cost`, or None when unknown, never 0 for unknown.
-        cost: the parts, exact.
+        service_tier: the tier that the provider used, as it names it.
+        cost_usd: sum of `cost` in USD; None, never 0, when unknown.
+        cost: its parts, exact.
         cost_note: why the cost is unknown.
         pricing_version: which price table was used.
-        latency_ms: milliseconds from sending to the end of the answer.
+        latency_ms: milliseconds from sending the request to the end of the answer.
     """
 
     input_tokens: int | None = None
@@ -95,7 +145,7 @@ class Usage:
         )
 
     def updated(self, other: Usage) -> Usage:
-        """Return this with every count that `other` reports put in its place (cumulative totals overwrite)."""
+        """Return this with the counts that `other` reports in place of its own: they are totals, not steps."""
         changes = {name: value for name in _COUNTS if (value := getattr(other, name)) is not None}
         return replace(self, **changes) if changes else self
 
@@ -113,107 +163,21 @@ _COUNTS = (
 )
 
 
-TRACE_LIMIT = 65_536
-
-
-"""Bytes of JSON that the trace of one message may take, by default."""
-
-
-def capped_trace(trace: Mapping[str, Any], limit: int = TRACE_LIMIT) -> Mapping[str, Any]:
-    """Return the trace, or, where it is larger than `limit` bytes of JSON, a note of its size in its place."""
-    size = len(dumps(trace)) if trace else 0
-    return trace if size <= limit else {"trimmed_bytes": size}
-
-
-def trim_trace(message: Message, *, limit: int = TRACE_LIMIT, before: datetime | None = None) -> Message:
-    """Return the message with its trace trimmed by size or age; `replay` is never touched (DESIGN 3).
-
-    Args:
-        message: any message; one without `provider_raw`, or within the limits, comes back as the same object.
-        limit: bytes of JSON that a trace may take; 0 keeps none.
-        before: messages made before this moment keep no trace.
-    """
-    raw = message.metadata.provider_raw
-    trace = raw.get("trace") if raw else None
-    if not raw or not trace or "trimmed_bytes" in trace:
-        return message
-    old = before is not None and message.created_at < before
-    kept = capped_trace(trace, 0 if old else limit)
-    if kept is trace:
-        return message
-    metadata = attrs.evolve(message.metadata, provider_raw={**raw, "trace": kept})
-    return attrs.evolve(message, metadata=metadata)
-
-
-class MessageStatus(StrEnum):
-    """How far a message got (seed 003 §4.3)."""
-
-    COMPLETE = "complete"
-    PARTIAL = "partial"
-    CANCELLED = "cancelled"
-    ERROR = "error"
-
-
-class Provenance(StrEnum):
-    """Where a message came from; rules on model, routing and usage bind generated ones only (DESIGN 3)."""
-
-    GENERATED = "generated"
-    AUTHORED = "authored"
-    IMPORTED = "imported"
-
-
-class StopReason(StrEnum):
-    """Why the model stopped, closed; the provider's own word is kept beside it (sheet MAPPING, stop reason)."""
-
-    END_TURN = "end_turn"
-    STOP_SEQUENCE = "stop_sequence"
-    TOOL_USE = "tool_use"
-    MAX_TOKENS = "max_tokens"
-    CONTEXT_WINDOW = "context_window"
-    REFUSAL = "refusal"
-    PAUSE_TURN = "pause_turn"
-    ERROR = "error"
-    OTHER = "other"
-
-
-class RoutingMode(StrEnum):
-    """Coarse summary of why this model was picked (seed 003 §4.3)."""
-
-    OVERRIDE = "override"
-    MANUAL = "manual"
-    RULE = "rule"
-    PATTERN = "pattern"
-    DELEGATE = "delegate"
-    DEFAULT = "default"
-
-
 # type checkers cannot see through a bare `tuple` as converter
 def _names(value: Iterable[str]) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _status(value: str) -> MessageStatus:
-    try:
-        return MessageStatus(value)
-    except ValueError:
-        raise CallerError(f"a status is one of {', '.join(MessageStatus)}, not {value!r}") from None
-
-
-def _indexes(value: Iterable[int]) -> tuple[int, ...]:
-    return tuple(value)
-
-
-@fast_frozen
 @attrs.frozen(kw_only=True)
 class RoutingDecisionRecord:
-    """Compact summary of a routing decision (seed 003 §4.3).
+    """Why a model was chosen, in short.
 
     Attributes:
-        mode: the coarse class.
-        chosen_model: canonical model id; echoes the message's model.
+        mode: how it was chosen, coarsely.
+        chosen_model: canonical model id, the same as the message's.
         reason: one sentence for a person.
-        rule_name: for RULE mode.
-        confidence: for PATTERN mode, 0 to 1.
+        rule_name: in mode RULE, which rule.
+        confidence: in mode PATTERN, 0 to 1.
         alternatives_considered: canonical model ids.
     """
 
@@ -234,31 +198,44 @@ class ErrorInfo:
 
 
 class Origin(NamedTuple):
-    """Who produced a message: the public origin of DESIGN 3."""
+    """Who generated a message: provider key, wire format, and model name without the key."""
 
     provider: str
     api: str
     model: str
 
 
+def _status(value: str) -> MessageStatus:
+    if type(value) is MessageStatus:
+        return value
+    try:
+        return MessageStatus(value)
+    except ValueError:
+        raise CallerError(f"a status is one of {', '.join(MessageStatus)}, not {value!r}") from None
+
+
+def _indexes(value: Iterable[int]) -> tuple[int, ...]:
+    return tuple(value)
+
+
 @fast_frozen
 @attrs.frozen(kw_only=True)
 class MessageMetadata:
-    """Everything known about a message besides its content (seed 003 §4.3; DESIGN 3).
+    """What is known about a message besides its content (format.md, Metadata).
 
     Attributes:
         model: canonical model id, `<provider>:<name>`.
         provider: provider key.
         api: which of the provider's wire formats.
-        routing: why this model.
+        routing: why this model was chosen.
         usage: tokens, money, time.
         parent_tool_use_id: for TOOL messages, the call they answer.
-        status: complete, partial, cancelled or error; the word alone is taken as well.
+        status: how far it got; a plain string is converted.
         stop_reason: why the model stopped.
         stop_reason_raw: the provider's word for it.
         error: what ended a message that failed.
-        provenance: generated, authored or imported; None means authored unless `model` is set.
-        critical: indexes of blocks that may not be dropped by a lossy projection.
+        provenance: where it came from; None means authored, or generated where `model` is set.
+        critical: indexes of blocks that may not be dropped for a target that cannot take them.
         user_id: stable pseudonymous id of the user.
         team_id: stable pseudonymous id of the team.
         provider_raw: `{origin, replay, trace}` of the adapter that wrote it; not part of equality or hash.
@@ -271,9 +248,7 @@ class MessageMetadata:
     routing: RoutingDecisionRecord | None = None
     usage: Usage | None = None
     parent_tool_use_id: str | None = None
-    status: MessageStatus = attrs.field(
-        default=MessageStatus.COMPLETE, converter=_status, metadata={READY: MessageStatus}
-    )
+    status: MessageStatus = attrs.field(default=MessageStatus.COMPLETE, converter=_status)
     stop_reason: StopReason | None = None
     stop_reason_raw: str | None = None
     error: ErrorInfo | None = None
@@ -305,16 +280,9 @@ SILENTLY_ANSWERED = "interlingua.silently_answered"
 DEFAULT_SESSION = "default"
 
 
-class Role(StrEnum):
-    """Who speaks (seed 003 §4.1)."""
-
-    USER = "user"
-    ASSISTANT = "assistant"
-    SYSTEM = "system"
-    TOOL = "tool"
-
-
 def _role(value: str) -> Role:
+    if type(value) is Role:  # an enum's own check is slow
+        return value
     try:
         return Role(value)
     except ValueError:
@@ -322,6 +290,8 @@ def _role(value: str) -> Role:
 
 
 def _content(value: str | ContentBlock | Iterable[ContentBlock]) -> tuple[ContentBlock, ...]:
+    if type(value) is tuple:
+        return value
     if isinstance(value, str):
         return (TextBlock(text=value),)
     return (value,) if attrs.has(type(value)) else tuple(value)  # type: ignore[arg-type,return-value]
@@ -333,22 +303,22 @@ _now = partial(datetime.now, UTC)
 @fast_frozen
 @attrs.frozen(kw_only=True)
 class Message:
-    """One message of a conversation (seed 003 §4.1).
+    """One message of a conversation (format.md, Messages).
 
     Attributes:
         id: ULID, monotonic per session.
         session_id: the session it belongs to.
-        role: who speaks; the word alone is taken as well.
-        content: blocks in order; a string is taken as one TextBlock.
+        role: whose message it is; a plain string is converted.
+        content: blocks in order; a string is converted to one TextBlock.
         metadata: everything else known.
-        created_at: UTC, microseconds.
-        schema_version: version of seed 003 it was written by.
+        created_at: time in UTC, to the microsecond.
+        schema_version: version of the canonical format that it was written in.
     """
 
     id: str = attrs.field(factory=new_ulid)
     session_id: str = DEFAULT_SESSION
-    role: Role = attrs.field(converter=_role, metadata={READY: Role})  # its word alone would pass for no role
-    content: tuple[ContentBlock, ...] = attrs.field(converter=_content, metadata={READY: tuple})
+    role: Role = attrs.field(converter=_role)
+    content: tuple[ContentBlock, ...] = attrs.field(converter=_content)
     metadata: MessageMetadata = NO_METADATA
     created_at: datetime = attrs.field(factory=_now)
     schema_version: int = SCHEMA_VERSION
@@ -359,11 +329,11 @@ class Message:
     _prepared: Any = attrs.field(init=False, default=None, eq=False, repr=False)
 
     def text_content(self) -> str:
-        """Join the text of all TextBlocks (seed 001)."""
+        """Join the text of all TextBlocks."""
         return "".join([block.text for block in self.content if type(block) is TextBlock])
 
     def tool_calls(self) -> list[ToolUseBlock]:
-        """Return the tool calls in order (seed 001)."""
+        """Return the tool calls in order."""
         return [block for block in self.content if type(block) is ToolUseBlock]
 
     def tool_results(self) -> list[ToolResultBlock]:
@@ -371,7 +341,7 @@ class Message:
         return [block for block in self.content if type(block) is ToolResultBlock]
 
     def thinking(self) -> list[ThinkingBlock]:
-        """Return the thinking blocks in order (seed 001)."""
+        """Return the thinking blocks in order."""
         return [block for block in self.content if type(block) is ThinkingBlock]
 
     def __getstate__(self) -> dict[str, Any]:
@@ -391,6 +361,36 @@ _FIELDS = ("id", "session_id", "role", "content", "metadata", "created_at", "sch
 Conversation = Sequence[Message]
 
 
+TRACE_LIMIT = 65_536
+"""Bytes of JSON that the trace of one message may take, by default."""
+
+
+def capped_trace(trace: Mapping[str, Any], limit: int = TRACE_LIMIT) -> Mapping[str, Any]:
+    """Return the trace, or, where it is larger than `limit` bytes of JSON, a note of its size in its place."""
+    size = len(dumps(trace)) if trace else 0
+    return trace if size <= limit else {"trimmed_bytes": size}
+
+
+def trim_trace(message: Message, *, limit: int = TRACE_LIMIT, before: datetime | None = None) -> Message:
+    """Return the message with the trace in `provider_raw` trimmed by size or age; `replay` is never touched.
+
+    Args:
+        message: any message; one without `provider_raw`, or within the limits, comes back as the same object.
+        limit: bytes of JSON that a trace may take; 0 keeps none.
+        before: messages made before this moment keep no trace.
+    """
+    raw = message.metadata.provider_raw
+    trace = raw.get("trace") if raw else None
+    if not raw or not trace or "trimmed_bytes" in trace:
+        return message
+    old = before is not None and message.created_at < before
+    kept = capped_trace(trace, 0 if old else limit)
+    if kept is trace:
+        return message
+    metadata = attrs.evolve(message.metadata, provider_raw={**raw, "trace": kept})
+    return attrs.evolve(message, metadata=metadata)
+
+
 ChatStop = Literal["end_turn", "tool_use", "max_tokens", "stop_sequence"]
 
 
@@ -404,7 +404,7 @@ _STOPS: dict[StopReason, ChatStop] = {
 
 @attrs.frozen
 class ChatResponse:
-    """What seed 002 calls a response; every field is read from the message when asked for."""
+    """A message as a flat response object in the style of JavaScript SDKs; every field is computed when read."""
 
     message: Message
 
@@ -444,7 +444,7 @@ class ChatResponse:
 
     @property
     def stop_reason(self) -> ChatStop | None:
-        """One of seed 002's four, or None where it has no word for ours."""
+        """One of four words, or None where none of them fits."""
         reason = self.message.metadata.stop_reason
         return _STOPS.get(reason) if reason else None
 

@@ -8,7 +8,6 @@ from typing import Any, Literal, TypeAlias, get_args
 import attrs
 
 from interlingua.errors import CallerError
-from interlingua.frozen import fast_frozen
 from interlingua.json import EMPTY, FrozenDict, freeze_object, freeze_optional
 
 ReplayScope = Literal["never", "model", "api", "provider"]
@@ -122,7 +121,6 @@ def _headers(value: Mapping[str, str] | None) -> FrozenDict:
     return freeze_object({name.lower(): text for name, text in (value or {}).items()})
 
 
-@fast_frozen
 @attrs.frozen(kw_only=True)
 class AdapterOptions:
     """One request's options; None means "the provider's default", and 0 is a value (REGRESSIONS case 32).

@@ -203,7 +203,9 @@ class _Walk:
         """Return the normalised copy of one schema."""
         self._nodes += 1
         if depth > MAX_DEPTH or self._nodes > _MAX_NODES:
-            raise UnsupportedSchemaError("the schema is too deep or too large once its references are inlined", path=path)
+            raise UnsupportedSchemaError(
+                "the schema is too deep or too large once its references are inlined", path=path
+            )
         if node is True:
             self.report(path, "", "folded", "true is the schema {}")
             return {}
@@ -246,7 +248,9 @@ class _Walk:
     def _leave_out(self, words: list[str], keyword: Any, value: Any, path: str) -> None:
         place = pointer(path, keyword)
         if keyword in REFUSED or not isinstance(keyword, str):
-            raise UnsupportedSchemaError(f"{keyword!r} cannot be said in the tool-schema subset; redesign it", path=place)
+            raise UnsupportedSchemaError(
+                f"{keyword!r} cannot be said in the tool-schema subset; redesign it", path=place
+            )
         if keyword in DESCRIBED and not (keyword == "default" and value is None):
             words.append(as_words(keyword, value, place))
             self.report(path, keyword, "described", words[-1])

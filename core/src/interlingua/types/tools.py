@@ -83,7 +83,9 @@ def check_schema(schema: Mapping[str, Any]) -> None:
         stack += [(at, child, depth + 1) for at, child in reversed(list(children(node, path)))]
     if schema.get("type") != "object":
         place = "/type" if "type" in schema else ""
-        raise UnsupportedSchemaError('a tool takes an object: its schema needs "type": "object" at the root', path=place)
+        raise UnsupportedSchemaError(
+            'a tool takes an object: its schema needs "type": "object" at the root', path=place
+        )
 
 
 def check_keyword(keyword: Any, value: Any, path: str) -> None:

@@ -8,7 +8,6 @@ from typing import Any
 import attrs
 
 from interlingua.errors import MalformedResponseError
-from interlingua.frozen import maker
 from interlingua.plugins import RequestContext, WireChunk, loads, loads_fast, thaw
 from interlingua.types import (
     BlockEnd,
@@ -44,7 +43,6 @@ from interlingua_anthropic.response import (
     trace_of,
 )
 
-_text_delta = maker(TextDelta)
 _TAKES = {
     "text": ("text_delta", "text"),
     "thinking": ("thinking_delta", "thinking"),
@@ -84,7 +82,7 @@ async def stream_response(  # noqa: C901, PLR0912  the hot path stays in one fra
                 text = delta[block.field]
                 if text.__class__ is str:
                     if kind == "text_delta":
-                        yield _text_delta(block.index, text)
+                        yield TextDelta(index=block.index, text=text)
                     elif kind == "thinking_delta":
                         yield ThinkingDelta(index=block.index, text=text)
                     else:
