@@ -225,7 +225,7 @@ def matches(pattern: re.Pattern[str], paths: Iterable[Path]) -> list[str]:
 
 
 FORMAT = ROOT / "docs" / "reference" / "format.md"
-_REFERENCE = re.compile(r"(?P<page>[\w./-]*\b(?:format|WIRE)\.md)`?,\s*(?:#\s*)?(?P<section>[^`\n]+)")
+_REFERENCE = re.compile(r"(?P<page>[\w./-]*\b(?:format|WIRE)\.md)`?,\s*(?:#\s*)?(?P<section>[A-Z][\w '/-]*)")
 _RULES = re.compile(r"Rules? (\d+(?:(?:, | and | or | to |-)\d+)*)")
 _LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s]+)\)")
 _FENCE = re.compile(r"^```.*?^```\s*$", re.MULTILINE | re.DOTALL)
@@ -250,35 +250,34 @@ def anchors(page: Path) -> set[str]:
 
 def unresolved_references() -> list[str]:
     """Return each `format.md, Rule N`, `format.md, Section` and `WIRE.md, Section` that leads nowhere."""
-    found = []
-    for path in [*shipped_texts(), *test_files(), *documents()]:
-        for match in _REFERENCE.finditer(text_of(path)):
-            if not _resolves(path, match["page"], match["section"].strip(" \"'*")):
-                line = text_of(path).count("\n", 0, match.start()) + 1
-                found.append(f"{_where(path)}:{line}: {match[0][:60]}")
-    return found
+    return [
+        f"{_where(path)}:{text_of(path).count(chr(10), 0, match.start()) + 1}: {match[0]}"
+        for path in [*shipped_texts(), *test_files(), *documents()]
+        for match in _REFERENCE.finditer(text_of(path))
+        if not any(_holds(page, match["section"]) for page in _pages(path, match["page"]))
+    ]
 
 
-def _resolves(path: Path, name: str, section: str) -> bool:
-    page = FORMAT if name.endswith("format.md") else _wire_page(path, name)
-    if page is None or not page.is_file():
+def _holds(page: Path, section: str) -> bool:
+    """Tell whether a page has that rule or a section whose title begins so."""
+    if not page.is_file():
         return False
     if rules := _RULES.match(section):
-        known = {title for title in headings(page) for title in re.findall(r"^(?:Rule )?(\d+)\b", title)}
-        known |= set(re.findall(r"^(?:\| *|\*\*|- |)(?:Rule )?(\d+)(?:\.|:| \|)", text_of(page), re.MULTILINE))
+        known = set(re.findall(r"^[#|*\- ]*(?:Rule )?(\d+)\b", text_of(page), re.MULTILINE))
         return set(re.findall(r"\d+", rules[1])) <= known
-    return any(section.lower().startswith(title.lower()) for title in headings(page))
+    said = section.strip().lower()
+    return any(title.lower().startswith(said) or said.startswith(f"{title.lower()} ") for title in headings(page))
 
 
-def _wire_page(path: Path, name: str) -> Path | None:
-    """Return the page meant: the path given, or the one of the plugin whose file says it."""
+def _pages(path: Path, name: str) -> list[Path]:
+    """Return the pages that can be meant: the path given, a plugin's own, or any plugin's from outside all plugins."""
+    if name.endswith("format.md"):
+        return [FORMAT]
     if "/" in name:
-        choices = [ROOT / name, ROOT / "plugins" / name, (path.parent / name).resolve()]
-        return next((page for page in choices if page.is_file()), None)
-    parts = path.relative_to(ROOT).parts
-    plugins = {folder.name.replace("-", "_"): folder for folder in tree.DISTRIBUTIONS}
-    owner = next((plugins[part.replace("-", "_")] for part in parts if part.replace("-", "_") in plugins), None)
-    return owner / "WIRE.md" if owner else None
+        return [ROOT / name, ROOT / "plugins" / name, (path.parent / name).resolve()]
+    parts = {part.replace("-", "_") for part in path.relative_to(ROOT).parts}
+    owners = [folder for folder in tree.DISTRIBUTIONS if folder.name.replace("-", "_") in parts]
+    return [folder / "WIRE.md" for folder in owners or tree.DISTRIBUTIONS]
 
 
 def dead_links() -> list[str]:

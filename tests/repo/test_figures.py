@@ -41,14 +41,21 @@ def test_imports_are_read_as_python_executes_them() -> None:
     assert set(figures._imported(body, deferred=True)) >= {"a.h"}
 
 
-def test_a_reference_resolves_to_a_heading_or_a_rule(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_reference_resolves_to_a_heading_or_a_rule(tmp_path: Path) -> None:
     page = tmp_path / "format.md"
     page.write_text("# Format\n\n## Projection and losses\n\n### Rule 7: calls are answered\n", encoding="utf-8")
-    monkeypatch.setattr(figures, "FORMAT", page)
-    here = tree.ROOT / "core" / "x.py"
 
-    assert figures._resolves(here, "format.md", "Projection and losses, says more")
-    assert figures._resolves(here, "format.md", "Rule 7")
-    assert not figures._resolves(here, "format.md", "Rule 70")
-    assert not figures._resolves(here, "format.md", "Rules 7 and 8")
-    assert not figures._resolves(here, "format.md", "Losses")
+    assert figures._holds(page, "Projection and losses say more")
+    assert figures._holds(page, "Projection")
+    assert figures._holds(page, "Rule 7")
+    assert not figures._holds(page, "Rule 70")
+    assert not figures._holds(page, "Rules 7 and 8")
+    assert not figures._holds(page, "Losses")
+    assert not figures._holds(tmp_path / "none.md", "Rule 7")
+
+
+def test_a_page_of_a_plugin_is_its_own() -> None:
+    folder = tree.ROOT / "plugins" / "anthropic"
+
+    assert figures._pages(folder / "src" / "x.py", "WIRE.md") == [folder / "WIRE.md"]
+    assert folder / "WIRE.md" in figures._pages(tree.ROOT / "docs" / "lint.md", "WIRE.md")
