@@ -14,7 +14,7 @@ from interlingua.types.blocks import TextBlock, ToolUseBlock
 from interlingua.types.factories import assistant, tool_result, user
 from interlingua.types.messages import Message, MessageMetadata, MessageStatus, Usage
 from interlingua_sessions import Store
-from interlingua_sessions.store.errors import SessionNotFoundError
+from interlingua_sessions.store import SessionNotFoundError
 from tests.support import raw_sql
 
 

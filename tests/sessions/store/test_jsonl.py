@@ -19,7 +19,7 @@ from interlingua.types.blocks import ToolResultBlock, ToolUseBlock
 from interlingua.types.factories import assistant, tool_result, user
 from interlingua.types.messages import MessageMetadata, RoutingDecisionRecord, RoutingMode, Usage
 from interlingua_sessions import EntryKind, Store, open_store
-from interlingua_sessions.store.errors import SessionNotFoundError
+from interlingua_sessions.store import SessionNotFoundError
 from tests.sessions.store.test_messages import NEWER
 
 

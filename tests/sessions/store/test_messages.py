@@ -17,7 +17,7 @@ from interlingua.types.blocks import TextBlock, ToolUseBlock
 from interlingua.types.factories import assistant, user
 from interlingua.types.messages import Message, MessageMetadata, MessageStatus, Origin, Role
 from interlingua_sessions import Store, open_store
-from interlingua_sessions.store.errors import SessionNotFoundError
+from interlingua_sessions.store import SessionNotFoundError
 from tests.support.conversations import histories
 
 PARTIAL = MessageMetadata(status=MessageStatus.PARTIAL)

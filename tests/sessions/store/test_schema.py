@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from interlingua_sessions import open_store
-from interlingua_sessions.store.errors import StoreError
+from interlingua_sessions.store import StoreError
 from tests.support import raw_sql, tree
 
 # typed from the seed: name, is it an integer, may it be null

@@ -7,7 +7,7 @@ import pytest
 from interlingua import CallerError
 from interlingua.types.factories import user
 from interlingua_sessions import EntryKind, Store
-from interlingua_sessions.store.errors import SessionNotFoundError
+from interlingua_sessions.store import SessionNotFoundError
 
 
 def test_a_session_is_what_it_was_made_of(store: Store) -> None:

@@ -57,11 +57,13 @@ def test_failed_calls_are_found_and_counted(asked: Store) -> None:
 
 
 def test_the_life_cycle_of_seed_004(asked: Store) -> None:
-    running = asked.update_tool_call("tu_1", started_at=START)
+    asked.update_tool_call("tu_1", started_at=START)
+    running = asked.tool_call("tu_1")
     assert (running.status, running.is_running, running.started_at) == ("pending", True, START)
 
     end = START + timedelta(seconds=3)
-    failed = asked.update_tool_call("tu_1", status=ToolCallStatus.FAILED, completed_at=end, error="boom\0")
+    asked.update_tool_call("tu_1", status=ToolCallStatus.FAILED, completed_at=end, error="boom\0")
+    failed = asked.tool_call("tu_1")
     assert (failed.is_running, failed.started_at, failed.completed_at) == (False, START, end)
     assert failed.error == "boom\N{REPLACEMENT CHARACTER}"
     assert _unanswered(asked) == ["tu_1", "tu_2"], "the model has not been told yet"
@@ -72,7 +74,8 @@ def test_the_life_cycle_of_seed_004(asked: Store) -> None:
 
 def test_a_call_completed_without_a_time_is_completed_now(asked: Store) -> None:
     before = datetime.now(UTC)
-    done = asked.update_tool_call("tu_1", status=ToolCallStatus.SUCCEEDED)
+    asked.update_tool_call("tu_1", status=ToolCallStatus.SUCCEEDED)
+    done = asked.tool_call("tu_1")
 
     assert done.completed_at is not None
     assert before <= done.completed_at <= datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""interlingua-agents: tools from typed functions, the loop that runs what a model calls, and events for user interfaces.
+"""interlingua-agents: tools from typed functions, the loop that runs them, and events for user interfaces.
 
 Names load when first used (PEP 562). Event classes are in `interlingua_agents.events`.
 """

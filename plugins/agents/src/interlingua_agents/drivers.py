@@ -299,7 +299,7 @@ class _End:
 class BlockingBatch:
     """Runs one batch of calls for blocking code: in an event loop in a thread, its reports handled by the caller.
 
-    Whatever the caller does with a report (storing, emitting, asking a person) happens on the caller's own thread, where
+    What the caller does with a report (storing, emitting, asking a person) happens on the caller's own thread, where
     Ctrl-C reaches it.
 
     Args:

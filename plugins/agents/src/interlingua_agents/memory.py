@@ -27,7 +27,7 @@ class _Turn(Generic[ClientT]):
         name = model or client.model
         if name is None:
             raise CallerError("no model: name one for this turn, or give the client a default")
-        self.client = client
+        self.client: ClientT = client
         self.messages = messages
         self.model = str(client.registry.resolve(name))
         self._options = dict(options)

@@ -220,7 +220,7 @@ class Run:
             yield Calls(tuple(calls))
 
     def _without_started(self, calls: Sequence[ToolUseBlock]) -> list[ToolUseBlock]:
-        """Return the calls that may be run; one that ran when a process died may have had its effect and is given up."""
+        """Return the calls to run; one that ran when a process died may have had its effect, and is cancelled."""
         left = []
         for call in calls:
             tool = self._toolbox.get(call.name)
@@ -264,7 +264,7 @@ class Run:
         self.emit(ev.MessageEnd(message=message))
 
     def _observe(self, report: Misread) -> None:
-        """Report an input that fits the schema but not the function; what does not fit the schema, the client reports."""
+        """Report an input that fits the schema but not the function; others are reported by the client."""
         self._facts.observe(
             {
                 "type": "tool_input_invalid",

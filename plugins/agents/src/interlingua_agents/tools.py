@@ -16,7 +16,7 @@ from interlingua.types import SideEffects, ToolDefinition, ToolKind, ToolUseBloc
 
 
 class ToolContext:
-    """Given to a tool's parameter annotated with this class: the call, progress and cancellation. Any thread may use it.
+    """What a tool gets in a parameter annotated with this class: the call, progress, cancellation. For any thread.
 
     Attributes:
         call: the call that is being answered.

@@ -51,8 +51,8 @@ _NAMES = {
     "session": "Session",
     "state": "SystemPrompt",
     "store": (
-        "EntryKind Finding Repriced SessionEntry SessionExistsError SessionNotFoundError SessionRecord Store StoreError "
-        "ToolCallRecord ToolCallStatus open_store"
+        "EntryKind Finding Repriced SessionEntry SessionExistsError SessionNotFoundError SessionRecord Store "
+        "StoreError ToolCallRecord ToolCallStatus open_store"
     ),
     "streams": "AsyncSessionStream SessionStream",
 }

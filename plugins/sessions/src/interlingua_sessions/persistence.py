@@ -19,9 +19,9 @@ T = TypeVar("T")
 
 
 async def in_thread(work: Callable[..., T], *given: Any) -> T:
-    """Do something brief in a worker thread; a task that is cancelled meanwhile ends when it is done, not before.
+    """Do store work in a worker thread; a task that is cancelled meanwhile ends when the work is done, not before.
 
-    So what one task writes is written in its order, and nothing of it happens behind its back.
+    So a task's writes stay in order, and none happens after the task has ended.
     """
     done = asyncio.ensure_future(asyncio.to_thread(work, *given))
     try:
@@ -31,7 +31,7 @@ async def in_thread(work: Callable[..., T], *given: Any) -> T:
             with suppress(asyncio.CancelledError):
                 await asyncio.wait([done])
         if not done.cancelled():
-            done.exception()  # or asyncio complains that nobody looked
+            done.exception()  # or asyncio warns that nobody read it
         raise
 
 
@@ -54,20 +54,20 @@ class SnapshotThread:
         self._dirty = Event()
         self._stopped = Event()
         self._thread = Thread(target=self._run, name="interlingua-sessions-saver", daemon=True)
-        self._begun = False
+        self._started = False
 
     def touch(self) -> None:
-        """Something came that is not saved yet."""
+        """Note that something arrived that is not saved yet."""
         self._dirty.set()
-        if not self._begun:
-            self._begun = True
+        if not self._started:
+            self._started = True
             self._thread.start()
 
     def stop(self) -> None:
         """Save no more, and wait for a save that is running."""
         self._stopped.set()
         self._dirty.set()
-        if self._begun:
+        if self._started:
             self._thread.join()
 
     def _run(self) -> None:
@@ -78,23 +78,24 @@ class SnapshotThread:
             self._dirty.clear()
             try:
                 self._save()
-            except InterlinguaError as error:  # the end of the stream saves the whole and raises what is wrong
+            except InterlinguaError as error:  # the end of the stream saves all of it, and raises then
                 _log.warning("an unfinished answer could not be saved: %s", error)
             self._stopped.wait(self._every)
 
 
 class AnswerWriter:
-    """Saves snapshots of an answer, then its end.
+    """Stores one streamed answer: as PARTIAL while it grows, then as what became of it.
 
     Args:
-        core: the session.
-        snapshot: gives what was received so far; called from the saver's thread.
+        state: the session.
+        snapshot: gives what was received so far; called from the saving thread.
     """
 
-    def __init__(self, core: SessionState, snapshot: Callable[[], Message]) -> None:
-        self._core = core
+    def __init__(self, state: SessionState, snapshot: Callable[[], Message]) -> None:
+        self._state = state
         self._snapshot = snapshot
-        self._id: str | None = None
+        self._seen = state.last_id
+        self._partial: list[Message] = []  # as it was stored first, behind what others stored meanwhile
         self._saver = SnapshotThread(self._save)
         self.touch = self._saver.touch
         self.stored: Message | None = None
@@ -103,11 +104,15 @@ class AnswerWriter:
         """Store what became of the answer, once; one without content that is not whole leaves no message."""
         if self.stored is None:
             self._saver.stop()
-            named = self._named(message)
-            if named.content or named.metadata.status is MessageStatus.COMPLETE or self._id is not None:
-                named = self._core.store.finish(named)
-                self._core.take_in([named])
-            self.stored = named
+            named, state = self._named(message), self._state
+            if self._partial:
+                rows = [*self._partial[:-1], state.store.finish(named)]
+            elif named.content or named.metadata.status is MessageStatus.COMPLETE:
+                rows = state.store.extend([named], after=state.last_id)
+            else:
+                rows = []
+            state.take_in(rows)
+            self.stored = rows[-1] if rows else named
         return self.stored
 
     def fail(self, error: InterlinguaError) -> None:
@@ -118,9 +123,14 @@ class AnswerWriter:
 
     def _save(self) -> None:
         message = self._snapshot()
-        if message.content and message.metadata.status is MessageStatus.PARTIAL:
-            self._id = self._core.store.save_partial(self._named(message)).id
+        if not message.content or message.metadata.status is not MessageStatus.PARTIAL:
+            return
+        if self._partial:
+            self._state.store.save_partial(self._named(message))
+        else:
+            self._partial = self._state.store.extend([self._named(message)], after=self._seen)
 
     def _named(self, message: Message) -> Message:
-        owned = self._core.owned(message)
-        return owned if self._id in (None, owned.id) else attrs.evolve(owned, id=self._id)
+        """Return a message as this session's, under the id that the answer has in the store."""
+        owned = self._state.owned(message)
+        return attrs.evolve(owned, id=self._partial[-1].id) if self._partial else owned

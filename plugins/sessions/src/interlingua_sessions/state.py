@@ -15,8 +15,7 @@ from interlingua.types import Message, MessageStatus, Role, system
 from interlingua_sessions.routing.needs import NeedsRecord, PatternStore, RoutedTurn
 from interlingua_sessions.routing.policy import RoutingPolicy, decode_policy, encode_policy
 from interlingua_sessions.routing.router import Chain, Router
-from interlingua_sessions.store import SessionEntry, SessionRecord, Store
-from interlingua_sessions.store.errors import SessionExistsError, SessionNotFoundError
+from interlingua_sessions.store import SessionEntry, SessionExistsError, SessionNotFoundError, SessionRecord, Store
 
 ContextBuilder: TypeAlias = Callable[[Sequence[Message], Sequence[SessionEntry]], Sequence[Message]]
 """From the stored history and the session-only entries to what a model is sent; deterministic.
@@ -27,7 +26,7 @@ Returning the same Message objects for an unchanged prefix keeps a turn cheap an
 
 @attrs.frozen(kw_only=True)
 class SystemPrompt:
-    """What a system prompt is made of (seed 003 §3.3: base instructions, memory, skills, workspace information).
+    """What a system prompt is made of: base instructions, and sections such as memory, skills, the workspace.
 
     Attributes:
         base: the instructions.
@@ -52,11 +51,11 @@ class SystemPrompt:
 
     @classmethod
     def of(cls, given: str | SystemPrompt | None) -> SystemPrompt | None:
-        """Read what a caller may give."""
+        """Return what a caller gave as a prompt."""
         return cls(base=given) if isinstance(given, str) else given
 
     def message(self, session_id: str) -> Message | None:
-        """Return it as a message; None where nothing is said."""
+        """Return it as a message; None where it is empty."""
         whole = self.text()
         return system(whole, session_id=session_id) if whole else None
 
@@ -106,7 +105,7 @@ class SessionState:
     ) -> SessionState:
         """Read a session, or make it; a policy that is given replaces the stored one."""
         written = None if policy is None else encode_policy(policy)
-        record = _found(store, session_id)
+        record = _read_record(store, session_id)
         if record is None:
             try:
                 record = store.create_session(session_id, workspace_path=workspace, routing_policy=written)
@@ -143,40 +142,45 @@ class SessionState:
         """What the next step sends."""
         return self.setup.context(self.messages, self.entries)
 
+    @property
+    def last_id(self) -> str:
+        """Id of the newest message that was read; empty where there is none."""
+        return self.messages[-1].id if self.messages else ""
+
     # -- how it grows -------------------------------------------------------------------------------------------
 
     def refresh(self) -> None:
-        """Take in what other processes did since."""
-        self.record = self.store.session(self.id)
+        """Read what others did to the session since: one statement, unless an answer was unfinished or entries came."""
         if self._unfinished:
             now = {at: self.store.message(at) for at in self._unfinished}
             self.messages = [now.get(message.id, message) for message in self.messages]
             self._unfinished = _unfinished(now.values())
-        fresh = list(self.store.messages(self.id, after=self.messages[-1].id if self.messages else None))
+        changes = self.store.changes(self.id, after=self.last_id)
+        self.record = changes.record
+        self.messages += changes.messages
+        self._unfinished += _unfinished(changes.messages)
+        if changes.last_entry_id != (self.entries[-1].id if self.entries else None):
+            self.entries = self.store.entries(self.id)
+
+    def append(self, messages: Sequence[Message], opening: Message | None = None) -> list[Message]:
+        """Store messages of this session in one transaction; returns them as stored. `opening` as `Store.extend`."""
+        rows = self.store.extend(
+            [self.owned(message) for message in messages],
+            opening=None if opening is None else self.owned(opening),
+            after=self.last_id,
+        )
+        self.take_in(rows)
+        return rows[len(rows) - len(messages) :]
+
+    def take_in(self, rows: Sequence[Message]) -> None:
+        """Add what was just stored, with what others stored before it; a PARTIAL that was read is replaced."""
+        last = self.last_id
+        fresh = [message for message in rows if message.id > last]
+        if len(fresh) < len(rows):
+            finished = {message.id: message for message in rows if message.id <= last}
+            self.messages = [finished.get(message.id, message) for message in self.messages]
         self.messages += fresh
         self._unfinished += _unfinished(fresh)
-        self.entries = self.store.entries(self.id)
-
-    def append(self, messages: Iterable[Message], opening: Message | None = None) -> list[Message]:
-        """Store messages of this session in one transaction; returns them as stored. `opening` as `Store.extend`."""
-        first = None if opening is None else self.owned(opening)
-        stored = self.store.extend([self.owned(message) for message in messages], opening=first)
-        if stored:
-            self.take_in(stored)
-        elif first is not None:
-            self.refresh()
-        return stored
-
-    def take_in(self, stored: Sequence[Message]) -> None:
-        """Add what was just stored, behind whatever others stored in between."""
-        known = self.messages[-1].id if self.messages else None
-        mine = {message.id: message for message in stored}
-        if known is None or stored[0].id > known:
-            between = self.store.messages(self.id, after=known, before=stored[0].id)
-            self.messages += (message for message in between if message.id not in mine)
-        else:  # a partial that was read meanwhile is finished now
-            self.messages = [mine.pop(message.id, message) for message in self.messages]
-        self.messages += mine.values()
 
     def owned(self, message: Message) -> Message:
         """Return a message as this session's, credited to its user and team unless it names others."""
@@ -187,7 +191,7 @@ class SessionState:
         return message if message.session_id == self.id else attrs.evolve(message, session_id=self.id)
 
     def opening(self) -> Message | None:
-        """Return the system prompt as a message, where the conversation has none yet (seed 004)."""
+        """Return the system prompt as a message, where the conversation has none yet."""
         prompt = self.setup.prompt
         if prompt is None or any(message.role is Role.SYSTEM for message in self.messages):
             return None
@@ -200,7 +204,7 @@ class SessionState:
             Its canonical id.
 
         Raises:
-            SwapRefused: it cannot carry the session; nothing changed.
+            SwapRefusedError: it cannot carry the session; nothing changed.
             CallerError: the name is no model id and no alias, or its provider is not installed.
         """
         self.refresh()
@@ -236,7 +240,7 @@ def gc_paused() -> Iterator[None]:
         gc.enable()
 
 
-def _found(store: Store, session_id: str | None) -> SessionRecord | None:
+def _read_record(store: Store, session_id: str | None) -> SessionRecord | None:
     try:
         return store.session(session_id) if session_id is not None else None
     except SessionNotFoundError:

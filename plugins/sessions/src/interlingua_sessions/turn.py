@@ -118,12 +118,17 @@ class TurnFacts(ABC):
         return self.store.tool_call(call.id).result_message_id is not None
 
     def add_result(self, message: Message, answer: Answer) -> Message:
-        """Append a tool's result: the message, how the call ended, and the full result where the message is shortened."""
-        if answer.whole is not None:
-            self.store.keep_result(answer.whole)
-        status = CALL_STATUS[answer.phase]
-        self.store.update_tool_call(answer.call.id, status=status, completed_at=answer.ended_at, error=answer.error)
-        return self.add(message)
+        """Append a tool's result, with how the call ended and the full result where the message is shortened."""
+        rows = self.store.append_result(
+            self._core.owned(message),
+            status=CALL_STATUS[answer.phase],
+            completed_at=answer.ended_at,
+            error=answer.error,
+            whole=answer.whole,
+            after=self._core.last_id,
+        )
+        self._core.take_in(rows)
+        return rows[-1]
 
     def add_entry(
         self, kind: EntryKind, text: str = "", *, custom_type: str | None = None, data: Mapping[str, Any] | None = None

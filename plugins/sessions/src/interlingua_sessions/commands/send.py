@@ -24,7 +24,9 @@ from interlingua_sessions.session import Session
 @click.argument("session")
 @click.argument("text", nargs=-1, type=check_text)
 @click.option("-m", "--model", metavar="MODEL", help="Ask this model, for this message alone.")
-@click.option("-s", "--system", "instructions", type=check_text, metavar="TEXT", help="System prompt of a new conversation.")
+@click.option(
+    "-s", "--system", "instructions", type=check_text, metavar="TEXT", help="System prompt of a new conversation."
+)
 @click.option("-f", "--file", "files", type=click.Path(exists=True, dir_okay=False, path_type=Path), multiple=True,
               help="Attach an image, audio, a PDF or a text file; may be repeated.")  # fmt: skip
 @click.option("--url", metavar="BASE", help="Another base URL for the provider of --model.")

@@ -12,8 +12,7 @@ import click
 
 from interlingua import Client
 from interlingua_sessions.session import Session
-from interlingua_sessions.store import Store, open_store
-from interlingua_sessions.store.errors import SessionNotFoundError
+from interlingua_sessions.store import SessionNotFoundError, Store, open_store
 
 VARIABLE = "INTERLINGUA_SESSIONS"
 

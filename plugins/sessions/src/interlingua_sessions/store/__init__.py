@@ -1,28 +1,27 @@
-"""The store: sessions, messages and tool calls in one database (seed 003 §9), SQLite or PostgreSQL.
-
-Never talks to a model, never routes and never runs a tool. Every other room of this distribution comes in, by this
-door only.
-"""
+"""The store: sessions, messages and tool calls in one database, SQLite or PostgreSQL."""
 
 from __future__ import annotations
 
-from interlingua_sessions.store.api import Store
-from interlingua_sessions.store.errors import SessionExistsError, SessionNotFoundError, StoreError
-from interlingua_sessions.store.opening import open_store
-from interlingua_sessions.store.records import (
+from interlingua_sessions.store.schema import (
     EntryKind,
     Finding,
     Repriced,
+    SessionChanges,
     SessionEntry,
+    SessionExistsError,
+    SessionNotFoundError,
     SessionRecord,
+    StoreError,
     ToolCallRecord,
     ToolCallStatus,
 )
+from interlingua_sessions.store.store import Store, open_store
 
 __all__ = [
     "EntryKind",
     "Finding",
     "Repriced",
+    "SessionChanges",
     "SessionEntry",
     "SessionExistsError",
     "SessionNotFoundError",

@@ -1,7 +1,4 @@
-"""PostgreSQL as a store's database, through psycopg 3.
-
-Never knows a table of the store, and never loads psycopg before a URL asks for it. Opening comes in.
-"""
+"""PostgreSQL as a store's database, through psycopg 3 (extra `interlingua-sessions[postgres]`)."""
 
 from __future__ import annotations
 
@@ -14,13 +11,12 @@ from typing import Any
 try:
     import psycopg
 except ImportError as missing:
-    from interlingua_sessions.store.errors import StoreError
+    from interlingua_sessions.store.schema import StoreError
 
     text = f"PostgreSQL needs the extra: pip install 'interlingua-sessions[postgres]' ({missing})"
     raise StoreError(text) from missing
 
-from interlingua_sessions.store.database import Row
-from interlingua_sessions.store.errors import StoreError
+from interlingua_sessions.store.schema import Row, StoreError
 
 _MIGRATION_LOCK = 3_003_101  # any number that no other program on the server is likely to take
 
@@ -35,7 +31,7 @@ class PostgresqlDatabase:
     def __init__(self, url: str) -> None:
         self._lock = RLock()
         self._url = url
-        with self._telling():
+        with self._translated_errors():
             self._connection = self._connect()
 
     def _connect(self) -> psycopg.Connection[Row]:
@@ -44,7 +40,7 @@ class PostgresqlDatabase:
     @contextmanager
     def transaction(self) -> Iterator[None]:
         """Begin; the store serialises writers of one session by locking the session's row."""
-        with self._lock, self._telling():
+        with self._lock, self._translated_errors():
             if self._connection.closed:
                 self._connection = self._connect()
             with self._connection.transaction():
@@ -63,7 +59,7 @@ class PostgresqlDatabase:
 
     def run_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> int:
         """Run a statement for each row and return how many rows all of them touched."""
-        with self._lock, self._telling(), self._connection.cursor() as cursor:
+        with self._lock, self._translated_errors(), self._connection.cursor() as cursor:
             cursor.executemany(_marked(sql), rows)
             return cursor.rowcount
 
@@ -86,13 +82,13 @@ class PostgresqlDatabase:
             self._connection.close()
 
     def _execute(self, sql: str, row: Sequence[Any]) -> psycopg.Cursor[Row]:
-        with self._lock, self._telling():
+        with self._lock, self._translated_errors():
             if self._connection.closed:
                 self._connection = self._connect()
             return self._connection.execute(_marked(sql), row)
 
     @contextmanager
-    def _telling(self) -> Iterator[None]:
+    def _translated_errors(self) -> Iterator[None]:
         try:
             yield
         except psycopg.Error as error:

@@ -1,7 +1,4 @@
-"""SQLite as a store's database: one file, WAL, its default durability.
-
-Never knows a table of the store. Opening comes in.
-"""
+"""SQLite as a store's database: one file, WAL, its default durability."""
 
 from __future__ import annotations
 
@@ -13,12 +10,11 @@ from pathlib import Path
 from threading import RLock
 from typing import Any, TypeVar
 
-from interlingua_sessions.store.database import Row
-from interlingua_sessions.store.errors import StoreError
+from interlingua_sessions.store.schema import Row, StoreError
 
 T = TypeVar("T")
 OLDEST = (3, 37)  # STRICT tables
-BUSY_SECONDS = 60.0  # another process writes; every transaction of ours is short
+BUSY_SECONDS = 60.0  # another process writes; its transactions are short
 _POLL_SECONDS = 0.005  # SQLite's own waiting sleeps up to 100 ms at a time: too long for text that is streaming
 
 
@@ -35,12 +31,12 @@ class SqliteDatabase:
             raise StoreError(text)
         self._lock = RLock()
         self._where = str(path)
-        try:  # no isolation level: transactions begin and end where we say
+        try:  # no isolation level: transactions begin and end where the store says
             self._connection = sqlite3.connect(
                 path, timeout=_POLL_SECONDS, isolation_level=None, check_same_thread=False, cached_statements=256
             )
         except sqlite3.Error as error:
-            raise self._told(error) from error
+            raise self._store_error(error) from error
         try:
             self.run("PRAGMA journal_mode = WAL")
             self.run("PRAGMA foreign_keys = ON")
@@ -49,12 +45,10 @@ class SqliteDatabase:
             raise
 
     def transaction(self) -> AbstractContextManager[None]:
-        """Begin as a writer at once: a reader that turns writer could fail half-way."""
-        return _Transaction(self._lock, self._connection, self._again)
+        """Begin as a writer at once: a reader that becomes a writer could fail half-way."""
+        return _Transaction(self._lock, self._connection, self._retry)
 
     migrating = transaction
-
-    # these three are called several times for each message
 
     def run(self, sql: str, row: Sequence[Any] = ()) -> int:
         """Run a statement and return how many rows it touched."""
@@ -62,7 +56,7 @@ class SqliteDatabase:
             with self._lock:
                 return self._connection.execute(sql, row).rowcount
         except sqlite3.Error as error:
-            return self._again(error, lambda: self._connection.execute(sql, row).rowcount)
+            return self._retry(error, lambda: self._connection.execute(sql, row).rowcount)
 
     def run_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> int:
         """Run a statement for each row and return how many rows all of them touched."""
@@ -70,7 +64,7 @@ class SqliteDatabase:
             with self._lock:
                 return self._connection.executemany(sql, rows).rowcount
         except sqlite3.Error as error:
-            return self._again(error, lambda: self._connection.executemany(sql, rows).rowcount)
+            return self._retry(error, lambda: self._connection.executemany(sql, rows).rowcount)
 
     def rows(self, sql: str, row: Sequence[Any] = ()) -> list[Row]:
         """Run a query and return all its rows."""
@@ -78,7 +72,7 @@ class SqliteDatabase:
             with self._lock:
                 return self._connection.execute(sql, row).fetchall()
         except sqlite3.Error as error:
-            return self._again(error, lambda: self._connection.execute(sql, row).fetchall())
+            return self._retry(error, lambda: self._connection.execute(sql, row).fetchall())
 
     def has_table(self, name: str) -> bool:
         """Tell whether there is such a table."""
@@ -95,20 +89,20 @@ class SqliteDatabase:
         with self._lock:
             self._connection.close()
 
-    def _again(self, error: sqlite3.Error, act: Callable[[], T]) -> T:
+    def _retry(self, error: sqlite3.Error, act: Callable[[], T]) -> T:
         """Try again what found the file busy: outside a transaction nothing happened yet."""
         until = time.monotonic() + BUSY_SECONDS
         while True:
             busy = getattr(error, "sqlite_errorcode", 0) & 0xFF == sqlite3.SQLITE_BUSY
             if not busy or self._connection.in_transaction or time.monotonic() > until:
-                raise self._told(error) from error
+                raise self._store_error(error) from error
             try:
                 with self._lock:
                     return act()
             except sqlite3.Error as another:
                 error = another
 
-    def _told(self, error: sqlite3.Error) -> StoreError:
+    def _store_error(self, error: sqlite3.Error) -> StoreError:
         return StoreError(f"{self._where}: {error}{_advice(error)}")
 
 
@@ -116,14 +110,14 @@ class _Transaction:
     """One transaction; a class, because a generator would cost more than the statements of a small message."""
 
     def __init__(
-        self, lock: RLock, connection: sqlite3.Connection, again: Callable[[sqlite3.Error, Callable[[], Any]], Any]
+        self, lock: RLock, connection: sqlite3.Connection, retry: Callable[[sqlite3.Error, Callable[[], Any]], Any]
     ) -> None:
-        self._lock, self._connection, self._again = lock, connection, again
+        self._lock, self._connection, self._retry = lock, connection, retry
 
     def __enter__(self) -> None:
         self._lock.acquire()
         try:
-            self._run("BEGIN IMMEDIATE")
+            self._execute("BEGIN IMMEDIATE")
         except BaseException:
             self._lock.release()
             raise
@@ -131,17 +125,17 @@ class _Transaction:
     def __exit__(self, kind: type[BaseException] | None, *_rest: object) -> None:
         try:
             if kind is None:
-                self._run("COMMIT")
+                self._execute("COMMIT")
         finally:
             if self._connection.in_transaction:
                 self._connection.execute("ROLLBACK")
             self._lock.release()
 
-    def _run(self, sql: str) -> None:
+    def _execute(self, sql: str) -> None:
         try:
             self._connection.execute(sql)
         except sqlite3.Error as error:
-            self._again(error, lambda: self._connection.execute(sql))
+            self._retry(error, lambda: self._connection.execute(sql))
 
 
 def _advice(error: sqlite3.Error) -> str:

@@ -1,12 +1,12 @@
-"""Messages as rows and back: the columns of seed 003 §9, and between them the canonical JSON of one message.
+"""Messages as rows and back, times as integers, and the ids that order a session's rows.
 
-Never decides which row, and never reads a message's JSON itself: core's codec does. The store's parts come in.
 A column's text is what both databases can hold: no NUL, no lone surrogate; inside JSON those are escaped or replaced.
 """
 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from time import time_ns
@@ -14,27 +14,33 @@ from typing import Any
 
 import orjson
 
-from interlingua.codec import dumps_message, encode_message
-from interlingua.types import Message, user
-from interlingua_sessions.store.database import Database, Row
+from interlingua.codec import decode_message, dumps_message, encode_message
+from interlingua.errors import DecodeError
+from interlingua.types import Message, new_ulid, user
+from interlingua_sessions.store.schema import Row, StoreError
 
 COLUMNS = "id, session_id, role, content_json, metadata_json, created_at, schema_version"
-_READ = "id, session_id, role, {0}, {1}, created_at, schema_version"
 _FIELDS = frozenset({"id", "session_id", "role", "content", "metadata", "created_at", "schema_version"})
 UNKNOWN = "_unknown_fields"
-"""Where core keeps fields of a newer version (docs/explanation/decisions/110)."""
+"""Where the codec keeps fields that a newer version wrote."""
 EXACT = " "
 """Begins a JSON column that a fast parser would round: it holds integers of more than 64 bits."""
 _EXACTLY = (EXACT, EXACT.encode())
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _NOTHING = encode_message(user(""))["metadata"]
-_NOTHING_JSON = orjson.dumps(_NOTHING)  # what most messages that nobody generated know of themselves
+_NOTHING_JSON = orjson.dumps(_NOTHING)  # the metadata of most messages that no model generated
 
 
-def columns_of(database: Database) -> str:
-    """Return the columns of a message as they are selected for `data_of` and `line_of`."""
-    return _READ.format(database.as_json.format("content_json"), database.as_json.format("metadata_json"))
+def read_columns(as_json: str, table: str = "") -> str:
+    """Return the columns of a message as they are selected for `read_message` and `read_line`.
+
+    Args:
+        as_json: the database's way to select JSON (`Database.as_json`).
+        table: alias of the table, with its dot.
+    """
+    content, metadata = as_json.format(f"{table}content_json"), as_json.format(f"{table}metadata_json")
+    return f"{table}id, {table}session_id, {table}role, {content}, {metadata}, {table}created_at, {table}schema_version"
 
 
 def stamp_of(time: datetime) -> int:
@@ -53,7 +59,7 @@ def now_stamp() -> int:
 
 
 def column_text(text: str) -> str:
-    """Return text that both databases can hold in a column; broken text as core's codec writes it."""
+    """Return text that both databases can hold in a column; broken text as the codec writes it."""
     if text.isascii() and "\0" not in text:
         return text
     if not text.isascii():
@@ -61,7 +67,7 @@ def column_text(text: str) -> str:
     return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
-def row_of(message: Message) -> list[Any]:
+def message_row(message: Message) -> list[Any]:
     """Return the columns of a message, in the order of COLUMNS.
 
     Raises:
@@ -70,15 +76,15 @@ def row_of(message: Message) -> list[Any]:
     data = encode_message(message)
     try:
         content, metadata = orjson.dumps(data["content"]).decode(), orjson.dumps(_metadata(data)).decode()
-    except TypeError:  # huge integers or broken text, which core's writer knows how to put
+    except TypeError:  # huge integers or broken text, which the codec's own writer handles
         data = json.loads(dumps_message(message))
-        content, metadata = EXACT + exact(data["content"]), EXACT + exact(_metadata(data))
+        content, metadata = EXACT + exact_json(data["content"]), EXACT + exact_json(_metadata(data))
     made = stamp_of(message.created_at)
     return [message.id, message.session_id, data["role"], content, metadata, made, message.schema_version]
 
 
-def data_of(row: Row) -> dict[str, Any]:
-    """Return the stored form of the message in a row (`columns_of`) for core's codec; its time is no text.
+def row_data(row: Row) -> dict[str, Any]:
+    """Return the stored form of the message in a row (`read_columns`) for the codec; its time is a datetime.
 
     Raises:
         ValueError: a column is not JSON.
@@ -95,8 +101,8 @@ def data_of(row: Row) -> dict[str, Any]:
     }
 
 
-def line_of(row: Row) -> str:
-    """Return the canonical JSON of the message in a row (`columns_of`)."""
+def read_line(row: Row) -> str:
+    """Return the canonical JSON of the message in a row (`read_columns`)."""
     message_id, session_id, role, content, metadata, made, version = row
     head = orjson.dumps({"id": message_id, "session_id": session_id, "role": role}).decode()[:-1]
     time = time_of(made).isoformat(timespec="microseconds")[:-6]
@@ -121,6 +127,47 @@ def _text(column: str | bytes) -> str:
     return (column if isinstance(column, str) else column.decode()).lstrip()
 
 
-def exact(value: Any) -> str:
+def exact_json(value: Any) -> str:
     """Write JSON compactly, integers of any size as they are."""
     return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def read_message(row: Row) -> Message:
+    """Return the message of a row (`read_columns`).
+
+    Raises:
+        StoreError: it cannot be read.
+    """
+    try:
+        return decode_message(row_data(row))
+    except (DecodeError, ValueError) as error:
+        raise StoreError(f"message {row[0]} of the store cannot be read: {error}") from error
+
+
+_DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford base 32, the ULID specification
+_ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
+
+
+def id_after(last: str, own: str | None = None) -> str:
+    """Return `own` where it is greater than `last` and less than ids still to come, else a new id that is.
+
+    One session whose clock was ahead does not push the ids of others: the process's own minter is left as it is.
+
+    An id that is no ULID is kept only when every ULID minted from now on is greater.
+    """
+    if own is not None and own > last and _ULID.fullmatch(own):
+        return own
+    minted = new_ulid()
+    if own is not None and last < own < minted and own.isascii() and own.isprintable():
+        return own
+    return minted if minted > last else _successor(last)
+
+
+def _successor(ulid: str) -> str:
+    kept = ulid.rstrip("Z")
+    return kept[:-1] + _DIGITS[_DIGITS.index(kept[-1]) + 1] + "0" * (len(ulid) - len(kept))
+
+
+def may_be_last(own: str) -> bool:
+    """Tell whether a message may keep this id where no other of its session is greater."""
+    return _ULID.fullmatch(own) is not None or (own < new_ulid() and own.isascii() and own.isprintable())

@@ -1,0 +1,282 @@
+"""The store's records and errors, what it asks of a database, and the migrations of its tables."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
+from datetime import datetime
+from enum import StrEnum
+from importlib.resources import files
+from typing import Any, NamedTuple, Protocol
+
+import attrs
+
+from interlingua import CallerError, InterlinguaError
+from interlingua.types import Message, Usage
+
+Row = tuple[Any, ...]
+
+
+class Database(Protocol):
+    """One connection, shared by threads: a transaction, or a single statement outside one, has it alone.
+
+    Statements mark their parameters with `?`. What the database reports as failed becomes a StoreError.
+    """
+
+    kind: str
+    """Names the migrations: `sqlite` or `postgresql`."""
+    commit_order: str | None
+    """A column that increases from one inserted row to the next, where the database has one."""
+    as_json: str
+    """Selects a column of JSON in the way that costs least to parse, as text or its UTF-8; `{}` is the column."""
+
+    def transaction(self) -> AbstractContextManager[None]:
+        """Begin, and commit on leaving or roll back on an exception; may not be nested."""
+
+    def migrating(self) -> AbstractContextManager[None]:
+        """A transaction that no other process migrates beside."""
+
+    def run(self, sql: str, row: Sequence[Any] = ()) -> int:
+        """Run a statement and return how many rows it touched."""
+
+    def run_many(self, sql: str, rows: Sequence[Sequence[Any]]) -> int:
+        """Run a statement for each row and return how many rows all of them touched."""
+
+    def rows(self, sql: str, row: Sequence[Any] = ()) -> list[Row]:
+        """Run a query and return all its rows."""
+
+    def has_table(self, name: str) -> bool:
+        """Tell whether there is such a table."""
+
+    def damage(self) -> list[str]:
+        """Return what the database finds wrong with its own files and references."""
+
+    def close(self) -> None:
+        """Close the connection."""
+
+
+class SessionNotFoundError(CallerError):
+    """The store holds no session of this id."""
+
+
+class SessionExistsError(CallerError):
+    """The store holds a session of this id already."""
+
+
+class StoreError(InterlinguaError):
+    """The database failed, or holds what this version cannot read; the message says what to do."""
+
+
+@attrs.frozen(kw_only=True)
+class SessionRecord:
+    """One session (table `sessions`).
+
+    Attributes:
+        id: of the session.
+        workspace_path: folder the session works in; empty for none.
+        active_model: canonical model id, or None for the default.
+        routing_policy: the session's routing policy as JSON, or None.
+        schema_version: version of the canonical format it was written by.
+        created_at: UTC.
+        updated_at: UTC; moves with every message appended.
+    """
+
+    id: str
+    workspace_path: str
+    active_model: str | None
+    routing_policy: Mapping[str, Any] | None
+    schema_version: int
+    created_at: datetime
+    updated_at: datetime
+
+
+@attrs.frozen(kw_only=True)
+class SessionChanges:
+    """What is new in a session since it was last read.
+
+    Attributes:
+        record: the session as it is now.
+        messages: those behind the last one read, in order.
+        last_entry_id: id of the newest session-only entry, or None.
+    """
+
+    record: SessionRecord
+    messages: list[Message]
+    last_entry_id: str | None
+
+
+class ToolCallStatus(StrEnum):
+    """How a tool call stands; one that runs is PENDING with a start time."""
+
+    PENDING = "pending"
+    SUCCEEDED = "succeeded"
+    FAILED = "failed"
+    CANCELLED = "cancelled"
+
+
+@attrs.frozen(kw_only=True)
+class ToolCallRecord:
+    """One tool call (tables `tool_calls` and `tool_runs`).
+
+    Attributes:
+        id: canonical tool-use id.
+        session_id: of the session.
+        message_id: the assistant message that holds the call.
+        result_message_id: the tool message that answers it, or None.
+        name: of the tool.
+        status: how it stands.
+        provider_id: the id the provider issued, or None.
+        provider: provider key, or None.
+        created_at: UTC.
+        completed_at: UTC, or None while pending.
+        started_at: UTC, when the tool began to run; None when it did not, or nobody recorded it.
+        error: why it failed, where the tool loop recorded it.
+    """
+
+    id: str
+    session_id: str
+    message_id: str
+    result_message_id: str | None
+    name: str
+    status: ToolCallStatus
+    provider_id: str | None
+    provider: str | None
+    created_at: datetime
+    completed_at: datetime | None
+    started_at: datetime | None = None
+    error: str | None = None
+
+    @property
+    def is_running(self) -> bool:
+        """True between start and end."""
+        return self.status is ToolCallStatus.PENDING and self.started_at is not None
+
+
+class EntryKind(StrEnum):
+    """The kinds of session-only entries: kept in the store, not sent to a model as they are."""
+
+    CUSTOM = "custom"
+    BRANCH_SUMMARY = "branch_summary"
+    COMPACTION_SUMMARY = "compaction_summary"
+
+
+@attrs.frozen(kw_only=True)
+class SessionEntry:
+    """One session-only entry, kept beside the messages.
+
+    Attributes:
+        id: ULID; entries of a session increase.
+        session_id: of the session.
+        kind: which of the three.
+        custom_type: what a CUSTOM entry is, for dispatch; None for the others.
+        text: what a person or a context builder reads: the summary.
+        data: free JSON: for a compaction, what it covers and how it was made.
+        after: id of the message it stands behind; None when it stands before all.
+        created_at: UTC.
+    """
+
+    id: str
+    session_id: str
+    kind: EntryKind
+    custom_type: str | None
+    text: str
+    data: Mapping[str, Any]
+    after: str | None
+    created_at: datetime
+
+
+@attrs.frozen(kw_only=True)
+class Finding:
+    """One thing that `Store.verify` found wrong.
+
+    Attributes:
+        session_id: of the session.
+        check: which check: `ids`, `links`, `reading`, or a rule of the conversation such as `I21`.
+        message: what is wrong, for a person.
+        message_id: the message it is about, or None.
+        repairable: True when the session can be continued all the same: sending repairs it.
+    """
+
+    session_id: str
+    check: str
+    message: str
+    message_id: str | None = None
+    repairable: bool = False
+
+
+@attrs.frozen(kw_only=True)
+class Repriced:
+    """One message priced anew; both usages are kept, each with its `pricing_version` (format.md, Pricing).
+
+    Attributes:
+        session_id: of the session.
+        message_id: of the message.
+        old: usage before.
+        new: usage after.
+        repriced_at: UTC.
+    """
+
+    session_id: str
+    message_id: str
+    old: Usage
+    new: Usage
+    repriced_at: datetime
+
+
+_TABLE = "CREATE TABLE schema_migrations (version INTEGER PRIMARY KEY, name TEXT NOT NULL, applied_at BIGINT NOT NULL)"
+_FILE = re.compile(r"(\d{4})_(\w+)\.(\w+)\.sql")
+
+
+class Migration(NamedTuple):
+    """One step of the schema."""
+
+    version: int
+    name: str
+    statements: tuple[str, ...]
+
+
+def migrations(kind: str) -> list[Migration]:
+    """Return the migrations of one kind of database, in order."""
+    found = [(_FILE.fullmatch(file.name), file) for file in files(__package__).joinpath("migrations").iterdir()]
+    return sorted(
+        Migration(int(match[1]), match[2], tuple(_statements(file.read_text(encoding="utf-8"))))
+        for match, file in found
+        if match and match[3] == kind
+    )
+
+
+def migrate(database: Database) -> None:
+    """Apply what is missing.
+
+    Raises:
+        StoreError: a newer version made the database.
+    """
+    steps = migrations(database.kind)
+    if _applied(database) == steps[-1].version:
+        return
+    with database.migrating():
+        applied = _applied(database)
+        if applied > steps[-1].version:
+            known = steps[-1].version
+            raise StoreError(f"the store has schema {applied}, this version knows {known}: update interlingua-sessions")
+        if not applied:
+            database.run(_TABLE)
+        for step in steps:
+            if step.version > applied:
+                for statement in step.statements:
+                    database.run(statement)
+                row = (step.version, step.name, time.time_ns() // 1000)
+                database.run("INSERT INTO schema_migrations VALUES (?, ?, ?)", row)
+
+
+def _applied(database: Database) -> int:
+    if not database.has_table("schema_migrations"):
+        return 0
+    return int(database.rows("SELECT max(version) FROM schema_migrations")[0][0])
+
+
+def _statements(text: str) -> Iterator[str]:
+    bare = re.sub(r"--.*", "", text)
+    return (part.strip() for part in bare.split(";") if part.strip())

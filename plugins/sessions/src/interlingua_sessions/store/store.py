@@ -1,0 +1,485 @@
+"""The store: sessions, messages and tool calls in one database, SQLite or PostgreSQL."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from itertools import chain
+from pathlib import Path
+from typing import Any, Self, TypeAlias
+
+import orjson
+
+from interlingua import CallerError
+from interlingua.catalogue import ModelInfo
+from interlingua.codec import dumps_message, loads_message
+from interlingua.types import Message, MessageStatus, Role, ToolResultBlock, new_ulid
+from interlingua_sessions.store import maintenance, transfer
+from interlingua_sessions.store.rows import column_text, id_after, message_row, now_stamp, stamp_of
+from interlingua_sessions.store.schema import (
+    Database,
+    EntryKind,
+    Finding,
+    Repriced,
+    SessionChanges,
+    SessionEntry,
+    SessionRecord,
+    ToolCallRecord,
+    ToolCallStatus,
+    migrate,
+)
+from interlingua_sessions.store.statements import CallEnd, Statements, no_tool_call, read_entry, read_pages
+
+SCHEMA_VERSION = 1  # of the canonical format
+_CHANGEABLE = ("workspace_path", "active_model", "routing_policy")
+_URLS = ("postgresql://", "postgres://")
+
+Progress: TypeAlias = Callable[[int], None]
+"""Called from time to time with how many more messages are done."""
+
+
+class Store:
+    """Sessions and their messages on disk. Threads may share one; processes each open their own (`open_store`).
+
+    Every method that writes is one transaction: after it returned, a kill of the process loses nothing of it.
+    All may raise `StoreError`; those given a session that is not there raise `SessionNotFoundError`.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self.database = database
+        self._sql = Statements(database)
+
+    def close(self) -> None:
+        """Close the database; a closed store answers no more."""
+        self.database.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        self.close()
+
+    # Sessions
+
+    def create_session(
+        self,
+        session_id: str | None = None,
+        *,
+        workspace_path: str = "",
+        active_model: str | None = None,
+        routing_policy: Mapping[str, Any] | None = None,
+    ) -> SessionRecord:
+        """Make a session; without an id it gets a ULID.
+
+        Raises:
+            SessionExistsError: there is one of this id.
+            CallerError: the id is one that a database cannot hold.
+        """
+        name = new_ulid() if session_id is None else session_id
+        if not name or name != column_text(name):
+            raise CallerError(f"{name!r} cannot be the id of a session: write some letters or digits")
+        now = now_stamp()
+        policy = _json_or_none(routing_policy)
+        return self._sql.insert_session(
+            (name, column_text(workspace_path), active_model, policy, SCHEMA_VERSION, now, now)
+        )
+
+    def session(self, session_id: str) -> SessionRecord:
+        """Return a session."""
+        return self._sql.session(session_id)
+
+    def sessions(self, *, workspace_path: str | None = None, limit: int | None = None) -> Iterator[SessionRecord]:
+        """Yield sessions, the latest used first."""
+        return self._sql.sessions(workspace_path, limit)
+
+    def update_session(self, session_id: str, **changes: Any) -> SessionRecord:
+        """Change `workspace_path`, `active_model` or `routing_policy`, only those given; None clears the latter two."""
+        unknown = sorted(changes.keys() - set(_CHANGEABLE))
+        if unknown:
+            raise CallerError(f"a session has no {', '.join(unknown)} to change; it has {', '.join(_CHANGEABLE)}")
+        values = {name: value for name, value in changes.items() if name != "routing_policy"}
+        if "routing_policy" in changes:
+            values["routing_policy_json"] = _json_or_none(changes["routing_policy"])
+        self._sql.update_session(session_id, values)
+        return self._sql.session(session_id)
+
+    def changes(self, session_id: str, *, after: str | None = None) -> SessionChanges:
+        """Return what is new in a session behind a message, read by one statement: what others wrote meanwhile."""
+        return self._sql.changes(session_id, after or "")
+
+    # Messages
+
+    def append(self, message: Message) -> Message:
+        """Store a message, its tool calls, and the answer a tool message gives, and return it as stored.
+
+        The returned message has a greater id than every other of its session: its own where that holds already, else
+        one minted inside the transaction.
+
+        Raises:
+            CallerError: one of its tool-call ids is in this database already.
+        """
+        row = message_row(message)
+        with self._writing(message.session_id):
+            return self._sql.insert(message, row)
+
+    def extend(
+        self, messages: Iterable[Message], *, opening: Message | None = None, after: str | None = None
+    ) -> list[Message]:
+        """Append several messages in one transaction, and return them as stored.
+
+        Args:
+            messages: what to append; possibly of several sessions, unless `after` is given.
+            opening: goes before them, unless its session has a message of its role by then: of two processes that
+                begin one conversation with a system prompt, one stores it.
+            after: id of the newest message the caller has read, or an empty text; what others stored behind it is
+                returned as well, in its place.
+        """
+        rows = [(message, message_row(message)) for message in ([] if opening is None else [opening]) + [*messages]]
+        with self.database.transaction():
+            for session_id in sorted({message.session_id for message, _ in rows}):
+                self._sql.touch(session_id)
+            if opening is not None and self._sql.has_role(opening.session_id, opening.role.value):
+                del rows[0]
+                if not rows and after is not None:
+                    return list(read_pages(self._sql.pages(opening.session_id, after=after)))
+            if after is None:
+                return [self._sql.insert(message, row) for message, row in rows]
+            return self._insert_behind(rows, after)
+
+    def append_result(
+        self,
+        message: Message,
+        *,
+        status: ToolCallStatus,
+        completed_at: datetime,
+        error: str | None = None,
+        whole: ToolResultBlock | None = None,
+        after: str | None = None,
+    ) -> list[Message]:
+        """Append the tool message that answers a call, and how the call ended, in one transaction.
+
+        Args:
+            message: holds one result.
+            status: of the call; as it is where the call has an answer already.
+            completed_at: UTC.
+            error: why it failed.
+            whole: the result, where the message holds it shortened; `kept_result` returns it.
+            after: as for `extend`, and so is what is returned.
+        """
+        kept = None if whole is None else _result_json(whole, message.session_id)
+        end = CallEnd(status, stamp_of(completed_at), error, kept)
+        row = message_row(message)
+        with self._writing(message.session_id):
+            return (
+                [self._sql.insert(message, row, end)]
+                if after is None
+                else self._insert_behind([(message, row)], after, end)
+            )
+
+    def save_partial(self, message: Message) -> Message:
+        """Store a PARTIAL message, or what has become of it since: the id of the first answer names it from then on.
+
+        Its tool calls get no rows until it is finished.
+        """
+        if message.metadata.status is not MessageStatus.PARTIAL:
+            raise CallerError(f"message {message.id} is {message.metadata.status.value}, not partial: finish it")
+        row = message_row(message)
+        with self._writing(message.session_id):
+            return message if self._sql.replace_partial(row) else self._sql.insert(message, row)
+
+    def finish(self, message: Message) -> Message:
+        """Replace the PARTIAL message of this id by its final state, tool calls included; append it where none is."""
+        if message.metadata.status is MessageStatus.PARTIAL:
+            raise CallerError(f"message {message.id} is still partial: save it as such, or say how it ended")
+        row = message_row(message)
+        with self._writing(message.session_id):
+            return message if self._sql.finish_partial(message, row) else self._sql.insert(message, row)
+
+    def message(self, message_id: str) -> Message:
+        """Return one message.
+
+        Raises:
+            CallerError: there is none of this id.
+        """
+        return self._sql.message(message_id)
+
+    def messages(
+        self,
+        session_id: str,
+        *,
+        after: str | None = None,
+        before: str | None = None,
+        newest_first: bool = False,
+        limit: int | None = None,
+    ) -> Iterator[Message]:
+        """Yield messages in order, reading some hundreds at a time, with no transaction open in between.
+
+        Args:
+            session_id: of the session.
+            after: only messages behind the one of this id.
+            before: only messages before the one of this id.
+            newest_first: the other way round.
+            limit: at most so many.
+        """
+        pages = self._sql.pages(session_id, after=after, before=before, newest_first=newest_first, limit=limit)
+        first = next(pages, None)
+        if first is None:
+            self._sql.require_session(session_id)
+        return read_pages(chain([first] if first else [], pages))
+
+    def last(self, session_id: str) -> Message | None:
+        """Return the newest message, or None."""
+        return next(self.messages(session_id, newest_first=True, limit=1), None)
+
+    def count_messages(self, session_id: str) -> int:
+        """Return how many messages a session has."""
+        row = self._sql.one("SELECT count(*) FROM messages WHERE session_id = ?", (session_id,))
+        return int(row[0]) if row else 0
+
+    # Tool calls
+
+    def tool_call(self, tool_use_id: str) -> ToolCallRecord:
+        """Return one tool call by its canonical id.
+
+        Raises:
+            CallerError: there is none of this id.
+        """
+        return self._sql.tool_call(tool_use_id)
+
+    def tool_calls(
+        self, session_id: str, *, status: ToolCallStatus | None = None, message_id: str | None = None
+    ) -> list[ToolCallRecord]:
+        """Return the tool calls of a session in order, of one status or one assistant message where given."""
+        wanted = {"status": None if status is None else status.value, "message_id": message_id}
+        given = {name: value for name, value in wanted.items() if value is not None}
+        return self._sql.tool_calls(session_id, "".join(f" AND c.{name} = ?" for name in given), *given.values())
+
+    def unanswered_tool_calls(self, session_id: str) -> list[ToolCallRecord]:
+        """Return the calls that no tool message answers yet, cancelled ones left out."""
+        return self._sql.tool_calls(session_id, " AND c.result_message_id IS NULL AND c.status <> 'cancelled'")
+
+    def failed_tool_calls(self, session_id: str) -> list[ToolCallRecord]:
+        """Return the calls that failed."""
+        return self.tool_calls(session_id, status=ToolCallStatus.FAILED)
+
+    def count_failed_tool_calls(self) -> dict[str, int]:
+        """Return how many calls failed, by session id, sessions without any left out."""
+        sql = "SELECT session_id, count(*) FROM tool_calls WHERE status = 'failed' GROUP BY session_id"
+        return dict(self.database.rows(sql))
+
+    def update_tool_call(
+        self,
+        tool_use_id: str,
+        *,
+        status: ToolCallStatus | None = None,
+        started_at: datetime | None = None,
+        completed_at: datetime | None = None,
+        error: str | None = None,
+    ) -> None:
+        """Change what is given. A status other than PENDING without `completed_at` is completed now.
+
+        Appending the tool message sets result, status (failed when the result is an error; a cancelled call stays
+        cancelled) and `completed_at` by itself.
+
+        Raises:
+            CallerError: there is no call of this id.
+        """
+        call = column_text(tool_use_id)
+        changes: dict[str, Any] = {}
+        if status is not None:
+            changes["status"] = status.value
+        if completed_at is not None or status not in (None, ToolCallStatus.PENDING):
+            changes["completed_at"] = now_stamp() if completed_at is None else stamp_of(completed_at)
+        with self.database.transaction():
+            found = self._sql.update_call(call, changes) if changes else None
+            if (started_at is not None or error is not None) and found is not False:
+                found = self._sql.set_run(call, None if started_at is None else stamp_of(started_at), error)
+            if found is None:
+                self._sql.tool_call(tool_use_id)  # nothing to change: only whether it is there
+            elif not found:
+                raise no_tool_call(tool_use_id)
+
+    def keep_result(self, result: ToolResultBlock) -> None:
+        """Keep a tool's result whole, beside the message that holds it shortened; a second one replaces the first.
+
+        Raises:
+            CallerError: there is no such call.
+        """
+        session_id = self._sql.tool_call(result.tool_use_id).session_id
+        text = _result_json(result, session_id)
+        with self._writing(session_id):
+            self._sql.keep_result(column_text(result.tool_use_id), text)
+
+    def kept_result(self, tool_use_id: str) -> ToolResultBlock | None:
+        """Return the whole result that was kept, or None."""
+        row = self._sql.one("SELECT result_json FROM kept_results WHERE tool_call_id = ?", (column_text(tool_use_id),))
+        return None if row is None else loads_message(row[0]).tool_results()[0]
+
+    # Session-only entries
+
+    def append_entry(
+        self,
+        session_id: str,
+        kind: EntryKind,
+        text: str = "",
+        *,
+        custom_type: str | None = None,
+        data: Mapping[str, Any] | None = None,
+        after: str | None = None,
+    ) -> SessionEntry:
+        """Store a session-only entry; `after` is the newest message unless given.
+
+        Raises:
+            CallerError: `data` is not JSON, or the session has no message `after`.
+        """
+        try:
+            data_json = orjson.dumps(data or {}).decode()
+        except TypeError as error:
+            raise CallerError(f"the data of a session entry is not JSON: {error}") from error
+        with self._writing(session_id):
+            place = (self._sql.last_id(session_id) or None) if after is None else self._require(session_id, after)
+            entry_id = id_after(self._sql.last_entry_id(session_id))
+            row = (entry_id, session_id, kind.value, custom_type, column_text(text), data_json, place, now_stamp())
+            self._sql.insert_entry(row)
+        return read_entry(row)
+
+    def entries(self, session_id: str, kind: EntryKind | None = None) -> list[SessionEntry]:
+        """Return the entries of a session in the order they were stored."""
+        return self._sql.entries(session_id, kind)
+
+    # Maintenance
+
+    def verify(self, session_id: str | None = None, *, progress: Progress | None = None) -> Iterator[Finding]:
+        """Yield what is wrong in one session, or in all: ids, links between rows, rules of the conversation."""
+        return maintenance.verify(self._sql, session_id, progress)
+
+    def reprice(
+        self,
+        lookup: Callable[[str], ModelInfo | None],
+        *,
+        session_id: str | None = None,
+        at: datetime | None = None,
+        progress: Progress | None = None,
+    ) -> Iterator[Repriced]:
+        """Price messages anew as `interlingua.pricing.reprice` does, and yield what changed; the old usage is kept.
+
+        Each yielded change is stored already: stopping half-way leaves the rest as it was.
+        """
+        return maintenance.reprice(self._sql, lookup, session_id, at, progress)
+
+    def price_history(self, session_id: str) -> list[Repriced]:
+        """Return every repricing of a session's messages, oldest first."""
+        return maintenance.price_history(self._sql, session_id)
+
+    def trim_raw(
+        self, *, limit: int | None = None, before: datetime | None = None, session_id: str | None = None
+    ) -> int:
+        """Trim the trace part of `provider_raw` by size or age, never what a replay needs; return how many changed.
+
+        Args:
+            limit: bytes of JSON that a trace may take; None for core's own limit, 0 keeps none.
+            before: messages made before this moment keep no trace.
+            session_id: only this session.
+        """
+        return maintenance.trim_raw(self._sql, limit, before, session_id)
+
+    # Transfer
+
+    def export_lines(self, session_id: str) -> Iterator[str]:
+        """Yield a session as lines of JSON, header first, then messages; docs/sessions/store.md."""
+        return transfer.export_lines(self._sql, session_id)
+
+    def export_jsonl(self, session_id: str, path: Path, *, progress: Progress | None = None) -> int:
+        """Write those lines to a file, and return how many they are; the file is whole or not there."""
+        return transfer.write_lines(self.export_lines(session_id), path, progress)
+
+    def import_lines(self, lines: Iterable[str | bytes], session_id: str | None = None) -> SessionRecord:
+        """Make a session of such lines, or of lines that are messages only; all of it or nothing.
+
+        Ids that this store has already (a copy made beside its original) are replaced, in calls and results alike.
+
+        Args:
+            lines: blank ones are passed over.
+            session_id: of the new session; None takes the header's own.
+
+        Raises:
+            SessionExistsError: a session of this id is there already.
+            DecodeError: a line is not what it should be; the message names the line.
+        """
+        return self._sql.session(transfer.import_lines(self._sql, lines, session_id))
+
+    def import_jsonl(
+        self, path: Path, session_id: str | None = None, *, progress: Progress | None = None
+    ) -> SessionRecord:
+        """Read those lines from a file; raises as `import_lines`, the message names the file too.
+
+        `progress` is called with bytes here.
+        """
+        with transfer.read_lines(path, progress) as lines:
+            return self.import_lines(lines, session_id)
+
+    # inside
+
+    @contextmanager
+    def _writing(self, session_id: str) -> Iterator[None]:
+        """Hold a session for writing, and note that it was used."""
+        with self.database.transaction():
+            self._sql.touch(session_id)
+            yield
+
+    def _insert_behind(
+        self, rows: Iterable[tuple[Message, list[Any]]], seen: str, end: CallEnd | None = None
+    ) -> list[Message]:
+        """Insert messages of one session; what others stored behind `seen` is read only where there is something."""
+        found: list[Message] = []
+        for message, row in rows:
+            if self._sql.insert_last(message, row, seen, end):
+                stored = message
+            else:
+                found += read_pages(self._sql.pages(message.session_id, after=seen))
+                stored = self._sql.insert(message, row, end)
+            found.append(stored)
+            seen = stored.id
+        return found
+
+    def _require(self, session_id: str, message_id: str) -> str:
+        if self._sql.one("SELECT 1 FROM messages WHERE id = ? AND session_id = ?", (message_id, session_id)) is None:
+            raise CallerError(f"session {session_id!r} has no message {message_id!r} for an entry to stand behind")
+        return message_id
+
+
+def open_store(place: str | Path) -> Store:
+    """Open a store, making it where it is new and bringing it up to this version.
+
+    Args:
+        place: a file for SQLite, or a `postgresql://` URL (extra `interlingua-sessions[postgres]`).
+
+    Raises:
+        StoreError: it cannot be opened, or a newer version wrote it; the message says what to do.
+    """
+    database = _open_database(place)
+    try:
+        migrate(database)
+    except BaseException:
+        database.close()
+        raise
+    return Store(database)
+
+
+def _open_database(place: str | Path) -> Database:
+    if isinstance(place, str) and place.startswith(_URLS):
+        from interlingua_sessions.store.postgresql import PostgresqlDatabase  # noqa: PLC0415  psycopg is an extra
+
+        return PostgresqlDatabase(place)
+    from interlingua_sessions.store.sqlite import SqliteDatabase  # noqa: PLC0415  a server on PostgreSQL needs no sqlite3
+
+    return SqliteDatabase(place)
+
+
+def _result_json(result: ToolResultBlock, session_id: str) -> str:
+    return dumps_message(Message(role=Role.TOOL, content=(result,), session_id=session_id))
+
+
+def _json_or_none(value: Mapping[str, Any] | None) -> str | None:
+    return None if value is None else orjson.dumps(value).decode()
