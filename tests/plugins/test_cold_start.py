@@ -1,4 +1,4 @@
-"""A client is made without the wire formats of its provider: they are loaded with the first request."""
+"""A client loads its own provider's plugin and no other; where a plugin has several wire formats, with the first request."""
 
 from __future__ import annotations
 
@@ -16,15 +16,31 @@ before = sorted(sys.modules)
 client.to_wire("hi", max_tokens=9)
 print(json.dumps([before, sorted(sys.modules)]))
 """
+FORMAT = "interlingua_chat_completions"
+
+
+def loaded(model: str) -> tuple[set[str], set[str]]:
+    """Return the modules loaded when a client was made, and after its first request."""
+    done = subprocess.run([sys.executable, "-c", CODE, model], capture_output=True, text=True, check=True)
+    before, after = map(set, json.loads(done.stdout))
+    return before, after
 
 
 @pytest.mark.parametrize("model", ["anthropic:claude-9", "openai:gpt-9", "google:gemini-9", "ollama:qwen-9"])
-def test_a_client_loads_the_plugin_alone_and_a_request_the_rest(model: str) -> None:
-    done = subprocess.run([sys.executable, "-c", CODE, model], capture_output=True, text=True, check=True)
-    before, after = map(set, json.loads(done.stdout))
+def test_a_client_loads_its_own_plugin_alone(model: str) -> None:
+    before, after = loaded(model)
     package = f"interlingua_{model.partition(':')[0]}"
 
-    assert {name for name in before if name.startswith(package)} == {package, f"{package}.plugin"}
-    assert "interlingua_chat_completions" not in before
+    assert {name.partition(".")[0] for name in before if name.startswith("interlingua_")} == {package}
     assert {"interlingua.types.messages", "interlingua.request.project", "interlingua.plugins.wire"} <= after
-    assert not {name for name in after if name.startswith(package) and name.endswith(".stream")}  # no stream was asked
+
+
+@pytest.mark.parametrize("model", ["groq:llama-9", "mistral:mistral-9", "openai:gpt-9"])
+def test_a_wire_format_is_loaded_with_the_first_request(model: str) -> None:
+    before, after = loaded(model)
+    wire = {f"{FORMAT}.{part}" for part in ("request", "messages", "response", "stream")}
+    wire |= {f"interlingua_openai.{part}" for part in ("chat", "responses")}
+
+    assert not wire & before
+    assert wire & after
+    assert not {f"{FORMAT}.stream", "interlingua_openai.responses.stream"} & after  # a request that is no stream

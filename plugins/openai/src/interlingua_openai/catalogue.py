@@ -1,8 +1,4 @@
-"""The models this service has and what each can do on which API, from `models.json` (sheets openai_*, §2).
-
-Never asks the network; a model not listed gets this provider's defaults, marked assumed.
-The plugin object and both wire formats come in.
-"""
+"""OpenAI's models and what each can carry on which API; one not listed gets the defaults, marked assumed."""
 
 from __future__ import annotations
 
@@ -28,7 +24,7 @@ _DOCUMENTS = (
     "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 )
 
-# What holds for every model on either wire. Call ids are opaque, 64 characters at most (sheet openai_responses §2);
+# What holds for every model on either wire. Call ids are opaque, 64 characters at most (WIRE.md, Tools);
 # the pattern holds the characters of ids that services on these wires issue themselves.
 _COMMON = AdapterCapabilities(
     supports_images=True,
@@ -59,7 +55,7 @@ DEFAULTS: dict[str, AdapterCapabilities] = {
         supports_tool_result_images=True,
         accepted_document_media_types=_DOCUMENTS,
     ),
-    # No reasoning comes back or goes in (sheet openai_chat §5); audio is taken here only (sheet openai_responses §2).
+    # No reasoning comes back or goes in (WIRE.md, Reasoning); audio is taken here only (WIRE.md, Input).
     CHAT: attrs.evolve(
         _COMMON,
         api=CHAT,
@@ -115,7 +111,7 @@ def capabilities_of(name: str, api: str) -> AdapterCapabilities:
     changes: dict[str, Any] = {**_MEDIA, **model.capabilities}
     if changes.get("supports_images") is False:
         changes |= {"supports_tool_result_images": False, "supports_image_urls": False}
-    if model.facts.get("cache_writes"):  # breakpoints exist from the gpt-5.6 family on (sheet openai_chat §2)
+    if model.facts.get("cache_writes"):  # breakpoints exist from the gpt-5.6 family on (WIRE.md, Prompt caching)
         changes |= {"supports_prompt_caching": True, "max_cache_hints": 4}
     if api == CHAT:
         changes |= _NOT_IN_CHAT

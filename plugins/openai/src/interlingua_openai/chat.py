@@ -1,8 +1,4 @@
-"""How this service speaks Chat Completions, as data for the shared format (sheet openai_chat §2).
-
-Never translates: the format library does, by the dialect it is given.
-The plugin object comes in.
-"""
+"""How OpenAI speaks Chat Completions with each model, as data for the shared format."""
 
 from __future__ import annotations
 

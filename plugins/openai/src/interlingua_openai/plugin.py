@@ -81,7 +81,7 @@ class _OpenAI:
             from interlingua_openai.chat import dialect_for
 
             return request.to_wire("openai", messages, tools, options, dialect_for(options), api=_CHAT)
-        from interlingua_openai.responses.to_wire import to_wire
+        from interlingua_openai.responses.request import to_wire
 
         return to_wire(messages, tools, options)
 
@@ -100,7 +100,7 @@ class _OpenAI:
             from interlingua_openai.chat import dialect_of
 
             return chat.from_wire_response(response, context, dialect_of(context.origin.model))
-        from interlingua_openai.responses.from_wire import from_wire_response
+        from interlingua_openai.responses.response import from_wire_response
 
         return from_wire_response(response, context)
 

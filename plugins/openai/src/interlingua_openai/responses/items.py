@@ -1,8 +1,4 @@
-"""One output item of a response -> canonical blocks (sheet openai_responses §5, §7).
-
-Never looks at a neighbour and never builds replay state (`replay` does).
-The two roads in, `from_wire` and `stream`, come in.
-"""
+"""Read one output item of a response as canonical blocks."""
 
 from __future__ import annotations
 
@@ -23,6 +19,8 @@ from interlingua_chat_completions.tools import STRICT_ECHO, from_wire_strict_inp
 
 CALLS = ("function_call", "custom_tool_call")
 BETWEEN = "\n\n"  # between the parts of one reasoning item
+_TEXTS = {("message", "content"): "output_text", ("reasoning", "summary"): "summary_text",
+          ("reasoning", "content"): "reasoning_text"}  # fmt: skip
 
 
 def from_wire_item(item: Mapping[str, Any], context: RequestContext) -> list[ContentBlock]:
@@ -98,3 +96,29 @@ def arguments_of(item: Mapping[str, Any]) -> str:
         return dumps({"input": item.get("input") or ""}).decode()
     raw = item.get("arguments")
     return raw if isinstance(raw, str) else dumps(raw or {}).decode()
+
+
+def normalise_items(output: Any) -> list[Any]:
+    """Return the items of an `output`, which may be null."""
+    return [normalise_item(item) for item in output or () if item is not None]
+
+
+def normalise_item(item: Any) -> Any:
+    """Return an item as an object with a type, its parts as objects in lists, a call with a name."""
+    if isinstance(item, str):
+        item = {"role": "assistant", "content": item}
+    if "type" not in item and "role" in item:
+        item = {"type": "message", **item}
+    kind = item.get("type")
+    if kind in CALLS and not isinstance(item.get("name"), str):
+        return {**item, "name": ""}
+    for (owner, name), part in _TEXTS.items():
+        held = item.get(name) if kind == owner else None
+        if isinstance(held, str) or (isinstance(held, list) and not all(isinstance(one, Mapping) for one in held)):
+            item = {**item, name: _parts(held, part)}
+    return item
+
+
+def _parts(held: Any, kind: str) -> list[Any]:
+    listed = [held] if isinstance(held, str) else held
+    return [{"type": kind, "text": one} if isinstance(one, str) else one for one in listed if one is not None]

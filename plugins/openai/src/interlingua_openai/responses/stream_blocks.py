@@ -1,13 +1,11 @@
-"""The blocks of a stream as they grow: text, reasoning, call arguments (sheet openai_responses §6).
-
-Never contradicts what was said of a block before: an event that does is passed over.
-`reader` comes in.
-"""
+"""The items and blocks of a stream as they grow: text, reasoning, call arguments."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from typing import Any
+
+import attrs
 
 from interlingua.plugins import RequestContext, dumps
 from interlingua.types import (
@@ -34,10 +32,125 @@ from interlingua_openai.responses.items import (
     from_wire_reasoning,
     part_text,
 )
-from interlingua_openai.responses.slots import SPAN, Slot, Slots
+
+SPAN = 1 << 16  # block indexes per item
 
 
-class Growth:
+@attrs.define(eq=False)
+class ItemState:
+    """One output item: as it began, as it ended, and what was sent of it.
+
+    Attributes:
+        place: its `output_index`.
+        item: the item as it was added.
+        done: the item once it is whole.
+        kept: its replay state.
+        start: the call it began, where it is one.
+        thought: the part of a reasoning item that text came for last.
+        citations: by part, for a stream that ends too early.
+        ended: the block that ended each part.
+    """
+
+    place: int
+    item: dict[str, Any]
+    done: dict[str, Any] | None = None
+    kept: dict[str, Any] | None = None
+    start: ToolUseStart | None = None
+    thought: tuple[str, int] | None = None
+    citations: dict[int, list[Any]] = attrs.field(factory=dict)
+    ended: dict[int, ContentBlock] = attrs.field(factory=dict)
+
+    @property
+    def base(self) -> int:
+        """Index of its first block."""
+        return self.place * SPAN
+
+    @property
+    def kind(self) -> Any:
+        """The item's type."""
+        return self.item.get("type")
+
+
+class ItemTable:
+    """All items, by place; a body may hold several answers in a row, whose items follow each other.
+
+    Attributes:
+        offset: place of the present answer's first item.
+    """
+
+    def __init__(self) -> None:
+        self.offset = 0
+        self._by_place: dict[int, ItemState] = {}
+        self._by_id: dict[str, ItemState] = {}
+        self._last: ItemState | None = None
+
+    def __iter__(self) -> Iterator[ItemState]:
+        return iter([slot for _, slot in sorted(self._by_place.items())])
+
+    def present(self) -> list[ItemState]:
+        """Return the items of the present answer."""
+        return [slot for slot in self if slot.place >= self.offset]
+
+    def begin_answer(self) -> None:
+        """Let the items that come from now on stand after all that came before."""
+        self.offset = max(self._by_place, default=-1) + 1
+        self._by_id.clear()
+        self._last = None
+
+    def place_of(self, wire_index: Any) -> int | None:
+        """Return the place an `output_index` stands for; None where a server sends none that can be one."""
+        return wire_index + self.offset if type(wire_index) is int and wire_index >= 0 else None
+
+    def of(self, event: dict[str, Any], kind: str | None = None) -> ItemState | None:
+        """Return the item an event belongs to; without an index the last one of the kind where the id says nothing.
+
+        The id also decides where the item at that index is of another kind.
+        """
+        place = self.place_of(event.get("output_index"))
+        placed = None if place is None else self._by_place.get(place)
+        known = self._by_id.get(str(event.get("item_id")))
+        if known is not None and (place is None or (placed is not None and kind not in (None, placed.kind))):
+            return known
+        if place is not None:
+            return placed
+        return self._last if self._last is not None and kind in (None, self._last.kind) else None
+
+    def open(self, item: dict[str, Any], wire_index: Any, *, behind: bool = False) -> ItemState:
+        """Return the slot for an item that begins: a new one, unless it began before.
+
+        Args:
+            item: the item, as far as it is known.
+            wire_index: its `output_index`.
+            behind: nobody announced it, so it stands behind all that came before.
+        """
+        place = self.place_of(wire_index)
+        if place is None or (behind and place < max(self._by_place, default=0)):
+            place = max(self._by_place, default=-1) + 1
+        slot = self._by_place.get(place)
+        if slot is None or slot.kind != item.get("type"):
+            place = place if slot is None else max(self._by_place) + 1
+            slot = self._by_place[place] = ItemState(place, item)
+        self._last = slot
+        if isinstance(item.get("id"), str):
+            self._by_id[item["id"]] = slot
+        return slot
+
+    def ending(self, item: dict[str, Any], wire_index: Any) -> ItemState:
+        """Return the slot of an item that is whole, also when it never began."""
+        place = self.place_of(wire_index)
+        known = self._by_id.get(str(item.get("id"))) if place is None else self._by_place.get(place)
+        return known if known is not None and known.kind == item.get("type") else self.open(item, wire_index)
+
+    def final(self, item: dict[str, Any], wire_index: int) -> ItemState:
+        """Return the slot of an item of the terminal event: by id where ids are kept, else by place and type."""
+        for slot in self.present():
+            known = slot.done or slot.item
+            if item.get("id") is not None and known.get("id") == item["id"] and slot.kind == item.get("type"):
+                return slot
+        return self.open(item, wire_index)
+
+
+class BlockAccumulator:
     """What was sent of each block.
 
     Attributes:
@@ -46,7 +159,7 @@ class Growth:
 
     def __init__(self, context: RequestContext) -> None:
         self._context = context
-        self._slots = Slots()
+        self._slots = ItemTable()
         self.texts: dict[int, int] = {}
         self.inputs: dict[int, int] = {}
         self._thoughts: dict[int, int] = {}
@@ -57,7 +170,7 @@ class Growth:
         tables = (self.texts, self.inputs, self._thoughts, self._others)
         return any(index in table for table in tables if table is not mine)
 
-    def _end_block(self, slot: Slot, at: int, block: ContentBlock) -> Iterator[StreamEvent]:
+    def _end_block(self, slot: ItemState, at: int, block: ContentBlock) -> Iterator[StreamEvent]:
         """End a block once, and again only where it is now known better."""
         index = slot.base + at
         before = slot.ended.get(at)
@@ -71,7 +184,7 @@ class Growth:
 
     # -- messages -----------------------------------------------------------------------------------------------
 
-    def _places(self, slot: Slot, count: int) -> Sequence[int]:
+    def _places(self, slot: ItemState, count: int) -> Sequence[int]:
         """Return each part's place; one server counts its only part as the second, so what was sent decides then."""
         sent = sorted(index - slot.base for index in self.texts if slot.base <= index < slot.base + SPAN)
         return sent if len(sent) == count and sent[-1:] != [count - 1] else range(count)
@@ -80,20 +193,20 @@ class Growth:
         slot = self._slots.of(event, "message")
         text = part_text(event.get("part") or {})
         if slot is not None and slot.kind == "message" and text is not None:
-            yield from self._more_text(slot, _part_of(event), text, whole=True)
+            yield from self._more_text(slot, _part_index(event), text, whole=True)
 
     def _text_delta(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
         slot = self._slots.of(event, "message")
         slot = slot or self._slots.open({"type": "message"}, event.get("output_index"), behind=True)
-        yield from self._more_text(slot, _part_of(event), _delta(event))
+        yield from self._more_text(slot, _part_index(event), _delta_text(event))
 
     def _text_done(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
         slot = self._slots.of(event, "message")
         text = event.get("text", event.get("refusal"))
         if slot is not None and isinstance(text, str):
-            yield from self._more_text(slot, _part_of(event), text, whole=True)
+            yield from self._more_text(slot, _part_index(event), text, whole=True)
 
-    def _more_text(self, slot: Slot, at: int, text: str, *, whole: bool = False) -> Iterator[StreamEvent]:
+    def _more_text(self, slot: ItemState, at: int, text: str, *, whole: bool = False) -> Iterator[StreamEvent]:
         index = slot.base + at
         if self._taken(index, self.texts):
             return
@@ -106,10 +219,10 @@ class Growth:
     def _annotation(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
         slot = self._slots.of(event, "message")
         if slot is not None and isinstance(event.get("annotation"), dict):
-            slot.citations.setdefault(_part_of(event), []).append(event["annotation"])
+            slot.citations.setdefault(_part_index(event), []).append(event["annotation"])
         return iter(())
 
-    def _end_part(self, slot: Slot, at: int, part: dict[str, Any]) -> Iterator[StreamEvent]:
+    def _end_part(self, slot: ItemState, at: int, part: dict[str, Any]) -> Iterator[StreamEvent]:
         text = part_text(part)
         if text is None:
             yield from self._end_block(slot, at, from_wire_part(part, self._context))
@@ -122,10 +235,10 @@ class Growth:
     # -- reasoning ----------------------------------------------------------------------------------------------
 
     def _summary_delta(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
-        yield from self._thought(event, ("summary", event.get("summary_index") or 0), _delta(event))
+        yield from self._thought(event, ("summary", event.get("summary_index") or 0), _delta_text(event))
 
     def _reasoning_delta(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
-        yield from self._thought(event, ("content", event.get("content_index") or 0), _delta(event))
+        yield from self._thought(event, ("content", event.get("content_index") or 0), _delta_text(event))
 
     def _summary_done(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
         yield from self._thought(event, ("summary", event.get("summary_index") or 0), event.get("text"), whole=True)
@@ -147,7 +260,7 @@ class Growth:
         self._thoughts[slot.base] = self._thoughts.get(slot.base, 0) + len(text)
         yield ThinkingDelta(index=slot.base, text=text)
 
-    def _end_reasoning(self, slot: Slot, item: dict[str, Any]) -> Iterator[StreamEvent]:
+    def _end_reasoning(self, slot: ItemState, item: dict[str, Any]) -> Iterator[StreamEvent]:
         block = from_wire_reasoning(item)
         text = block.text if isinstance(block, ThinkingBlock) else ""
         if not isinstance(block, RedactedThinkingBlock) and self._taken(slot.base, self._thoughts):
@@ -162,7 +275,7 @@ class Growth:
 
     # -- calls --------------------------------------------------------------------------------------------------
 
-    def _begin_call(self, slot: Slot, item: dict[str, Any]) -> Iterator[StreamEvent]:
+    def _begin_call(self, slot: ItemState, item: dict[str, Any]) -> Iterator[StreamEvent]:
         if slot.start is not None or self._taken(slot.base, self.inputs):
             return
         slot.start = ToolUseStart(
@@ -178,7 +291,7 @@ class Growth:
         slot = self._slots.of(event)
         if slot is None or slot.start is None:
             return
-        text = _delta(event)
+        text = _delta_text(event)
         if slot.kind == "custom_tool_call":  # free text: written as the JSON string it becomes
             text = dumps(text).decode()[1:-1]
             text = text if self.inputs[slot.base] else '{"input":"' + text
@@ -186,7 +299,7 @@ class Growth:
         yield ToolUseInputDelta(index=slot.base, partial_json=text)
 
     def _input_done(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
-        """Take arguments said whole, where no delta said them."""
+        """Take arguments that come whole, where no delta brought them."""
         slot = self._slots.of(event)
         if slot is None or slot.kind not in CALLS:
             return
@@ -197,7 +310,7 @@ class Growth:
             self.inputs[slot.base] = len(raw)
             yield ToolUseInputDelta(index=slot.base, partial_json=raw)
 
-    def _end_call(self, slot: Slot, item: dict[str, Any]) -> Iterator[StreamEvent]:
+    def _end_call(self, slot: ItemState, item: dict[str, Any]) -> Iterator[StreamEvent]:
         yield from self._begin_call(slot, item)
         start = slot.start
         if start is None:
@@ -213,13 +326,13 @@ class Growth:
             yield ToolUseEnd(index=slot.base, block=block)
 
 
-def _part_of(event: dict[str, Any]) -> int:
+def _part_index(event: dict[str, Any]) -> int:
     """Return the part an event is about; what cannot be a place is the first."""
     index = event.get("content_index")
     return index if type(index) is int and 0 <= index < SPAN else 0
 
 
-def _delta(event: dict[str, Any]) -> str:
+def _delta_text(event: dict[str, Any]) -> str:
     """Return the text of a delta; what is no text ends the stream as malformed."""
     text = event["delta"]
     if text is None:

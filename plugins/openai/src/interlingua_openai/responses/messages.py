@@ -1,0 +1,405 @@
+"""Write canonical messages as input items: system messages, cache markers, results, assistant turns."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from functools import cache, partial
+from typing import Any, NamedTuple
+
+from interlingua.plugins import BlockLoss, Loss, dumps, encode_each, was_answered
+from interlingua.types import (
+    CacheHint,
+    ContentBlock,
+    DocumentBlock,
+    ImageBlock,
+    Message,
+    OpaqueBlock,
+    RedactedThinkingBlock,
+    Role,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
+from interlingua_openai.catalogue import RESPONSES
+from interlingua_openai.responses.items import CALLS
+from interlingua_openai.responses.replay import ItemMatch, call_arguments, match_items, to_wire_item
+
+_KEY = "openai.responses"
+MAX_MARKERS = 4  # WIRE.md, Prompt caching
+_ASSISTANT, _TOOL, _SYSTEM = Role.ASSISTANT, Role.TOOL, Role.SYSTEM  # an enum's member is slow before Python 3.12
+_ENDINGS = {
+    "application/pdf": ".pdf",
+    "text/plain": ".txt",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": ".docx",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": ".xlsx",
+}
+_INPUT_PARTS = ("input_text", "input_image", "input_file")
+_ERROR_PREFIX = "Error: "  # as on the Chat wire: neither has an error flag
+_SNAPSHOT = re.compile(r"-(\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
+_EDITED = "the message was edited since it was made"
+_UNKEPT = "its reasoning has no encrypted form, so nothing of it is kept by the service"
+
+
+class Elements(NamedTuple):
+    """What a message became.
+
+    Attributes:
+        wire: its items, ready, with commas between.
+        losses: what this wire cannot carry of it.
+        hints: blocks that carry a cache hint which this wire can mark.
+        custom: call ids of calls of custom tools, whose results have their own item type.
+    """
+
+    wire: bytes
+    losses: tuple[BlockLoss, ...] = ()
+    hints: tuple[int, ...] = ()
+    custom: tuple[str, ...] = ()
+
+
+_NOTHING = Elements(b"")
+
+
+class Input(NamedTuple):
+    """The conversation on this wire; `hinted` where any of its blocks carries a cache hint."""
+
+    instructions: str | None
+    items: list[bytes]
+    losses: tuple[Loss, ...]
+    hinted: bool
+
+
+def to_wire_input(messages: Sequence[Message], model: str) -> Input:
+    """Write the conversation as `instructions` and the pieces of `input`.
+
+    Args:
+        messages: the projected conversation.
+        model: decides which messages get their own state back.
+    """
+    elements = encode_each(messages, (_KEY, model), partial(to_wire_elements, model=model))
+    hoisted = _count_hoisted(messages)
+    losses: list[Loss] = []
+    hinted = False
+    for at in range(hoisted):
+        elements[at] = _NOTHING
+        if _has_hint(messages[at]):
+            hinted = True
+            losses.append(BlockLoss(0, "text", "dropped", "instructions carry no cache marker").at(at, messages[at].id))
+    custom: set[str] = set()
+    hints: list[tuple[int, int]] = []
+    for at, (_, lost, marks, calls) in enumerate(elements):  # few messages have more than their items
+        if lost:
+            losses += [loss.at(at, messages[at].id) for loss in lost]
+        if marks:
+            hints += [(at, block) for block in marks]
+        if calls:
+            custom.update(calls)
+    if custom:
+        for at, message in enumerate(messages):
+            if message.role is _TOOL and any(block.tool_use_id in custom for block in message.tool_results()):
+                elements[at] = to_wire_elements(message, model, custom=custom)
+    if hints:
+        losses += _mark(elements, hints, messages, model, custom)
+    instructions = "\n\n".join(filter(None, map(_system_text, messages[:hoisted])))
+    items = [b"[", b",".join([element[0] for element in elements if element[0]]), b"]"]
+    return Input(instructions or None, items, tuple(losses), hinted or bool(hints))
+
+
+def _count_hoisted(messages: Sequence[Message]) -> int:
+    """Count the leading system messages that become `instructions`.
+
+    They stay in the input where nothing or an assistant message follows: an empty input is refused, and what one
+    turn sent as an item the next must send as one too.
+    """
+    for at, message in enumerate(messages):
+        if message.role is not _SYSTEM:
+            return 0 if at == 0 or was_answered(messages, at - 1) else at
+    return 0
+
+
+def _has_hint(message: Message) -> bool:
+    return any(getattr(block, "cache", None) is not None for block in message.content)
+
+
+def _mark(
+    elements: list[Elements],
+    hints: list[tuple[int, int]],
+    messages: Sequence[Message],
+    model: str,
+    custom: Collection[str],
+) -> list[Loss]:
+    """Write the last hints' messages again with markers, as many as a request takes."""
+    marked: dict[int, list[int]] = {}
+    for at, block in hints[-MAX_MARKERS:]:
+        marked.setdefault(at, []).append(block)
+    for at, blocks in marked.items():
+        elements[at] = to_wire_elements(messages[at], model, blocks, custom)
+    return [
+        BlockLoss(block, messages[at].content[block].type, "dropped", "more cache hints than fit").at(
+            at, messages[at].id
+        )
+        for at, block in hints[:-MAX_MARKERS]
+    ]
+
+
+def to_wire_elements(
+    message: Message, model: str, marked: Sequence[int] = (), custom: Collection[str] = ()
+) -> Elements:
+    """Write a message's items.
+
+    Args:
+        message: a projected message.
+        model: decides whether the message's own state goes back.
+        marked: blocks that get a cache marker.
+        custom: ids of custom calls made so far.
+    """
+    role = message.role
+    if role is _ASSISTANT:
+        items, losses, calls = to_wire_assistant(message, model)
+        return Elements(dumps(items)[1:-1], tuple(losses), (), calls)
+    if role is _TOOL:
+        return to_wire_results(message, marked, custom)
+    return _input_message(message, "developer" if role is _SYSTEM else "user", marked)
+
+
+def _marked_part(part: Mapping[str, Any], hint: CacheHint | None) -> dict[str, Any]:
+    """Return a part with a marker: this wire keeps for 30 minutes or 12 hours, so an hour becomes 12."""
+    hour = hint is not None and hint.ttl == "1h"
+    return {**part, "prompt_cache_breakpoint": {"mode": "explicit", "ttl": "12h"} if hour else {"mode": "explicit"}}
+
+
+def _input_message(message: Message, role: str, marked: Sequence[int]) -> Elements:
+    losses: list[BlockLoss] = []
+    items: list[Any] = []
+    parts: list[Any] = []
+    hints = []
+    for at, block in enumerate(message.content):
+        part = to_wire_part(block)
+        if part is not None:
+            parts.extend(_context(block, at, losses))
+            parts.append(_marked_part(part, getattr(block, "cache", None)) if at in marked else part)
+            if getattr(block, "cache", None) is not None:
+                hints.append(at)
+        elif block.type == "opaque":  # an input item of its own, such as an approval
+            items.extend(_message(role, parts))
+            items.append(block.data)
+            parts = []
+        else:
+            losses.append(
+                BlockLoss(at, block.type, "dropped", f"a {role} message on this wire cannot hold {block.type}")
+            )
+    items.extend(_message(role, parts))
+    return Elements(dumps(items)[1:-1], tuple(losses), tuple(hints))
+
+
+def _message(role: str, parts: list[Any]) -> list[Any]:
+    return [{"type": "message", "role": role, "content": parts}] if parts else []
+
+
+def _context(block: ContentBlock, at: int, losses: list[BlockLoss]) -> Iterable[dict[str, Any]]:
+    """Yield a document's context as text before it; asking for citations has no form here."""
+    if not isinstance(block, DocumentBlock):
+        return
+    if block.cite:
+        losses.append(
+            BlockLoss(at, block.type, "rewritten", "this wire cannot ask for citations; the document is kept")
+        )
+    if block.context:
+        losses.append(BlockLoss(at, block.type, "rewritten", "the document's context is sent as text before it"))
+        yield {"type": "input_text", "text": block.context}
+
+
+def _system_text(message: Message) -> str:
+    """Return a system message as one string."""
+    return "\n\n".join([block.text for block in message.content if isinstance(block, TextBlock)])
+
+
+def to_wire_part(block: ContentBlock) -> dict[str, Any] | None:
+    """Return the input part of a block, or None where this wire has none for it."""
+    if isinstance(block, TextBlock):
+        return {"type": "input_text", "text": block.text}
+    if isinstance(block, ImageBlock):
+        return _image(block)
+    if isinstance(block, DocumentBlock):
+        return _file(block)
+    if isinstance(block, OpaqueBlock) and block.kind in _INPUT_PARTS and isinstance(block.data, Mapping):
+        return dict(block.data)
+    return None
+
+
+def _image(block: ImageBlock) -> dict[str, Any]:
+    source = block.source
+    if source.kind == "file_id":
+        where = {"file_id": source.data}
+    elif source.kind == "base64":
+        where = {"image_url": f"data:{block.media_type or 'image/png'};base64,{source.data}"}
+    else:
+        where = {"image_url": source.data}
+    return {"type": "input_image", "detail": block.detail or "auto", **where}
+
+
+def _file(block: DocumentBlock) -> dict[str, Any]:
+    source = block.source
+    if source.kind == "file_id":
+        return {"type": "input_file", "file_id": source.data}
+    if source.kind == "url":
+        return {"type": "input_file", "file_url": source.data}
+    name = block.title or "document" + _ENDINGS.get(block.media_type, "")
+    data = f"data:{block.media_type};base64,{source.data}"
+    return {"type": "input_file", "filename": name, "file_data": data}
+
+
+def to_wire_results(message: Message, marked: Sequence[int], custom: Collection[str]) -> Elements:
+    """Write the results; `custom` holds the ids of calls whose results have the custom type."""
+    items = []
+    losses: list[BlockLoss] = []
+    hints = []
+    for at, block in enumerate(message.content):
+        if not isinstance(block, ToolResultBlock):
+            losses.append(BlockLoss(at, block.type, "dropped", "a tool message holds results only"))
+            continue
+        kind = "custom_tool_call_output" if block.tool_use_id in custom else "function_call_output"
+        output = _result_output(block, at, losses)
+        if at in marked and isinstance(output, list):
+            output[-1] = _marked_part(output[-1], block.cache)
+        if block.cache is not None and isinstance(output, list):
+            hints.append(at)
+        items.append({"type": kind, "call_id": block.tool_use_id, "output": output})
+    return Elements(dumps(items)[1:-1], tuple(losses), tuple(hints))
+
+
+def _result_output(block: ToolResultBlock, at: int, losses: list[BlockLoss]) -> str | list[Any]:
+    """One text is a string; anything more is a list of parts, and so is what may be marked."""
+    parts = []
+    for part in block.content:
+        made = to_wire_part(part)
+        if made is None:
+            losses.append(BlockLoss(at, part.type, "dropped", f"a result on this wire cannot hold {part.type}"))
+        else:
+            parts.append(made)
+    if len(parts) > 1:  # blank text beside other parts is left out: a part of blank text may be refused
+        parts = [part for part in parts if _has_content(part)] or parts[:1]
+    if block.is_error:
+        losses.append(BlockLoss(at, block.type, "rewritten", "this wire has no error flag; the text says it"))
+        if parts and parts[0]["type"] == "input_text":
+            parts[0]["text"] = _ERROR_PREFIX + parts[0]["text"]
+        else:
+            parts.insert(0, {"type": "input_text", "text": _ERROR_PREFIX.rstrip()})
+    plain = len(parts) <= 1 and all(part["type"] == "input_text" for part in parts)
+    if plain and (block.cache is None or not parts or not _has_content(parts[0])):
+        return parts[0]["text"] if parts else ""
+    return parts
+
+
+def _has_content(part: Mapping[str, Any]) -> bool:
+    return part["type"] != "input_text" or bool(part["text"].strip())
+
+
+def to_wire_assistant(message: Message, model: str) -> tuple[list[Any], Sequence[BlockLoss], tuple[str, ...]]:
+    """Return items, losses, and the ids of custom calls: the own model's items as they came, any other's by content.
+
+    Where reasoning cannot go back, the ids of the items that belong to it do not either (WIRE.md, Reasoning).
+    """
+    raw: Mapping[str, Any] = message.metadata.provider_raw or {}
+    origin: Sequence[str] = raw.get("origin") or ()
+    rows = (raw.get("replay") or {}).get("items") if len(origin) == 3 and origin[1] == RESPONSES else None
+    same_model = rows is not None and _stem(origin[2]) == _stem(model)
+    matches = match_items(rows, message.content) if rows else None
+    custom = _custom_calls(rows, message)
+    why = _broken(matches) if same_model else "it was made by another model"
+    if matches is not None and why is None:
+        whole, losses = _without_dangling(matches, message)
+        return [to_wire_item(match) for match in whole], losses, custom
+    items, losses = _by_content(message, rows or (), matches if same_model else None, why or _EDITED)
+    return items, losses, custom
+
+
+@cache
+def _stem(model: str) -> str:
+    return _SNAPSHOT.sub("", model)
+
+
+def _broken(matches: list[ItemMatch] | None) -> str | None:
+    """Return why the items may not go back as they came, or None: an edit, or reasoning without its encrypted form."""
+    if matches is None or not all(match.same for match in matches):
+        return _EDITED
+    reasoning = [match for match in matches if match.item.get("type") == "reasoning"]
+    return None if all(match.item.get("encrypted_content") for match in reasoning) else _UNKEPT
+
+
+def _without_dangling(matches: list[ItemMatch], message: Message) -> tuple[list[ItemMatch], list[BlockLoss]]:
+    """Leave out reasoning at the end: alone, without the item it led to, it is refused (WIRE.md, Reasoning)."""
+    end = len(matches)
+    while end and matches[end - 1].item.get("type") == "reasoning":
+        end -= 1
+    gone = len(matches) - end
+    places = range(len(message.content) - gone, len(message.content))
+    why = "reasoning cannot go back: no item followed it"
+    return matches[:end], [BlockLoss(at, message.content[at].type, "dropped", why) for at in places]
+
+
+def _custom_calls(rows: Any, message: Message) -> tuple[str, ...]:
+    custom = {row["item"].get("call_id") for row in rows or () if row["item"].get("type") == "custom_tool_call"}
+    return tuple(call.id for call in message.tool_calls() if call.provider_id in custom) if custom else ()
+
+
+def _by_content(
+    message: Message, rows: Any, matches: list[ItemMatch] | None, why: str
+) -> tuple[list[Any], list[BlockLoss]]:
+    """Write the blocks without ids and reasoning."""
+    kept = [row["item"] for row in rows]
+    calls = {item.get("call_id"): item for item in kept if item.get("type") in CALLS}
+    phases = _phases(matches)
+    reasoned = any(item.get("type") == "reasoning" for item in kept)
+    items: list[Any] = []
+    losses: list[BlockLoss] = []
+    for at, block in enumerate(message.content):
+        if isinstance(block, TextBlock):
+            _add_text(items, block, phases.get(id(block)))
+        elif isinstance(block, ToolUseBlock):
+            items.append(_call(block, calls.get(block.provider_id) or {}))
+        elif isinstance(block, OpaqueBlock) and not (reasoned and "id" in block.data):
+            items.append(block.data)
+        else:
+            losses.append(BlockLoss(at, block.type, "dropped", _reason(block, why)))
+    return items, losses
+
+
+def _reason(block: ContentBlock, why: str) -> str:
+    if isinstance(block, (ThinkingBlock, RedactedThinkingBlock)):
+        return f"reasoning cannot go back: {why}"
+    if isinstance(block, OpaqueBlock):
+        return f"{block.kind} is bound to reasoning that does not go back: {why}"
+    return f"an assistant message on this wire cannot hold {block.type}"
+
+
+def _phases(matches: list[ItemMatch] | None) -> dict[int, str]:
+    """Return the phase by block: it shows the model what was commentary (WIRE.md, Output items)."""
+    return {
+        id(block): match.item["phase"]
+        for match in matches or ()
+        for block in match.blocks
+        if match.item.get("phase") is not None
+    }
+
+
+def _add_text(items: list[Any], block: TextBlock, phase: str | None) -> None:
+    part = {"type": "output_text", "text": block.text}
+    last = items[-1] if items else {}
+    if last.get("type") == "message" and "id" not in last and last.get("phase") == phase:
+        last["content"].append(part)
+        return
+    item: dict[str, Any] = {"type": "message", "role": "assistant", "content": [part]}
+    if phase is not None:
+        item["phase"] = phase
+    items.append(item)
+
+
+def _call(block: ToolUseBlock, item: Mapping[str, Any]) -> dict[str, Any]:
+    """Return a call without its item id; a namespace belongs to the tool's name, so it stays."""
+    kind = "custom_tool_call" if item.get("type") == "custom_tool_call" else "function_call"
+    held = {"type": kind, "call_id": block.id, "name": block.name}
+    if item.get("namespace"):
+        held["namespace"] = item["namespace"]
+    return held | call_arguments(item, block)

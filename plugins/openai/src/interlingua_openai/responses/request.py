@@ -1,0 +1,209 @@
+"""Write a projected conversation as one request of the Responses API."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from interlingua.plugins import (
+    FrozenDict,
+    Json,
+    Loss,
+    WireRequest,
+    concat_arrays,
+    dumps,
+    json_array,
+    json_object,
+    option_loss,
+)
+from interlingua.types import DEFAULT_SESSION, AdapterOptions, Message, ToolChoice, ToolDefinition
+from interlingua_chat_completions.cache_markers import cache_key
+from interlingua_chat_completions.tools import STRICT_OPTION, StrictTools, strict_schema, to_wire_strict_tools
+from interlingua_openai.catalogue import RESPONSES, facts_of
+from interlingua_openai.responses.messages import to_wire_input
+
+_ABSENT = ("stop", "seed", "top_k")
+_USER_ID_LENGTH = 128
+_THINKS_BY_DEFAULT = ("on", "always")
+_ENOUGH = "medium"  # the effort the service itself takes where a model thinks by default
+
+
+def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions) -> WireRequest:
+    """Write the request: stateless by default (`store` false, reasoning comes back encrypted).
+
+    `options.provider_options` are laid over the body; the objects `reasoning` and `text` are merged one level deep, and
+    `tools` (the service's own) stand behind the declared ones. `strict_tools` is no field: it makes tools
+    strict.
+    """
+    facts = facts_of(options.model)
+    losses: list[Loss] = []
+    conversation = to_wire_input(messages, options.model)
+    losses.extend(conversation.losses)
+    fields: dict[str, Any] = {}
+    reasoning = to_wire_reasoning(options, facts, losses)
+    fields.update(to_wire_sampling(options, facts, reasoning.get("effort"), losses))
+    if options.max_tokens is not None:
+        fields["max_output_tokens"] = options.max_tokens
+    if reasoning:
+        fields["reasoning"] = reasoning
+    if options.response_schema is not None:
+        fields["text"] = {"format": to_wire_format(options, losses)}
+    _add_tool_options(options, tools, fields, losses)
+    _add_other_options(options, facts, fields, losses)
+    if (conversation.hinted or any(tool.cache for tool in tools)) and messages[0].session_id != DEFAULT_SESSION:
+        fields["prompt_cache_key"] = cache_key(messages[0].session_id)
+    strict = to_wire_strict_tools(tools, options.provider_options.get(STRICT_OPTION))
+    _lay_over(fields, options.provider_options)
+    fields.pop(STRICT_OPTION, None)
+    body: dict[str, Json] = {"model": dumps(options.model)}
+    own = dumps(fields.pop("tools", None) or [])
+    if tools or own != b"[]":
+        body["tools"] = concat_arrays(to_wire_tools(tools, strict, losses), own)
+    if conversation.instructions is not None:
+        body["instructions"] = dumps(conversation.instructions)
+    body["input"] = conversation.items
+    body.update({name: dumps(value) for name, value in fields.items()})
+    return WireRequest(
+        path="/responses",
+        headers={"content-type": "application/json"},
+        body=json_object(body),
+        losses=tuple(losses),
+        api=RESPONSES,
+        stream=options.stream,
+        echo=strict.echo,
+    )
+
+
+def _add_tool_options(
+    options: AdapterOptions, tools: Sequence[ToolDefinition], fields: dict[str, Any], losses: list[Loss]
+) -> None:
+    """Add the options about tools; a request without tools may not carry them."""
+    for name in ("tool_choice", "parallel_tool_calls"):
+        value = getattr(options, name)
+        if value is None:
+            continue
+        if not tools and "tools" not in options.provider_options:
+            if value != "none":
+                losses.append(option_loss(name, "dropped", "the request has no tools"))
+        else:
+            fields[name] = to_wire_tool_choice(value) if name == "tool_choice" else value
+
+
+def _add_other_options(options: AdapterOptions, facts: FrozenDict, fields: dict[str, Any], losses: list[Loss]) -> None:
+    fields["store"] = False
+    if facts.get("reasoning") != "none":  # an error for a model that does not reason
+        fields["include"] = ["reasoning.encrypted_content"]
+    if options.stream:
+        fields["stream"] = True
+    if options.user_id is not None:
+        if len(options.user_id) <= _USER_ID_LENGTH:
+            fields["safety_identifier"] = options.user_id
+        else:
+            losses.append(option_loss("user_id", "dropped", f"longer than {_USER_ID_LENGTH} characters"))
+    for name in _ABSENT:
+        if getattr(options, name) not in (None, ()):
+            losses.append(option_loss(name, "dropped", f"this wire has no {name}"))
+
+
+def _lay_over(fields: dict[str, Any], extra: Mapping[str, Any]) -> None:
+    for name, value in extra.items():
+        ours = fields.get(name)
+        merge = name in ("reasoning", "text") and isinstance(ours, dict) and isinstance(value, Mapping)
+        fields[name] = {**ours, **value} if merge and ours is not None else value
+
+
+def to_wire_reasoning(options: AdapterOptions, facts: Mapping[str, Any], losses: list[Loss]) -> dict[str, Any]:
+    """Return the `reasoning` object, empty when no option is about it; `thinking` also requests a summary."""
+    if options.thinking_budget is not None:
+        losses.append(option_loss("thinking_budget", "dropped", "this wire has efforts, not budgets"))
+    kind = facts.get("reasoning")
+    if kind == "none":
+        for name in ("effort", "thinking"):
+            if getattr(options, name) not in (None, "none", False):
+                losses.append(option_loss(name, "dropped", "this model does not reason"))
+        return {}
+    effort = _effort(options, facts, losses)
+    reasoning: dict[str, Any] = {} if effort is None else {"effort": effort}
+    if options.thinking and effort != "none":
+        reasoning["summary"] = "auto"
+    return reasoning
+
+
+def _effort(options: AdapterOptions, facts: Mapping[str, Any], losses: list[Loss]) -> str | None:
+    kind = facts.get("reasoning")
+    fixed = facts.get("reasoning_effort_fixed")
+    wanted: str | None = "none" if options.thinking is False else options.effort
+    if wanted is None:
+        return _ENOUGH if options.thinking and kind == "off" else None
+    name = "thinking" if options.thinking is False else "effort"
+    if fixed is not None and wanted != fixed:
+        losses.append(option_loss(name, "dropped", f"this model's effort is always {fixed}"))
+        return None
+    if wanted == "none" and kind == "always":
+        losses.append(option_loss(name, "dropped", "this model always reasons"))
+        return None
+    return wanted
+
+
+def to_wire_sampling(
+    options: AdapterOptions, facts: Mapping[str, Any], effort: str | None, losses: list[Loss]
+) -> dict[str, float]:
+    """Return temperature and top_p; a model refuses them while it reasons; 0 is a value."""
+    reasons = effort != "none" if effort is not None else facts.get("reasoning") in _THINKS_BY_DEFAULT
+    kept: dict[str, float] = {}
+    for name in ("temperature", "top_p"):
+        value = getattr(options, name)
+        if value is None:
+            continue
+        if facts.get("sampling") is False:
+            losses.append(option_loss(name, "dropped", "this model refuses sampling parameters"))
+        elif reasons and facts.get("reasoning") != "none":
+            losses.append(option_loss(name, "dropped", "sampling parameters are refused while reasoning"))
+        else:
+            kept[name] = value
+    return kept
+
+
+def to_wire_tools(tools: Sequence[ToolDefinition], strict: StrictTools, losses: list[Loss]) -> bytes:
+    """Write the definitions, flat, each with `strict`: left out, the server tries strict by itself (WIRE.md, Tools).
+
+    It is false where strictness was not requested, because it makes every property required and so changes what the
+    tool accepts.
+    """
+    losses.extend(strict.losses)
+    for at, tool in enumerate(tools):
+        if tool.cache is not None:
+            reason = "tools carry no cache marker on this wire; they are part of what the first marker keeps"
+            losses.append(Loss(path=f"tools[{at}]", block_type="tool", verdict="dropped", reason=reason))
+    return json_array([dumps(_function(tool, strict.schemas.get(tool.name))) for tool in tools])
+
+
+def _function(tool: ToolDefinition, strict: Mapping[str, Any] | None) -> dict[str, Any]:
+    function: dict[str, Any] = {"type": "function", "name": tool.name}
+    if tool.description:
+        function["description"] = tool.description
+    schema: Mapping[str, Any] = tool.input_schema if strict is None else strict
+    function["parameters"] = schema if "type" in schema else {"type": "object", **schema}
+    function["strict"] = strict is not None
+    return function
+
+
+def to_wire_tool_choice(choice: ToolChoice) -> str | dict[str, str]:
+    """Return the choice."""
+    return {"type": "function", "name": choice.name} if isinstance(choice, ToolChoice) else choice
+
+
+def to_wire_format(options: AdapterOptions, losses: list[Loss]) -> dict[str, Any]:
+    """Return `text.format` for the schema asked for; strict, so that the answer must follow it, where it can be."""
+    schema = options.response_schema
+    assert schema is not None  # noqa: S101  the caller checked
+    strict = strict_schema(schema)
+    if strict is None:
+        reason = "it has optional properties or open objects, which strict mode refuses; the model is asked, not forced"
+        losses.append(option_loss("response_schema", "rewritten", reason))
+    return {
+        "type": "json_schema",
+        "name": options.response_name,
+        "schema": schema if strict is None else strict,
+        "strict": strict is not None,
+    }

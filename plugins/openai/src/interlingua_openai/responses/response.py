@@ -1,0 +1,140 @@
+"""Read a complete response body as a message."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from interlingua.errors import MalformedResponseError, ProviderError
+from interlingua.plugins import RequestContext, WireResponse, loads
+from interlingua.types import ContentBlock, ErrorInfo, Message, MessageStatus, StopReason, Usage
+from interlingua_openai.errors import from_wire_error_body
+from interlingua_openai.responses.items import CALLS, from_wire_item, normalise_items
+from interlingua_openai.responses.replay import replay_state
+
+_INCOMPLETE = {"max_output_tokens": StopReason.MAX_TOKENS, "content_filter": StopReason.REFUSAL}
+_UNFINISHED = ("queued", "in_progress")  # in the background (WIRE.md, Status)
+_ERROR_MEMBERS = ("detail", "errors", "message", "msg")  # how gateways say an error
+_TRACED = (
+    "id",
+    "model",
+    "created_at",
+    "status",
+    "incomplete_details",
+    "service_tier",
+    "usage",
+    "tool_usage",
+    "input_transformations",
+    "prompt_cache_diagnostics",
+    "previous_response_id",
+    "moderation",
+)
+
+
+def from_wire_response(response: WireResponse, context: RequestContext) -> Message:
+    """Read a response.
+
+    Raises:
+        ProviderError: an error inside a 200; `partial` holds what came before it.
+        MalformedResponseError: not a response object.
+    """
+    body = loads(response.body)
+    if isinstance(body, list) and body:
+        body = body[0]  # as some gateways wrap their errors
+    if (failure := find_failure(body)) is not None:
+        error = from_wire_error_body(failure, status=response.status, headers=response.headers)
+        error.partial = _partial(body, context, error)
+        raise error
+    if not isinstance(body, dict) or not isinstance(body.get("output", ""), list | None):
+        raise MalformedResponseError("a response has a list of output items", path="/output")
+    items = normalise_items(body["output"])
+    reason, raw = from_wire_stop(body, items)
+    return context.message(
+        _content(items, context),
+        stop_reason=reason,
+        stop_reason_raw=raw,
+        usage=from_wire_usage(body),
+        replay=replay_state(items) if items else None,
+        trace=from_wire_trace(body),
+    )
+
+
+def _content(items: Sequence[Mapping[str, Any]], context: RequestContext) -> list[ContentBlock]:
+    return [block for item in items for block in from_wire_item(item, context)]
+
+
+def _partial(body: Any, context: RequestContext, error: ProviderError) -> Message | None:
+    items = normalise_items(body.get("output"))
+    if not items:
+        return None
+    return context.message(
+        _content(items, context),
+        stop_reason=StopReason.ERROR,
+        usage=from_wire_usage(body),
+        replay=replay_state(items),
+        trace=from_wire_trace(body),
+        status=MessageStatus.ERROR,
+        error=ErrorInfo(type=type(error).__name__, message=str(error)),
+    )
+
+
+def from_wire_stop(response: Mapping[str, Any], items: Sequence[Mapping[str, Any]]) -> tuple[StopReason, str | None]:
+    """Derive the stop reason: this wire has none of its own (WIRE.md, Status). An unknown status is OTHER."""
+    status = response.get("status")
+    if status == "incomplete":
+        details = response.get("incomplete_details")
+        reason = details.get("reason") if isinstance(details, Mapping) else details
+        return _INCOMPLETE.get(str(reason), StopReason.OTHER), str(reason or status)
+    if status in _UNFINISHED:
+        return StopReason.PAUSE_TURN, status
+    if status not in ("completed", None):
+        return StopReason.OTHER, str(status)
+    if any(item.get("type") in CALLS for item in items):
+        return StopReason.TOOL_USE, status
+    if any(_has_refusal(item) for item in items):
+        return StopReason.REFUSAL, status
+    return StopReason.END_TURN, status
+
+
+def _has_refusal(item: Mapping[str, Any]) -> bool:
+    if item.get("type") != "message":
+        return False
+    return any(part.get("type") == "refusal" for part in item.get("content") or ())
+
+
+def from_wire_usage(response: Mapping[str, Any]) -> Usage | None:
+    """Read the counts: totals are inclusive on this wire; a negative or absent count is not reported."""
+    raw = response.get("usage")
+    if not isinstance(raw, Mapping):
+        return None
+    tier = response.get("service_tier")
+    return Usage(
+        input_tokens=_count(raw, "input_tokens"),
+        output_tokens=_count(raw, "output_tokens"),
+        cached_input_tokens=_count(raw.get("input_tokens_details"), "cached_tokens"),
+        cache_creation_input_tokens=_count(raw.get("input_tokens_details"), "cache_write_tokens"),
+        reasoning_tokens=_count(raw.get("output_tokens_details"), "reasoning_tokens"),
+        service_tier=tier if isinstance(tier, str) else None,
+    )
+
+
+def _count(raw: Any, name: str) -> int | None:
+    value = raw.get(name) if isinstance(raw, Mapping) else None
+    return value if type(value) is int and value >= 0 else None
+
+
+def from_wire_trace(response: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is good to know about a response and has no canonical place."""
+    return {name: response[name] for name in _TRACED if response.get(name) is not None}
+
+
+def find_failure(body: Any) -> Any:
+    """Return the error envelope of a body or event that reports a failure, None where it reports none."""
+    if not isinstance(body, Mapping):
+        return None
+    if body.get("type") == "error":
+        return body if body.get("error") else {"error": body}
+    if body.get("error") or body.get("status") == "failed":
+        return {**body, "error": body.get("error") or {"message": "the response failed", "code": "server_error"}}
+    bare = "output" not in body and "type" not in body and any(body.get(name) for name in _ERROR_MEMBERS)
+    return body if bare else None
