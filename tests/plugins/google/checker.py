@@ -1,7 +1,4 @@
-"""The rules of generateContent for a request, read from the sheet and checked on bytes, without the adapter's help.
-
-Nothing of the adapter is imported. The tests of this folder come in.
-"""
+"""The rules of generateContent for a request, read from WIRE.md and checked on bytes, without the adapter's help."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Cases from the field about answers (REGRESSIONS), and the sheet's rules for reading one."""
+"""Field cases about answers, and the rules of the wire for reading one."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from interlingua.types.blocks import (
 )
 from interlingua.types.factories import user
 from interlingua.types.messages import StopReason
-from interlingua_google.continuation import continuation_token
+from interlingua_google.response import continuation_token
 from tests.plugins.google.wire import NEW, body, chunk, parts_of, read, streamed
 
 CALL = {"functionCall": {"name": "read_file", "args": {"path": "a"}}}
@@ -164,7 +164,7 @@ def test_case_19_the_last_counts_of_a_stream_count_and_none_is_not_zero() -> Non
 
 
 @pytest.mark.parametrize(
-    ("raw", "stop"),  # sheet MAPPING, stop reason
+    ("raw", "stop"),
     [
         ("STOP", StopReason.END_TURN),
         (1, StopReason.END_TURN),  # recorded: enums as numbers

@@ -1,4 +1,4 @@
-"""Cases from the field about histories (REGRESSIONS), and the sheet's rules for writing one."""
+"""Field cases about histories, and the rules of the wire for writing one."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from tests.plugins.google.wire import NEW, OLD, answer, asked, body, body_of, ch
 from tests.support.adapter import READ
 
 PIXEL = "iVBORw0KGgo="
-STAND_IN = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="  # base64 of skip_thought_signature_validator (sheet §3)
+STAND_IN = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="  # base64 of skip_thought_signature_validator
 
 
 def _image(media_type: str = "image/png", kind: Any = "base64", data: str = PIXEL) -> ImageBlock:

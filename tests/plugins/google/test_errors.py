@@ -65,7 +65,7 @@ def test_case_15_an_error_in_a_stream_keeps_the_text() -> None:
 
 
 def test_case_15_an_error_body_without_data_lines_is_read_too() -> None:
-    """As the SDK does: raw lines that form a JSON error (sheet §7)."""
+    """As the SDK does: raw lines that form a JSON error."""
     raw = b'data: {"candidates":[{"content":{"parts":[{"text":"a"}]}}]}\n\n{"error": {"code": 500, "message": "no",\n'
     raw += b'  "status": "INTERNAL"}}\n'
     with pytest.raises(ServerError) as caught:

@@ -1,4 +1,4 @@
-"""Options -> body, by the sheet's sections on requests, tools, thinking and schemas."""
+"""Options -> body: requests, tools, thinking and schemas."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def test_thinking_is_a_budget_or_a_level(options: dict[str, Any], config: Any) -
 @pytest.mark.parametrize(
     ("options", "config"),
     [
-        ({"model": "gemini-2.5-pro", "thinking": False}, {"thinkingBudget": 128}),  # refuses 0 (sheet §3)
+        ({"model": "gemini-2.5-pro", "thinking": False}, {"thinkingBudget": 128}),  # refuses 0
         ({"model": "gemini-3-pro-preview", "effort": "minimal"}, {"thinkingLevel": "LOW"}),  # refuses MINIMAL
         ({"model": NEW, "thinking": False}, {"thinkingLevel": "MINIMAL"}),
         ({"model": NEW, "thinking_budget": 512}, {"includeThoughts": True}),

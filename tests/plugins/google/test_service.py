@@ -1,4 +1,4 @@
-"""Hosts, versions, keys, paths, and the exchanges besides the message (sheet gemini §1)."""
+"""Hosts, versions, keys, paths, and the exchanges besides the message."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Answers that leave out what others hold (sheet gemini §6): what they say is kept.
+"""Answers that leave out what others hold: what they say is kept.
 
-Expected values: what was put in. pytest comes in.
+Expected values: what was put in.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Short ways to ask the adapter for a request and to read it, and the official SDK over ready bytes.
-
-Nothing here decides what is right. The tests of this folder come in.
-"""
+"""Short ways to ask the adapter for a request and to read it, and the official SDK over ready bytes."""
 
 from __future__ import annotations
 
@@ -18,12 +15,12 @@ from interlingua.types.messages import Message, StopReason
 from tests.support import driving
 from tests.support.adapter import Adapter
 
-OLD = "gemini-2.5-flash"  # budgets, unsigned calls (sheet §3)
+OLD = "gemini-2.5-flash"  # budgets, unsigned calls
 NEW = "gemini-3-flash-preview"  # levels, signed calls
 ADAPTER = Adapter("google", "generate", OLD)
 GOOGLE = ADAPTER.provider
 asked, body, answer, context, read = ADAPTER.asked, ADAPTER.body, ADAPTER.answer, ADAPTER.context, ADAPTER.read
-STOPS = {"STOP": StopReason.END_TURN, "MAX_TOKENS": StopReason.MAX_TOKENS}  # sheet MAPPING, stop reason
+STOPS = {"STOP": StopReason.END_TURN, "MAX_TOKENS": StopReason.MAX_TOKENS}
 
 
 def body_of(request: WireRequest) -> dict[str, Any]:
@@ -33,7 +30,7 @@ def body_of(request: WireRequest) -> dict[str, Any]:
 
 
 def chunk(*parts: Mapping[str, Any], finish: Any = None, usage: Any = None, **fields: Any) -> dict[str, Any]:
-    """Return one answer object (sheet §6)."""
+    """Return one answer object."""
     candidate: dict[str, Any] = {"content": {"role": "model", "parts": list(parts)}, "index": 0}
     if finish is not None:
         candidate["finishReason"] = finish
@@ -42,7 +39,7 @@ def chunk(*parts: Mapping[str, Any], finish: Any = None, usage: Any = None, **fi
 
 
 def sse(*chunks: Mapping[str, Any]) -> bytes:
-    """Write chunks as the sheet frames them (§7)."""
+    """Write chunks as the service frames them."""
     return b"".join(f"data: {json.dumps(item)}\r\n\r\n".encode() for item in chunks)
 
 

@@ -1,22 +1,85 @@
-"""Calls of an answer: whole ones, and on the cloud host ones whose arguments come in pieces (sheet gemini §2, §7).
-
-Never sends anything and never invents an id for the wire. The reader comes in.
-"""
+"""Calls of an answer: whole ones, and on the cloud host ones whose arguments come in pieces."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import attrs
 
-from interlingua.json import dumps
-from interlingua.plugins.wire import RequestContext
-from interlingua.types.blocks import ToolUseBlock, read_tool_input
-from interlingua.types.events import StreamEvent, ToolUseEnd, ToolUseInputDelta, ToolUseStart
-from interlingua_google.partial_args import PartialArgs
+from interlingua.errors import MalformedResponseError
+from interlingua.plugins import RequestContext, dumps
+from interlingua.types import StreamEvent, ToolUseBlock, ToolUseEnd, ToolUseInputDelta, ToolUseStart, read_tool_input
 
+_STEP = re.compile(r"\.([^.\[\]]+)|\[(\d+)\]|\[\"([^\"]*)\"\]|\['([^']*)'\]")
+_VALUES = ("stringValue", "numberValue", "boolValue", "nullValue")
 CallEvent = ToolUseStart | ToolUseInputDelta | ToolUseEnd
+
+
+class PartialArgs:
+    """The arguments of one call so far, put together from values with paths."""
+
+    def __init__(self, given: Any) -> None:
+        self.value: dict[str, Any] = dict(given) if isinstance(given, dict) else {}
+
+    def add(self, pieces: Any) -> None:
+        """Take the next pieces.
+
+        Raises:
+            MalformedResponseError: a piece contradicts what came before it.
+        """
+        for piece in pieces if isinstance(pieces, list) else ():
+            if isinstance(piece, dict):
+                self._put(_steps(str(piece.get("jsonPath"))), _value_of(piece))
+
+    def _put(self, steps: list[str | int], value: Any) -> None:
+        holder: Any = self.value
+        for step, following in zip(steps, [*steps[1:], None], strict=True):
+            old = _look(holder, step)
+            if following is None:
+                new = old + value if isinstance(old, str) and isinstance(value, str) else value
+            elif old is None:
+                new = [] if isinstance(following, int) else {}
+            else:
+                new = old
+            _set(holder, step, new)
+            holder = new
+
+
+def _look(holder: Any, step: str | int) -> Any:
+    if isinstance(holder, dict) and isinstance(step, str):
+        return holder.get(step)
+    if isinstance(holder, list) and isinstance(step, int) and step <= len(holder):
+        return holder[step] if step < len(holder) else None
+    raise MalformedResponseError("a piece of arguments does not fit the ones before it", path=f"partialArgs.{step}")
+
+
+def _set(holder: Any, step: Any, value: Any) -> None:
+    if isinstance(holder, list) and step == len(holder):
+        holder.append(value)
+    else:
+        holder[step] = value
+
+
+def _steps(path: str) -> list[str | int]:
+    """Read `$.a[0].b`; a path not understood is the name of one member."""
+    rest = path.removeprefix("$")
+    steps: list[str | int] = []
+    at = 0
+    while at < len(rest):
+        found = _STEP.match(rest, at)
+        if found is None:
+            return [path]
+        name, number, *quoted = found.groups()
+        steps.append(int(number) if number else name or next((text for text in quoted if text is not None), ""))
+        at = found.end()
+    return steps or [path]
+
+
+def _value_of(piece: dict[str, Any]) -> Any:
+    name = next((name for name in _VALUES if name in piece), None)
+    return None if name is None or name == "nullValue" else piece[name]
 
 
 @attrs.define
@@ -36,8 +99,8 @@ class Calls:
         self._context = context
         self._open: _Open | None = None
 
-    def takes(self, call: Mapping[str, Any]) -> bool:
-        """True for a call with a name, for more of the one that goes on, and for one that says nothing."""
+    def accepts(self, call: Mapping[str, Any]) -> bool:
+        """Return True for a call with a name, for more of the one that goes on, and for one that says nothing."""
         return bool(call.get("name")) or self._open is not None or not call.get("args")
 
     def read(self, part: Mapping[str, Any], index: int) -> Iterator[CallEvent]:
@@ -95,7 +158,7 @@ class Calls:
 
 
 def _block(start: ToolUseStart, args: Any, signature: str | None) -> ToolUseBlock:
-    """Make a call; arguments that are no object are kept as text with the reason (REGRESSIONS case 14)."""
+    """Return a call; arguments that are not an object are kept as text with the reason."""
     raw, error, value = None, None, args
     if args is not None and not isinstance(args, dict):
         raw = args if isinstance(args, str) else dumps(args).decode()

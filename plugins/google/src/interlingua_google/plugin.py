@@ -1,33 +1,44 @@
-"""The provider object: everything this plugin offers, one hook a line or two.
-
-Never holds translation itself; each hook hands on to the module of its direction.
-The entry point `interlingua.providers: google` comes in.
-"""
+"""The provider object: the hooks, how to reach the service, and requests besides the message itself."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import interlingua_google as own
-from interlingua.plugins.hookspecs import hookimpl
+from interlingua.errors import ProviderError
+from interlingua.plugins import (
+    Connection,
+    ConnectionSettings,
+    ModelInfo,
+    RequestContext,
+    WireChunk,
+    WireRequest,
+    WireResponse,
+    dumps,
+    hookimpl,
+    loads,
+    no_auth,
+)
+from interlingua.types import AdapterCapabilities, AdapterOptions, Message, StreamEvent, ToolDefinition
+from interlingua_google import models
+from interlingua_google.errors import from_wire_error
+from interlingua_google.request import estimate_input_tokens, to_wire
+from interlingua_google.response import from_wire_response
+from interlingua_google.stream import stream_response
 
-if TYPE_CHECKING:  # a provider is found and made without them
-    from interlingua.catalogue import ModelInfo
-    from interlingua.errors import ProviderError
-    from interlingua.plugins.wire import (
-        Connection,
-        ConnectionSettings,
-        RequestContext,
-        WireChunk,
-        WireRequest,
-        WireResponse,
-    )
-    from interlingua.types.events import StreamEvent
-    from interlingua.types.messages import Message
-    from interlingua.types.options import AdapterCapabilities, AdapterOptions
-    from interlingua.types.tools import ToolDefinition
+HOST = "https://generativelanguage.googleapis.com"
+# The SDK's default is v1 since its 3.0, but the `*-latest` aliases, some previews and the speech models exist on v1beta
+# only, and everything v1 has is there too.
+VERSION = "v1beta"
+CLOUD_VERSION = "v1beta1"
+_KEYS = ("GOOGLE_API_KEY", "GEMINI_API_KEY")  # the first wins
+_BASE = "GOOGLE_GEMINI_BASE_URL"
+_ENDPOINTS = {models.API: r":(g|streamG)enerateContent$"}
+_HOSTS = ("generativelanguage.googleapis.com", "aiplatform.googleapis.com")
+_has_version = re.compile(r"/v\d+(alpha|beta)?\d*(/|$)").search
+_COUNTED = ("systemInstruction", "tools", "toolConfig", "contents", "generationConfig", "cachedContent")
 
 
 class _Google:
@@ -35,53 +46,136 @@ class _Google:
 
     @hookimpl
     def capabilities(self, model: str, options: AdapterOptions | None) -> AdapterCapabilities:
-        return own.catalogue.capabilities_of(model)
+        return models.capabilities_of(model)
 
     @hookimpl
     def models(self) -> Sequence[ModelInfo]:
-        return own.catalogue.models()
+        return models.models()
 
     @hookimpl
     def connection(self, settings: ConnectionSettings) -> Connection:
-        return own.service.connection(settings)
+        return connection(settings)
 
     @hookimpl
     def to_wire(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
     ) -> WireRequest:
-        return own.to_wire.to_wire(messages, tools, options)
+        return to_wire(messages, tools, options)
 
     @hookimpl
     def estimate_input_tokens(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions | None
     ) -> int:
-        return own.estimate.estimate_input_tokens(messages, tools, options.model if options is not None else "")
+        return estimate_input_tokens(messages, tools, options)
 
     @hookimpl
     def from_wire_response(self, response: WireResponse, context: RequestContext) -> Message:
-        return own.from_wire.from_wire_response(response, context)
+        return from_wire_response(response, context)
 
     @hookimpl
     def stream_response(
         self, response_stream: AsyncIterator[WireChunk], context: RequestContext
     ) -> AsyncIterator[StreamEvent]:
-        return own.stream.stream_response(response_stream, context)
+        return stream_response(response_stream, context)
 
     @hookimpl
     def from_wire_error(self, response: WireResponse, context: RequestContext) -> ProviderError:
-        return own.failures.from_wire_error(response)
+        return from_wire_error(response)
 
     @hookimpl
     def auxiliary_request(self, kind: str, arguments: Mapping[str, Any]) -> WireRequest | None:
-        return own.auxiliary.auxiliary_request(kind, arguments)
+        return auxiliary_request(kind, arguments)
 
     @hookimpl
     def from_wire_auxiliary(self, kind: str, response: WireResponse) -> Any:
-        return own.auxiliary.from_wire_auxiliary(kind, response)
+        return from_wire_auxiliary(kind, response)
 
     @hookimpl
     def wire_rules(self) -> Sequence[str]:
         return [files("interlingua_google").joinpath("lint.toml").read_text("utf-8")]
+
+
+def connection(settings: ConnectionSettings) -> Connection:
+    """Return how to reach the service (WIRE.md, Connection).
+
+    Options: `version` (v1beta by default); `user_project` becomes `x-goog-user-project`. With `project` the request
+    goes to the cloud host of `region` (global by default) with a bearer token: the option `token` (text, or a function
+    that gives a fresh one), else the key.
+    """
+    if settings.options.get("project"):
+        return _cloud(settings)
+    key = settings.api_key or next((found for name in _KEYS if (found := settings.environ.get(name))), None)
+    base = settings.base_url or settings.environ.get(_BASE) or HOST
+    version = str(settings.options.get("version") or VERSION)
+
+    def auth(_request: WireRequest) -> Mapping[str, str]:
+        return {"x-goog-api-key": str(key)}
+
+    return Connection(
+        base_url=_versioned(base, version),
+        auth=auth if key else no_auth,
+        headers=_headers(settings.options),
+        env=(*_KEYS, _BASE),
+        has_key=bool(key) or settings.base_url is not None,
+        hosts=_HOSTS,
+        endpoints=_ENDPOINTS,
+    )
+
+
+def _cloud(settings: ConnectionSettings) -> Connection:
+    options = settings.options
+    region = str(options.get("region") or "global")
+    token = options.get("token") or settings.api_key
+    host = "aiplatform.googleapis.com" if region == "global" else f"{region}-aiplatform.googleapis.com"
+    base = _versioned(settings.base_url or f"https://{host}", str(options.get("version") or CLOUD_VERSION))
+
+    def auth(_request: WireRequest) -> Mapping[str, str]:
+        return {"authorization": f"Bearer {token() if callable(token) else token}"}
+
+    return Connection(
+        base_url=f"{base}/projects/{options['project']}/locations/{region}/publishers/google",
+        auth=auth if token else no_auth,
+        headers=_headers(options),
+        has_key=bool(token) or settings.base_url is not None,
+        hosts=_HOSTS,
+        endpoints=_ENDPOINTS,
+    )
+
+
+def _versioned(base: str, version: str) -> str:
+    base = base.rstrip("/")
+    return base if _has_version(base) else f"{base}/{version}"
+
+
+def _headers(options: Mapping[str, Any]) -> dict[str, str]:
+    project = options.get("user_project")
+    return {"x-goog-user-project": str(project)} if project else {}
+
+
+def auxiliary_request(kind: str, arguments: Mapping[str, Any]) -> WireRequest | None:
+    """Return the request for `models` (no arguments) or `count_tokens` (`request`: the one; not on the cloud host)."""
+    if kind == "models":
+        return WireRequest(method="GET", path="/models?pageSize=1000", body=b"", api=models.API)
+    if kind == "count_tokens":
+        whole: WireRequest = arguments["request"]
+        model = whole.path.rpartition(":")[0]
+        body = loads(whole.body)
+        counted = {"model": model.lstrip("/")} | {name: body[name] for name in _COUNTED if name in body}
+        return WireRequest(
+            path=f"{model}:countTokens",
+            headers=whole.headers,
+            body=dumps({"generateContentRequest": counted}),
+            api=models.API,
+        )
+    return None
+
+
+def from_wire_auxiliary(kind: str, response: WireResponse) -> Any:
+    """Return a list of model names for `models`, an int for `count_tokens`."""
+    body = loads(response.body)
+    if kind == "models":
+        return [str(model["name"]).removeprefix("models/") for model in body.get("models", ())]
+    return body.get("totalTokens", 0) if kind == "count_tokens" else None
 
 
 plugin = _Google()

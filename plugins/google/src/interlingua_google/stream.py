@@ -1,18 +1,47 @@
-"""A stream of answers in pieces -> canonical events (sheet gemini §7).
-
-Never buffers text and awaits nothing but its stream; it has no terminal event, so the end of the source after a finish
-reason is the end of the message. The plugin object comes in.
-"""
+"""Chunks of an answer -> canonical events; a whole answer is one chunk (WIRE.md, Streaming)."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
-from typing import Any
+from collections.abc import AsyncIterator, Iterator, Mapping
+from typing import Any, NamedTuple
 
-from interlingua.json import loads, loads_fast
-from interlingua.plugins.wire import RequestContext, WireChunk
-from interlingua.types.events import StreamEvent, TextDelta
-from interlingua_google.reader import Reader
+from interlingua.errors import MalformedResponseError
+from interlingua.plugins import RequestContext, WireChunk, loads, loads_fast
+from interlingua.types import (
+    BlockEnd,
+    ErrorEvent,
+    OpaqueBlock,
+    RawUpdate,
+    StreamEvent,
+    TextBlock,
+    TextDelta,
+    ThinkingBlock,
+    ThinkingDelta,
+    UsageUpdate,
+)
+from interlingua_google.calls import Calls
+from interlingua_google.errors import envelope_in, error_from_envelope
+from interlingua_google.messages import OTHER_CANDIDATE, from_wire_media, media_extras, media_key
+from interlingua_google.metadata import (
+    GROUNDING,
+    OtherCandidates,
+    citations_by_block,
+    from_wire_ending,
+    from_wire_usage,
+)
+
+# what a part may have beside what it holds (the official SDK's type of a part)
+_MODIFIERS = frozenset(
+    (
+        *("thought", "thoughtSignature", "mediaResolution", "mediaProcessing", "partMetadata", "videoMetadata"),
+        *("speechMetadata", "documentMetadata", "spreadsheetMetadata", "audioMetadata"),
+    )
+)
+_TRACED = ("responseId", "modelVersion", "createTime", "promptFeedback", "modelStatus")
+_TRACED_OF_ANSWER = (
+    *("finishMessage", "safetyRatings", "avgLogprobs", "logprobsResult", "tokenCount", "continuationToken"),
+    *GROUNDING,
+)
 
 
 async def stream_response(
@@ -25,7 +54,7 @@ async def stream_response(
         if data == b"[DONE]":  # some proxies add another wire's end mark
             continue
         chunk = fast(data)
-        text = _plain_text(chunk) if reader.open == "text" else None
+        text = _text_only(chunk) if reader.open == "text" else None
         if text:
             reader.pieces.append(text)
             if "usageMetadata" in chunk:
@@ -40,7 +69,7 @@ async def stream_response(
         yield event
 
 
-def _plain_text(chunk: Any) -> str | None:
+def _text_only(chunk: Any) -> str | None:
     """Return the text of the commonest chunk, which is nothing but more text; None for any other."""
     try:
         candidates = chunk["candidates"]
@@ -54,3 +83,166 @@ def _plain_text(chunk: Any) -> str | None:
     if alone and text.__class__ is str and "error" not in chunk and "promptFeedback" not in chunk:
         return text
     return None
+
+
+class _Text(NamedTuple):
+    """A block of text: `text` or `thought`, its pieces, its signature."""
+
+    kind: str
+    pieces: list[str]
+    signature: str | None
+
+
+class Reader:
+    """The state of one answer.
+
+    Attributes:
+        index: the block that was begun last, -1 before the first.
+        open: the kind of text that may still be appended to it: `text`, `thought` or None.
+        pieces: the text of the open block so far.
+        usage: counts so far; totals, a later one replaces an earlier one.
+        over: an error ended the answer.
+    """
+
+    def __init__(self, context: RequestContext) -> None:
+        self.index = -1
+        self.open: str | None = None
+        self.pieces: list[str] = []
+        self.usage: dict[str, Any] = {}
+        self.over = False
+        self._context = context
+        self._calls = Calls(context)
+        self._others = OtherCandidates()
+        self._texts: dict[int, _Text] = {}
+        self._grounding: list[dict[str, Any]] = []
+        self._media: dict[str, Any] = {}
+        self._trace: dict[str, Any] = {}
+        self._last: dict[str, Any] = {}
+
+    def read(self, chunk: Any) -> Iterator[StreamEvent]:
+        """Translate one chunk, or each of a list (the form of a stream without `alt=sse`)."""
+        if isinstance(chunk, list):
+            for item in chunk:
+                if not self.over:
+                    yield from self.read(item)
+            return
+        if not isinstance(chunk, dict):
+            return
+        error = envelope_in(chunk)
+        if error is not None:
+            yield from self._flush(whole=False)
+            yield ErrorEvent(error=error_from_envelope(error))
+            self.over = True
+            return
+        self._trace.update({name: chunk[name] for name in _TRACED if name in chunk})
+        self.count(chunk.get("usageMetadata"))
+        for at, candidate in enumerate(chunk.get("candidates") or ()):
+            if not isinstance(candidate, dict):
+                raise MalformedResponseError("a candidate is not an object", path="candidates")
+            if candidate.get("index", at) not in (0, None):
+                self._others.add(_number(candidate.get("index", at)), candidate)  # the message is the first
+            else:
+                yield from self._candidate(candidate)
+
+    def count(self, usage: Any) -> None:
+        """Take note of counts."""
+        if usage and isinstance(usage, dict):
+            self.usage.update(usage)
+
+    def finish(self) -> Iterator[StreamEvent]:
+        """End the answer: the source is over, in good order or not."""
+        if self.over:
+            return
+        stopped = "finishReason" in self._last
+        yield from self._flush(whole=stopped)
+        yield from from_wire_ending(
+            self._last,
+            self._trace.get("promptFeedback"),
+            empty=self.index < 0,
+            calls=self._calls.any,
+            context=self._context,
+        )
+
+    def _candidate(self, candidate: dict[str, Any]) -> Iterator[StreamEvent]:
+        content = candidate.get("content")
+        for at, part in enumerate((content.get("parts") if isinstance(content, dict) else None) or ()):
+            if not isinstance(part, dict):
+                raise MalformedResponseError("a part is not an object", path="candidates[0].content.parts")
+            if at:
+                self.open = None  # only a chunk's first part goes on with what the chunk before it began
+            yield from self._part(part)
+        if any(name in candidate for name in GROUNDING):
+            self._grounding.append({name: candidate.get(name) for name in GROUNDING})
+        kept = {name: candidate[name] for name in _TRACED_OF_ANSWER if candidate.get(name) is not None}
+        self._trace.update(kept)
+        if candidate.get("finishReason") is not None:
+            self._last = {"finishReason": candidate["finishReason"], "finishMessage": candidate.get("finishMessage")}
+
+    def _part(self, part: dict[str, Any]) -> Iterator[StreamEvent]:
+        if isinstance(part.get("text"), str):
+            yield from self._text(part)
+            return
+        if isinstance(part.get("functionCall"), dict) and self._calls.accepts(part["functionCall"]):
+            self.open = None
+            made = list(self._calls.read(part, self.index))
+            self.index = max([self.index, *(event.index for event in made)])
+            yield from made
+            return
+        if not part:
+            return
+        self.open = None
+        self.index += 1
+        media = None if part.get("thought") else from_wire_media(part)  # a sketch is not the answer
+        if media is not None:
+            if extras := media_extras(part):
+                self._media[media_key(media)] = extras
+            yield BlockEnd(index=self.index, block=media)
+            return
+        kind = next((name for name in part if name not in _MODIFIERS), "thoughtSignature")
+        yield BlockEnd(index=self.index, block=self._opaque(kind, part))
+
+    def _opaque(self, kind: str, data: dict[str, Any]) -> OpaqueBlock:
+        return OpaqueBlock(provider=self._context.origin.provider, kind=kind, data=data)
+
+    def _text(self, part: Mapping[str, Any]) -> Iterator[StreamEvent]:
+        text: str = part["text"]
+        kind = "thought" if part.get("thought") is True else "text"
+        given = part.get("thoughtSignature")
+        signature = given if isinstance(given, str) and given else None
+        if not text and signature is None:
+            return
+        if signature is not None or self.open != kind:
+            self.index += 1
+            self.open = kind
+            self.pieces = []
+            self._texts[self.index] = _Text(kind, self.pieces, signature)
+        if text:
+            self.pieces.append(text)
+            yield (
+                TextDelta(index=self.index, text=text) if kind == "text" else ThinkingDelta(index=self.index, text=text)
+            )
+        if signature is not None:
+            self.open = None
+
+    def _flush(self, *, whole: bool) -> Iterator[StreamEvent]:
+        """End the blocks: signatures and citations are known now."""
+        yield from self._calls.flush(whole=whole)
+        texts = {index: "".join(text.pieces) for index, text in self._texts.items() if text.kind == "text"}
+        cited = citations_by_block(self._grounding, texts) if self._grounding else {}
+        for index, text in self._texts.items():
+            if text.kind == "text":
+                block = TextBlock(text="", citations=cited.get(index, ()), signature=text.signature)
+                yield BlockEnd(index=index, block=block)
+            else:
+                yield BlockEnd(index=index, block=ThinkingBlock(text="", signature=text.signature))
+        for place, other in enumerate(self._others.all(), self.index + 1):
+            yield BlockEnd(index=place, block=self._opaque(OTHER_CANDIDATE, other))
+        replay = {"media": self._media} if self._media else None
+        trace = {**self._trace, "usage": self.usage} if self.usage else self._trace
+        yield RawUpdate(replay=replay, trace=trace)
+        if self.usage:
+            yield UsageUpdate(usage=from_wire_usage(self.usage))
+
+
+def _number(value: Any) -> int:
+    return value if isinstance(value, int) else -1

@@ -1,28 +1,22 @@
-"""A whole answer -> canonical Message: one chunk, or the JSON array of a stream without `alt=sse` (sheet gemini §1).
-
-Never reads differently from the stream: both roads go through the reader.
-The plugin object comes in.
-"""
+"""A whole answer -> canonical message, read as one chunk of a stream; and how a paused answer goes on."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from interlingua.errors import MalformedResponseError, StreamInterruptedError
-from interlingua.json import loads
-from interlingua.plugins.wire import RequestContext, WireResponse
-from interlingua.response.assemble import Assembler
-from interlingua.types.events import MessageComplete
-from interlingua.types.messages import Message, MessageStatus, StopReason
-from interlingua_google.failures import envelope_in, error_from_envelope
-from interlingua_google.reader import Reader
+from interlingua.plugins import Assembler, RequestContext, WireResponse, loads
+from interlingua.types import Message, MessageComplete, MessageStatus, StopReason
+from interlingua_google.errors import envelope_in, error_from_envelope
+from interlingua_google.stream import Reader
 
-# an answer leaves out what is empty, so one that says nothing at all may hold no more than its counts (sheet §6)
+# an answer leaves out what is empty, so one that says nothing at all may hold no more than its counts
 _ANSWERS = ("candidates", "promptFeedback", "usageMetadata")
 
 
 def from_wire_response(response: WireResponse, context: RequestContext) -> Message:
-    """Read a body.
+    """Return the message of an answer: one chunk, or the JSON array of a stream without `alt=sse`.
 
     Raises:
         ProviderError: an error object with status 200, a blocked prompt, or an answer that failed with nothing said.
@@ -46,6 +40,18 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
             interrupted = StreamInterruptedError("the array ended before a finish reason")
             interrupted.partial = assembler.message(MessageStatus.ERROR, interrupted)
             raise interrupted
-        # a whole body without a reason is a model error (sheet MAPPING, stop reason)
+        # a whole body without a reason is an error of the model
         assembler.feed([MessageComplete(stop_reason=StopReason.ERROR)])
     return assembler.message(MessageStatus.COMPLETE)
+
+
+def continuation_token(message: Message) -> str | None:
+    """Return the token that continues a paused answer, None where there is none or its trace was trimmed.
+
+    Send the conversation without the answer again, with `provider_options={"continuationToken": token}`: what comes
+    back goes on where the answer stopped.
+    """
+    origin, raw = message.metadata.origin, message.metadata.provider_raw
+    trace = raw.get("trace") if raw is not None and origin is not None and origin.provider == "google" else None
+    token = trace.get("continuationToken") if isinstance(trace, Mapping) else None
+    return token if isinstance(token, str) else None

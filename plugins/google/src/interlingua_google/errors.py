@@ -1,7 +1,4 @@
-"""What this service's errors mean: the status word, the reason in the details, then words (sheet gemini §8).
-
-Never raises by itself. The plugin object, `from_wire` and the reader come in.
-"""
+"""What a failed answer, or an error inside a stream, means: the status word, the reason in the details, then words."""
 
 from __future__ import annotations
 
@@ -21,12 +18,11 @@ from interlingua.errors import (
     RateLimitError,
     ServerError,
 )
-from interlingua.json import loads
-from interlingua.plugins.wire import WireResponse, error_class_for_status, error_for_status, retry_after
+from interlingua.plugins import WireResponse, error_class_for_status, error_for_status, loads, retry_after
 
 _BY_STATUS_WORD: dict[str, type[ProviderError]] = {
     "INVALID_ARGUMENT": BadRequestError,
-    "FAILED_PRECONDITION": PermissionDeniedError,  # region or billing of this account (sheet §8)
+    "FAILED_PRECONDITION": PermissionDeniedError,  # region or billing of this account
     "OUT_OF_RANGE": BadRequestError,
     "UNAUTHENTICATED": AuthenticationError,
     "PERMISSION_DENIED": PermissionDeniedError,
@@ -40,13 +36,13 @@ _BY_STATUS_WORD: dict[str, type[ProviderError]] = {
 }
 _KEY_REASONS = ("API_KEY_INVALID", "API_KEY_EXPIRED", "ACCESS_TOKEN_EXPIRED", "CREDENTIALS_MISSING")
 _MONEY_REASONS = ("BILLING_DISABLED",)
-_NOT_RETRIED = ("CANCELLED",)  # the official SDK's retry set has no 499 (sheet §8)
+_NOT_RETRIED = ("CANCELLED",)  # the official SDK's retry set has no 499
 _TOO_LONG = ("exceeds the maximum number of tokens", "input token count")
 _delay = re.compile(r"(\d+(?:\.\d+)?)s").fullmatch
 
 
 def from_wire_error(response: WireResponse) -> ProviderError:
-    """Turn a failed answer into the typed error its body names; status alone decides where there is none."""
+    """Return the typed error that the body names; the status alone decides where there is none."""
     try:
         body = loads(response.body)
     except ValueError:
@@ -58,7 +54,7 @@ def from_wire_error(response: WireResponse) -> ProviderError:
 
 
 def envelope_in(body: Any) -> Mapping[str, Any] | None:
-    """Return the error object of a body; the array form of a stream wraps it in a list (sheet §8)."""
+    """Return the error object of a body; the array form of a stream wraps it in a list."""
     if isinstance(body, list):
         return next((found for item in body if (found := envelope_in(item)) is not None), None)
     error = body.get("error") if isinstance(body, dict) else None
@@ -70,7 +66,7 @@ def envelope_in(body: Any) -> Mapping[str, Any] | None:
 def error_from_envelope(
     error: Mapping[str, Any], *, status: int | None = None, headers: Mapping[str, str] | None = None
 ) -> ProviderError:
-    """Turn an error object, of a failed answer or of a stream, into its typed error."""
+    """Return the typed error of an error object, of a failed answer or of a stream."""
     message = str(error.get("message") or "no message")
     word = error.get("status")
     code = error.get("code")
@@ -83,13 +79,13 @@ def error_from_envelope(
         status=status if status is not None else known,
         code=reasons[0] if reasons else word if isinstance(word, str) else None,
         retryable=False if word in _NOT_RETRIED else None,
-        retry_after=_asked_delay(details) or retry_after(headers or {}),
+        retry_after=_retry_delay(details) or retry_after(headers or {}),
     )
 
 
 def _class_of(message: str, word: Any, reasons: list[str], status: int | None) -> type[ProviderError]:
     if any(reason in _KEY_REASONS for reason in reasons) or "API key not valid" in message:
-        return AuthenticationError  # though its status is 400 (sheet §8)
+        return AuthenticationError  # though its status is 400
     if any(reason in _MONEY_REASONS for reason in reasons):
         return QuotaExceededError
     if word in ("INVALID_ARGUMENT", "OUT_OF_RANGE", None) and any(words in message for words in _TOO_LONG):
@@ -98,7 +94,7 @@ def _class_of(message: str, word: Any, reasons: list[str], status: int | None) -
     return found or (error_class_for_status(status) if status else ServerError)
 
 
-def _asked_delay(details: list[dict[str, Any]]) -> float | None:
+def _retry_delay(details: list[dict[str, Any]]) -> float | None:
     for item in details:
         delay = _delay(str(item.get("retryDelay")))
         if delay is not None:

@@ -1,8 +1,4 @@
-"""The models this service has and what each can do, from `models.json` and the generation in a name (sheet gemini).
-
-Never asks the network; a model not listed gets its generation's defaults, marked assumed.
-The plugin object, `to_wire` and its helpers come in.
-"""
+"""The models this service has and what each can do, from `models.json` and the generation in a name."""
 
 from __future__ import annotations
 
@@ -12,15 +8,14 @@ from importlib.resources import files
 
 import attrs
 
-from interlingua.catalogue import ModelInfo, find_model, load_catalogue
-from interlingua.json import EMPTY, FrozenDict
-from interlingua.types.options import AdapterCapabilities
+from interlingua.plugins import EMPTY, FrozenDict, ModelInfo, find_model, load_catalogue
+from interlingua.types import AdapterCapabilities
 
 API = "generate"
 
 IMAGES = ("image/png", "image/jpeg", "image/webp", "image/heic", "image/heif")
 
-# Facts of the wire itself; what differs by model stands in models.json.
+# What the wire itself can carry; what differs by model stands in models.json.
 DEFAULTS = AdapterCapabilities(
     supports_thinking=True,
     supports_images=True,
@@ -28,9 +23,9 @@ DEFAULTS = AdapterCapabilities(
     supports_system_prompt=True,
     supports_structured_output=True,
     supports_streaming=True,
-    supports_streaming_tool_calls=False,  # calls arrive whole (sheet §7)
+    supports_streaming_tool_calls=False,  # calls arrive whole
     supports_parallel_tool_calls=True,
-    supports_prompt_caching=False,  # no markers: implicit, or a cached content named in the request (sheet §6)
+    supports_prompt_caching=False,  # no markers: implicit, or a cached content named in the request (WIRE.md, Caching)
     supports_system_messages_in_list=False,
     max_context_tokens=1_000_000,
     max_output_tokens=65_536,
@@ -39,7 +34,7 @@ DEFAULTS = AdapterCapabilities(
     supports_video=True,
     supports_documents=True,
     supports_tool_result_images=False,
-    supports_image_urls=False,  # the client downloads them (sheet §2)
+    supports_image_urls=False,  # the client downloads them
     supports_tool_choice=True,
     thinking_scope="model",
     accepts_unsigned_thinking=True,  # thought summaries carry no signature and are taken back (recorded)
@@ -50,20 +45,20 @@ DEFAULTS = AdapterCapabilities(
     api=API,
     assumed=True,
 )
-# Limit on media of the models listed: the image understanding page of the service's documentation.
+# Limit on media of the models listed (WIRE.md, Parts).
 _MEDIA = {"max_images": 3600}
 _generation = re.compile(r"gemini-(\d+)").search
 
 
 @cache
 def models() -> tuple[ModelInfo, ...]:
-    """Return the catalogue."""
+    """Return the models of `models.json`."""
     return load_catalogue(files(__package__).joinpath("models.json").read_bytes())
 
 
 @cache
 def model_of(name: str) -> ModelInfo | None:
-    """Return the catalogue's entry for a name, alias or dated snapshot."""
+    """Return the model of a name, alias or dated snapshot; None where it is not listed."""
     return find_model(models(), _bare(name))
 
 
@@ -76,9 +71,9 @@ def generation_of(name: str) -> int | None:
 
 @cache
 def capabilities_of(name: str) -> AdapterCapabilities:
-    """Return what this service can carry with a model; the same object for the same name."""
+    """Return what the service can carry with a model; a model that is not listed gets its generation's defaults."""
     model = model_of(name)
-    # media inside results: third generation and later (sheet §2)
+    # media inside results: third generation and later
     defaults = attrs.evolve(DEFAULTS, supports_tool_result_images=(generation_of(name) or 0) >= 3)
     if model is None:
         return defaults
@@ -92,13 +87,13 @@ def capabilities_of(name: str) -> AdapterCapabilities:
 
 
 def facts_of(name: str) -> FrozenDict:
-    """Return the model's facts beyond capabilities (`thinking`, `levels`, …); absent means unknown."""
+    """Return what `models.json` says of a model beyond its capabilities; what is absent is unknown."""
     model = model_of(name)
     return EMPTY if model is None else model.facts
 
 
 def is_signed(name: str) -> bool:
-    """True when a call of the current turn must carry a signature (third generation and later, sheet §3)."""
+    """Return True when a call of the current turn must carry a signature (third generation and later)."""
     return (generation_of(name) or 0) >= 3
 
 

@@ -1,0 +1,303 @@
+"""Messages -> `contents` and `systemInstruction`: a content for each message, the results of a batch in one."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple, TypeAlias
+
+from interlingua.plugins import BlockLoss, Json, Loss, Piece, dumps, encode_each, message_loss
+from interlingua.types import (
+    AudioBlock,
+    DocumentBlock,
+    ImageBlock,
+    MediaSource,
+    Message,
+    MessageMetadata,
+    OpaqueBlock,
+    Role,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    VideoBlock,
+)
+from interlingua_google.models import API, is_signed
+
+_ASSISTANT, _SYSTEM, _TOOL = Role.ASSISTANT, Role.SYSTEM, Role.TOOL  # finding a member is slow before Python 3.12
+# base64 of `skip_thought_signature_validator`: taken in place of a signature the service never gave (WIRE.md, Thinking)
+STAND_IN = "c2tpcF90aG91Z2h0X3NpZ25hdHVyZV92YWxpZGF0b3I="
+OTHER_CANDIDATE = "candidate"
+"""Kind of the opaque blocks that hold answers beside the first, where several were asked for."""
+
+Media: TypeAlias = ImageBlock | AudioBlock | VideoBlock | DocumentBlock
+MEDIA = (ImageBlock, AudioBlock, VideoBlock, DocumentBlock)
+_KINDS: dict[str, type[Any]] = {"image": ImageBlock, "audio": AudioBlock, "video": VideoBlock}
+_DATA = ("inlineData", "fileData")
+_IN_RESULTS = ("image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain")
+_FIRST_USER = b'{"text":"(The conversation begins with the assistant.)"}'
+_OPEN = {"user": b'{"role":"user","parts":[', "model": b'{"role":"model","parts":['}
+_NEXT = {role: b"]}," + opened for role, opened in _OPEN.items()}
+
+
+class Contents(NamedTuple):
+    """The conversation on this wire."""
+
+    system: bytes | None
+    contents: Json
+    losses: tuple[Loss, ...]
+
+
+class WrittenResult(NamedTuple):
+    """A result without its call's name and id, which depend on the call; `rest` is what follows them."""
+
+    name: str
+    call_id: str
+    rest: bytes
+
+
+class Parts(NamedTuple):
+    """One message on this wire: role, parts joined, losses.
+
+    Attributes:
+        role: of its content.
+        joined: its parts as JSON, separated by commas.
+        rows: what was lost.
+        calls: wire id of a call -> its name, and whether the id is sent.
+        results: what a TOOL message holds; `joined` is empty then.
+    """
+
+    role: str
+    joined: bytes
+    rows: tuple[BlockLoss, ...] = ()
+    calls: Mapping[str, tuple[str, bool]] = {}
+    results: tuple[WrittenResult, ...] = ()
+
+
+# ---- all messages
+
+
+def to_wire_contents(messages: Sequence[Message], model: str) -> Contents:
+    """Join the projected conversation; neighbours of one role stay apart, so what was sent never changes."""
+    pieces = encode_messages(messages, model)
+    leading = next((at for at, message in enumerate(messages) if message.role is not _SYSTEM), len(messages))
+    system = b",".join([piece.joined for piece in pieces[:leading] if piece.joined])
+    losses: list[Loss] = [row.at(at, messages[at].id) for at in range(leading) for row in pieces[at].rows]
+    body: list[Piece] = [b"["]
+    last: str | None = None
+    calls: Mapping[str, tuple[str, bool]] = {}
+    for at in range(leading, len(pieces)):
+        role, joined, rows, made_calls, results = pieces[at]
+        is_tool = messages[at].role is _TOOL
+        if is_tool:
+            joined = join_results(results, calls)
+        else:
+            calls = made_calls
+        if rows:
+            losses += [row.at(at, messages[at].id) for row in rows]
+        if not joined:
+            continue
+        if last is None and role == "model":
+            reason = "this wire's first content is the user's; one that says so was put before it"
+            losses.append(message_loss(at, reason, messages[at].id))
+            body += (_OPEN["user"], _FIRST_USER)
+            last = "user"
+        batch = is_tool and last == "results"
+        body += (b"," if batch else _NEXT[role] if last else _OPEN[role], joined)
+        last = "results" if is_tool else role
+    if last == "model":
+        reason = "the history ends with the model's words; this wire has no prefill and answers them as they are"
+        losses.append(message_loss(len(messages) - 1, reason, messages[-1].id))
+    body.append(b"]}]" if last else b"]")
+    return Contents(b'{"parts":[' + system + b"]}" if system else None, body, tuple(losses))
+
+
+def encode_messages(messages: Sequence[Message], model: str) -> list[Parts]:
+    """Write the parts of every message."""
+    return encode_each(messages, ("google", model), lambda message: to_wire_parts(message, model))
+
+
+def join_results(results: Sequence[WrittenResult], calls: Mapping[str, tuple[str, bool]]) -> bytes:
+    """Join results, each with its call's name, and with its id only where the model gave the call one."""
+    written = []
+    name, issued = calls.get(results[0].call_id, (None, False)) if results else (None, False)
+    for result in results:
+        call_id = b'"id":' + dumps(result.call_id) + b"," if issued else b""
+        written.append(b'{"functionResponse":{' + call_id + b'"name":' + dumps(name or result.name) + result.rest)
+    return b",".join(written)
+
+
+# ---- one message
+
+
+def to_wire_parts(message: Message, model: str) -> Parts:
+    """Write one message for a model."""
+    rows: list[BlockLoss] = []
+    if message.role is _TOOL:
+        blocks = enumerate(message.content)
+        results = [_result(block, index, rows) for index, block in blocks if isinstance(block, ToolResultBlock)]
+        return Parts("user", b"", tuple(rows), results=tuple(results))
+    calls: dict[str, tuple[str, bool]] = {}
+    parts: list[Any] = []
+    part: Any
+    for index, block in enumerate(message.content):
+        if isinstance(block, TextBlock):
+            if block.citations:
+                reason = "this wire takes no citations back; the text is kept"
+                rows.append(BlockLoss(index, block.type, "rewritten", reason))
+            part = {"text": block.text}
+            if block.signature:
+                part["thoughtSignature"] = block.signature
+        elif isinstance(block, ToolUseBlock):
+            part = _call(block, index, rows, calls, message.metadata, model)
+        elif isinstance(block, ThinkingBlock):
+            part = _thinking(block, index, rows)
+        elif isinstance(block, OpaqueBlock):
+            part = _opaque(block, index, rows, message.metadata, model)
+        elif isinstance(block, MEDIA):
+            part = _media(block, index, rows, message.metadata, model)
+        else:
+            rows.append(BlockLoss(index, block.type, "dropped", f"this wire has no {block.type} block"))
+            part = None
+        if part is not None:
+            parts.append(part)
+    role = "model" if message.role is _ASSISTANT else "user"
+    return Parts(role, dumps(parts)[1:-1], tuple(rows), calls)
+
+
+def _thinking(block: ThinkingBlock, index: int, rows: list[BlockLoss]) -> dict[str, Any] | None:
+    if not block.text and not block.signature:
+        rows.append(BlockLoss(index, block.type, "dropped", "thinking without text or signature says nothing"))
+        return None
+    part: dict[str, Any] = {"text": block.text, "thought": True}
+    return part | {"thoughtSignature": block.signature} if block.signature else part
+
+
+def _call(
+    block: ToolUseBlock,
+    index: int,
+    rows: list[BlockLoss],
+    calls: dict[str, tuple[str, bool]],
+    metadata: MessageMetadata,
+    model: str,
+) -> dict[str, Any]:
+    value: Any = block.input
+    if block.parse_error is not None:
+        reason = "arguments are not JSON and this wire wants an object"
+        rows.append(BlockLoss(index, block.type, "rewritten", reason))
+        value = {"invalid_json": block.raw_input}
+    issued = metadata.api == API and block.provider_id is not None and block.provider_id == block.id
+    signature = block.signature
+    if not calls and not signature and is_signed(model):  # also in earlier turns: the prefix stays as it is
+        signature = STAND_IN
+    calls[block.id] = (block.name, issued)
+    call: dict[str, Any] = {"id": block.id} if issued else {}
+    call["name"] = block.name
+    call["args"] = value
+    return {"functionCall": call, "thoughtSignature": signature} if signature else {"functionCall": call}
+
+
+def _result(block: ToolResultBlock, index: int, rows: list[BlockLoss]) -> WrittenResult:
+    """Write a result, and behind it what of its media it cannot hold (WIRE.md, Tool results)."""
+    output: list[Any] = []
+    inside: list[dict[str, Any]] = []
+    beside: list[dict[str, Any]] = []
+    for part in block.content:
+        if isinstance(part, TextBlock):
+            output.append(part.text)
+        elif isinstance(part, OpaqueBlock):
+            output.append(part.data)
+        elif isinstance(part, MEDIA):
+            (inside if part.media_type in _IN_RESULTS else beside).append(to_wire_media(part))
+            if (names := _unsupported_fields(part)) is not None:
+                reason = f"this wire has no {names} on a part; the data is kept"
+                rows.append(BlockLoss(index, part.type, "rewritten", reason))
+            if part.media_type not in _IN_RESULTS:
+                reason = f"a result holds no {part.media_type or 'media of unknown type'} here; it follows the result"
+                rows.append(BlockLoss(index, part.type, "rewritten", reason))
+    value = output[0] if len(output) == 1 else output or ""
+    response: dict[str, Any] = {"response": {"error" if block.is_error else "output": value}}
+    if inside:
+        response["parts"] = inside
+    rest = b"," + dumps(response)[1:] + b"}"
+    if beside:
+        rest += b"," + dumps(beside)[1:-1]
+    return WrittenResult(block.tool_name or block.tool_use_id, block.tool_use_id, rest)
+
+
+def _is_same_model(metadata: MessageMetadata, model: str) -> bool:
+    origin = metadata.origin
+    return origin is None or origin.model == model
+
+
+def _opaque(block: OpaqueBlock, index: int, rows: list[BlockLoss], metadata: MessageMetadata, model: str) -> Any:
+    data = block.data
+    if block.kind == OTHER_CANDIDATE:
+        rows.append(BlockLoss(index, block.type, "dropped", "another answer than the one that was taken"))
+        return None
+    if _is_same_model(metadata, model) or not isinstance(data, Mapping) or "thoughtSignature" not in data:
+        return data
+    rest = {name: value for name, value in data.items() if name != "thoughtSignature"}
+    reason = "its signature belongs to another origin"
+    rows.append(BlockLoss(index, block.type, "rewritten" if rest else "dropped", reason))
+    return rest or None
+
+
+# ---- media, both directions (WIRE.md, Parts)
+
+
+def _media(block: Media, index: int, rows: list[BlockLoss], metadata: MessageMetadata, model: str) -> dict[str, Any]:
+    if (names := _unsupported_fields(block)) is not None:
+        reason = f"this wire has no {names} on a part; the data is kept"
+        rows.append(BlockLoss(index, block.type, "rewritten", reason))
+    raw = metadata.provider_raw
+    kept: Mapping[str, Any] = ((raw.get("replay") or {}).get("media") or {}) if raw else {}
+    extras = kept.get(media_key(block)) if kept else None
+    made = to_wire_media(block)
+    return made | extras if extras and _is_same_model(metadata, model) else made
+
+
+def to_wire_media(block: Media) -> dict[str, Any]:
+    """Write one media part; a URL or an uploaded file goes by its address."""
+    if block.source.kind == "base64":
+        return {"inlineData": {"mimeType": block.media_type or "image/png", "data": block.source.data}}
+    file = {"mimeType": block.media_type} if block.media_type else {}
+    return {"fileData": file | {"fileUri": block.source.data}}
+
+
+def from_wire_media(part: dict[str, Any]) -> Media | None:
+    """Return the block of a part with data or a file; None where it is neither in full."""
+    inline, file = part.get("inlineData"), part.get("fileData")
+    if isinstance(inline, dict) and isinstance(inline.get("data"), str):
+        source, media_type = MediaSource(kind="base64", data=inline["data"]), inline.get("mimeType")
+    elif isinstance(file, dict) and isinstance(file.get("fileUri"), str):
+        source, media_type = MediaSource(kind="file_id", data=file["fileUri"]), file.get("mimeType")
+    else:
+        return None
+    if not isinstance(media_type, str):
+        return None
+    made: Media = _KINDS.get(media_type.partition("/")[0], DocumentBlock)(source=source, media_type=media_type)
+    return made
+
+
+def media_extras(part: dict[str, Any]) -> dict[str, Any]:
+    """Return what a media part carries beside its data (its signature, for one), to be sent back with it."""
+    return {name: value for name, value in part.items() if name not in _DATA}
+
+
+def media_key(block: Media) -> str:
+    """Return a name for what a media block holds, so that its extras are found again wherever it stands."""
+    return hashlib.blake2b(block.source.data.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
+
+
+def _unsupported_fields(block: Media) -> str | None:
+    """Return the names of the fields of a block that this wire has no place for, or None."""
+    names: list[str] = []
+    if isinstance(block, DocumentBlock):
+        names = [name for name in ("title", "context") if getattr(block, name) is not None]
+        names += ["cite"] if block.cite else []
+    elif isinstance(block, ImageBlock):
+        names = [] if block.detail in (None, "auto") else ["detail"]
+    elif isinstance(block, AudioBlock):
+        names = [] if block.transcript is None else ["transcript"]
+    return " and ".join(names) or None

@@ -1,0 +1,187 @@
+"""What an answer says about itself: stop reason, counts, citations, other candidates, how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from interlingua.errors import ContentRefusedError, ProviderError, ServerError
+from interlingua.plugins import RequestContext
+from interlingua.types import ErrorEvent, MessageComplete, StopReason, StreamEvent, Usage
+
+_STOPS = {
+    "STOP": StopReason.END_TURN,
+    "MAX_TOKENS": StopReason.MAX_TOKENS,
+    "CONTINUATION": StopReason.PAUSE_TURN,
+}
+_REFUSALS = (
+    *("SAFETY", "RECITATION", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII", "IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT"),
+    *("IMAGE_RECITATION", "MODEL_ARMOR"),
+)
+_ERRORS = (
+    *("OTHER", "LANGUAGE", "MALFORMED_FUNCTION_CALL", "IMAGE_OTHER", "NO_IMAGE", "UNEXPECTED_TOOL_CALL"),
+    *("TOO_MANY_TOOL_CALLS", "MISSING_THOUGHT_SIGNATURE", "MALFORMED_RESPONSE"),
+)
+_STOPS |= dict.fromkeys(_REFUSALS, StopReason.REFUSAL) | dict.fromkeys(_ERRORS, StopReason.ERROR)
+# numbers stand for words with `$alt=json;enum…=int`
+_NUMBERED = ("FINISH_REASON_UNSPECIFIED", "STOP", "MAX_TOKENS", "SAFETY", "RECITATION", "OTHER")
+GROUNDING = ("groundingMetadata", "citationMetadata", "urlContextMetadata")
+_TEXT = ({"text"}, {"text", "thought"})
+
+
+def from_wire_stop(raw: Any, *, calls: bool) -> StopReason:
+    """Return the canonical stop reason of a finish reason, a word or its number; OTHER for one that is not known.
+
+    Args:
+        raw: the service's finish reason.
+        calls: the answer holds calls: they have no reason of their own.
+    """
+    word = _NUMBERED[raw] if type(raw) is int and 0 <= raw < len(_NUMBERED) else raw
+    found = _STOPS.get(word, StopReason.OTHER) if isinstance(word, str) else StopReason.OTHER
+    return StopReason.TOOL_USE if found is StopReason.END_TURN and calls else found
+
+
+def from_wire_usage(raw: Mapping[str, Any]) -> Usage:
+    """Return the counts: thoughts are not in candidates, tool prompts not in the prompt (WIRE.md, Usage)."""
+    prompt, tools = _count(raw, "promptTokenCount"), _count(raw, "toolUsePromptTokenCount")
+    visible, thought = _count(raw, "candidatesTokenCount"), _count(raw, "thoughtsTokenCount")
+    if visible is None and thought is None and prompt is not None and "totalTokenCount" in raw:
+        visible = 0  # a count of nothing is left out
+    tier = raw.get("serviceTier")
+    return Usage(
+        input_tokens=_sum(prompt, tools),
+        output_tokens=_sum(visible, thought),
+        cached_input_tokens=_count(raw, "cachedContentTokenCount"),
+        audio_input_tokens=_of_audio(raw, "promptTokensDetails"),
+        cached_audio_input_tokens=_of_audio(raw, "cacheTokensDetails"),
+        reasoning_tokens=thought,
+        service_tier=tier if isinstance(tier, str) else None,
+    )
+
+
+def _of_audio(raw: Mapping[str, Any], name: str) -> int | None:
+    """Return the tokens of audio in a list by modality; None where there is no list or no audio in it."""
+    listed = raw.get(name)
+    found = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
+    counts = [_count(each, "tokenCount") for each in found if each.get("modality") == "AUDIO"]
+    return sum(count or 0 for count in counts) if counts else None
+
+
+def _count(raw: Mapping[str, Any], name: str) -> int | None:
+    value = raw.get(name)
+    return value if type(value) is int and value >= 0 else None
+
+
+def _sum(left: int | None, right: int | None) -> int | None:
+    return None if left is None and right is None else (left or 0) + (right or 0)
+
+
+def from_wire_ending(
+    last: Mapping[str, Any], feedback: Any, *, empty: bool, calls: bool, context: RequestContext
+) -> Iterator[StreamEvent]:
+    """Yield the terminal event, or nothing where the answer never said that it is over.
+
+    A failure with something said is a stop reason; one with nothing said is a typed error.
+
+    Args:
+        last: `finishReason` and `finishMessage` of the answer, {} while it has none.
+        feedback: the prompt's feedback, where there was any.
+        empty: nothing was said.
+        calls: calls are among what was said.
+        context: whose exchange it is.
+    """
+    reason = feedback.get("blockReason") if isinstance(feedback, dict) else None
+    if reason is not None and empty:
+        text = feedback.get("blockReasonMessage")
+        yield _failed(ContentRefusedError, f"the prompt was blocked: {text or reason}", reason, context)
+        return
+    if not last:
+        return
+    raw, words = last["finishReason"], last.get("finishMessage")
+    stop = from_wire_stop(raw, calls=calls)
+    if empty and stop in (StopReason.REFUSAL, StopReason.ERROR):
+        kind = ContentRefusedError if stop is StopReason.REFUSAL else ServerError
+        yield _failed(kind, str(words or f"the model gave nothing and stopped with {raw}"), raw, context)
+        return
+    yield MessageComplete(stop_reason=stop, stop_reason_raw=str(raw))
+
+
+def _failed(kind: type[ProviderError], message: str, code: Any, context: RequestContext) -> ErrorEvent:
+    origin = context.origin
+    return ErrorEvent(error=kind(message, code=str(code), provider=origin.provider, model=origin.model))
+
+
+def citations_by_block(candidates: Sequence[Mapping[str, Any]], texts: Mapping[int, str]) -> dict[int, list[Any]]:
+    """Return block index -> citations, each in the service's own words with the sources its numbers point to.
+
+    Args:
+        candidates: the metadata members of the answer, as they came.
+        texts: block index -> its text; only these can carry a citation.
+    """
+    found: dict[int, list[Any]] = {}
+    if not texts:
+        return found
+    for citation, quoted in (pair for metadata in candidates for pair in _citations(metadata)):
+        index = next((at for at, text in texts.items() if quoted and quoted in text), max(texts))
+        listed = found.setdefault(index, [])
+        if citation not in listed:  # a stream may repeat them
+            listed.append(citation)
+    return found
+
+
+def _citations(metadata: Mapping[str, Any]) -> Iterator[tuple[dict[str, Any], str]]:
+    """Yield each citation and the words it is about, "" where it names only offsets."""
+    grounding = metadata.get("groundingMetadata")
+    if isinstance(grounding, dict):
+        chunks = _listed(grounding, "groundingChunks")
+        for support in _listed(grounding, "groundingSupports"):
+            segment = support.get("segment")
+            quoted = segment.get("text") if isinstance(segment, dict) else None
+            numbers = support.get("groundingChunkIndices")
+            places = numbers if isinstance(numbers, list) else []
+            sources = [chunks[at] for at in places if type(at) is int and 0 <= at < len(chunks)]
+            yield {**support, "groundingChunks": sources}, quoted if isinstance(quoted, str) else ""
+    recited = metadata.get("citationMetadata")
+    if isinstance(recited, dict):
+        for citation in (*_listed(recited, "citations"), *_listed(recited, "citationSources")):
+            yield citation, ""
+
+
+def _listed(holder: Mapping[str, Any], name: str) -> list[dict[str, Any]]:
+    value = holder.get(name)
+    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+
+
+class OtherCandidates:
+    """The candidates beside the first by number, put together from the chunks they came in."""
+
+    def __init__(self) -> None:
+        self._found: dict[int, dict[str, Any]] = {}
+
+    def add(self, number: int, candidate: Mapping[str, Any]) -> None:
+        """Take one candidate, or what a chunk adds to it."""
+        whole = self._found.setdefault(number, {"content": {"role": "model", "parts": []}})
+        whole.update({name: value for name, value in candidate.items() if name != "content"})
+        parts: list[Any] = whole["content"]["parts"]
+        content = candidate.get("content")
+        for at, part in enumerate((content.get("parts") if isinstance(content, dict) else None) or ()):
+            if at == 0 and parts and _goes_on(parts[-1], part):
+                parts[-1] = {**parts[-1], "text": parts[-1]["text"] + part["text"]}
+            else:
+                parts.append(part)
+
+    def all(self) -> list[dict[str, Any]]:
+        """Return them in order."""
+        return [whole for _, whole in sorted(self._found.items())]
+
+
+def _goes_on(last: Any, part: Any) -> bool:
+    if (
+        not isinstance(last, dict)
+        or not isinstance(part, dict)
+        or last.keys() != part.keys()
+        or part.keys() not in _TEXT
+    ):
+        return False
+    texts = isinstance(last["text"], str) and isinstance(part["text"], str)
+    return texts and last.get("thought") == part.get("thought")

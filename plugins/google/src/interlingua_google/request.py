@@ -1,0 +1,290 @@
+"""A conversation, tools and options -> one request of generateContent or streamGenerateContent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from interlingua.errors import CapabilityError
+from interlingua.plugins import Json, Loss, WireRequest, dumps, json_object, option_loss
+from interlingua.types import AdapterOptions, Message, Role, ToolChoice, ToolDefinition
+from interlingua_google.messages import MEDIA, Parts, encode_messages, join_results, to_wire_contents
+from interlingua_google.models import API, capabilities_of, facts_of, generation_of
+
+_CACHED_AWAY = ("systemInstruction", "tools", "toolConfig")  # they belong into the cached content
+_NAMES = {
+    "max_tokens": "maxOutputTokens",
+    "temperature": "temperature",
+    "top_p": "topP",
+    "top_k": "topK",
+    "seed": "seed",
+}
+_LEVELS = ("MINIMAL", "LOW", "MEDIUM", "HIGH", "XHIGH")
+_DEFAULT_LEVELS = ("MINIMAL", "LOW", "MEDIUM", "HIGH")
+_BUDGETS = {"minimal": 1024, "low": 1024, "medium": 8192, "high": 24576, "xhigh": 24576, "max": 24576}
+DYNAMIC = -1
+_SILENT = ("$schema", "$id")  # they say nothing about the value
+_OUTSIDE = ("const", "discriminator", "examples", "exclusiveMinimum", "exclusiveMaximum", "not", "patternProperties")
+_MAPS = ("properties", "$defs", "definitions")
+_LISTS = ("anyOf", "oneOf", "allOf", "prefixItems")
+_MODES = {"auto": "AUTO", "none": "NONE", "required": "ANY"}
+_BYTES_PER_TOKEN = 4.0
+_PER_MESSAGE = 4
+_PER_IMAGE = 1100
+_BYTES_PER_TOKEN_OF_MEDIA = 40
+
+
+def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions) -> WireRequest:
+    """Write the request.
+
+    `options.provider_options` are laid over the body, with three exceptions: members of `generationConfig` and
+    `toolConfig` are laid over single members, and `tools` (the service's own: `googleSearch`, `codeExecution`, …) stand
+    behind the declared ones. With `cachedContent` in it, what that holds already is left out of the request.
+
+    Raises:
+        CapabilityError: something was asked that this model refuses.
+    """
+    losses: list[Loss] = []
+    extra: dict[str, Any] = dict(options.provider_options)
+    written = to_wire_contents(messages, options.model)
+    losses.extend(written.losses)
+    fields: dict[str, Json] = {}
+    if written.system is not None:
+        fields["systemInstruction"] = written.system
+    fields |= _tools(tools, options, extra, losses)
+    fields["contents"] = written.contents
+    generation = to_wire_generation(options, losses, tools=bool(tools))
+    generation |= _object(extra.pop("generationConfig", None))
+    if generation:
+        fields["generationConfig"] = dumps(generation)
+    if extra.get("cachedContent"):
+        _remove_cached_fields(fields, losses)
+    fields.update({name: dumps(value) for name, value in extra.items()})
+    return WireRequest(
+        path=method_path(options.model, stream=options.stream),
+        headers={"content-type": "application/json"},
+        body=json_object(fields),
+        losses=tuple(losses),
+        api=API,
+        stream=options.stream,
+    )
+
+
+def _tools(
+    tools: Sequence[ToolDefinition], options: AdapterOptions, extra: dict[str, Any], losses: list[Loss]
+) -> dict[str, bytes]:
+    fields: dict[str, bytes] = {}
+    declared: list[Any] = [{"functionDeclarations": to_wire_tools(tools, losses)}] if tools else []
+    if declared or "tools" in extra:
+        fields["tools"] = dumps([*declared, *(extra.pop("tools", None) or ())])
+    choice = to_wire_tool_choice(tools, options, losses)
+    config = {} if choice is None else {"functionCallingConfig": choice}
+    config |= _object(extra.pop("toolConfig", None))
+    if config:
+        fields["toolConfig"] = dumps(config)
+    return fields
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return dict(value) if isinstance(value, Mapping) else {}
+
+
+def _remove_cached_fields(fields: dict[str, Json], losses: list[Loss]) -> None:
+    for name in _CACHED_AWAY:
+        if fields.pop(name, None) is not None:
+            reason = f"{name} belongs to the cached content that is named; the service refuses both"
+            losses.append(option_loss("provider_options.cachedContent", "dropped", reason))
+
+
+def model_path(model: str) -> str:
+    """Return the path of a model; a name with a slash (`tunedModels/…`, `endpoints/…`) is one already."""
+    return f"/{model.lstrip('/')}" if "/" in model else f"/models/{model}"
+
+
+def method_path(model: str, *, stream: bool) -> str:
+    """Return the path of the method that answers; without `alt=sse` a stream would be one JSON array."""
+    return f"{model_path(model)}:{'streamGenerateContent?alt=sse' if stream else 'generateContent'}"
+
+
+def to_wire_tools(tools: Sequence[ToolDefinition], losses: list[Loss]) -> list[dict[str, Any]]:
+    """Return the declarations; `parametersJsonSchema` takes the whole canonical subset, `parameters` would not."""
+    made = []
+    for at, tool in enumerate(tools):
+        declaration: dict[str, Any] = {"name": tool.name}
+        if tool.description:
+            declaration["description"] = tool.description
+        if tool.cache is not None:
+            reason = "this wire has no cache markers; its own caching applies"
+            losses.append(Loss(path=f"tools[{at}]", block_type="tool", verdict="rewritten", reason=reason))
+        path = f"tools[{at}].input_schema"
+        declaration["parametersJsonSchema"] = to_wire_schema(tool.input_schema, losses, path, "tool")
+        made.append(declaration)
+    return made
+
+
+def to_wire_tool_choice(
+    tools: Sequence[ToolDefinition], options: AdapterOptions, losses: list[Loss]
+) -> dict[str, Any] | None:
+    """Return `functionCallingConfig`, or None where nothing is to be said.
+
+    Raises:
+        CapabilityError: a call is demanded and there are no tools.
+    """
+    wanted = options.tool_choice
+    if not tools:
+        if isinstance(wanted, ToolChoice) or wanted == "required":
+            raise CapabilityError("a call is demanded and there are no tools", path="options.tool_choice")
+        return None
+    if options.parallel_tool_calls is False and wanted != "none":
+        reason = "this wire cannot forbid several calls in one answer"
+        losses.append(option_loss("parallel_tool_calls", "dropped", reason))
+    if isinstance(wanted, ToolChoice):
+        return {"mode": "ANY", "allowedFunctionNames": [wanted.name]}
+    return None if wanted is None else {"mode": _MODES[wanted]}
+
+
+def to_wire_generation(options: AdapterOptions, losses: list[Loss], *, tools: bool) -> dict[str, Any]:
+    """Return the config; {} where nothing was set.
+
+    Raises:
+        CapabilityError: a schema where the model takes none, or (before the third generation) none beside tools.
+    """
+    config = {wire: value for name, wire in _NAMES.items() if (value := getattr(options, name)) is not None}
+    if options.stop:
+        config["stopSequences"] = list(options.stop)
+    if options.response_schema is not None:
+        if not capabilities_of(options.model).supports_structured_output:
+            raise CapabilityError(f"{options.model} has no structured output", path="options.response_schema")
+        generation = generation_of(options.model)
+        if tools and generation is not None and generation < 3:
+            raise CapabilityError(
+                f"{options.model} takes no response schema together with tools; ask without tools",
+                path="options.response_schema",
+            )
+        config["responseMimeType"] = "application/json"
+        path = "options.response_schema"
+        config["responseJsonSchema"] = to_wire_schema(options.response_schema, losses, path, "option")
+    if (thinking := to_wire_thinking(options, losses)) is not None:
+        config["thinkingConfig"] = thinking
+    if options.user_id is not None:
+        losses.append(option_loss("user_id", "dropped", "this wire has no end-user id"))
+    return config
+
+
+def to_wire_thinking(options: AdapterOptions, losses: list[Loss]) -> dict[str, Any] | None:
+    """Return `thinkingConfig`, or None where the model's default is wanted. Never both a budget and a level."""
+    budget, effort = options.thinking_budget, options.effort
+    off = options.thinking is False or effort == "none" or (options.thinking is None and budget == 0)
+    if not off and options.thinking is None and budget is None and effort is None:
+        return None
+    kind = facts_of(options.model).get("thinking") or _kind_by_name(options)
+    if kind == "none":
+        if not off:
+            losses.append(option_loss("thinking", "dropped", "this model does not think"))
+        return None
+    if kind == "budget":
+        return _budgeted(options, losses, off=off)
+    return _levelled(options, losses, off=off)
+
+
+def _kind_by_name(options: AdapterOptions) -> str:
+    generation = generation_of(options.model)
+    if generation is None:  # the name tells nothing: a budget is taken by both generations where one is given
+        return "level" if options.thinking_budget is None else "budget"
+    return "none" if generation < 2 else "budget" if generation == 2 else "level"
+
+
+def _budgeted(options: AdapterOptions, losses: list[Loss], *, off: bool) -> dict[str, Any]:
+    if off:
+        if facts_of(options.model).get("thinking_off", True):
+            return {"thinkingBudget": 0}
+        losses.append(option_loss("thinking", "rewritten", "this model always thinks; sent with its smallest budget"))
+        return {"thinkingBudget": 128}
+    made: dict[str, Any] = {}
+    if options.thinking or options.thinking_budget is not None:
+        made["includeThoughts"] = True
+    if options.thinking_budget is not None:
+        made["thinkingBudget"] = options.thinking_budget
+    else:
+        made["thinkingBudget"] = DYNAMIC if options.effort is None else _BUDGETS[options.effort]
+    return made
+
+
+def _levelled(options: AdapterOptions, losses: list[Loss], *, off: bool) -> dict[str, Any]:
+    levels: tuple[str, ...] = tuple(facts_of(options.model).get("levels") or _DEFAULT_LEVELS)
+    if off:
+        reason = f"this model always thinks; sent with its lowest level, {levels[0]}"
+        losses.append(option_loss("thinking", "rewritten", reason))
+        return {"thinkingLevel": levels[0]}
+    made: dict[str, Any] = {"includeThoughts": True} if options.thinking or options.thinking_budget is not None else {}
+    if options.thinking_budget is not None:
+        losses.append(option_loss("thinking_budget", "dropped", "this model takes a level, not a budget"))
+    if options.effort is not None:
+        made["thinkingLevel"] = _nearest(options.effort, levels, losses)
+    return made
+
+
+def _nearest(effort: str, levels: tuple[str, ...], losses: list[Loss]) -> str:
+    wanted = "XHIGH" if effort == "max" else effort.upper()
+    place = _LEVELS.index(wanted)
+    found = min(levels, key=lambda level: abs(_LEVELS.index(level) - place))
+    if found != effort.upper():
+        losses.append(option_loss("effort", "rewritten", f"this model has no level {effort}; sent as {found}"))
+    return found
+
+
+def to_wire_schema(schema: Mapping[str, Any], losses: list[Loss], path: str, block_type: str) -> dict[str, Any]:
+    """Return the schema without the keywords to be left out; they move into the description, one loss each."""
+    out: dict[str, Any] = {}
+    words: list[str] = []
+    for name, value in schema.items():
+        at = f"{path}.{name}"
+        if name == "const" and isinstance(value, str):
+            out |= {"type": "string", "enum": [value]}
+            losses.append(_loss(at, block_type, "rewritten", "const became an enum of one value"))
+        elif name in _OUTSIDE:
+            words.append(f"{name}: {dumps(value).decode()}")
+            losses.append(_loss(at, block_type, "rewritten", f"{name} is not taken; it moved into the description"))
+        elif name in _SILENT:
+            losses.append(_loss(at, block_type, "dropped", f"{name} is not taken and says nothing of the value"))
+        elif name in _MAPS and isinstance(value, Mapping):
+            out[name] = {key: _inner(item, losses, f"{at}.{key}", block_type) for key, item in value.items()}
+        elif name in _LISTS and isinstance(value, (list, tuple)):
+            kept = "anyOf" if name == "oneOf" else name
+            out[kept] = [_inner(item, losses, f"{at}[{place}]", block_type) for place, item in enumerate(value)]
+        elif name in ("items", "additionalProperties"):
+            out[name] = _inner(value, losses, at, block_type)
+        else:
+            out[name] = value
+    if words:
+        out["description"] = "; ".join(filter(None, [out.get("description"), *words]))
+    return out
+
+
+def _inner(value: Any, losses: list[Loss], path: str, block_type: str) -> Any:
+    return to_wire_schema(value, losses, path, block_type) if isinstance(value, Mapping) else value
+
+
+def _loss(path: str, block_type: str, verdict: Any, reason: str) -> Loss:
+    return Loss(path=path, block_type=block_type, verdict=verdict, reason=reason)
+
+
+def estimate_input_tokens(
+    messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions | None
+) -> int:
+    """Estimate by bytes: 4 bytes a token plus 4 a message, media by kind and size."""
+    model = options.model if options is not None else ""
+    size = sum(map(_message_tokens, messages, encode_messages(messages, model)))
+    return size + int(len(dumps(to_wire_tools(tools, []))) / _BYTES_PER_TOKEN) if tools else size
+
+
+def _message_tokens(message: Message, parts: Parts) -> int:
+    size = len(join_results(parts.results, {}) if message.role is Role.TOOL else parts.joined)
+    media = 0
+    for block in message.content:
+        for part in (block, *getattr(block, "content", ())):
+            if isinstance(part, MEDIA) and part.source.kind == "base64":
+                length = len(part.source.data)
+                size -= length
+                media += _PER_IMAGE if part.type == "image" else length // _BYTES_PER_TOKEN_OF_MEDIA
+    return int(max(size, 0) / _BYTES_PER_TOKEN) + media + _PER_MESSAGE
