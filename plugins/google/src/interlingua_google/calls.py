@@ -1,4 +1,4 @@
-"""Calls of an answer: whole ones, and on the cloud host ones whose arguments come in pieces."""
+"""Calls of an answer: whole ones, and on the cloud host ones whose arguments arrive in pieces."""
 
 from __future__ import annotations
 
