@@ -82,7 +82,8 @@ def _words(value: Any) -> str:
 
 
 def _class(cls: type) -> str:
-    text, meanings = _docstring(cls)
+    text, own = _docstring(cls)
+    meanings = {name: meaning for base in reversed(cls.__mro__) for name, meaning in _docstring(base)[1].items()} | own
     lines = [f"### `{cls.__name__}`\n", f"{text}\n"]
     if issubclass(cls, Enum):
         lines += ["Values: " + ", ".join(f"`{member.value}`" for member in cls) + ".\n"]

@@ -14,7 +14,12 @@ from interlingua.types.messages import StopReason, Usage
 
 @attrs.frozen(kw_only=True)
 class TextDelta:
-    """More text of block `index`."""
+    """More text of block `index`.
+
+    Attributes:
+        index: the block.
+        text: the new piece.
+    """
 
     type: ClassVar[Literal["text_delta"]] = "text_delta"
     index: int
@@ -23,7 +28,12 @@ class TextDelta:
 
 @attrs.frozen(kw_only=True)
 class ThinkingDelta:
-    """More reasoning of block `index`."""
+    """More reasoning of block `index`.
+
+    Attributes:
+        index: the block.
+        text: the new piece.
+    """
 
     type: ClassVar[Literal["thinking_delta"]] = "thinking_delta"
     index: int
@@ -52,7 +62,12 @@ class ToolUseStart:
 
 @attrs.frozen(kw_only=True)
 class ToolUseInputDelta:
-    """More of the argument text of call `index`."""
+    """More of the argument text of call `index`.
+
+    Attributes:
+        index: the call's block.
+        partial_json: the new piece of the argument text.
+    """
 
     type: ClassVar[Literal["tool_use_input_delta"]] = "tool_use_input_delta"
     index: int
@@ -61,7 +76,12 @@ class ToolUseInputDelta:
 
 @attrs.frozen(kw_only=True)
 class ToolUseEnd:
-    """The call is whole; `block`, when given, is authoritative over the pieces."""
+    """The call is whole; `block`, when given, is authoritative over the pieces.
+
+    Attributes:
+        index: the call's block.
+        block: the whole call, where the adapter has it; else it is made of the pieces.
+    """
 
     type: ClassVar[Literal["tool_use_end"]] = "tool_use_end"
     index: int
@@ -70,7 +90,12 @@ class ToolUseEnd:
 
 @attrs.frozen(kw_only=True)
 class BlockStart:
-    """A block begins that is not only text, reasoning or a call: media, opaque, redacted."""
+    """A block begins that is not only text, reasoning or a call: media, opaque, redacted.
+
+    Attributes:
+        index: the block.
+        block: what is known of it.
+    """
 
     type: ClassVar[Literal["block_start"]] = "block_start"
     index: int
@@ -79,7 +104,12 @@ class BlockStart:
 
 @attrs.frozen(kw_only=True)
 class BlockEnd:
-    """A block is whole: `block` gives its signature, citations or data; its text comes from the deltas if any came."""
+    """A block is whole: `block` gives its signature, citations or data; its text comes from the deltas if any came.
+
+    Attributes:
+        index: the block.
+        block: the whole block, whose text may be empty.
+    """
 
     type: ClassVar[Literal["block_end"]] = "block_end"
     index: int
@@ -88,7 +118,11 @@ class BlockEnd:
 
 @attrs.frozen(kw_only=True)
 class UsageUpdate:
-    """Token counts so far; each reported count replaces the earlier one (they are totals, not steps)."""
+    """Token counts so far; each reported count replaces the earlier one (they are totals, not steps).
+
+    Attributes:
+        usage: the counts reported so far; None where nothing was reported.
+    """
 
     type: ClassVar[Literal["usage_update"]] = "usage_update"
     usage: Usage
@@ -110,7 +144,12 @@ class RawUpdate:
 
 @attrs.frozen(kw_only=True)
 class MessageComplete:
-    """The terminal event of a stream that ended well."""
+    """The terminal event of a stream that ended well.
+
+    Attributes:
+        stop_reason: why the model stopped.
+        stop_reason_raw: the provider's word for it.
+    """
 
     type: ClassVar[Literal["message_complete"]] = "message_complete"
     stop_reason: StopReason
@@ -119,7 +158,11 @@ class MessageComplete:
 
 @attrs.frozen(kw_only=True)
 class ErrorEvent:
-    """The terminal event of a stream that failed; the client raises `error` after delivering it."""
+    """The terminal event of a stream that failed; the client raises `error` after delivering it.
+
+    Attributes:
+        error: what went wrong.
+    """
 
     type: ClassVar[Literal["error"]] = "error"
     error: InterlinguaError

@@ -70,7 +70,15 @@ class RoutingMode(StrEnum):
 
 
 class TokenBuckets(NamedTuple):
-    """Token counts that do not overlap; their sum is everything that was billed as tokens."""
+    """Token counts that do not overlap; their sum is everything that was billed as tokens.
+
+    Attributes:
+        uncached_input: input that no cache was involved in.
+        cached_input: input read from a cache.
+        cache_creation_input: input written to a cache.
+        visible_output: output without reasoning.
+        reasoning: reasoning.
+    """
 
     uncached_input: int
     cached_input: int
@@ -86,7 +94,14 @@ class TokenBuckets(NamedTuple):
 
 @attrs.frozen(kw_only=True)
 class CostParts:
-    """The cost in USD by token class, exact."""
+    """The cost in USD by token class, exact.
+
+    Attributes:
+        input: plain input, audio included.
+        output: output, reasoning included.
+        cached_read: input read from a cache.
+        cache_write: input written to a cache.
+    """
 
     input: Decimal
     output: Decimal
@@ -191,14 +206,25 @@ class RoutingDecisionRecord:
 
 @attrs.frozen(kw_only=True)
 class ErrorInfo:
-    """What ended a message that failed: class name in `interlingua.errors`, and its message."""
+    """What ended a message that failed: class name in `interlingua.errors`, and its message.
+
+    Attributes:
+        type: class name in `interlingua.errors`.
+        message: what happened.
+    """
 
     type: str
     message: str
 
 
 class Origin(NamedTuple):
-    """Who generated a message: provider key, wire format, and model name without the key."""
+    """Who generated a message: provider key, wire format, and model name without the key.
+
+    Attributes:
+        provider: provider key.
+        api: which of the provider's wire formats.
+        model: model name without provider key.
+    """
 
     provider: str
     api: str
@@ -404,7 +430,11 @@ _STOPS: dict[StopReason, ChatStop] = {
 
 @attrs.frozen
 class ChatResponse:
-    """A message as a flat response object in the style of JavaScript SDKs; every field is computed when read."""
+    """A message as a flat response object in the style of JavaScript SDKs; every field is computed when read.
+
+    Attributes:
+        message: the answer.
+    """
 
     message: Message
 
