@@ -1,6 +1,7 @@
 """docs/reference/swap-matrix.md and its HTML page say what the code does; `make matrix` writes them.
 
-The whole matrix is made here, once: every pair is green.
+The whole matrix is made once with INTERLINGUA_FULL=1. Otherwise one side of each wire format is swapped with the others
+and the pages are not compared.
 """
 
 from __future__ import annotations
@@ -14,15 +15,20 @@ from interlingua.plugins.registry import Registry
 from interlingua_contract.matrix.grid import Grid, Matrix
 from interlingua_contract.matrix.reports import html_page, markdown_page
 from interlingua_contract.matrix.sides import sides
-from tests.support import tree
+from tests.support import counts, tree
 
 REFERENCE = tree.ROOT / "docs" / "reference"
-LEAST_KEYS = 8  # issue 4, show 2
+LEAST_KEYS = 8 if counts.FULL else 5
+
+
+full = pytest.mark.skipif(not counts.FULL, reason=counts.SKIP_REASON)
 
 
 @pytest.fixture(scope="module")
 def matrix() -> Matrix:
-    return Grid(sides(Registry()), cassettes=tree.ROOT / "cassettes").run()
+    found = sides(Registry())
+    chosen = found if counts.FULL else list({side.api: side for side in reversed(found)}.values())
+    return Grid(chosen, cassettes=tree.ROOT / "cassettes").run()
 
 
 def test_every_pair_is_green(matrix: Matrix) -> None:
@@ -38,6 +44,7 @@ def test_every_pair_is_green(matrix: Matrix) -> None:
     assert len(matrix.cells) == len(matrix.sides) * (len(matrix.sides) - 1)
 
 
+@full
 @pytest.mark.parametrize(("name", "page"), [("swap-matrix.md", markdown_page), ("swap-matrix.html", html_page)])
 def test_the_page_is_current(matrix: Matrix, name: str, page: object) -> None:
     assert callable(page)
