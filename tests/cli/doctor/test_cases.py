@@ -1,7 +1,4 @@
-"""The field cases that a stored conversation can be ill with, each found, repaired, and nothing lost (issue 4).
-
-What is expected comes from REGRESSIONS 07, 08, 12, 22, 35 and 40. pytest comes in.
-"""
+"""The field cases that a stored conversation can have, each found and repaired without losing anything."""
 
 from __future__ import annotations
 

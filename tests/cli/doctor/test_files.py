@@ -1,7 +1,4 @@
-"""The doctor on files: lines that are no messages, the diff, the repaired file, its copy, and the command.
-
-pytest comes in.
-"""
+"""The doctor on files: lines that are no messages, the diff, the repaired file, its copy, and the command."""
 
 from __future__ import annotations
 
@@ -30,7 +27,7 @@ from interlingua_cli.doctor.examine import examine
 from interlingua_cli.doctor.repair import diff_repair, write_repaired
 from interlingua_cli.root import cli
 
-LINT_SOURCE = "sheet anthropic §4; recorded 400"
+LINT_SOURCE = "WIRE.md, Turns; recorded 400"
 CALL = ToolUseBlock(id="tu_1", name="read_file", input={"path": "a"})
 
 

@@ -1,6 +1,6 @@
 """How well the wire linters tell recorded requests apart: what was accepted passes, what was refused is found.
 
-Never keeps anything of the corpus but counts; entries are named by their ids. The tests beside come in, and a person:
+Nothing of the corpus is kept but counts; entries are named by their ids.
 `python -m tests.cli.lint.recall` measures, prints the table and writes `recall.toml`.
 """
 

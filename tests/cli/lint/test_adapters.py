@@ -1,7 +1,4 @@
-"""What the linters found in our own adapters stays right, and is told in the ledger.
-
-The rules are the services' recorded answers and the fact sheets; see the citation of each. pytest comes in.
-"""
+"""What the linters once found in our own adapters stays right, and is in the ledger; each rule cites its source."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Paths of rules, against the grammar that `interlingua_cli.lint.paths` describes. pytest comes in."""
+"""Paths of rules, against the grammar that `interlingua_cli.lint.rules.parse_path` describes."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""`Provider.lint` with a third party's rules, with none and with broken ones; rows that name rule files.
-
-Nothing here judges a service. pytest comes in.
-"""
+"""`lint_request` with a third party's rules, with none and with broken ones; rows that name rule files."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Reading rule files: what is well formed holds as it says, and a fault is named with its place.
 
-Expected places are JSON pointers written by hand. pytest comes in.
+Expected places are JSON pointers written by hand.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from interlingua.plugins import WireRequest
 from interlingua_cli.lint import load_rules
 
 HEAD = "title = 'Acme'\nendpoint = '/v1/chat$'\n"
-RULE = "[[rule]]\nid = 'a-rule'\nsays = 'It is so.'\ncitation = 'sheet acme §1'\n"
+RULE = "[[rule]]\nid = 'a-rule'\nsays = 'It is so.'\ncitation = 'WIRE.md, Tools'\n"
 
 
 def _request(body: bytes = b'{"model": "m"}', path: str = "/v1/chat", **headers: str) -> WireRequest:
@@ -24,7 +24,7 @@ def test_a_finding_names_rule_place_and_source() -> None:
 
     [finding] = rules.lint(_request())
 
-    assert str(finding) == "a-rule: messages: It is so. Here messages is missing. [sheet acme §1]"
+    assert str(finding) == "a-rule: messages: It is so. Here messages is missing. [WIRE.md, Tools]"
 
 
 def test_a_file_covers_its_endpoint_whatever_the_query() -> None:

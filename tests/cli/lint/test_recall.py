@@ -1,6 +1,6 @@
 """The linters against recorded traffic: what services accepted passes, what they refused for a visible reason is found.
 
-The expected values are the services' own answers and labels made by hand. pytest comes in.
+The expected values are the services' own answers and labels made by hand.
 """
 
 from __future__ import annotations

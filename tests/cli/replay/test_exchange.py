@@ -1,4 +1,4 @@
-"""What becomes of one recorded exchange: a message by the right road, a typed error, or a failure; always the same."""
+"""A recorded exchange becomes a message or a typed error, read by the provider that its host and endpoint name."""
 
 from __future__ import annotations
 
@@ -8,11 +8,54 @@ from typing import Any
 import pytest
 
 from interlingua.codec import dumps_message
+from interlingua.errors import UnknownProviderError
 from interlingua.types import MessageStatus
 from interlingua_cli.replay.exchange import Matcher, Outcome, replay
 from interlingua_cli.replay.report import Report, outcome_to_json
 from interlingua_cli.replay.source import read_entry
 from tests.cli.replay.acme import Acme, line, registry
+
+SERVICES = {
+    "acme": Acme(hosts=("api.acme.test",)),
+    "acme_eu": Acme(hosts=("eu.api.acme.test", "acme.cloud.test")),
+    "compatible": Acme(),
+    "local": Acme(hosts=("localhost:9999",)),
+    "other": Acme(hosts=("api.other.test",), endpoint="/(messages|v2:talk)"),
+}
+
+
+@pytest.mark.parametrize(
+    ("url", "fields", "expected"),
+    [
+        ("https://api.acme.test/v1/say", {}, "acme"),
+        ("https://API.acme.test:443/v1/say?alt=sse", {}, "acme"),
+        ("https://eu.api.acme.test/v1/say", {}, "acme_eu"),  # two names fit: the longer one
+        ("https://us1-acme.cloud.test/say", {}, "acme_eu"),  # regions stand before a hyphen
+        ("https://notapi.acme.test/say", {}, "compatible"),
+        ("https://api.other.test/v1/say", {}, "compatible"),  # a known host, an endpoint it does not declare
+        ("https://nobody.test/v1/say", {}, "compatible"),
+        ("https://nobody.test/v1/say", {"provider": "acme"}, "acme"),  # the recorder's word
+        ("http://localhost:9999/v1/say", {}, "local"),
+        ("http://localhost:1/v1/say", {}, "compatible"),
+        ("https://nobody.test/models/v2:talk", {}, "other"),
+        ("https://proxy.test/v1/say/", {}, "compatible"),
+        ("https://proxy.test/opaque", {"endpoint": "messages"}, "other"),
+        ("", {"endpoint": "say", "provider": "acme"}, "acme"),
+    ],
+)
+def test_match(url: str, fields: dict[str, str], expected: str) -> None:
+    match = Matcher(registry(**SERVICES)).match(read_entry(line("{}", url=url, **fields), ""))
+
+    assert match.provider.key == expected
+    assert match.api == "say"
+
+
+def test_an_endpoint_nobody_has_is_an_error() -> None:
+    entry = read_entry(line("{}", url="https://api.acme.test/v1/saying"), "")
+
+    with pytest.raises(UnknownProviderError, match=r"api\.acme\.test/v1/saying"):
+        Matcher(registry(**SERVICES)).match(entry)
+
 
 STREAM = 'data: {"piece": "Hel"}\n\ndata: {"piece": "lo"}\n\ndata: {"call": "look_up"}\n\ndata: {"stop": true}\n\n'
 

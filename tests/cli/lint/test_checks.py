@@ -1,7 +1,4 @@
-"""Every verb accepts what keeps its statement and finds what breaks it, at the place where it is broken.
-
-Bodies are small cases of the statements in the fact sheets and of the verbs' own sentences. pytest comes in.
-"""
+"""Every verb accepts what keeps its statement and finds what breaks it, at the place where it is broken."""
 
 from __future__ import annotations
 

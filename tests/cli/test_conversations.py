@@ -160,7 +160,7 @@ def test_a_swap_is_in_the_routing_record(run: Run, server: LocalServer) -> None:
     assert before is not None
     assert after is not None
     assert (after.mode, after.chosen_model, after.reason) == ("manual", "here:echo", "user swap via /model command")
-    assert before.reason != after.reason  # seed 003 §10, the swap's example
+    assert before.reason != after.reason
 
 
 def test_chat_swaps_models_and_shows_the_ledger(run: Run, server: LocalServer) -> None:
