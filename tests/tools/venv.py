@@ -1,7 +1,7 @@
 """Make .venv from nothing: Python's own venv, uv by pip, the workspace editable at the pinned versions.
 
-Nothing of the project runs here, and no package index is named here: pip's settings are read and carried over to uv,
-which does not read them itself. Only the Makefile comes in (`python3 tests/tools/venv.py demo|dev|constraints`).
+pip's settings are read and carried over to uv, which does not read them itself. The Makefile runs it:
+`python3 tests/tools/venv.py demo|dev|constraints`.
 """
 
 from __future__ import annotations
@@ -121,9 +121,10 @@ def dev_requirements() -> list[str]:
 
 
 def workspace(extras: str) -> list[str | Path]:
-    """Return the arguments that install every distribution of the workspace editable, core with these extras."""
+    """Return the arguments that install the workspace editable, core with these extras; contract is one of them."""
     folders: list[str | Path] = [f"./core[{extras}]"]
-    folders += sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
+    plugins = sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
+    folders += [path for path in plugins if path.name != "contract" or "contract" in extras.split(",")]
     return [part for folder in folders for part in ("-e", folder)]
 
 

@@ -1,7 +1,7 @@
 """What users get: the wheels, each in a clean environment away from the checkout. `make wheels` runs this file.
 
-Not named `test_…`: it builds and installs, which `make test` does not. What is checked here is only what a wheel can
-get wrong; what the code does is tested from the tree.
+It is not named `test_…` because it builds and installs, which `make test` does not. It checks only what a wheel can get
+wrong; what the code does is tested from the tree.
 """
 
 from __future__ import annotations
@@ -20,7 +20,12 @@ from tests.support import tree
 from tests.wheels.clean import EXAMPLE, Clean, build_wheels, project
 
 PLUGINS = [folder for folder in tree.DISTRIBUTIONS if folder.name != "core"]
-SHARED = {"interlingua-chat-completions"}  # the one plugin that others may depend on: the format several services speak
+DEPENDED_ON = {  # distributions of ours that others may need besides core, and who needs them
+    "interlingua-chat-completions": "providers",
+    "interlingua-agents": "interlingua-sessions",
+    "interlingua-cli": "interlingua-contract",
+}
+MOST_DISTRIBUTIONS, MOST_MEGABYTES = 16, 8  # of core with one provider
 GROUPS = ("interlingua.providers", "interlingua.rows")
 TO_DO = re.compile(r"NotImplementedError: (messages|request)\.py: write \w+")
 RULES = "c07 or c18 or c40 or c42 or c45 or c46 or c48 or c49 or c50"  # of each kind some; all of them: tests/cli
@@ -83,7 +88,9 @@ def test_a_plugin_installs_alone_with_core(folder: Path, wheels: dict[str, Path]
     clean.install("interlingua", about["name"])
 
     found = clean.asked(LOADED)
-    assert ours - {"interlingua", about["name"]} <= SHARED, "a plugin may depend on the shared format and no other"
+    kind = "providers" if any(group in about.get("entry-points", {}) for group in GROUPS) else about["name"]
+    for needed in ours - {"interlingua", about["name"]}:
+        assert DEPENDED_ON.get(needed) == kind, f"{about['name']} may not depend on {needed}"
     assert set(found["installed"]) == ours, "it pulls another plugin in"
     assert set(found["providers"].values()) <= ours - {"interlingua"}
     assert found["declare"] == list(found["providers"])
@@ -98,6 +105,31 @@ def test_core_alone_has_no_provider(wheels: dict[str, Path], tmp_path: Path) -> 
     clean.install("interlingua")
 
     assert clean.asked(LOADED) == {"installed": ["interlingua"], "providers": {}, "declare": [], "plugins": {}}
+    done = clean.run("python", "-m", "interlingua", "send", "Hello.")
+    assert done.returncode != 0
+    assert "interlingua[cli]" in done.stdout + done.stderr, "without the command line it says what to install"
+
+
+def test_core_with_one_provider_is_small(wheels: dict[str, Path], tmp_path: Path) -> None:
+    clean = Clean.make(tmp_path, wheels)
+
+    clean.install("interlingua", "interlingua-anthropic")
+
+    names = clean.asked(
+        "import importlib.metadata as m, json; print(json.dumps(sorted(d.name for d in m.distributions())))"
+    )
+    files = [path for path in (tmp_path / "venv" / "lib").rglob("*") if path.is_file() and path.suffix != ".pyc"]
+    megabytes = sum(path.stat().st_size for path in files) / 1e6
+    print(f"core and one provider: {len(names)} distributions, {megabytes:.1f} MB")
+    assert len(names) <= MOST_DISTRIBUTIONS, names
+    assert megabytes <= MOST_MEGABYTES
+
+
+def test_the_extras_bring_their_commands(author: Clean) -> None:
+    shown = author.run("interlingua", "--help").stdout
+
+    for command in ("send", "chat", "doctor", "corpus", "demo", "check", "matrix", "new-plugin"):
+        assert re.search(rf"\b{command}\b", shown), f"{command} is missing:\n{shown}"
 
 
 def test_the_example_passes_its_own_tests_and_the_contract(author: Clean) -> None:

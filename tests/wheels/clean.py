@@ -1,7 +1,7 @@
 """Wheels of every distribution, and virtual environments that know nothing of the checkout.
 
-No package index is named here: pip's settings are carried over to uv, as for `.venv`. Our own names never go to an
-index: each is constrained to the wheel that was built. `check_wheels.py` comes in.
+pip's settings are carried over to uv, as for `.venv`. Our own names never go to a package index: each is constrained to
+the wheel that was built.
 """
 
 from __future__ import annotations
