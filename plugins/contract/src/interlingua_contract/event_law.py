@@ -1,18 +1,15 @@
 """The legal sequence of stream events, as a pure check over a list of them.
 
-Never needs an adapter or a stream. The rules come in, and whoever wraps a stream hook.
-
-The law: a block begins before it goes on, with one kind per index; a call is begun once, its pieces come before its
-end, and add up to its arguments; nothing follows the end of a block or the terminal event; of terminal events there is
-at most one, and after a good one no call is left open.
+A block begins before it goes on, with one kind per index; a call begins once, its pieces come before its end and add up
+to its arguments; nothing follows the end of a block or the terminal event; there is at most one terminal event, and no
+call is open at `message_complete`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from interlingua.types.blocks import ToolUseBlock, read_tool_input
-from interlingua.types.events import (
+from interlingua.types import (
     BlockEnd,
     BlockStart,
     ErrorEvent,
@@ -20,9 +17,11 @@ from interlingua.types.events import (
     StreamEvent,
     TextDelta,
     ThinkingDelta,
+    ToolUseBlock,
     ToolUseEnd,
     ToolUseInputDelta,
     ToolUseStart,
+    read_tool_input,
 )
 
 _KINDS = {TextDelta: "text", ThinkingDelta: "thinking"}

@@ -1,8 +1,4 @@
-"""The network closed for the length of a block, and a watch on what a pure function must not ask for.
-
-Never looks into what is watched. The runner closes the network around every rule; the rules on purity keep watch.
-Nothing else comes in.
-"""
+"""Guards around a check: the network closed, side effects watched, the loss warnings collected."""
 
 from __future__ import annotations
 
@@ -38,7 +34,6 @@ _CALLS: dict[Any, str] = {
     open: "files (open)",
 }
 
-
 _METHODS = {
     "now": (datetime, "the clock (datetime.now)"),
     "utcnow": (datetime, "the clock (datetime.utcnow)"),
@@ -46,7 +41,6 @@ _METHODS = {
     "random": (random.Random, "randomness (random)"),
     "getrandbits": (random.Random, "randomness (random)"),
 }
-
 
 _PYTHON = {
     uuid.uuid4.__code__: "randomness (uuid.uuid4)",
@@ -58,7 +52,7 @@ _PYTHON = {
 
 
 class NetworkUsed(AssertionError):
-    """Something tried to reach the network."""
+    """A connection was attempted while the network is closed."""
 
 
 @contextmanager
@@ -79,7 +73,7 @@ def no_network() -> Iterator[None]:
 
 @contextmanager
 def watch_side_effects() -> Iterator[set[str]]:
-    """Give a set that fills with what is asked of clock, randomness, environment, files and network inside."""
+    """Yield a set that collects what is used of clock, randomness, environment, files and network."""
     seen: set[str] = set()
 
     def watch(frame: Any, event: str, argument: Any) -> None:
@@ -114,13 +108,13 @@ def _side_effect_of(function: Any) -> str | None:
 
 
 def _caused_elsewhere(frame: Any) -> bool:
-    """The ledger's WARN carries a time, and that is core's business; Hypothesis times the garbage collector."""
+    """True for logging, whose records carry a time, and for Hypothesis, which times the garbage collector."""
     while frame is not None:
         name = frame.f_globals.get("__name__", "")
         if name.startswith(("logging", "hypothesis.")):
             return True
         if name.startswith("interlingua_contract.rules"):
-            return False  # whatever runs the rule is not the adapter's doing
+            return False  # what runs the rule is not the adapter
         frame = frame.f_back
     return False
 
@@ -136,15 +130,15 @@ class _WarningRecords(logging.Handler):
 
 @contextmanager
 def record_warnings() -> Iterator[list[logging.LogRecord]]:
-    """Give the WARN records that core writes inside."""
+    """Yield the WARN records that core writes inside."""
     logger = logging.getLogger("interlingua")
-    kept, level, spread, others = _WarningRecords(), logger.level, logger.propagate, logger.handlers
-    logger.handlers = [kept]  # nobody else is to hear of losses made for the asking
+    handler, level, propagate, handlers = _WarningRecords(), logger.level, logger.propagate, logger.handlers
+    logger.handlers = [handler]  # losses made by a rule are nobody else's warnings
     logger.setLevel(logging.WARNING)
     logger.propagate = False
     try:
-        yield kept.records
+        yield handler.records
     finally:
-        logger.handlers = others
+        logger.handlers = handlers
         logger.setLevel(level)
-        logger.propagate = spread
+        logger.propagate = propagate

@@ -9,14 +9,9 @@ from collections.abc import Iterator
 from typing import Any
 
 Path = tuple[str | int, ...]
-
-
 Shape = tuple[str, ...]
 
-
 MARK = re.compile(r"mk[a-z]\d+q")
-
-
 """A mark that stands nowhere else in a generated conversation."""
 
 

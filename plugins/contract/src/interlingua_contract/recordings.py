@@ -10,37 +10,26 @@ import attrs
 import yaml
 
 from interlingua.errors import InterlinguaError
-from interlingua.plugins.wire import ConnectionSettings, WireResponse
+from interlingua.plugins import ConnectionSettings, WireResponse
 from interlingua.response.decode import StreamDecoder
 from interlingua.response.framing import framer
-from interlingua.types.events import StreamEvent
-from interlingua.types.factories import tool_result, user
-from interlingua.types.messages import Message
-from interlingua.types.options import AdapterOptions
+from interlingua.types import AdapterOptions, Message, StreamEvent, tool_result, user
 from interlingua_cli.cassettes import Exchange, read_body
 from interlingua_contract.rule import NotApplicable
 from interlingua_contract.subject import Aim, Subject
 
 SERIALIZER_NAME = "readable-yaml"
-
-
 REQUEST_HEADERS = frozenset({"content-type", "accept"})
-
-
 RESPONSE_HEADERS = frozenset({"content-type", "retry-after", "retry-after-ms", "x-should-retry"})
-
-
 _FORMS = ("parsed_body", "lines", "string")
-
-
 _KEYS = ("key", "api_key", "api-key", "access_token", "token")
 
 
 def vcr_config(headers: Collection[str] = ()) -> dict[str, Any]:
-    """Return vcr's options: nothing recorded unless asked for, the body matched too, only allowed headers kept.
+    """Return vcr's options: nothing recorded by default, the body matched too, only allowed headers kept.
 
     Args:
-        headers: lower-case names of request headers that the wire demands and that are no secret.
+        headers: lower-case names of request headers that the service requires and that are no secret.
     """
     return {
         "record_mode": "none",
@@ -83,7 +72,7 @@ class Serializer:
         for interaction in cassette["interactions"]:
             request, response = interaction["request"], interaction["response"]
             request["body"] = read_body(request) or None
-            for form in _FORMS:  # vcr makes its request of these fields and knows no others
+            for form in _FORMS:  # vcr knows only its own fields
                 request.pop(form, None)
             response["body"] = {"string": read_body(response["body"])}
         return cassette

@@ -12,7 +12,7 @@ from typing import Any, Literal
 import attrs
 
 from interlingua.errors import InterlinguaError
-from interlingua.plugins.hookspecs import CONTRACT_VERSION
+from interlingua.plugins import CONTRACT_VERSION
 from interlingua_contract.guard import no_network
 from interlingua_contract.rule import Finding, NotApplicable, Rule
 from interlingua_contract.rules import ALL
@@ -20,9 +20,7 @@ from interlingua_contract.rules.evidence import Support, support_table
 from interlingua_contract.subject import Subject
 
 Outcome = Literal["pass", "fail", "skip", "deviates"]
-
-
-"""`skip`: there was nothing to look at, `reason` says what is missing; `deviates`: broken as the quirks declare."""
+"""`skip`: there was nothing to look at, and `reason` says why; `deviates`: broken as the quirks declare."""
 
 
 @attrs.frozen(kw_only=True)
@@ -76,8 +74,6 @@ class Report:
 
 
 MOST_FINDINGS = 20
-
-
 """Findings of one rule that are reported; the next one would not help."""
 
 
@@ -104,7 +100,7 @@ def check(subject: Subject, rule: Rule, most: int = MOST_FINDINGS) -> Result:
     if excuse is not None and findings:
         return Result(rule=rule, outcome="deviates", findings=tuple(findings), reason=excuse, seconds=spent)
     if excuse is not None:
-        stale = Finding(why="quirks.deviations declares that this rule is broken, and it is kept", where=rule.number)
+        stale = Finding(why="quirks.deviations declares that this rule is broken, and it holds", where=rule.number)
         return Result(rule=rule, outcome="fail", findings=(stale,), seconds=spent)
     if findings:
         return Result(rule=rule, outcome="fail", findings=tuple(findings), seconds=spent)
@@ -119,7 +115,7 @@ def run(
     Args:
         subject: the provider.
         rules: which; all by default.
-        progress: told of each result as it comes.
+        progress: called with each result as soon as it is there.
 
     Raises:
         InterlinguaError: there is no such provider, or it cannot be loaded.
@@ -145,7 +141,7 @@ def run(
 
 @contextmanager
 def _silence_log() -> Iterator[None]:
-    """The ledger of a thousand broken conversations is nobody's business."""
+    """Log nothing: generated conversations lose blocks by the thousand."""
     logger = logging.getLogger("interlingua")
     level = logger.level
     logger.setLevel(logging.CRITICAL)

@@ -1,8 +1,4 @@
-"""What a rule of the contract is: number, statement, source, how to fix, and the check that finds what breaks it.
-
-Never holds a rule (those stand in `rules/`, by subject) and never runs one (the runner does).
-The modules of `rules/` come in, the runner, and what renders the reference page.
-"""
+"""What a rule of the contract is: number, statement, source, how to fix, and the check that finds what breaks it."""
 
 from __future__ import annotations
 
@@ -32,7 +28,7 @@ class Finding:
 
 
 class NotApplicable(Exception):
-    """Raised by a check when there is nothing it could look at; says what is missing."""
+    """Raised by a check that found nothing to look at; the message says what is missing."""
 
 
 Check = Callable[["Subject"], Iterator[Finding]]
@@ -46,9 +42,9 @@ class Rule:
         number: `C01`, never given to another rule.
         name: in snake_case; the test is `test_c01_<name>`.
         statement: one line.
-        source: section of the seed, the design or the hook's documentation that it comes from.
+        source: section of the documentation (docs/reference) or the hook that it comes from.
         fix: a paragraph for the author of an adapter that breaks it.
-        check: yields findings; none means the rule is kept.
+        check: yields findings; none means the rule holds.
     """
 
     number: str

@@ -11,37 +11,41 @@ import attrs
 from hypothesis import HealthCheck, Phase, Verbosity, given, seed, settings
 from hypothesis import strategies as st
 
-from interlingua.types.blocks import (
+from interlingua.types import (
+    AdapterCapabilities,
     AudioBlock,
     CacheHint,
     ContentBlock,
     DocumentBlock,
     ImageBlock,
     ImageSource,
+    Message,
+    MessageMetadata,
     OpaqueBlock,
+    Origin,
+    Provenance,
     RedactedThinkingBlock,
+    Role,
+    SideEffects,
+    StopReason,
     TextBlock,
     ThinkingBlock,
+    ToolDefinition,
     ToolResultBlock,
     ToolUseBlock,
     UnknownBlock,
+    Usage,
     VideoBlock,
+    system,
+    tool_result,
+    user,
 )
-from interlingua.types.factories import system, tool_result, user
-from interlingua.types.messages import Message, MessageMetadata, Origin, Provenance, Role, StopReason, Usage
-from interlingua.types.options import AdapterCapabilities
-from interlingua.types.tools import SideEffects, ToolDefinition
 from interlingua_contract.rule import Finding
 from interlingua_contract.subject import Aim, Subject
 
 FOREIGN = Origin("elsewhere", "chat", "m-1")
-
-
-PAYLOAD = base64.b64encode(b"contract payload, told apart by its length and its words").decode()
-
-
+PAYLOAD = base64.b64encode(b"contract payload, recognised by its length and its words").decode()
 URL = "https://example.com/contract-payload.png"
-
 
 READ = ToolDefinition(
     name="read_file",
@@ -54,10 +58,7 @@ READ = ToolDefinition(
     side_effects=SideEffects.READ,
 )
 
-
 _DATA = ImageSource(kind="base64", data=PAYLOAD)
-
-
 PICTURE = ImageBlock(source=_DATA, media_type="image/png")
 
 
@@ -86,7 +87,7 @@ class Scene:
     tools: tuple[ToolDefinition, ...] = ()
 
     def declared(self, capabilities: AdapterCapabilities) -> bool:
-        """True when the target says that it carries this."""
+        """True when the target declares that it can carry this."""
         if not self.flag or not all(getattr(capabilities, flag) for flag in self.flag.split()):
             return False
         accepted = getattr(capabilities, self.media) if self.media else ()
@@ -151,7 +152,7 @@ def media_scenes() -> list[Scene]:
 
 
 def foreign_scenes() -> list[Scene]:
-    """Return one scene for each kind of state that belongs to another origin, or to nobody known."""
+    """Return one scene for each kind of state that belongs to another origin, or to an unknown one."""
     opaque = OpaqueBlock(provider=FOREIGN.provider, kind="search", data={"type": "search", "q": "mko1q"})
     rows: list[tuple[str, str, ContentBlock, str]] = [
         ("foreign thinking", "thinking", ThinkingBlock(text="mkh1q", signature="mks1q"), "mkh1q"),
@@ -174,14 +175,14 @@ def foreign_scenes() -> list[Scene]:
 
 def result_image() -> Scene:
     """Return a result with an image in it."""
-    asked = call(1)
-    result = ToolResultBlock(tool_use_id=asked.id, content=(TextBlock(text="It shows:"), PICTURE))
-    metadata = MessageMetadata(parent_tool_use_id=asked.id)
-    told = Message(role=Role.TOOL, content=(result,), metadata=metadata)
+    tool_call = call(1)
+    result = ToolResultBlock(tool_use_id=tool_call.id, content=(TextBlock(text="It shows:"), PICTURE))
+    metadata = MessageMetadata(parent_tool_use_id=tool_call.id)
+    answer = Message(role=Role.TOOL, content=(result,), metadata=metadata)
     return Scene(
         name="image in a result",
         block_type="image",
-        history=(user("Read."), assistant_turn([asked], None), told),
+        history=(user("Read."), assistant_turn([tool_call], None), answer),
         payload=PAYLOAD,
         flag="supports_tool_result_images supports_images",
         media="accepted_image_media_types",
@@ -216,7 +217,7 @@ def with_system_prompt() -> tuple[Message, ...]:
 
 
 def capability_probes() -> Mapping[str, tuple[tuple[Message, ...], str]]:
-    """Return capability -> (history, payload): how a request that uses it is told from others."""
+    """Return capability -> (history, payload): how a request that uses it is recognised."""
     made = {scene.flag: (scene.history, PAYLOAD) for scene in media_scenes()}
     made["supports_tool_result_images"] = (result_image().history, PAYLOAD)
     made["supports_image_urls"] = (linked_image().history, URL)
@@ -225,9 +226,7 @@ def capability_probes() -> Mapping[str, tuple[tuple[Message, ...], str]]:
 
 
 _ENOUGH_FAILURES = 3
-
-
-"""So many failing aims tell all there is to tell; only the first one's example is made smaller."""
+"""Failing aims after which a rule stops; only the first one's example is made smaller."""
 
 
 class LawBroken(AssertionError):
@@ -240,7 +239,7 @@ Law = Callable[[Aim, Any], None]
 def check_law(
     subject: Subject, law: Law, strategy: Callable[[Aim], st.SearchStrategy[Any]], share: int | None = None
 ) -> Iterator[Finding]:
-    """Run a law on every aim, the examples shared out among them.
+    """Run a law on every aim, the examples shared among them.
 
     Args:
         subject: whose aims.
@@ -300,7 +299,7 @@ def _describe_error(error: Exception) -> str:
 
 
 def _shrink(law: Law, aim: Aim, value: Any, error: Exception, seconds: float) -> tuple[Any, Exception]:
-    """Take messages and blocks out while the law stays broken in the same way."""
+    """Remove messages and blocks while the law fails in the same way."""
     until = time.monotonic() + seconds
     going = isinstance(value, list)
     while going:
@@ -326,7 +325,7 @@ def _candidates(value: list[Any]) -> Iterator[list[Any]]:
 
 
 def sketch_history(value: Any) -> str:
-    """Draw a conversation in one line: roles with the types of their blocks."""
+    """Describe a conversation in one line: roles with the types of their blocks."""
     if not (isinstance(value, list) and value and all(isinstance(item, Message) for item in value)):
         return repr(value)[:300]
     lines = []

@@ -10,48 +10,42 @@ from typing import Any
 import attrs
 from hypothesis import strategies as st
 
-from interlingua.types.blocks import (
+from interlingua.types import (
     AudioBlock,
     CacheHint,
     ContentBlock,
     DocumentBlock,
     ImageBlock,
     ImageSource,
-    OpaqueBlock,
-    RedactedThinkingBlock,
-    TextBlock,
-    ThinkingBlock,
-    ToolResultBlock,
-    ToolUseBlock,
-    UnknownBlock,
-    VideoBlock,
-)
-from interlingua.types.messages import (
     Message,
     MessageMetadata,
     MessageStatus,
+    OpaqueBlock,
     Origin,
     Provenance,
+    RedactedThinkingBlock,
     Role,
     RoutingDecisionRecord,
     RoutingMode,
+    SideEffects,
     StopReason,
+    TextBlock,
+    ThinkingBlock,
+    ToolDefinition,
+    ToolResultBlock,
+    ToolUseBlock,
+    UnknownBlock,
     Usage,
+    VideoBlock,
 )
-from interlingua.types.tools import SideEffects, ToolDefinition
 
 EXTREMES = (
     *("", " ", "\n", "a \n", "\x00", "\ud800", "\U0001f701\U0001f702", "\u202eabc", "e\u0301", '"\\/', "\u2028"),
     *("\uffff", "\ufeff", "</system>", "data: x\n\n", "[DONE]", "{", "null", "x" * 300),
 )
 
-
 HUGE = "lorem ipsum " * 2000
-
-
 PIXEL = base64.b64encode(b"\x89PNG\r\n\x1a\n").decode()
-
-
 PLAIN = base64.b64encode(b"plain").decode()
 
 
@@ -139,11 +133,7 @@ def tools(*, most: int = 3) -> st.SearchStrategy[list[ToolDefinition]]:
 
 
 ORIGINS = (Origin("elsewhere", "chat", "m-1"), Origin("faraway", "messages", "m-2"))
-
-
 _STATUSES = (*[MessageStatus.COMPLETE] * 5, MessageStatus.PARTIAL, MessageStatus.CANCELLED, MessageStatus.ERROR)
-
-
 _STOPS = {MessageStatus.PARTIAL: None, MessageStatus.CANCELLED: None, MessageStatus.ERROR: StopReason.ERROR}
 
 
@@ -252,7 +242,7 @@ class _HistoryMaker:
         return Message(role=Role.ASSISTANT, content=tuple(content), metadata=metadata)
 
     def results(self, answer: Message, *, ragged: bool) -> list[Message]:
-        """Results in any order; of a ragged history some are missing and some nobody asked for."""
+        """Results in any order; in a ragged history some are missing and some answer no call."""
         made = []
         for call in self.draw(st.permutations(answer.tool_calls())):
             if ragged and self.seldom(5):

@@ -17,19 +17,20 @@ from urllib.parse import urlsplit
 import attrs
 
 from interlingua.errors import CallerError, CapabilityError
-from interlingua.plugins import write_request
-from interlingua.plugins.provider import Provider
-from interlingua.plugins.registry import Registry
-from interlingua.plugins.wire import Connection, ConnectionSettings, RequestContext, WireRequest
-from interlingua.types.messages import Message, Origin
-from interlingua.types.options import AdapterCapabilities, AdapterOptions
-from interlingua.types.tools import ToolDefinition
+from interlingua.plugins import (
+    Connection,
+    ConnectionSettings,
+    Provider,
+    Registry,
+    RequestContext,
+    WireRequest,
+    write_request,
+)
+from interlingua.types import AdapterCapabilities, AdapterOptions, Message, Origin, ToolDefinition
 from interlingua_cli.cassettes import Exchange, read_cassettes
 
 QUIRKS_FILE = "quirks.toml"
-
-
-"""Name of the file beside the cassettes that `interlingua check` reads, fields and meaning as of the class."""
+"""Name of the file beside the cassettes that `interlingua check` reads; its fields are those of `Quirks`."""
 
 
 @attrs.frozen(kw_only=True)
@@ -45,8 +46,8 @@ class Quirks:
         deviations: rule number -> reason why this provider breaks it; the rule must then be broken.
         unevidenced: capability -> reason why there can be no cassette that shows it.
         unpaired: cassette -> reason why its answer is not the one that its streamed sibling gives.
-        dropped_kinds: block kind -> reason why the adapter may leave it out though core sends it (with a ledger line).
-        thinking_scope: why reasoning may go back to another model (the section that says so), where that is declared.
+        dropped_kinds: block kind -> reason why the adapter may leave it out though core sends it (with a ledger row).
+        thinking_scope: why reasoning may go back to another model (the section that allows it), where that is declared.
         errors: cassette of a failure -> the error class that the documentation asks for.
         headers: lower-case names of headers that cassettes may hold beyond the usual ones.
         import_ms: milliseconds of processor time that importing the plugin may take beyond core.
@@ -89,17 +90,13 @@ def read_quirks(path: Path) -> Quirks:
 
 
 def find_quirks(cassettes: Path | None) -> Quirks:
-    """Return the quirks that stand beside cassettes, or none."""
+    """Return the quirks beside the cassettes, or empty ones."""
     path = cassettes / QUIRKS_FILE if cassettes is not None else None
     return read_quirks(path) if path is not None and path.is_file() else Quirks()
 
 
 _CLOCK = datetime(2026, 11, 21, tzinfo=UTC)
-
-
 _MESSAGE_ID = "01KAKDPZ0000000000000000AA"
-
-
 UNKNOWN_MODEL = "contract-unknown-model"
 
 
@@ -119,7 +116,6 @@ class Aim:
 
 _SIZE_LIMITS = ("max_context", "max_output", "max_image", "many_images", "max_document", "max_media")
 
-
 # models that differ in sizes only are written alike
 _WITHOUT_SIZES: dict[str, Any] = {
     field.name: field.default
@@ -134,11 +130,11 @@ class Subject:
     Args:
         key: provider key.
         cassettes: folder of its cassettes; None for none.
-        quirks: what is different about it; by default what the file `quirks.toml` beside the cassettes says.
+        quirks: what is different about it; by default what the file `quirks.toml` beside the cassettes holds.
         registry: where the provider is found, with wrappers where there are any.
         examples: generated conversations per rule.
         seed: of their generation.
-        shrink_s: seconds spent on making a failing example smaller; 0 for who wants to know only that it fails.
+        shrink_s: seconds spent on making a failing example smaller; 0 where only the failure counts.
     """
 
     def __init__(
@@ -189,7 +185,7 @@ class Subject:
 
     @cached_property
     def aims(self) -> tuple[Aim, ...]:
-        """What to write requests for: each API with a few models that differ in what they declare."""
+        """What to write requests for: each API with one model per distinct declaration."""
         found: dict[tuple[str, AdapterCapabilities], Aim] = {}
         for api in self.apis:
             chosen = self.quirks.models.get(api)
@@ -197,13 +193,13 @@ class Subject:
                 try:
                     declared = self.provider.capabilities(name, AdapterOptions(model=name, api=api))
                 except CapabilityError:
-                    continue  # this model is not to be had on this API
-                told = attrs.evolve(declared, **_WITHOUT_SIZES)
-                found.setdefault((api, told), Aim(api=api, model=name, capabilities=declared))
+                    continue  # this API does not offer this model
+                written_alike = attrs.evolve(declared, **_WITHOUT_SIZES)
+                found.setdefault((api, written_alike), Aim(api=api, model=name, capabilities=declared))
         return tuple(found.values())
 
     def api_of(self, exchange: Exchange) -> str | None:
-        """Return the API an exchange was made on, or None when it is no conversation of this provider's."""
+        """Return the API an exchange was made on, or None when it is no conversation of this provider."""
         path = urlsplit(exchange.uri).path.rstrip("/")
         for api, pattern in self.connection.endpoints.items():
             if re.search(pattern, path):
@@ -211,9 +207,9 @@ class Subject:
         return None
 
     def model_of(self, exchange: Exchange) -> str:
-        """Return the model an exchange asked for."""
-        asked = exchange.request.get("model") if isinstance(exchange.request, Mapping) else None
-        return str(asked or UNKNOWN_MODEL)
+        """Return the model an exchange was made with."""
+        model = exchange.request.get("model") if isinstance(exchange.request, Mapping) else None
+        return str(model or UNKNOWN_MODEL)
 
     def context(self, exchange: Exchange) -> RequestContext:
         """Return a context for an exchange; every value is the same each time."""
@@ -231,7 +227,7 @@ class Subject:
         )
 
     def new_provider(self) -> Provider:
-        """Return another façade of the same provider, which remembers nothing."""
+        """Return another façade of the same provider, without anything cached."""
         return Provider(self.key, self.provider._hook, self.provider.distribution)
 
     def write(
@@ -240,7 +236,7 @@ class Subject:
         """Write a request.
 
         Raises:
-            CapabilityError: it cannot be said.
+            CapabilityError: the wire cannot express it.
         """
         return write_request(self.provider, messages, tools, AdapterOptions(model=aim.model, api=aim.api, **options))
 

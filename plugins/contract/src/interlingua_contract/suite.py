@@ -1,8 +1,4 @@
-"""`ProviderContract`: subclass it, name your provider, and pytest has one test for each rule.
-
-Never collected itself, and nothing of it can be switched off: an override is a strict xfail, and its body is not run.
-Test files of providers come in, through `interlingua_contract`.
-"""
+"""`ProviderContract`: subclass it, name your provider, and pytest has one test for each rule."""
 
 from __future__ import annotations
 
@@ -12,8 +8,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from interlingua.plugins.registry import Registry
-from interlingua.types.factories import user
+from interlingua.plugins import Registry
+from interlingua.types import user
 from interlingua_contract.report import check
 from interlingua_contract.rule import Rule
 from interlingua_contract.rules import ALL
@@ -80,7 +76,7 @@ class ProviderContract:
         """Options of pytest-recording for tests of the subclass that are marked `vcr`."""
         from interlingua_contract import recordings as recording  # noqa: PLC0415  only who replays needs it
 
-        if request.node.get_closest_marker("vcr") is None:  # asked of every test; the rules replay by themselves
+        if request.node.get_closest_marker("vcr") is None:  # the rules replay by themselves
             return recording.vcr_config()
         if not request.config.pluginmanager.is_registered(recording):
             request.config.pluginmanager.register(recording)
@@ -95,7 +91,7 @@ class ProviderContract:
 
     @pytest.fixture
     def default_cassette_name(self, request: pytest.FixtureRequest) -> str:
-        """The file of a test: as `default_cassette` says, else the test's name without `test_`."""
+        """The file of a test: that of its mark `default_cassette`, else the test's name without `test_`."""
         marker = request.node.get_closest_marker("default_cassette")
         return str(marker.args[0]) if marker else request.node.name.removeprefix("test_")
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from interlingua_contract.rule import Rule
 
 _MARKS = {"pass": "ok", "fail": "FAILED", "skip": "skipped", "deviates": "deviates"}
+
 _MOST_FINDINGS = 30
 """Findings of a matrix that are printed."""
 

@@ -9,24 +9,22 @@ from functools import cached_property
 from itertools import groupby
 from typing import Any, NamedTuple
 
-from interlingua.json import dumps, loads, replace_lone_surrogates, thaw
-from interlingua.plugins.wire import Loss
-from interlingua.types.blocks import (
+from interlingua.plugins import Loss, dumps, loads, replace_lone_surrogates, thaw
+from interlingua.types import (
     ContentBlock,
+    Message,
     OpaqueBlock,
     RedactedThinkingBlock,
+    Role,
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
     ToolUseBlock,
     UnknownBlock,
 )
-from interlingua.types.messages import Message, Role
 from interlingua_contract import json_paths as trees
 
 MEDIA = ("image", "audio", "video", "document")
-
-
 _FIELDS = ("title", "context", "transcript", "detail")
 
 
@@ -127,8 +125,6 @@ def _texts(parts: Iterable[ContentBlock]) -> tuple[str, ...]:
 
 
 _SHORT = 3
-
-
 """Strings up to this length are everywhere and tell nothing."""
 
 
@@ -204,10 +200,7 @@ class Body:
 
 _PATH = re.compile(r"messages\[(\d+)\]\.content\[(\d+)\]")
 
-
 ErrorFlagSent = Callable[[int, int], bool]
-
-
 """Tells whether the wire says otherwise than in words that a result, by message and block, is an error."""
 
 

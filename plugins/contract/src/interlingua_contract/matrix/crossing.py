@@ -10,10 +10,9 @@ from functools import cached_property
 import attrs
 
 from interlingua.errors import InterlinguaError
-from interlingua.plugins.wire import Loss, WireRequest
+from interlingua.plugins import Loss, WireRequest
 from interlingua.request.project_blocks import WireIds
-from interlingua.types.blocks import ContentBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
-from interlingua.types.messages import Message
+from interlingua.types import ContentBlock, Message, ThinkingBlock, ToolResultBlock, ToolUseBlock
 from interlingua_cli.lint import lint_request
 from interlingua_contract import json_paths as trees
 from interlingua_contract.matrix.accounting import Body, find_unaccounted
@@ -60,8 +59,6 @@ def _members(text: str, at: int) -> list[tuple[str | int, int, int]]:
 
 
 _CONSTANT = re.compile(r"[\w.-]+")
-
-
 """A word that stands for a flag, such as a status; what says it in words is a sentence, or has one around it."""
 
 

@@ -12,35 +12,33 @@ from typing import Any
 
 import attrs
 
-from interlingua.types.blocks import (
+from interlingua.types import (
+    AdapterCapabilities,
     ContentBlock,
     ImageBlock,
     ImageSource,
-    RedactedThinkingBlock,
-    TextBlock,
-    ThinkingBlock,
-    ToolResultBlock,
-    ToolUseBlock,
-)
-from interlingua.types.factories import tool_result, user
-from interlingua.types.messages import (
     Message,
     MessageMetadata,
     MessageStatus,
     Origin,
     Provenance,
+    RedactedThinkingBlock,
     Role,
+    SideEffects,
     StopReason,
+    TextBlock,
+    ThinkingBlock,
+    ToolDefinition,
+    ToolResultBlock,
+    ToolUseBlock,
     Usage,
+    tool_result,
+    user,
 )
-from interlingua.types.options import AdapterCapabilities
-from interlingua.types.tools import SideEffects, ToolDefinition
 from interlingua_contract import json_paths as trees
 from interlingua_contract.matrix.sides import Speaker
 
 _FORMS = ("call_{}", "{}")
-
-
 _LENGTHS = (24, 9)
 
 
@@ -82,11 +80,7 @@ def _credit_to(call: ToolUseBlock, origin: Origin) -> Message:
 
 
 THEN = datetime(2026, 1, 1, tzinfo=UTC)
-
-
 SESSION = "matrix"
-
-
 _TIME = "01KDVBKF00"  # the first ten letters of a ULID of that day
 
 
@@ -247,7 +241,6 @@ def result_images(script: Script, a: Speaker) -> None:
 
 _LONG = 400
 
-
 _EXTREMES = (
     *("\x00 null", "\u2028 line", "\u202e turned", "e\u0301 combining", "\U0001f469\u200d\U0001f4bb joined"),
     *('"\\/ quoted', "\uffff none", "\ufeff marked", "</system> tagged", "data: [DONE]\n\n", "\ud800 half"),
@@ -335,7 +328,6 @@ def orphan(script: Script, a: Speaker) -> None:
 
 Write = Callable[[Script, Speaker], None]
 
-
 TOOLS = (
     ToolDefinition(
         name="read_file",
@@ -366,10 +358,7 @@ class History:
 
 
 _CALLS = ("supports_tools", "supports_parallel_tool_calls")
-
-
 _THINKS = ("supports_thinking", "supports_tools")
-
 
 HISTORIES: tuple[History, ...] = (
     History(name="plain", needs=("supports_system_prompt",), write=greeting),
@@ -395,6 +384,4 @@ HISTORIES: tuple[History, ...] = (
     History(name="unicode extremes", needs=_CALLS[:1], write=unicode),
     History(name="400 messages", needs=_CALLS[:1], write=four_hundred_messages),
 )
-
-
 """The shared set, in the order of the issue that asks for it."""

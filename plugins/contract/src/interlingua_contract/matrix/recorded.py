@@ -9,8 +9,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from interlingua.errors import InterlinguaError
-from interlingua.plugins.wire import RequestContext
-from interlingua.types.messages import Message, MessageStatus, StopReason
+from interlingua.plugins import RequestContext
+from interlingua.types import Message, MessageStatus, StopReason
 from interlingua_cli.cassettes import Exchange, read_cassettes
 from interlingua_cli.replay.exchange import decode_answer
 from interlingua_cli.replay.source import Entry

@@ -8,16 +8,12 @@ from typing import Any
 
 import attrs
 
-from interlingua.json import dumps
-from interlingua.plugins.wire import Loss
+from interlingua.plugins import Loss, dumps
 from interlingua_contract.matrix.crossing import Cell, Run
 from interlingua_contract.matrix.grid import Matrix
 
 PAGE = "swap-matrix.md"
-
-
 HTML = "swap-matrix.html"
-
 
 _HEAD = f"""# The swap matrix
 

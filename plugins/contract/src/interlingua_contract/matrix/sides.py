@@ -10,19 +10,11 @@ from typing import Any
 import attrs
 
 from interlingua.errors import CallerError, CapabilityError
-from interlingua.plugins import write_request
-from interlingua.plugins.provider import Provider
-from interlingua.plugins.registry import Registry
-from interlingua.plugins.wire import Connection, ConnectionSettings, WireRequest
-from interlingua.types.factories import assistant, user
-from interlingua.types.messages import Message, Origin
-from interlingua.types.options import AdapterCapabilities, AdapterOptions
-from interlingua.types.tools import ToolDefinition
+from interlingua.plugins import Connection, ConnectionSettings, Provider, Registry, WireRequest, write_request
+from interlingua.types import AdapterCapabilities, AdapterOptions, Message, Origin, ToolDefinition, assistant, user
 from interlingua_contract import json_paths as trees
 
 UNKNOWN_MODEL = "any-model"
-
-
 """Asked for where a provider's catalogue is empty: its default capabilities apply."""
 
 

@@ -9,7 +9,7 @@ from itertools import combinations
 from typing import Any
 
 from interlingua.errors import MalformedResponseError
-from interlingua.types.messages import StopReason, Usage
+from interlingua.types import StopReason, Usage
 from interlingua_cli.cassettes import Exchange
 from interlingua_contract.json_paths import Path, format_path, leaves, with_value, without
 from interlingua_contract.recordings import (
@@ -28,29 +28,23 @@ from interlingua_contract.subject import Subject
 
 _NEW_WORD = "contract_new_reason"
 
-
 _BY_CONTENT = {StopReason.TOOL_USE, StopReason.REFUSAL}
-
-
-"""What the content alone may tell, whatever the word."""
-
+"""What follows from the content alone, whatever the word."""
 
 _COMMON_WORDS = {
     r"length|max_(output_)?tokens": (StopReason.MAX_TOKENS, StopReason.CONTEXT_WINDOW),
     r"refus|filter|safety|sensitive|prohibited": (StopReason.REFUSAL,),
     r"tool": (StopReason.TOOL_USE, StopReason.ERROR),
 }
-
-
-"""Words that say the same in every wire that has them."""
+"""Words that mean the same in every service that uses them."""
 
 
 @rule(
     "C36",
-    "An unknown stop reason is OTHER (or what calls or a refusal tell), with the provider's word; never an exception.",
-    source="DESIGN 3; sheet MAPPING",
-    fix="""Map by a table with `.get(word, StopReason.OTHER)`, and give the word as `stop_reason_raw` on both
-    roads.""",
+    "An unknown stop reason is OTHER (or what calls or a refusal imply), with the provider's word; never an exception.",
+    source="format.md, Metadata",
+    fix="""Map by a table with `.get(word, StopReason.OTHER)`, and give the word as `stop_reason_raw`
+    both whole and streamed.""",
 )
 def unknown_stop_reasons_are_other(subject: Subject) -> Iterator[Finding]:
     """Each recorded answer with its word replaced."""
@@ -72,7 +66,7 @@ def unknown_stop_reasons_are_other(subject: Subject) -> Iterator[Finding]:
 
 
 def _read_with_word(subject: Subject, exchange: Exchange, word: str) -> ReadResult | None:
-    """Read the answer with another word where the old one was told; None if it is not there."""
+    """Read the answer with the old stop reason replaced; None if it is not in the answer."""
     changes = 0
 
     def change(data: Any) -> Any:
@@ -93,9 +87,9 @@ def _read_with_word(subject: Subject, exchange: Exchange, word: str) -> ReadResu
 
 @rule(
     "C37",
-    "A good answer has a stop reason that fits: calls are `tool_use`; a word that says length or refusal means it.",
-    source="seed 003 §4.3; REGRESSIONS 11, 20; sheet MAPPING",
-    fix="""Some wires say `stop` although they call: an answer with calls that ended well is TOOL_USE, with the word
+    "A good answer has a stop reason that fits: calls are `tool_use`; a word for length or refusal means that.",
+    source="format.md, Metadata",
+    fix="""Some services send `stop` although they call: an answer with calls that ended well is TOOL_USE, with the word
     as it was in `stop_reason_raw`.""",
 )
 def stop_reasons_fit_the_content(subject: Subject) -> Iterator[Finding]:
@@ -117,19 +111,16 @@ def stop_reasons_fit_the_content(subject: Subject) -> Iterator[Finding]:
 
 
 _NO_PART = ("audio", "miss")
-
-
-"""What a name says that is no part of ours: another medium, or the tokens that the cache did not hold."""
-
+"""In names of counts that are no part of ours: another medium, or tokens that the cache did not hold."""
 
 _ODD: tuple[Any, ...] = (None, "many", -1, 1.5, True, [], {})
 
 
 @rule(
     "C38",
-    "Cached tokens are part of the input, reasoning is part of the output, and what was told is counted once.",
-    source="DESIGN 3 (Usage); sheet MAPPING",
-    fix="""`input_tokens` is the inclusive total: add cached reads and writes where the wire reports them apart, and
+    "Cached tokens are part of the input, reasoning is part of the output, and every count is counted once.",
+    source="format.md, Usage",
+    fix="""`input_tokens` is the inclusive total: add cached reads and writes where the service reports them apart, and
     do not where it includes them. `reasoning_tokens` is part of `output_tokens` likewise.""",
 )
 def parts_lie_within_totals(subject: Subject) -> Iterator[Finding]:
@@ -142,11 +133,11 @@ def parts_lie_within_totals(subject: Subject) -> Iterator[Finding]:
         too_large = parts > usage.input_tokens or (usage.reasoning_tokens or 0) > (usage.output_tokens or 0)
         if too_large or any((getattr(usage, name) or 0) < 0 for name in USAGE_COUNTS):
             yield Finding(why=f"a part is larger than its total: {usage}", where=exchange.cassette)
-        told = _reported_counts(subject, exchange)
+        reported = _reported_counts(subject, exchange)
         for what, count in (("input", usage.input_tokens), ("output", usage.output_tokens)):
-            if told and count is not None and count not in _possible_sums(told):
-                yield Finding(why=f"{count} {what} tokens are no sum of reported {told}", where=exchange.cassette)
-        if why := _find_unreported_part(usage, told):
+            if reported and count is not None and count not in _possible_sums(reported):
+                yield Finding(why=f"{count} {what} tokens are no sum of reported {reported}", where=exchange.cassette)
+        if why := _find_unreported_part(usage, reported):
             yield Finding(why=why, where=exchange.cassette)
 
 
@@ -159,13 +150,13 @@ def _reported_counts(subject: Subject, exchange: Exchange) -> list[dict[str, int
     return [counts for counts in found if counts]
 
 
-def _possible_sums(told: list[dict[str, int]]) -> set[int]:
-    """Return what some of the counts that were told together add up to: three parts at the most."""
-    return {sum(some) for counts in told for number in (1, 2, 3) for some in combinations(counts.values(), number)}
+def _possible_sums(reported: list[dict[str, int]]) -> set[int]:
+    """Return the sums of up to three counts that were reported together."""
+    return {sum(some) for counts in reported for number in (1, 2, 3) for some in combinations(counts.values(), number)}
 
 
-def _find_unreported_part(usage: Usage, told: list[dict[str, int]]) -> str:
-    """Say which part was told and is not there."""
+def _find_unreported_part(usage: Usage, reported: list[dict[str, int]]) -> str:
+    """Return which reported part is missing; empty where none is."""
     parts = {
         "cache": (usage.cached_input_tokens, usage.cache_creation_input_tokens),
         "reasoning": (usage.reasoning_tokens,),
@@ -173,11 +164,11 @@ def _find_unreported_part(usage: Usage, told: list[dict[str, int]]) -> str:
         "thinking": (usage.reasoning_tokens,),
     }
     for word, kept in parts.items():
-        for name, count in [item for counts in told for item in counts.items()]:
+        for name, count in [item for counts in reported for item in counts.items()]:
             if any(other in name for other in _NO_PART):
                 continue
             if word in name and count and count > max(one or 0 for one in kept):
-                return f"{name} = {count} is not told"
+                return f"{name} = {count} is reported and missing"
     return ""
 
 
@@ -189,7 +180,7 @@ def _is_count(path: Path) -> bool:
 @rule(
     "C39",
     "Odd, missing and new counts raise nothing; what is not reported is None, not 0.",
-    source="DESIGN 3 (Usage)",
+    source="format.md, Usage",
     fix="""Read every count with `.get` and take only integers that are not negative; leave None where nothing was
     reported. A missing usage object is no error.""",
 )
@@ -220,9 +211,11 @@ def _check_without_counts(found: ReadResult, exchange: Exchange) -> Iterator[Fin
         yield Finding(why=f"without counts: {found.error or found.escaped}", where=exchange.cassette)
         return
     usage = found.message.metadata.usage
-    told = [name for name in USAGE_COUNTS if usage is not None and getattr(usage, name) is not None]
-    if told:
-        yield Finding(why=f"without counts {told[0]} is {getattr(usage, told[0])!r}, not None", where=exchange.cassette)
+    reported = [name for name in USAGE_COUNTS if usage is not None and getattr(usage, name) is not None]
+    if reported:
+        yield Finding(
+            why=f"without counts {reported[0]} is {getattr(usage, reported[0])!r}, not None", where=exchange.cassette
+        )
 
 
 def _without_counts(body: Any) -> Any:

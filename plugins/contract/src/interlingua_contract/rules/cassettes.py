@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from urllib.parse import parse_qsl, urlsplit
 
 from interlingua.errors import CallerError, ProviderError
-from interlingua.types.factories import user
+from interlingua.types import user
 from interlingua_cli.cassettes import read_cassette
 from interlingua_contract.recordings import read_answer
 from interlingua_contract.rule import Finding, NotApplicable, rule
@@ -17,7 +17,7 @@ from interlingua_contract.subject import Subject
 @rule(
     "C46",
     "Every cassette is readable and asks as we ask; a good answer in it is a message or the provider's own error.",
-    source="DESIGN 11; STYLE 1.9",
+    source="docs/plugins/how-to/record-cassettes.md",
     fix="""Record with pytest-recording and `decode_compressed_response=True`. Traffic that belongs to no endpoint of
     the connection is not looked at; an answer that cannot be read is a mistake of the adapter.""",
 )
@@ -54,16 +54,13 @@ def _check_headers(subject: Subject) -> Iterator[Finding]:
 
 _REQUEST_HEADERS = frozenset({"content-type", "accept", "user-agent", "content-length", "host", "accept-encoding"})
 
-
 _RESPONSE_HEADERS = frozenset(
     {"content-type", "content-length", "date", "retry-after", "retry-after-ms", "x-should-retry"}
 )
 
-
 _SECRET_NAME = re.compile(
     r"(^|[-_])(key|token|secret|signature|credential|auth|cookie|session|org|account)", re.IGNORECASE
 )
-
 
 _SECRET = re.compile(
     r"""
@@ -80,7 +77,7 @@ _SECRET = re.compile(
 @rule(
     "C47",
     "Cassettes hold no secret: headers by allowlist, bodies and query strings scanned.",
-    source="DESIGN 10, 11",
+    source="docs/plugins/how-to/record-cassettes.md",
     fix="""Filter while recording: keep only the headers a test needs (`quirks.headers` allows more by name), and
     filter query parameters that carry keys. A key that was once committed must be revoked.""",
 )
@@ -105,6 +102,6 @@ def cassettes_hold_no_secret(subject: Subject) -> Iterator[Finding]:
 
 def _wire_headers(subject: Subject) -> set[str]:
     """Headers that the adapter itself writes are no secret (a request holds none)."""
-    from interlingua.types.factories import user  # noqa: PLC0415
+    from interlingua.types import user  # noqa: PLC0415
 
     return {name.lower() for aim in subject.aims for name in subject.write(aim, [user("q")]).headers}

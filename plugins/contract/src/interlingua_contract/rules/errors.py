@@ -6,21 +6,19 @@ import json
 from collections.abc import Iterator
 
 from interlingua.errors import ProviderError, RateLimitError
-from interlingua.plugins.wire import WireResponse, error_class_for_status
+from interlingua.plugins import WireResponse, error_class_for_status
 from interlingua_contract.json_paths import leaves
 from interlingua_contract.rule import Finding, NotApplicable, rule
 from interlingua_contract.subject import Subject
 
 _BODIES = (b"", b"{}", b"null", b"[]", b"<html>502 Bad Gateway</html>", b'{"error": null}', b"\xff\xfe", b'"no"')
-
-
 _STATUSES = (400, 401, 402, 403, 404, 408, 409, 413, 418, 422, 429, 500, 502, 503, 504, 529)
 
 
 @rule(
     "C40",
-    "A failure without a readable body has the class its status says, and says whether to try again.",
-    source="DESIGN 9; hook from_wire_error",
+    "A failure without a readable body gets the class of its status, and whether to try again.",
+    source="errors.md; hook from_wire_error",
     fix="""Start from `interlingua.plugins.error_class_for_status(response.status)` and let the body only make it
     more exact. A gateway's HTML page or an empty body must not raise.""",
 )
@@ -44,11 +42,11 @@ def status_alone_decides_without_a_body(subject: Subject) -> Iterator[Finding]:
 
 @rule(
     "C41",
-    "A recorded failure has the class that its documentation says, its status, body, words, and the delay it asks for.",
-    source="DESIGN 9; REGRESSIONS 26",
-    fix="""Take the message from the body's own text, `code` and `request_id` from where the wire has them, and the
+    "A recorded failure gets its documented class, its status, body, message, and the delay it asks for.",
+    source="errors.md; hook from_wire_error",
+    fix="""Take the message from the body's own text, `code` and `request_id` from where the service sends them, and the
     delay by `interlingua.plugins.retry_after(response.headers)`. Where the body makes the class more exact than the
-    status, `quirks.errors` says which class each cassette has to give, as the documentation has it.""",
+    status, `quirks.errors` names the class each cassette has to give, as the service documents it.""",
 )
 def recorded_failures_keep_their_words(subject: Subject) -> Iterator[Finding]:
     """Each cassette with a status of 400 or more; the delay also on a made-up answer."""

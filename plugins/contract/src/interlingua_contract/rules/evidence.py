@@ -8,9 +8,7 @@ from typing import Any
 import attrs
 
 from interlingua.errors import InterlinguaError
-from interlingua.types.factories import assistant, system, user
-from interlingua.types.messages import Message
-from interlingua.types.options import AdapterCapabilities
+from interlingua.types import AdapterCapabilities, Message, assistant, system, user
 from interlingua_cli.cassettes import Exchange
 from interlingua_contract.guard import record_warnings
 from interlingua_contract.json_paths import Shape, leaves, shape
@@ -74,20 +72,15 @@ IN_ANSWERS: dict[str, _Shows] = {
     "supports_prompt_caching": _has_cache_read,
 }
 
-
 _OPTIONS: dict[str, dict[str, Any]] = {
     "supports_structured_output": {"response_schema": SCHEMA},
     "supports_tool_choice": {"tool_choice": "required"},
 }
 
-
 _BY_ITSELF = (
     "supports_thinking", "supports_citations", "supports_prompt_caching", "supports_streaming_tool_calls",
 )  # fmt: skip
-
-
-"""What a service may do unasked although nothing of it can be sent back."""
-
+"""What a service may do unrequested although nothing of it can be sent back."""
 
 FLAGS = tuple(field.name for field in attrs.fields(AdapterCapabilities) if field.name.startswith("supports_"))
 
@@ -124,7 +117,7 @@ def support_table(subject: Subject) -> list[Support]:
 @rule(
     "C51",
     "A declared capability has a cassette that shows it, and one that answers show is declared.",
-    source="seed 003 §7.2; DESIGN 10",
+    source="format.md, Options and capabilities",
     fix="""Record an exchange that uses the capability (or write one from the documentation and have the provider's
     SDK read it), or declare it False. quirks.unevidenced is for what cannot be recorded, with the reason.""",
 )
@@ -141,7 +134,7 @@ def capabilities_have_evidence(subject: Subject) -> Iterator[Finding]:
 
 
 def _shapes(subject: Subject, aim: Aim, flag: str) -> set[Shape]:
-    """Return how a request that uses the capability is told from others: shapes that only it has."""
+    """Return the shapes that only a request using the capability has."""
     try:
         with record_warnings():
             if flag in _OPTIONS:

@@ -1,4 +1,4 @@
-"""Rules on broken streams and bodies: typed errors only, and what had arrived is kept."""
+"""Rules on broken streams and bodies: typed errors only, and what had arrived stays."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import json
 from collections.abc import Callable, Iterator, Sequence
 
 from interlingua.errors import InterlinguaError, PluginError, ProviderError, StreamInterruptedError
-from interlingua.types.messages import Message, MessageStatus
+from interlingua.types import Message, MessageStatus
 from interlingua_cli.cassettes import Exchange
 from interlingua_contract.recordings import (
     Frames,
@@ -20,7 +20,6 @@ from interlingua_contract.rule import Finding, NotApplicable, rule
 from interlingua_contract.subject import Subject
 
 _Fault = Callable[[Frames, Sequence[bytes], int], list[bytes]]
-
 
 _FAULTS: dict[str, _Fault] = {
     "a lost event": lambda _, events, at: [*events[:at], *events[at + 1 :]],
@@ -37,8 +36,8 @@ _FAULTS: dict[str, _Fault] = {
 @rule(
     "C32",
     "A stream cut at any event is StreamInterruptedError, with all that had arrived; it is never `stop`.",
-    source="DESIGN 4, 9; REGRESSIONS 31",
-    fix="""Yield `MessageComplete` only when the wire has said that the message is complete. When the source ends
+    source="format.md, Status and errors; format.md, Streaming",
+    fix="""Yield `MessageComplete` only when the service has sent the end of the message. When the source ends
     without that, flush open blocks and return; core makes the error and the partial message.""",
 )
 def cut_streams_are_interrupted(subject: Subject) -> Iterator[Finding]:
@@ -67,7 +66,7 @@ def _events_needed(subject: Subject, exchange: Exchange, frames: Frames) -> int:
     ):
         needed -= 1
     if needed < len(frames.events) - 2:
-        return len(frames.events) - 2  # so early an end is no end: let the rule see it
+        return len(frames.events) - 2  # too early for an end: let the rule find it
     return needed
 
 
@@ -95,9 +94,9 @@ def _texts(message: Message | None) -> list[str]:
 
 @rule(
     "C33",
-    "Lost, doubled, swapped, spliced and unreadable events end in a message or a typed error, and lose nothing before.",
-    source="DESIGN 9, 10; REGRESSIONS 29",
-    fix="""Look before you index: `.get`, type checks, and a place for what comes out of order. Never yield an event
+    "Lost, doubled, swapped, spliced and unreadable events end in a message or a typed error; earlier text is kept.",
+    source="format.md, Status and errors; format.md, Streaming",
+    fix="""Check before you index: `.get`, type checks, and a place for what arrives out of order. Never yield an event
     for a block that was not begun; what cannot be understood is MalformedResponseError, and text already yielded
     stays.""",
 )
@@ -127,8 +126,8 @@ def _wrong_fault(found: ReadResult, before: ReadResult) -> str:
 @rule(
     "C34",
     "An error inside a 200 is a typed error, whole or in a stream, and what had arrived is kept.",
-    source="DESIGN 4, 9; hook from_wire_response",
-    fix="""Look for the wire's error form before anything else in a good body and in every event: raise the typed
+    source="format.md, Status and errors; hook from_wire_response",
+    fix="""Check for the service's error form first in a good body and in every event: raise the typed
     error (`from_wire_response`) or yield `ErrorEvent` and return (`stream_response`).""",
 )
 def errors_inside_a_200_are_errors(subject: Subject) -> Iterator[Finding]:
@@ -176,9 +175,9 @@ def _is_object(body: bytes) -> bool:
 @rule(
     "C35",
     "A whole body that is cut, empty or of the wrong shape is a typed error.",
-    source="DESIGN 9",
-    fix="""Read with `interlingua.json.loads` and take what is missing as missing. Anything but a typed error that
-    escapes is a mistake; core turns the usual ones into MalformedResponseError, so do not catch them yourself.""",
+    source="format.md, Status and errors",
+    fix="""Read with `interlingua.plugins.loads` and take what is missing as missing. Anything but a typed error that
+    escapes is a mistake; core turns the common ones into MalformedResponseError, so do not catch them yourself.""",
 )
 def broken_bodies_are_typed_errors(subject: Subject) -> Iterator[Finding]:
     """Each recorded whole answer, broken in a dozen ways."""

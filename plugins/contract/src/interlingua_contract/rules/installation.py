@@ -12,11 +12,8 @@ from collections.abc import Iterator
 from importlib.resources import files
 from urllib.parse import urlsplit
 
-from interlingua.plugins.hookspecs import CONTRACT_VERSION, PROJECT
-from interlingua.plugins.registry import PROVIDERS, ROWS
-from interlingua.plugins.wire import ConnectionSettings
-from interlingua.types.factories import user
-from interlingua.types.options import AdapterOptions
+from interlingua.plugins import CONTRACT_VERSION, PROJECT, PROVIDERS, ROWS, ConnectionSettings
+from interlingua.types import AdapterOptions, user
 from interlingua_contract.rule import Finding, NotApplicable, rule
 from interlingua_contract.scenes import READ
 from interlingua_contract.subject import UNKNOWN_MODEL, Subject
@@ -27,7 +24,7 @@ _KEY = "contract-made-up-key-0123456789"
 @rule(
     "C43",
     "A written request holds no secret: the key comes only from the signer, just before sending.",
-    source="DESIGN 5; hook connection",
+    source="hook connection",
     fix="""Put the key into the answer of `Connection.auth` alone: not into the base URL, the public headers, the path
     or the body. The key comes from `settings.api_key`, else from `settings.environ` under a name listed in `env`.""",
 )
@@ -58,8 +55,8 @@ def _is_key(name: str) -> bool:
 
 @rule(
     "C44",
-    "The connection says where each API is: an https or local base URL, and endpoints that match the paths written.",
-    source="hook connection; DESIGN 4",
+    "The connection names where each API is: an https or local base URL, and endpoints that match the paths written.",
+    source="hook connection",
     fix="""`endpoints` maps each API to a pattern that matches the end of the path that `to_wire` writes for it;
     `base_url` has no slash at its end, and `settings.base_url` overrides it.""",
 )
@@ -84,15 +81,15 @@ def connection_is_complete(subject: Subject) -> Iterator[Finding]:
         if request.method != "POST":
             yield Finding(why=f"a conversation is sent by {request.method}", where=aim.name)
         if request.api != aim.api:
-            yield Finding(why=f"the request says api {request.api!r}", where=aim.name)
+            yield Finding(why=f"the request has api {request.api!r}", where=aim.name)
         if not request.stream and subject.write(aim, [user("q")], stream=True).stream is not True:
-            yield Finding(why="a request for a stream does not say `stream=True`", where=aim.name)
+            yield Finding(why="a request for a stream does not have `stream=True`", where=aim.name)
 
 
 @rule(
     "C45",
     "The catalogue is sound, and a model it does not know gets the provider's defaults, marked assumed.",
-    source="DESIGN 9; seed 003 §6.1",
+    source="format.md, Pricing; hook models",
     fix="""Give each model one id, aliases that no other model has, limits above zero or None, and prices with a
     pricing_version. `capabilities` of an unknown model: your defaults with `assumed=True`, never an exception.""",
 )
@@ -124,7 +121,7 @@ def _check_declarations(subject: Subject) -> Iterator[Finding]:
             yield Finding(why="a new object for the same question: keep one per model", where=aim.name)
         known = infos[aim.model].max_context_tokens if aim.model in infos else None
         if known and declared.max_context_tokens != known:
-            why = f"declares {declared.max_context_tokens} tokens of context, the catalogue says {known}"
+            why = f"declares {declared.max_context_tokens} tokens of context, the catalogue has {known}"
             yield Finding(why=why, where=aim.name)
         if declared.api != aim.api:
             yield Finding(why=f"declares api {declared.api!r}", where=aim.name)
@@ -146,7 +143,6 @@ _FORBIDDEN = (
     "interlingua.http.client",
     "interlingua.http.transport",
 )
-
 
 _IMPORT_PROBE = """
 import json, socket, sys, time
@@ -183,7 +179,7 @@ def find_entry_point(subject: Subject) -> importlib.metadata.EntryPoint:
 @rule(
     "C48",
     "The entry point names an object with hooks, under the provider's key, for this contract version.",
-    source="DESIGN 1, 4",
+    source="hooks.md",
     fix="""In pyproject: `[project.entry-points."interlingua.providers"]`, `acme = "interlingua_acme.plugin:plugin"`,
     the value an object, not a module. `contract_version`, if it is there, is the version of hookspecs.""",
 )
@@ -202,8 +198,8 @@ def entry_point_is_an_object(subject: Subject) -> Iterator[Finding]:
 
 @rule(
     "C49",
-    "The distribution says its version, its licence, its Python, what it is, depends on interlingua, and ships types.",
-    source="DESIGN 1, 10",
+    "The distribution names version, licence, Python and summary, depends on interlingua, and ships types.",
+    source="docs/plugins/how-to/publish.md",
     fix="""Fill `version`, `description`, `requires-python` and `license` in pyproject's [project], depend on
     `interlingua`, and put an empty `py.typed` beside `__init__.py`.""",
 )
@@ -229,9 +225,9 @@ def metadata_is_complete(subject: Subject) -> Iterator[Finding]:
 @rule(
     "C50",
     "Importing the plugin is cheap, reaches no network, and loads no HTTP library, no database and no client.",
-    source="DESIGN 2, 10",
-    fix="""Import only the rooms you need (`interlingua.types.blocks`, `.messages`, `.events`, …) and read `models.json`
-    when it is first asked for. A plugin is a translator: core does the I/O.""",
+    source="docs/plugins/how-to/publish.md",
+    fix="""Import from `interlingua.types`, `.errors` and `.plugins` only, and read `models.json` when it is first
+    needed. A plugin is a translator: core does the I/O.""",
 )
 def import_is_cheap(subject: Subject) -> Iterator[Finding]:
     """In an interpreter of its own, where core is loaded already."""

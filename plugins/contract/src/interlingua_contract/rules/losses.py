@@ -9,10 +9,7 @@ from typing import Any
 import attrs
 
 from interlingua.errors import CapabilityError
-from interlingua.types.blocks import TextBlock, ThinkingBlock
-from interlingua.types.factories import user
-from interlingua.types.messages import Message, Origin
-from interlingua.types.options import AdapterOptions
+from interlingua.types import AdapterOptions, Message, Origin, TextBlock, ThinkingBlock, user
 from interlingua_contract.guard import record_warnings
 from interlingua_contract.json_paths import MARK, find_path, stands_after
 from interlingua_contract.rule import Finding, rule
@@ -49,10 +46,10 @@ def _undeclared_scenes(aim: Aim) -> list[Scene]:
 
 @rule(
     "C12",
-    "What a target does not declare is left out, with exactly one ledger line and one WARN with all five fields.",
-    source="seed 003 §7.3; DESIGN 7",
-    fix="""Do nothing: core drops what you do not declare, with its ledger line. If this fails, your `to_wire` looks
-    at blocks it was not given (through `provider_raw`, a cache or the arguments of another hook), or reports the same
+    "What a target does not declare is left out, with exactly one ledger row and one WARN with all five fields.",
+    source="format.md, Projection and losses",
+    fix="""Do nothing: core drops what you do not declare, with its ledger row. If this fails, your `to_wire` reads
+    blocks it was not given (through `provider_raw`, a cache or the arguments of another hook), or reports the same
     loss again. If the wire takes this kind after all, declare it and record a cassette that shows it.""",
 )
 def undeclared_kinds_are_dropped_and_logged(subject: Subject) -> Iterator[Finding]:
@@ -66,21 +63,21 @@ def undeclared_kinds_are_dropped_and_logged(subject: Subject) -> Iterator[Findin
                 yield Finding(why="not declared, and still in the body", where=where)
             lines = [loss for loss in request.losses if loss.block_type == scene.block_type]
             if len(lines) != 1:
-                yield Finding(why=f"expected one ledger line, found {len(lines)}: {request.losses}", where=where)
-            told = [record for record in records if getattr(record, "block_type", None) == scene.block_type]
-            if len(told) != 1 or not all(getattr(told[0], field, None) for field in LOG_FIELDS):
-                yield Finding(why=f"expected one WARN with {', '.join(LOG_FIELDS)}; found {len(told)}", where=where)
+                yield Finding(why=f"expected one ledger row, found {len(lines)}: {request.losses}", where=where)
+            logged = [record for record in records if getattr(record, "block_type", None) == scene.block_type]
+            if len(logged) != 1 or not all(getattr(logged[0], field, None) for field in LOG_FIELDS):
+                yield Finding(why=f"expected one WARN with {', '.join(LOG_FIELDS)}; found {len(logged)}", where=where)
 
 
 @rule(
     "C13",
     "A critical block that cannot be carried fails the request before anything is sent.",
-    source="seed 003 §7.3; DESIGN 7",
+    source="format.md, Metadata; format.md, Projection and losses",
     fix="""Do not drop blocks yourself: core knows which are critical. A loss that only your wire knows gets the
     verdict `blocked` when the block's index is in `message.metadata.critical`.""",
 )
 def critical_blocks_fail_the_request(subject: Subject) -> Iterator[Finding]:
-    """The same scenes, with every block critical; signatures, which are rewritten, aside."""
+    """The same scenes, with every block critical; except signatures, which are rewritten."""
     for aim in subject.aims:
         for scene in _undeclared_scenes(aim):
             if "signature" in scene.name or scene.name == "image in a result":
@@ -101,13 +98,13 @@ def critical_blocks_fail_the_request(subject: Subject) -> Iterator[Finding]:
 
 @rule(
     "C11",
-    "A declared kind of block reaches the wire whole, by its type and in its place, without a line in the ledger.",
-    source="DESIGN 7, 10; seed 003 §7.2",
+    "A declared kind of block reaches the wire whole, by its type and in its place, without a ledger row.",
+    source="format.md, Options and capabilities",
     fix="""Write every kind your capabilities declare, with its data unchanged. If the wire cannot take it in some
     place, do not declare it, or append a Loss there and name it with its reason in quirks.dropped_kinds.""",
 )
 def declared_kinds_arrive(subject: Subject) -> Iterator[Finding]:
-    """One request per declared medium; then a picture between two texts."""
+    """One request per declared medium; then an image between two texts."""
     for aim in subject.aims:
         yield from _check_place(subject, aim)
         for scene in [*media_scenes(), linked_image(), result_image()]:
@@ -118,7 +115,7 @@ def declared_kinds_arrive(subject: Subject) -> Iterator[Finding]:
             if scene.payload.encode() not in request.body:
                 yield Finding(why=f"{scene.name}: declared, and its data is not in the body", where=aim.name)
             elif any(loss.verdict != "rewritten" for loss in request.losses):
-                yield Finding(why=f"{scene.name}: declared, and the ledger says {request.losses[0]}", where=aim.name)
+                yield Finding(why=f"{scene.name}: declared, and the ledger has {request.losses[0]}", where=aim.name)
             elif _has_wrong_type(scene, request.body):
                 yield Finding(why=f"{scene.name}: sent as another type than {scene.media_type}", where=aim.name)
 
@@ -133,27 +130,27 @@ def _check_place(subject: Subject, aim: Aim) -> Iterator[Finding]:
     picture = media_scenes()[0]
     if not picture.declared(aim.capabilities):
         return
-    (asked,) = picture.history
-    history = [attrs.evolve(asked, content=(TextBlock(text="mkt1q"), asked.content[1], TextBlock(text="mkt2q")))]
+    (message,) = picture.history
+    history = [attrs.evolve(message, content=(TextBlock(text="mkt1q"), message.content[1], TextBlock(text="mkt2q")))]
     body = subject.body(aim, history)
     places = [find_path(body, word) for word in ("mkt1q", PAYLOAD, "mkt2q")]
     if any(one and other and stands_after(one, other) for one, other in pairwise(places)):
-        yield Finding(why="a picture between two texts stands elsewhere", where=aim.name)
+        yield Finding(why="an image between two texts is somewhere else", where=aim.name)
 
 
 @rule(
     "C14",
     "Foreign thinking, signatures, opaque blocks and provider_raw never reach the wire, in no form.",
-    source="DESIGN 6, 7; REGRESSIONS 02",
-    fix="""Core takes foreign state away before you see it. Write thinking only as thinking, never as text and never
+    source="format.md, Metadata; format.md, Projection and losses",
+    fix="""Core removes foreign state before you see it. Write thinking only as thinking, never as text and never
     inside a tool result; read from `provider_raw` only what you wrote there, and only when its `origin` has your api
     and, where the wire binds it, your model.""",
 )
 def foreign_state_stays_away(subject: Subject) -> Iterator[Finding]:
     """Three origins: this one, another model of this provider, another provider.
 
-    State of other providers core takes away before the adapter sees it: of that the rule watches core, and the plugins
-    that wrap. The adapter's own share is `provider_raw` of other models of its provider, which it does see.
+    Core removes the state of other providers before the adapter sees it; there the rule checks core and wrapping
+    plugins. The adapter itself sees `provider_raw` of other models of its own provider.
     """
 
     def law(aim: Aim, history: list[Message]) -> None:
@@ -186,11 +183,11 @@ def _state_marks(message: Message, *, whole: bool) -> Iterator[str]:
 
 @rule(
     "C15",
-    "Reasoning bound to a model goes to no other model of the same provider; demoting it to text is only by option.",
-    source="DESIGN 7; seed 000 §8.2; REGRESSIONS 01, 02",
+    "Reasoning bound to a model goes to no other model of the same provider; it becomes text only by option.",
+    source="format.md, Options and capabilities",
     fix="""Declare `thinking_scope` as narrow as the wire demands: `model` where signatures are bound to the model,
-    `never` where nothing goes back. A wider one is believed only with a reason: quirks.thinking_scope names the
-    section of the documentation that says so.""",
+    `never` where nothing goes back. A wider one needs a reason: quirks.thinking_scope names the section of the
+    service's documentation that allows it.""",
 )
 def thinking_keeps_its_scope(subject: Subject) -> Iterator[Finding]:
     """Signed thinking of another model, with and without the option."""
@@ -206,9 +203,7 @@ def thinking_keeps_its_scope(subject: Subject) -> Iterator[Finding]:
         if bound and (b"mkh1q" in plain or b"mks1q" in plain):
             yield Finding(why="thinking of another model is in the body", where=aim.name)
         if aim.capabilities.thinking_scope in ("api", "provider") and not subject.quirks.thinking_scope:
-            why = (
-                f"thinking_scope is {aim.capabilities.thinking_scope!r}; quirks.thinking_scope has to say who allows it"
-            )
+            why = f"thinking_scope is {aim.capabilities.thinking_scope!r}; quirks.thinking_scope must name its source"
             yield Finding(why=why, where=aim.name)
         if bound and b"mkh1q" not in demoted:
-            yield Finding(why="demote_thinking was asked for, and the text is not in the body", where=aim.name)
+            yield Finding(why="demote_thinking is set, and the text is not in the body", where=aim.name)

@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from interlingua.codec.stored import encode_message
+from interlingua.codec import encode_message
 from interlingua.request.validate import check_message
 from interlingua.response.decode import StreamDecoder
 from interlingua.response.framing import framer
-from interlingua.types.messages import Message, MessageStatus
+from interlingua.types import Message, MessageStatus
 from interlingua_cli.cassettes import Exchange
 from interlingua_contract.event_law import broken_laws
 from interlingua_contract.json_paths import format_path, leaves, nodes, value_at, with_value
@@ -30,15 +30,13 @@ from interlingua_contract.rule import Finding, NotApplicable, rule
 from interlingua_contract.subject import Subject
 
 _NOT_BY_ADAPTERS = frozenset((7, 10))  # names of calls are the model's, routing is the client's
-
-
 UNKNOWN = {"type": "contract_new_kind", "object": "contract.new.kind", "payload": "mkz1q"}
 
 
 @rule(
     "C24",
-    "Stream events come in legal order, and what they assemble to keeps the invariants.",
-    source="seed 003 §7.4; DESIGN 5",
+    "Stream events arrive in legal order, and what they assemble to keeps the invariants.",
+    source="format.md, Streaming",
     fix="""Begin each block once, keep its index and kind, end it once, and yield the terminal event last: usage and
     replay state that come after the stop reason must be held and yielded before `MessageComplete`.""",
 )
@@ -61,11 +59,11 @@ def _check_invariants(message: Message, exchange: Exchange) -> Iterator[Finding]
 @rule(
     "C25",
     "Events are yielded as they arrive, not kept until the end.",
-    source="hook stream_response; DESIGN 5",
+    source="hook stream_response",
     fix="Yield a delta for each chunk that brings text, inside the loop over `response_stream`.",
 )
 def events_come_in_time(subject: Subject) -> Iterator[Finding]:
-    """Feed event by event and see when text comes out."""
+    """Feed event by event and see when text arrives."""
     for exchange in recorded_streams(subject):
         frames = Frames(subject, exchange)
         deltas = [event for event in read_stream(subject, exchange).events if event.type.endswith("_delta")]
@@ -75,7 +73,7 @@ def events_come_in_time(subject: Subject) -> Iterator[Finding]:
         early = decoder.feed(frames.join(frames.events[: max(len(frames.events) * 3 // 4, len(frames.events) - 4)]))
         decoder.close()
         if not any(event.type.endswith("_delta") for event in early):
-            yield Finding(why="no delta came in the first three quarters of the stream", where=exchange.cassette)
+            yield Finding(why="no delta arrived in the first three quarters of the stream", where=exchange.cassette)
     for exchange in recorded_streams(subject):
         found = read_stream(subject, exchange)
         brought, given = _pieces(subject, exchange, found), sum(event.type == "text_delta" for event in found.events)
@@ -87,18 +85,18 @@ def _pieces(subject: Subject, exchange: Exchange, found: ReadResult) -> int:
     """Return how many events brought a piece of the text, each where the one before ended."""
     text = found.message.text_content() if found.message else ""
     frames = Frames(subject, exchange)
-    value_at, count = 0, 0
+    at, count = 0, 0
     for event in frames.events:
         words = [leaf for _, leaf in leaves(frames.data(event)) if isinstance(leaf, str) and leaf]
-        piece = next((word for word in words if word != text and text.startswith(word, value_at)), "")
-        value_at, count = value_at + len(piece), count + bool(piece)
-    return count if value_at == len(text) else 0
+        piece = next((word for word in words if word != text and text.startswith(word, at)), "")
+        at, count = at + len(piece), count + bool(piece)
+    return count if at == len(text) else 0
 
 
 @rule(
     "C26",
-    "An unknown event in a stream is passed over; the message is the same without it.",
-    source="DESIGN 10; hook stream_response",
+    "An unknown event in a stream is skipped; the message is the same without it.",
+    source="hook stream_response",
     fix="Ignore events, types and fields you do not know; never index into what may not be there.",
 )
 def unknown_events_are_passed_over(subject: Subject) -> Iterator[Finding]:
@@ -111,8 +109,8 @@ def unknown_events_are_passed_over(subject: Subject) -> Iterator[Finding]:
             body = frames.join([*frames.events[:place], new, *frames.events[place:]])
             found = read_stream(subject, exchange, body)
             if (found.message, type(found.error)) != (plain.message, type(plain.error)) or found.escaped:
-                said = found.error or found.escaped or ""
-                why = f"an unknown event before event {place} changes the message ({said})"
+                problem = found.error or found.escaped or ""
+                why = f"an unknown event before event {place} changes the message ({problem})"
                 yield Finding(why=why, where=exchange.cassette)
                 break
 
@@ -120,7 +118,7 @@ def unknown_events_are_passed_over(subject: Subject) -> Iterator[Finding]:
 @rule(
     "C27",
     "New fields, and new kinds of content, in a whole answer raise nothing; new content is kept.",
-    source="DESIGN 3 (OpaqueBlock); 7",
+    source="format.md, Blocks",
     fix="""Read fields by name and ignore the others. A content item of a type you do not know becomes
     `OpaqueBlock(provider=…, kind=<its type>, data=<the object, exact>)`.""",
 )
@@ -159,27 +157,24 @@ def _inside_arguments(path: tuple[str | int, ...]) -> bool:
 
 
 def _typed_lists(body: Any, message: Message | None) -> Iterator[tuple[str | int, ...]]:
-    """Lists whose items say their type and hold what the message says: content, on wires that have such lists."""
-    said = {leaf for leaf in (message.text_content() if message else "",) if leaf}
+    """Lists of typed items that hold the message's text: content, on wires that have such lists."""
+    texts = {leaf for leaf in (message.text_content() if message else "",) if leaf}
     for path, node in nodes(body):
         items = isinstance(node, list) and node and all(isinstance(item, dict) and "type" in item for item in node)
-        if items and any(leaf in said for _, leaf in leaves(node) if isinstance(leaf, str)):
+        if items and any(leaf in texts for _, leaf in leaves(node) if isinstance(leaf, str)):
             yield path
 
 
 _STATE = 8
-
-
 """So long is a signature or encrypted reasoning at least, in the cassettes that show one."""
-
 
 AWKWARD: dict[str, Any] = {"z": 0, "path": "a b", "m": False, "e": "", "l": [None], "w": 1.0, "i": 9007199254740993}
 
 
 @rule(
     "C28",
-    "Everything an answer says is in the message: prose, arguments as they came, names, and opaque state.",
-    source="DESIGN 3 (raw_input), 6, 9; seed 003 §4",
+    "Everything in an answer is in the message: text, arguments as they arrived, names, and opaque state.",
+    source="format.md, Blocks; format.md, Streaming",
     fix="""Every text, reasoning, signature and argument of a good answer belongs into a block; what has no block of its
     own goes into an OpaqueBlock, what a replay needs into `replay`, and what is no content into `trace`. Arguments keep
     their order and every value; where the wire has them as a string keep it as `raw_input`.""",
@@ -192,14 +187,14 @@ def nothing_received_is_lost(subject: Subject) -> Iterator[Finding]:
             continue
         kept = _strings(message)
         whole = {leaf for _, leaf in leaves(encode_message(message)) if isinstance(leaf, str)}
-        asked = json.dumps(exchange.request, ensure_ascii=False)
+        request = json.dumps(exchange.request, ensure_ascii=False)
         bodies = json_payloads(subject, exchange)
         for path, leaf in [found for body in bodies for found in leaves(body)]:
             if not isinstance(leaf, str) or not leaf:
                 continue
             if _is_source(path) and leaf not in whole:
                 yield Finding(why=f"the source {leaf[:60]!r} is not in the message", where=exchange.cassette)
-            if not _is_said(path, leaf) or json.dumps(leaf, ensure_ascii=False) in asked:
+            if not _is_said(path, leaf) or json.dumps(leaf, ensure_ascii=False) in request:
                 continue
             if json.dumps(leaf, ensure_ascii=False)[1:-1] not in kept and leaf not in kept:
                 yield Finding(why=f"{format_path(path)} ({leaf[:60]!r}) is not in the message", where=exchange.cassette)
@@ -245,7 +240,7 @@ def _strings(message: Message) -> str:
 @rule(
     "C56",
     "An answer is credited to the provider, api and model that gave it, and a whole one is complete.",
-    source="DESIGN 3 (origin), 6; seed 003 §6.1",
+    source="format.md, Metadata",
     fix="""Make the message with `RequestContext.message` and do not set provider, api, model or status yourself: state
     goes back only to its origin, so a wrong one loses it.""",
 )
@@ -262,7 +257,7 @@ def answers_are_credited(subject: Subject) -> Iterator[Finding]:
 @rule(
     "C57",
     "The id of a call is minted by core, never made by the adapter nor taken from the wire.",
-    source="seed 003 §6.2; DESIGN 6",
+    source="format.md, Identity",
     fix="""Call `context.mint_tool_use_id()` once for each call, in order, and give the wire's own id as
     `provider_id`. Ids that come back in the next answer make two calls one.""",
 )

@@ -8,9 +8,8 @@ from typing import Any
 from urllib.parse import unquote
 
 from interlingua.errors import CapabilityError
-from interlingua.plugins.wire import WireRequest
-from interlingua.types.factories import user
-from interlingua.types.options import ToolChoice
+from interlingua.plugins import WireRequest
+from interlingua.types import ToolChoice, user
 from interlingua_contract.guard import record_warnings
 from interlingua_contract.json_paths import leaves
 from interlingua_contract.rule import Finding, rule
@@ -23,7 +22,6 @@ SCHEMA = {
     "required": ["mkq1q"],
     "additionalProperties": False,
 }
-
 
 _ONE_OPTION: tuple[Mapping[str, Any], ...] = (
     {"max_tokens": 4321},
@@ -44,20 +42,17 @@ _ONE_OPTION: tuple[Mapping[str, Any], ...] = (
     {"provider_options": {"x_contract": {"z": 0, "a": None}}},
 )
 
-
 _THINKING_OPTIONS = ("effort", "thinking", "thinking_budget")
-
-
-"""A loss of one of these tells of the others: a model that does not think takes none of them."""
+"""A loss of one of these stands for the others: a model that does not think takes none of them."""
 
 
 @rule(
     "C18",
-    "Every option is said on the wire with its value, or dropped with a ledger line, or refused; never ignored.",
-    source="DESIGN 7; REGRESSIONS 32",
-    fix="""Compare with None, not with truth: 0, 0.0 and False are values. What the wire cannot say: a Loss with
+    "Every option is sent with its value, or dropped with a ledger row, or refused; never ignored.",
+    source="format.md, Options and capabilities; hook to_wire",
+    fix="""Compare with None, not with truth: 0, 0.0 and False are values. What the wire cannot express: a Loss with
     `block_type="option"` and `path="options.<name>"` when that is harmless, CapabilityError when the caller would be
-    deceived (a schema, a forced tool). `provider_options` are laid over the body last.""",
+    misled (a schema, a forced tool). `provider_options` are laid over the body last.""",
 )
 def options_are_honoured(subject: Subject) -> Iterator[Finding]:
     """One option at a time against the request without it; its value must be there, and forms of one differ."""
@@ -67,23 +62,23 @@ def options_are_honoured(subject: Subject) -> Iterator[Finding]:
         offered = [READ] if aim.capabilities.supports_tools else []
         with record_warnings():
             plain = subject.write(aim, [user("q")], offered)
-        for asked in _ONE_OPTION:
-            (name,) = asked
+        for wanted in _ONE_OPTION:
+            (name,) = wanted
             if name in ("tool_choice", "parallel_tool_calls") and not offered:
                 continue
             try:
                 with record_warnings():
-                    request = subject.write(aim, [user("q")], offered, **asked)
+                    request = subject.write(aim, [user("q")], offered, **wanted)
             except CapabilityError:
                 continue
             names = _THINKING_OPTIONS if name in _THINKING_OPTIONS else (name,)
-            told = any(loss.path == f"options.{one}" for loss in request.losses for one in names)
-            if told:
+            reported = any(loss.path == f"options.{one}" for loss in request.losses for one in names)
+            if reported:
                 continue
             if _content_of(request) == _content_of(plain):
-                yield Finding(why=f"{asked} changes nothing and no loss says so", where=aim.name)
-            elif missing := _missing_values(asked[name], request):
-                yield Finding(why=f"{asked}: {missing} is not in the request and no loss says so", where=aim.name)
+                yield Finding(why=f"{wanted} changes nothing and no loss reports it", where=aim.name)
+            elif missing := _missing_values(wanted[name], request):
+                yield Finding(why=f"{wanted}: {missing} is not in the request and no loss reports it", where=aim.name)
 
 
 def _content_of(request: WireRequest) -> tuple[bytes, str, dict[str, str]]:
@@ -113,7 +108,7 @@ def _check_model(subject: Subject, aim: Aim) -> Iterator[Finding]:
 
 
 def _check_distinct(subject: Subject, aim: Aim) -> Iterator[Finding]:
-    """Two values of one option are not the same request, unless a loss says so."""
+    """Two values of one option are not the same request, unless a loss reports it."""
     offered = [READ] if aim.capabilities.supports_tools else []
     choices: list[Mapping[str, Any]] = [{"tool_choice": one} for one in ("none", "required", ToolChoice("read_file"))]
     rows: list[list[Mapping[str, Any]]] = [
@@ -123,40 +118,40 @@ def _check_distinct(subject: Subject, aim: Aim) -> Iterator[Finding]:
     ]
     for row in rows:
         seen: dict[Any, Mapping[str, Any]] = {}
-        for asked in row:
+        for wanted in row:
             try:
                 with record_warnings():
-                    request = subject.write(aim, [user("q")], offered, **asked)
+                    request = subject.write(aim, [user("q")], offered, **wanted)
             except CapabilityError:
                 continue
             if any(loss.block_type == "option" for loss in request.losses):
                 continue
-            if (same := seen.setdefault(_content_of(request)[:2], asked)) is not asked:
-                yield Finding(why=f"{asked} is sent as {same} is, and no loss says so", where=aim.name)
+            if (same := seen.setdefault(_content_of(request)[:2], wanted)) is not wanted:
+                yield Finding(why=f"{wanted} is sent as {same} is, and no loss reports it", where=aim.name)
 
 
 @rule(
     "C19",
-    "What is not declared is refused, not promised: schema, forced tool, stream.",
-    source="seed 003 §7.2; DESIGN 10",
+    "What is not declared is refused, not ignored: schema, forced tool, stream.",
+    source="format.md, Options and capabilities",
     fix="""Raise CapabilityError with `path="options.<name>"` for an option whose capability you declare False, or
-    drop it with a Loss where that deceives nobody. If the wire can do it, declare it and record a cassette.""",
+    drop it with a Loss where that misleads nobody. If the wire can do it, declare it and record a cassette.""",
 )
 def undeclared_options_are_refused(subject: Subject) -> Iterator[Finding]:
-    """Declared False must not be said on the wire in silence; of several forms one refused is enough."""
+    """Declared False must not be sent silently; of several forms one refused is enough."""
     named = {"tool_choice": ToolChoice("read_file")}
-    asked: dict[str, tuple[Mapping[str, Any], ...]] = {
+    wanted: dict[str, tuple[Mapping[str, Any], ...]] = {
         "supports_structured_output": ({"response_schema": SCHEMA},),
         "supports_tool_choice": ({"tool_choice": "required"}, named),
         "supports_streaming": ({"stream": True},),
     }
     for aim in subject.aims:
-        for flag, forms in asked.items():
+        for flag, forms in wanted.items():
             toolless = flag == "supports_tool_choice" and not aim.capabilities.supports_tools
             if getattr(aim.capabilities, flag) or toolless:
                 continue
             if not any(_is_refused(subject, aim, options) for options in forms):
-                yield Finding(why=f"{flag} is False, and {next(iter(forms[0]))} is sent without a word", where=aim.name)
+                yield Finding(why=f"{flag} is False, and {next(iter(forms[0]))} is sent silently", where=aim.name)
 
 
 def _is_refused(subject: Subject, aim: Aim, options: Mapping[str, Any]) -> bool:
@@ -171,8 +166,8 @@ def _is_refused(subject: Subject, aim: Aim, options: Mapping[str, Any]) -> bool:
 
 @rule(
     "C20",
-    "provider_options stand in the body as they are, over what the adapter would say, in every value.",
-    source="DESIGN 4; hook to_wire",
+    "provider_options stand in the body as they are, over what the adapter writes, in every value.",
+    source="format.md, Options and capabilities; hook to_wire",
     fix="""Lay `options.provider_options` over the finished body as the last step, value by value, without filtering
     falsy ones.""",
 )

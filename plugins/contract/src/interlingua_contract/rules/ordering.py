@@ -6,13 +6,9 @@ import json
 from collections.abc import Container, Iterator, Sequence
 from typing import Any
 
-from interlingua.json import replace_lone_surrogates
-from interlingua.plugins.wire import Loss
+from interlingua.plugins import Loss, replace_lone_surrogates
 from interlingua.request.project import project_conversation
-from interlingua.types.blocks import TextBlock
-from interlingua.types.factories import assistant, system, tool_result, user
-from interlingua.types.messages import Message, Role
-from interlingua.types.options import AdapterOptions
+from interlingua.types import AdapterOptions, Message, Role, TextBlock, assistant, system, tool_result, user
 from interlingua_contract.json_paths import MARK, Path, forms_of, leaves, marks_in, shape, value_at
 from interlingua_contract.rule import Finding, rule
 from interlingua_contract.rules.prefix import growing_path
@@ -26,7 +22,7 @@ _LETTERS = {"text": "t", "argument": "a", "result": "u"}
 @rule(
     "C09",
     "Every call is answered right after it, in the order of the calls, whatever order the results came in.",
-    source="seed 003 §4.1; REGRESSIONS 07, 09, 12",
+    source="format.md, Rule 22; format.md, Projection and losses",
     fix="""Core hands you results already in call order, right after the message with the calls. Write them there and
     in that order; where the wire wants all results in one element put them together, and nothing else between.""",
 )
@@ -55,9 +51,9 @@ def results_follow_their_calls(subject: Subject) -> Iterator[Finding]:
 @rule(
     "C10",
     "Leading system messages go where the wire wants its system prompt; a later one stays in its place.",
-    source="DESIGN 8; seed 003 §4.1",
+    source="format.md, Projection and losses",
     fix="""Only messages of role SYSTEM before all others may be hoisted. A later one arrives only if you declare
-    `supports_system_messages_in_list`; write it where it stands. Never write a system prompt as the user's words when
+    `supports_system_messages_in_list`; write it where it stands. Never write a system prompt as user text when
     `supports_system_prompt` is declared.""",
 )
 def system_messages_keep_their_place(subject: Subject) -> Iterator[Finding]:
@@ -71,13 +67,11 @@ def system_messages_keep_their_place(subject: Subject) -> Iterator[Finding]:
             if why:
                 yield Finding(why=why, where=aim.name)
             if aim.capabilities.supports_system_prompt and path is not None and _written_as_user(body, path):
-                yield Finding(why="the system prompt is written as a user's message is", where=aim.name)
+                yield Finding(why="the system prompt is written as a user message is", where=aim.name)
 
 
 def _misplaced(body: Any, path: Path | None, later: str) -> str:
-    places = [
-        (mark, value_at) for value_at, leaf in leaves(body) if isinstance(leaf, str) for mark in MARK.findall(leaf)
-    ]
+    places = [(mark, at) for at, leaf in leaves(body) if isinstance(leaf, str) for mark in MARK.findall(leaf)]
     marks = [mark for mark, _ in places]
     rest = [mark for mark in marks if mark != "mkt1q"]
     if sorted(marks) != ["mkt1q", "mkt2q", "mkt3q", "mkt4q", "mkt5q"]:
@@ -90,7 +84,7 @@ def _misplaced(body: Any, path: Path | None, later: str) -> str:
 
 
 def _written_as_user(body: Any, path: Path) -> bool:
-    """True when the system prompt's element has the very role of the user's, or is that element but for its words."""
+    """True when the system prompt's element has the user's role, or is the same element except for its text."""
     roles = {}
     for element in value_at(body, path):
         for _, leaf in leaves(element):
@@ -101,7 +95,7 @@ def _written_as_user(body: Any, path: Path) -> bool:
     named = roles["mkt1q"] is not None and roles["mkt1q"] == roles["mkt2q"]
     return named or _surroundings(body, "mkt1q") == _surroundings(
         body, "mkt2q"
-    )  # a wire may call the role something else
+    )  # a wire may have another word for `role`
 
 
 def _surroundings(body: Any, word: str) -> str:
@@ -115,37 +109,37 @@ def _surroundings(body: Any, word: str) -> str:
 
 @rule(
     "C53",
-    "A user's words, an answer's and a result's are told apart, and a failed result from a good one.",
-    source="seed 003 §4.1, §4.2; DESIGN 7",
+    "User, assistant and tool messages are written differently, and a failed result differs from a good one.",
+    source="format.md, Messages; format.md, Blocks",
     fix="""Give each message the role that the wire has for it. `ToolResultBlock.is_error` goes into the wire's own
-    field; where it has none, say it in the result's words, or append a Loss.""",
+    field; where it has none, write it into the result's text, or append a Loss.""",
 )
 def roles_are_told_apart(subject: Subject) -> Iterator[Finding]:
     """The forms of one message of each role, and two results that differ only in `is_error`."""
     for aim in subject.aims:
-        asked = [call(1)]
+        calls = [call(1)]
         history = [user("mkt1q"), assistant("mkt2q"), user("mkt3q")]
         if aim.capabilities.supports_tools:
-            history += [assistant_turn(list(asked), None), tool_result(asked[0], "mku1q"), user("mkt4q")]
+            history += [assistant_turn(list(calls), None), tool_result(calls[0], "mku1q"), user("mkt4q")]
         body = subject.body(aim, history, [READ] if aim.capabilities.supports_tools else [])
-        said, answer, again = (forms_of(body, mark) for mark in ("mkt1q", "mkt2q", "mkt3q"))
-        alike = said & answer and _surroundings(body, "mkt2q") == _surroundings(body, "mkt1q")
-        if said != again or alike:
-            yield Finding(why=f"questions stand as {said} and {again}, an answer as {answer}", where=aim.name)
+        question, answer, again = (forms_of(body, mark) for mark in ("mkt1q", "mkt2q", "mkt3q"))
+        alike = question & answer and _surroundings(body, "mkt2q") == _surroundings(body, "mkt1q")
+        if question != again or alike:
+            yield Finding(why=f"questions stand as {question} and {again}, an answer as {answer}", where=aim.name)
         if not aim.capabilities.supports_tools:
             continue
-        if forms_of(body, "mku1q") & said and _surroundings(body, "mku1q") == _surroundings(body, "mkt1q"):
-            yield Finding(why="a result stands as the user's words do", where=aim.name)
-        failed = tool_result(asked[0], "mku1q", is_error=True)
+        if forms_of(body, "mku1q") & question and _surroundings(body, "mku1q") == _surroundings(body, "mkt1q"):
+            yield Finding(why="a result is written as user text is", where=aim.name)
+        failed = tool_result(calls[0], "mku1q", is_error=True)
         request = subject.write(aim, [*history[:4], failed, history[5]], [READ])
         if json.loads(request.body) == body and not request.losses:
-            yield Finding(why="a failed result is sent as a good one, and no loss says so", where=aim.name)
+            yield Finding(why="a failed result is sent as a good one, and no loss reports it", where=aim.name)
 
 
 @rule(
     "C08",
     "Every text, argument and result reaches the wire once, in the order of the conversation.",
-    source="DESIGN 4, 7; seed 003 §4",
+    source="format.md, Projection and losses",
     fix="""Walk the messages in order and write every block you declare. A text that the wire cannot take where it
     stands is a Loss; a result of parallel calls is not allowed to overtake another; text of one message is not joined
     with text of another.""",
@@ -164,7 +158,7 @@ def nothing_is_lost_or_moved(subject: Subject) -> Iterator[Finding]:
         found = [mark for mark in marks_in(body) if mark in expected]
         missing = expected.keys() - set(found)
         if missing and not own_losses:
-            raise LawBroken(f"{sorted(missing)[0]} is nowhere in the body, and no loss says why")
+            raise LawBroken(f"{sorted(missing)[0]} is nowhere in the body, and no loss reports it")
         twice = sorted({mark for mark in found if found.count(mark) > 1})
         if twice:
             raise LawBroken(f"{twice[0]} is in the body more than once")
@@ -186,16 +180,16 @@ def _rewritten_texts(losses: Sequence[Loss]) -> set[str | None]:
     return {loss.message_id for loss in losses if loss.verdict == "rewritten" and loss.block_type == "text"}
 
 
-def _check_texts(projected: Sequence[Message], body: Any, told: Container[str | None] = ()) -> None:
-    """Every text whole, and none that is empty in the place of one; that there was no reasoning may be said so.
+def _check_texts(projected: Sequence[Message], body: Any, rewritten: Container[str | None] = ()) -> None:
+    """Check that every text is whole, and that no empty one stands in the place of a text.
 
-    The beginning of an answer may have to end without white space: where the conversation ends with it, and, told in
-    the ledger by the message's id, where it did once.
+    Some services refuse an unfinished answer that ends with white space: it may be stripped where the conversation ends
+    with it and, with a ledger row, where it once did.
     """
     there = "\x1f".join(leaf for _, leaf in leaves(body) if isinstance(leaf, str))
     for message in projected:
-        wanted = [replace_lone_surrogates(text) for text in _texts_of(message)]  # half a surrogate is no text
-        if wanted and message.role is Role.ASSISTANT and (message is projected[-1] or message.id in told):
+        wanted = [replace_lone_surrogates(text) for text in _texts_of(message)]  # half a surrogate pair is no text
+        if wanted and message.role is Role.ASSISTANT and (message is projected[-1] or message.id in rewritten):
             wanted[-1] = wanted[-1].rstrip()
         for text in wanted:
             if text not in there:
@@ -209,7 +203,7 @@ def _check_texts(projected: Sequence[Message], body: Any, told: Container[str | 
 
 
 def _check_long_history(subject: Subject, aim: Aim) -> Iterator[Finding]:
-    """Forty turns of awkward words, of which nothing can be lost and nothing has to be told."""
+    """Forty turns of awkward texts: nothing is lost, and the ledger stays empty."""
     words = ["lorem ipsum " * 2000, *(text for text in EXTREMES if text.isprintable())]
     history = [system("mks0q Be brief."), user("mkt0q")]
     for number in range(1, 40):
@@ -226,15 +220,15 @@ def _check_long_history(subject: Subject, aim: Aim) -> Iterator[Finding]:
     except LawBroken as broken:
         yield Finding(why=str(broken), where=aim.name)
     if request.losses and aim.capabilities.supports_system_prompt:
-        yield Finding(why=f"the ledger tells of a loss where there is none: {request.losses[0]}", where=aim.name)
+        yield Finding(why=f"the ledger has a loss where there is none: {request.losses[0]}", where=aim.name)
     if aim.capabilities.supports_tools:
         yield from _check_result_texts(subject, aim)
 
 
 def _check_result_texts(subject: Subject, aim: Aim) -> Iterator[Finding]:
-    asked = call(1)
-    result = tool_result(asked, [TextBlock(text="mku1q"), TextBlock(text="mku2q")])
-    marks = marks_in(subject.body(aim, [user("q"), assistant_turn([asked], None), result], [READ]))
+    tool_call = call(1)
+    result = tool_result(tool_call, [TextBlock(text="mku1q"), TextBlock(text="mku2q")])
+    marks = marks_in(subject.body(aim, [user("q"), assistant_turn([tool_call], None), result], [READ]))
     if marks != ["mku1q", "mku2q"]:
         yield Finding(why=f"of a result of two texts {marks} is there", where=aim.name)
 

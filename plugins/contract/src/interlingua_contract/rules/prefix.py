@@ -7,9 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from interlingua.errors import CapabilityError
-from interlingua.types.blocks import CacheHint, TextBlock
-from interlingua.types.factories import assistant, system, user
-from interlingua.types.messages import Message
+from interlingua.types import CacheHint, Message, TextBlock, assistant, system, user
 from interlingua_contract import json_paths as trees
 from interlingua_contract.guard import record_warnings
 from interlingua_contract.json_paths import Path, format_path, leaves, nodes, value_at, without
@@ -22,7 +20,7 @@ from interlingua_contract.subject import Aim, Subject
 @rule(
     "C04",
     "The elements of turn n are a prefix of those of turn n+1, and nothing before them changes.",
-    source="DESIGN 8",
+    source="format.md, Projection and losses (stable prefixes)",
     fix="""Write each message by itself, from that message alone: no field that depends on being last or first, no
     renumbering, no merging into an element that was sent before, nothing hoisted from the middle of a conversation.
     Fields beside the message array (system, tools, settings) may not depend on how long the conversation is. If the
@@ -56,7 +54,7 @@ def prefix_is_stable(subject: Subject) -> Iterator[Finding]:
 
     yield from check_law(subject, law, strategy)
     for aim in subject.aims:
-        if aim.capabilities.supports_images:  # the element most often thrown away once it is old
+        if aim.capabilities.supports_images:  # the element that is most often dropped once it is old
             try:
                 law(aim, [user([TextBlock(text="mkt0q"), PICTURE]), *_small_talk(5)])
             except LawBroken as broken:
@@ -64,7 +62,7 @@ def prefix_is_stable(subject: Subject) -> Iterator[Finding]:
 
 
 def _small_talk(turns: int) -> list[Message]:
-    return [one for value_at in range(turns) for one in (assistant(f"mka{value_at}q"), user(f"mkt{value_at}q"))]
+    return [one for at in range(turns) for one in (assistant(f"mka{at}q"), user(f"mkt{at}q"))]
 
 
 def growing_path(subject: Subject, aim: Aim) -> Path | None:
@@ -79,7 +77,7 @@ def growing_path(subject: Subject, aim: Aim) -> Path | None:
 def _is_prefix(now: list[Any], earlier: list[Any]) -> bool:
     """True when the earlier elements, members in order, are there again; the last one's lists may have grown.
 
-    An answer may go on in the turn that an answer began: the law is one of content elements (DESIGN 8).
+    Consecutive messages of one role may share a turn, so the rule is about content elements.
     """
     if not earlier:
         return True
@@ -97,7 +95,7 @@ def _has_grown(earlier: Any, now: Any) -> bool:
 
 
 def _first_change(earlier: list[Any], now: list[Any]) -> int:
-    return next((value_at for value_at, (a, b) in enumerate(zip(earlier, now, strict=False)) if a != b), len(now))
+    return next((at for at, (a, b) in enumerate(zip(earlier, now, strict=False)) if a != b), len(now))
 
 
 _SETTINGS: tuple[Mapping[str, Any], ...] = (
@@ -109,7 +107,7 @@ _SETTINGS: tuple[Mapping[str, Any], ...] = (
 @rule(
     "C54",
     "Cache hints add markers and change nothing else; without a hint there is no marker, and none where undeclared.",
-    source="DESIGN 8; REGRESSIONS 33",
+    source="format.md, Blocks; format.md, Projection and losses",
     fix="""Write an element in the same way with and without a hint and put the wire's marker beside it, for at most
     `max_cache_hints` of them. Declare `supports_prompt_caching` with `max_cache_hints=0` where the wire caches by
     itself and has no markers.""",
@@ -121,7 +119,7 @@ def cache_hints_only_mark(subject: Subject) -> Iterator[Finding]:
         most = aim.capabilities.max_cache_hints if aim.capabilities.supports_prompt_caching else 0
         added = [len(list(leaves(body))) - len(list(leaves(plain))) for body in (one, many)]
         if not _is_subsequence(_strings(plain), _strings(one)) or not _is_subsequence(_strings(plain), _strings(many)):
-            yield Finding(why="with a cache hint the words are other words", where=aim.name)
+            yield Finding(why="with a cache hint the texts differ", where=aim.name)
         elif most and not added[0]:
             yield Finding(why=f"{most} cache hints are declared, and a hint leaves no marker", where=aim.name)
         elif not most and (one != plain or many != plain):
@@ -131,7 +129,7 @@ def cache_hints_only_mark(subject: Subject) -> Iterator[Finding]:
 
 
 def _with_hints(most: int) -> list[Message]:
-    texts = [TextBlock(text=f"mkt{value_at}q", cache=CacheHint() if value_at < most else None) for value_at in range(8)]
+    texts = [TextBlock(text=f"mkt{at}q", cache=CacheHint() if at < most else None) for at in range(8)]
     history = [system("Be brief.")]
     for number, text in enumerate(texts):
         history += [user([text]), *([assistant(f"mka{number}q")] if number < 7 else [])]
@@ -143,17 +141,17 @@ def _strings(body: Any) -> list[str]:
 
 
 def _is_subsequence(words: list[str], others: list[str]) -> bool:
-    """True when the words come in this order among the others."""
+    """True when the words stand in this order among the others."""
     left = iter(others)
     return all(word in left for word in words)
 
 
 @rule(
     "C55",
-    "Settings leave the conversation alone, and what nobody asked for is not said: no null, no empty field.",
-    source="DESIGN 8; REGRESSIONS 12, 32",
-    fix="""Write the messages without a look at the options: caches are prefix caches, and another temperature or the
-    wish for a stream must not cost the prefix. Leave a field out where there is nothing to say: services refuse
+    "Settings do not change the messages, and what was not set is not sent: no null, no empty field.",
+    source="format.md, Projection and losses (stable prefixes)",
+    fix="""Write the messages without reading the options: caches are prefix caches, and another temperature or
+    streaming must not cost the prefix. Leave a field out where it has no value: services refuse
     `null` and empty lists.""",
 )
 def settings_change_no_message(subject: Subject) -> Iterator[Finding]:
@@ -166,14 +164,14 @@ def settings_change_no_message(subject: Subject) -> Iterator[Finding]:
             continue
         offered = [READ] if aim.capabilities.supports_tools else []
         plain = json.dumps(value_at(subject.body(aim, history, offered), path))
-        for asked in _SETTINGS:
+        for setting in _SETTINGS:
             try:
                 with record_warnings():
-                    body = subject.body(aim, history, offered, **asked)
+                    body = subject.body(aim, history, offered, **setting)
             except CapabilityError:
                 continue
             if json.dumps(value_at(body, path)) != plain:
-                yield Finding(why=f"{asked} changes {format_path(path)}", where=aim.name)
+                yield Finding(why=f"{setting} changes {format_path(path)}", where=aim.name)
 
 
 def _check_empty_fields(subject: Subject, aim: Aim) -> Iterator[Finding]:

@@ -13,9 +13,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from interlingua.errors import InterlinguaError
-from interlingua.plugins.registry import Registry
-from interlingua.types.factories import system, tool_result, user
-from interlingua.types.messages import Message
+from interlingua.plugins import Registry
+from interlingua.types import Message, system, tool_result, user
 from interlingua_contract.guard import record_warnings
 from interlingua_contract.rule import Finding, NotApplicable, rule
 from interlingua_contract.scenes import READ, assistant_turn, call
@@ -31,7 +30,7 @@ sys.stdout.write(run_probe(sys.stdin.read()))
 @rule(
     "C58",
     "Another process writes the same bytes: nothing depends on the interpreter's hash seed.",
-    source="DESIGN 6, 8; hook to_wire",
+    source="format.md, Identity; hook to_wire",
     fix="""Do not iterate over a set, and do not write `hash()` or `id()`: Python orders sets of strings anew in each
     process. Use a dict or a list; `dict.fromkeys` removes doubles in order. A session that is resumed elsewhere would
     otherwise lose its cached prefix.""",
@@ -40,11 +39,11 @@ def other_processes_write_the_same(subject: Subject) -> Iterator[Finding]:
     """One conversation with tools for each aim, in this interpreter and in two with other seeds."""
     mine = _request_digests(subject)
     aims = [[aim.api, aim.model] for aim in subject.aims]
-    asked = json.dumps({"key": subject.key, "plugin": _pickle_plugin(subject), "aims": aims})
+    work = json.dumps({"key": subject.key, "plugin": _pickle_plugin(subject), "aims": aims})
     for seed in ("1", "2"):
         done = subprocess.run(  # noqa: S603
             [sys.executable, "-c", _PROBE],
-            input=asked,
+            input=work,
             capture_output=True,
             text=True,
             check=False,
@@ -73,9 +72,9 @@ def _pickle_plugin(subject: Subject) -> str:
         raise NotApplicable(f"the provider was given by hand and cannot be pickled: {error}") from error
 
 
-def run_probe(asked: str) -> str:
+def run_probe(work: str) -> str:
     """Write the requests of a subject in this process; the other end of the rule."""
-    wanted: dict[str, Any] = json.loads(asked)
+    wanted: dict[str, Any] = json.loads(work)
     plugin = pickle.loads(base64.b64decode(wanted["plugin"])) if wanted["plugin"] else None  # noqa: S301  our own
     registry = Registry(providers={wanted["key"]: plugin}, entry_points=[]) if plugin else Registry()
     subject = Subject(wanted["key"], registry=registry)
@@ -93,8 +92,8 @@ def _request_digests(subject: Subject, wanted: set[Any] | None = None) -> dict[s
         except InterlinguaError:
             continue
         losses = [(loss.path, loss.block_type, loss.verdict, loss.reason) for loss in request.losses]
-        told = repr((request.path, dict(request.headers), request.body, losses))
-        found[aim.name] = hashlib.sha256(told.encode()).hexdigest()
+        content = repr((request.path, dict(request.headers), request.body, losses))
+        found[aim.name] = hashlib.sha256(content.encode()).hexdigest()
     return found
 
 

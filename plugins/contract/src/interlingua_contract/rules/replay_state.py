@@ -6,8 +6,8 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
-from interlingua.codec.stored import dumps_message, loads_message
-from interlingua.types.messages import Message
+from interlingua.codec import dumps_message, loads_message
+from interlingua.types import Message
 from interlingua_contract.guard import record_warnings
 from interlingua_contract.json_paths import Path, find_path, forms_of, leaves, stands_after, texts
 from interlingua_contract.recordings import aim_for, recorded_answers, replay_history
@@ -18,8 +18,8 @@ from interlingua_contract.subject import Aim, Subject
 
 @rule(
     "C16",
-    "Own signatures, encrypted thinking, opaque blocks and ids come back byte-equal, in order, thinking as thinking.",
-    source="DESIGN 6; seed 003 §4.2",
+    "Own signatures, encrypted thinking, opaque blocks and ids return byte-equal, in order, thinking as thinking.",
+    source="format.md, Identity; format.md, Blocks",
     fix="""Keep what the origin wants back in the block's own field (`signature`, `data`, `provider_id`, `raw_input`)
     or in `replay`, as it arrived, and write it back unchanged for the same api and model.""",
 )
@@ -48,7 +48,7 @@ def own_state_comes_back(subject: Subject) -> Iterator[Finding]:
 
 
 def _check_signature_place(block: Any, body: Any, found: list[str]) -> str:
-    """Say when a signature stands in another object than what it signs."""
+    """Return what is wrong when a signature stands in another object than what it signs."""
     signature = getattr(block, "signature", None)
     signed = block.input.get("path") if block.type == "tool_use" else getattr(block, "text", None)
     if not signature or not isinstance(signed, str) or found.count(signature) != 1 or found.count(signed) != 1:
@@ -59,12 +59,14 @@ def _check_signature_place(block: Any, body: Any, found: list[str]) -> str:
 
 
 def _is_sent_as_text(message: Message, body: Any) -> bool:
-    """True when reasoning stands in the form of what was said."""
-    said = {
+    """True when reasoning has the form of ordinary text."""
+    forms = {
         one for block in message.content if block.type == "text" and block.text for one in forms_of(body, block.text)
     }
     thoughts = [block.text for block in message.thinking() if block.text]
-    return any(said & forms_of(body, text) for text in thoughts if not any(text in word for word in _texts_of(message)))
+    return any(
+        forms & forms_of(body, text) for text in thoughts if not any(text in word for word in _texts_of(message))
+    )
 
 
 def _texts_of(message: Message) -> list[str]:
@@ -94,9 +96,9 @@ def _replayed_values(message: Message, aim: Aim) -> Iterator[tuple[str, str]]:
 @rule(
     "C17",
     "A stored and reloaded answer gives the same bytes in the next turn as the one that was received.",
-    source="DESIGN 6",
+    source="format.md, Canonical JSON",
     fix="""Keep all that the next turn needs in the message's public fields and in `provider_raw`, as JSON; nothing on
-    the plugin object, nothing in an attribute that a store does not see.""",
+    the plugin object, nothing in an attribute that is not stored.""",
 )
 def stored_answers_send_the_same(subject: Subject) -> Iterator[Finding]:
     """Each recorded answer through the codec."""

@@ -10,14 +10,21 @@ import attrs
 from hypothesis import strategies as st
 
 from interlingua.errors import CapabilityError, PluginError
-from interlingua.plugins import estimate_input_tokens, write_request
-from interlingua.plugins.wire import ConnectionSettings, WireRequest
+from interlingua.plugins import ConnectionSettings, WireRequest, estimate_input_tokens, write_request
 from interlingua.request.project import project_conversation
-from interlingua.types.blocks import TextBlock
-from interlingua.types.factories import system, tool_result, user
-from interlingua.types.messages import Message, Role
-from interlingua.types.options import AdapterOptions, Effort, ToolChoice
-from interlingua.types.tools import SideEffects, ToolDefinition
+from interlingua.types import (
+    AdapterOptions,
+    Effort,
+    Message,
+    Role,
+    SideEffects,
+    TextBlock,
+    ToolChoice,
+    ToolDefinition,
+    system,
+    tool_result,
+    user,
+)
 from interlingua_cli.lint import lint_request
 from interlingua_contract.guard import record_warnings, watch_side_effects
 from interlingua_contract.json_paths import leaves
@@ -55,14 +62,14 @@ def _histories(subject: Subject, aim: Aim, **wanted: Any) -> st.SearchStrategy[l
 
 @rule(
     "C01",
-    "`to_wire` gives the same bytes for the same arguments, whatever was asked before.",
-    source="DESIGN 6, 8; hook to_wire",
+    "`to_wire` gives the same bytes for the same arguments, whatever was written before.",
+    source="format.md, Identity; hook to_wire",
     fix="""Make the body from the arguments alone. Usual causes: an id or a time minted while writing, iteration over
-    a set, a module-level counter or cache whose key leaves something out (a fragment kept under a message must depend
-    on nothing but the message and the model).""",
+    a set, a module-level counter or cache whose key leaves something out (the key given to
+    `interlingua.plugins.encode_each` must name all that the bytes depend on besides the message).""",
 )
 def to_wire_is_deterministic(subject: Subject) -> Iterator[Finding]:
-    """The same body from the same façade, from one that remembers nothing, and from copies without memos."""
+    """The same body from the same façade, from a new one, and from copies of the messages."""
     other = subject.new_provider()
 
     def law(aim: Aim, drawn: tuple[list[Message], list[Any]]) -> None:
@@ -88,7 +95,7 @@ def to_wire_is_deterministic(subject: Subject) -> Iterator[Finding]:
 @rule(
     "C02",
     "`to_wire` changes nothing it is given.",
-    source="DESIGN 3, 4; hook to_wire",
+    source="hook to_wire",
     fix="""Values are immutable, the JSON inside them as well; build new objects. If you need to change a dict of a
     message, take `thaw(value)` first, and never write to `message.memo` except through `remembered`.""",
 )
@@ -114,8 +121,8 @@ def _snapshot(messages: list[Message], offered: list[Any], options: AdapterOptio
 
 @rule(
     "C03",
-    "No hook asks anything of clock, randomness, environment, files or network.",
-    source="DESIGN 2, 4; hooks to_wire, connection and stream_response",
+    "No hook uses the clock, randomness, the environment, files or the network.",
+    source="hooks to_wire, connection and stream_response",
     fix="""What changes from call to call belongs to core: ids and time come with the RequestContext, the environment
     comes to `connection` as `settings.environ`, signatures are made by the function that `Connection.auth` names.""",
 )
@@ -127,32 +134,32 @@ def hooks_ask_nothing_of_the_world(subject: Subject) -> Iterator[Finding]:
             subject.provider.capabilities(aim.model, AdapterOptions(model=aim.model, api=aim.api))
             subject.provider.connection(ConnectionSettings(api_key="k", api=aim.api))
         if seen:
-            yield Finding(why=f"asks for {', '.join(sorted(seen))}", where=f"{aim.name} capabilities/connection")
+            yield Finding(why=f"uses {', '.join(sorted(seen))}", where=f"{aim.name} capabilities/connection")
 
     def law(aim: Aim, history: list[Message]) -> None:
         options = AdapterOptions(model=aim.model, api=aim.api, user_id="u")
-        with watch_side_effects() as asked:
+        with watch_side_effects() as effects:
             try:
                 write_request(subject.provider, history, [READ], options)
             except CapabilityError:
                 return
-        if asked:
-            raise LawBroken(f"to_wire asks for {', '.join(sorted(asked))}")
+        if effects:
+            raise LawBroken(f"to_wire uses {', '.join(sorted(effects))}")
 
     yield from check_law(subject, law, lambda aim: _histories(subject, aim, turns=2))
     yield from _check_readers(subject)
 
 
 def _check_readers(subject: Subject) -> Iterator[Finding]:
-    """The hooks that read, on two recorded answers of each form."""
+    """Watch the reading hooks, on two recorded answers of each form."""
     for good, streamed in ((True, False), (True, True), (False, False)):
         chosen = [one for one in subject.exchanges if (one.good, one.streamed) == (good, streamed)]
         for exchange in chosen[:2]:
-            read_answer(subject, exchange)  # what is imported when it is first needed is no question
-            with watch_side_effects() as asked:
+            read_answer(subject, exchange)  # so that what is imported lazily is imported before the watch
+            with watch_side_effects() as effects:
                 read_answer(subject, exchange)
-            if asked:
-                yield Finding(why=f"reading asks for {', '.join(sorted(asked))}", where=exchange.cassette)
+            if effects:
+                yield Finding(why=f"reading uses {', '.join(sorted(effects))}", where=exchange.cassette)
 
 
 def _first_difference(one: bytes, other: bytes) -> str:
@@ -162,14 +169,12 @@ def _first_difference(one: bytes, other: bytes) -> str:
 
 _ASKING = (Role.USER, Role.TOOL)
 
-
 _SCHEMA = {
     "type": "object",
     "properties": {"answer": {"type": "string"}},
     "required": ["answer"],
     "additionalProperties": False,
 }
-
 
 _OPTIONS: tuple[Mapping[str, Any], ...] = (
     {"temperature": 0.0},
@@ -191,13 +196,13 @@ _OPTIONS: tuple[Mapping[str, Any], ...] = (
 @rule(
     "C52",
     "No request that `to_wire` writes is one that the service is known to refuse.",
-    source="DESIGN 10; hook wire_rules",
+    source="hook wire_rules",
     fix="""The finding names the wire rule, the place in the body and the section it is from. Write that place as the
-    service wants it, or declare less in the capabilities so that core drops it before. If the service has changed,
+    service wants it, or declare less in the capabilities so that core drops it first. If the service has changed,
     change the rule file: it must accept what the real service accepts.""",
 )
 def nothing_refused_is_written(subject: Subject) -> Iterator[Finding]:
-    """Generated histories of own and foreign origin with a tool, a request per declared medium, and one per wish."""
+    """Generated histories of own and foreign origin with a tool, a request per declared medium, and one per option."""
     if not subject.provider.wire_rules:
         raise NotApplicable("the plugin ships no wire rules (hook wire_rules)")
 
@@ -230,28 +235,28 @@ def _check_media(subject: Subject) -> Iterator[Finding]:
 
 
 def _check_options(subject: Subject) -> Iterator[Finding]:
-    """Ask for options, alone and together with what they may exclude."""
+    """Set options, alone and together with what they may exclude."""
     for aim in subject.aims:
         offered = [READ] if aim.capabilities.supports_tools else []
-        for asked in _OPTIONS:
-            if not offered and asked.keys() & {"tool_choice", "parallel_tool_calls"}:
+        for wanted in _OPTIONS:
+            if not offered and wanted.keys() & {"tool_choice", "parallel_tool_calls"}:
                 continue
             try:
-                _check_lint(subject, subject.write(aim, [user("q")], offered, **asked))
+                _check_lint(subject, subject.write(aim, [user("q")], offered, **wanted))
             except CapabilityError:
                 continue
             except LawBroken as error:
-                yield Finding(why=f"asked for {', '.join(asked)}: {error}", where=aim.name)
+                yield Finding(why=f"with {', '.join(wanted)}: {error}", where=aim.name)
 
 
 def _cut_after_question(history: list[Message]) -> list[Message]:
-    """Cut off what stands behind the last turn of the user or of a tool: many services continue no answer."""
+    """Cut the history after the last user or tool message: many services do not continue an answer."""
     last = max((at for at, message in enumerate(history) if message.role in _ASKING), default=-1)
     return history[: last + 1]
 
 
 def _without_opaque(message: Message) -> Message:
-    """Take made-up kinds of block out: what the service has not issued, no rule of its wire can know."""
+    """Remove invented kinds of block: no rule of a wire can know what its service never issued."""
     content = [block for block in message.content if block.type != "opaque"]
     return message if len(content) == len(message.content) else attrs.evolve(message, content=content)
 
@@ -262,24 +267,17 @@ def _check_lint(subject: Subject, request: WireRequest) -> None:
 
 
 _NO_CONTENT = {"model", "stream", "stream_options", "include"}
-
-
 _MEDIA = ("data:", "http:", "https:", "file:")
-
-
 _PROSE = "Every call is answered right after it, in the order of the calls, whatever order they came in. "
 
-
 _FEWEST_TOKENS = 30
-
-
-"""Below so many tokens what a template adds outweighs what was said."""
+"""Below so many tokens the chat template outweighs the text."""
 
 
 @rule(
     "C42",
     "The estimate of input tokens lies within the band that the quirks state, around what was counted.",
-    source="seed 003 §7.1; DESIGN 4",
+    source="hook estimate_input_tokens",
     fix="""Count characters by kind of text (about four to a token for English prose) plus a few tokens per message and
     tool, and images by their known cost; widen quirks.estimate_band only with measurements.""",
 )
@@ -303,7 +301,7 @@ def estimates_are_near(subject: Subject) -> Iterator[Finding]:
         body = {name: value for name, value in exchange.request.items() if name not in _NO_CONTENT}
         words = [leaf for _, leaf in leaves(body) if isinstance(leaf, str)]
         if "tools" in body or any(len(leaf) > 2000 or leaf.startswith(_MEDIA) for leaf in words):
-            continue  # what a template makes of tools, or a model of a picture, is not to be seen
+            continue  # what a template makes of tools, or a model of an image, cannot be seen
         found = _estimate_text(subject, aim_for(subject, exchange), "\n".join(words))
         if not low <= found / counted <= high:
             yield Finding(why=f"estimated {found}, counted {counted}", where=exchange.cassette)
@@ -323,8 +321,8 @@ def _check_growth(subject: Subject, aim: Aim) -> Iterator[Finding]:
     for what, history in _histories_by_place(aim).items():
         with record_warnings():
             found = [
-                estimate_input_tokens(subject.provider, told, [], AdapterOptions(model=aim.model, api=aim.api))
-                for told in (history(""), history(_PROSE * 20))
+                estimate_input_tokens(subject.provider, messages, [], AdapterOptions(model=aim.model, api=aim.api))
+                for messages in (history(""), history(_PROSE * 20))
             ]
         if not low <= (found[1] - found[0]) / expected <= high:
             why = f"{len(_PROSE) * 20} characters of {what} are estimated at {found[1] - found[0]} tokens"
@@ -332,18 +330,24 @@ def _check_growth(subject: Subject, aim: Aim) -> Iterator[Finding]:
 
 
 def _histories_by_place(aim: Aim) -> dict[str, Callable[[str], list[Message]]]:
-    """Where words may stand, each in a history that takes some more of them there."""
-    asked = call(1)
+    """Return where text may stand, each with a history that takes more text there."""
+    tool_call = call(1)
     made: dict[str, Callable[[str], list[Message]]] = {
         "an answer": lambda text: [user("q"), assistant_turn([TextBlock(text=f"a {text}")], None), user("n")]
     }
     if aim.capabilities.supports_system_prompt:
         made["a system prompt"] = lambda text: [system(f"s {text}"), user("q")]
     if aim.capabilities.supports_tools:
-        made["a result"] = lambda text: [user("q"), assistant_turn([asked], None), tool_result(asked, f"r {text}")]
+        made["a result"] = lambda text: [
+            user("q"),
+            assistant_turn([tool_call], None),
+            tool_result(tool_call, f"r {text}"),
+        ]
         made["arguments"] = lambda text: [
-            user("q"), assistant_turn([attrs.evolve(asked, input={"path": f"p {text}"})], None), tool_result(asked, "r")
-        ]  # fmt: skip
+            user("q"),
+            assistant_turn([attrs.evolve(tool_call, input={"path": f"p {text}"})], None),
+            tool_result(tool_call, "r"),
+        ]
     return made
 
 

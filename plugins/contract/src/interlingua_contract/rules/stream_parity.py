@@ -8,11 +8,10 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 
 from interlingua.errors import InterlinguaError, MalformedResponseError, PluginError, ProviderError
-from interlingua.plugins.wire import WireChunk
+from interlingua.plugins import WireChunk
 from interlingua.response.decode import StreamDecoder
 from interlingua.response.framing import framer
-from interlingua.types.events import StreamEvent
-from interlingua.types.messages import Message
+from interlingua.types import Message, StreamEvent
 from interlingua_cli.cassettes import Exchange
 from interlingua_contract.guard import record_warnings
 from interlingua_contract.json_paths import leaves, with_value
@@ -33,21 +32,19 @@ from interlingua_contract.scenes import READ
 from interlingua_contract.subject import Subject
 
 _SIZES = (1, 7, 64)
-
-
 _LETTERS = "é√🙂"
 
 
 @rule(
     "C21",
-    "Two roads: the whole body and the stream of the same answer give the same message and the same next request.",
-    source="DESIGN 5",
-    fix="""Let both roads build blocks by the same functions, and give a block the index that its place in the
+    "The whole body and the stream of the same answer give the same message and the same next request.",
+    source="format.md, Streaming",
+    fix="""Build the blocks of both by the same functions, and give a block the index that its place in the
     finished content has. Ids, when the provider makes a new one per request, may differ; nothing else. If two
     recordings are not of the same answer, name the cassette in quirks.unpaired with the reason.""",
 )
 def stream_equals_whole_body(subject: Subject) -> Iterator[Finding]:
-    """Pairs of cassettes whose requests differ only in asking for a stream."""
+    """Pairs of cassettes whose requests differ only in streaming."""
     pairs = list(_pairs(subject))
     if not pairs:
         raise NotApplicable("no two cassettes hold the same request, once whole and once streamed; record such a pair")
@@ -117,12 +114,12 @@ def _without_ids(body: bytes, message: Message) -> bytes:
 @rule(
     "C22",
     "A stream gives the same events and the same message at every chunking: 1, 7 and 64 bytes, and all at once.",
-    source="DESIGN 5, 10",
+    source="format.md, Streaming",
     fix="""Keep state per event, never per chunk of bytes: core frames the stream before you see it. A framing of your
     own must hold back unfinished lines and unfinished UTF-8.""",
 )
 def chunking_does_not_matter(subject: Subject) -> Iterator[Finding]:
-    """Each recorded stream at four sizes; one more with words whose letters take several bytes."""
+    """Each recorded stream at four sizes; one more with letters of several bytes."""
     for exchange in recorded_streams(subject):
         if why := _check_multibyte(subject, exchange):
             yield Finding(why=why, where=exchange.cassette)
@@ -140,7 +137,7 @@ def chunking_does_not_matter(subject: Subject) -> Iterator[Finding]:
 
 
 def _check_multibyte(subject: Subject, exchange: Exchange) -> str:
-    """Put letters of two, three and four bytes into what was said; they must come out at every size."""
+    """Put letters of two, three and four bytes into the text; they must arrive at every size."""
     plain = read_stream(subject, exchange).text
 
     def change(data: Any) -> Any:
@@ -151,7 +148,7 @@ def _check_multibyte(subject: Subject, exchange: Exchange) -> str:
 
     body = Frames(subject, exchange).changed(change)
     if _LETTERS not in read_stream(subject, exchange, body).text:
-        return ""  # nothing was said in this one
+        return ""  # no text in this one
     torn = [size for size in _SIZES if _LETTERS not in read_stream(subject, exchange, body, size=size).text]
     return f"letters of several bytes are torn in pieces of {torn[0]} bytes" if torn else ""
 
@@ -159,7 +156,7 @@ def _check_multibyte(subject: Subject, exchange: Exchange) -> str:
 @rule(
     "C23",
     "CRLF line ends, comments, a byte-order mark and a missing last newline change nothing.",
-    source="DESIGN 5",
+    source="format.md, Streaming; hook connection",
     fix="Use core's framings `sse` or `ndjson`; a framing of your own has to know all the forms its standard allows.",
 )
 def line_ends_do_not_matter(subject: Subject) -> Iterator[Finding]:
@@ -184,8 +181,8 @@ def line_ends_do_not_matter(subject: Subject) -> Iterator[Finding]:
 
 @rule(
     "C29",
-    "Reading an answer leaves nothing behind: read again, or at the same time as another, it is the same.",
-    source="DESIGN 4",
+    "Reading an answer keeps no state: read again, or at the same time as another, it is the same.",
+    source="hook stream_response",
     fix="Keep the state of a stream in local names of the generator, or in an object made there; never on the plugin.",
 )
 def answers_do_not_mix(subject: Subject) -> Iterator[Finding]:
@@ -223,10 +220,10 @@ def _read_interleaved(subject: Subject, one: Exchange, other: Exchange) -> list[
 
 @rule(
     "C30",
-    "`stream_response` awaits nothing but its stream, and can be closed and cancelled at any event.",
-    source="hook stream_response; DESIGN 4",
+    "`stream_response` awaits only its stream, and can be closed and cancelled at any event.",
+    source="hook stream_response",
     fix="""No sleeping, no locks, no tasks, no I/O inside the generator; no `yield` in a `finally`, and no `except
-    BaseException` that goes on or returns: a cancelled task would look like an answer that ended.""",
+    BaseException` that continues or returns: a cancelled task would look like an answer that ended.""",
 )
 def hook_awaits_only_its_stream(subject: Subject) -> Iterator[Finding]:
     """Drive by hand; close after every event; cancel while it waits for the next chunk."""
@@ -241,11 +238,11 @@ def hook_awaits_only_its_stream(subject: Subject) -> Iterator[Finding]:
                 yield Finding(why=f"closing after event {place}: {why}", where=exchange.cassette)
                 break
         if not asyncio.run(_raises_cancellation(subject, exchange)):
-            yield Finding(why="cancelled while it waits, it ends as if nothing were", where=exchange.cassette)
+            yield Finding(why="when cancelled it ends as if the answer were complete", where=exchange.cassette)
 
 
 async def _raises_cancellation(subject: Subject, exchange: Exchange) -> bool:
-    """True when a cancellation of the task that waits for the stream comes out of the hook."""
+    """True when the hook raises the cancellation of the task that waits for its stream."""
     chunks = framer(framing_of(subject, exchange)).feed(exchange.body)
 
     async def source() -> AsyncIterator[WireChunk]:
@@ -264,7 +261,7 @@ async def _raises_cancellation(subject: Subject, exchange: Exchange) -> bool:
 
 
 async def _close_after(subject: Subject, exchange: Exchange, place: int) -> str:
-    """Take some events and close; say what went wrong."""
+    """Take some events and close; return what went wrong."""
     made = framer(framing_of(subject, exchange))
     stream = subject.provider.stream_response(_source(made.feed(exchange.body)), subject.context(exchange))
     closing = getattr(stream, "aclose", None)
@@ -288,8 +285,8 @@ async def _source(chunks: list[WireChunk]) -> AsyncIterator[WireChunk]:
 
 @rule(
     "C31",
-    "Sync and async agree: driven by an event loop the hook yields the events that core gets by hand.",
-    source="DESIGN 4; STYLE 3.3",
+    "Sync and async agree: in an event loop the hook yields the same events as when it is driven by hand.",
+    source="hook stream_response",
     fix="Do not look for a running event loop, and do nothing that behaves differently inside of one.",
 )
 def sync_and_async_agree(subject: Subject) -> Iterator[Finding]:

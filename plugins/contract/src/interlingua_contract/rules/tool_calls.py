@@ -11,9 +11,7 @@ from typing import Any
 import attrs
 
 from interlingua.request.project import project_conversation
-from interlingua.types.factories import tool_result, user
-from interlingua.types.messages import Message
-from interlingua.types.options import AdapterOptions
+from interlingua.types import AdapterOptions, Message, tool_result, user
 from interlingua_contract.json_paths import leaves, nodes, texts
 from interlingua_contract.rule import Finding, NotApplicable, rule
 from interlingua_contract.scenes import FOREIGN, READ, LawBroken, assistant_turn, call, check_law, own_origin
@@ -37,7 +35,7 @@ SCHEMA: dict[str, Any] = {
 @rule(
     "C05",
     "Every call id stands in the request exactly with its call and with its result, whole and within the pattern.",
-    source="DESIGN 6; seed 003 §6",
+    source="format.md, Identity",
     fix="""The ids you are given are wire ids already: write `block.id` for a call and `block.tool_use_id` for a
     result, unchanged. Do not cut, prefix, count or hash them. If the wire refuses them, declare its `tool_id_pattern`
     and `tool_id_max_length`; if it has no ids at all, say `ids_on_wire=False` in the quirks.""",
@@ -75,10 +73,10 @@ def _options(aim: Aim) -> AdapterOptions:
 @rule(
     "C06",
     "A call's name and arguments reach the wire exactly as they are, malformed ones and falsy values included.",
-    source="DESIGN 3 (raw_input), 8 (insertion order); seed 003 §4.2",
+    source="format.md, Blocks; format.md, Canonical JSON",
     fix="""Where the wire carries arguments as a string write `block.input_json`; where it carries an object write
     `block.input` as it is: no sorting of keys, no dropping of null, 0, false or empty values, no escaping of text
-    beyond JSON's own.""",
+    beyond what JSON needs.""",
 )
 def arguments_arrive_exactly(subject: Subject) -> Iterator[Finding]:
     """Arguments in unusual key order, with every falsy value and numbers that a careless reader changes."""
@@ -97,8 +95,8 @@ def arguments_arrive_exactly(subject: Subject) -> Iterator[Finding]:
     for aim in subject.aims:
         if not aim.capabilities.supports_tools:
             continue
-        asked = call(1)
-        block = type(asked)(id=asked.id, name=asked.name, input=value)
+        tool_call = call(1)
+        block = type(tool_call)(id=tool_call.id, name=tool_call.name, input=value)
         body = subject.body(aim, [user("q"), assistant_turn([block], None), tool_result(block, "r")], [READ])
         if not any(json.dumps(node) == json.dumps(value) for node in _objects(body)):
             yield Finding(why=f"no object of the body holds {value!r} in this order", where=aim.name)
@@ -120,9 +118,9 @@ def _objects(body: Any) -> Iterator[Any]:
 @rule(
     "C07",
     "Tool definitions reach the wire whole, in the order given; where there are no tools, none is sent.",
-    source="DESIGN 7, 8; seed 003 §5.4",
+    source="format.md, Tools; hook to_wire",
     fix="""Write every tool with its name, description and schema, in the given order; a schema keyword the wire does
-    not know is a Loss, never silence. A target without tools declares `supports_tools=False` and is sent none.""",
+    not know is a Loss, not left out silently. A target without tools declares `supports_tools=False` and gets none.""",
 )
 def tool_definitions_arrive(subject: Subject) -> Iterator[Finding]:
     """Every field of a definition, and six names in an order that is no other's."""
@@ -146,7 +144,7 @@ def tool_definitions_arrive(subject: Subject) -> Iterator[Finding]:
 
 
 def _covers(found: Any, wanted: Any) -> bool:
-    """True when all that is wanted is there, keys in this order; a wire may add fields and write types in capitals."""
+    """True when all of `wanted` is found, keys in this order; a wire may add fields and write types in capitals."""
     if isinstance(wanted, dict):
         if not isinstance(found, dict) or [name for name in found if name in wanted] != list(wanted):
             return False
