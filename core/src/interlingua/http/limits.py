@@ -1,4 +1,4 @@
-"""Timeouts, retries, and how a failed connection is told."""
+"""Timeouts, retries, and the typed errors of failed connections."""
 
 from __future__ import annotations
 
@@ -10,6 +10,11 @@ from urllib.parse import urlsplit
 import attrs
 
 from interlingua.errors import APIConnectionError, APITimeoutError, CallerError, InterlinguaError
+
+
+_NOT_SENT = frozenset({"InvalidURL", "UnsupportedProtocol"})
+_BAD_HEADERS = "a header holds characters HTTP does not allow (was a key pasted with a line break?)"
+_CLOSED = "the client is closed: make a new one, or keep this one open"
 
 
 def _check(_timeout: object, field: attrs.Attribute[Any], value: object) -> None:
@@ -115,7 +120,7 @@ class Retry:
         max_attempts: attempts in all, the first included.
         initial: seconds before the second attempt; doubled for each further one.
         maximum: longest wait in seconds. A provider that asks for more gets no further attempt: the typed error is
-            raised at once, with `retry_after` (REGRESSIONS case 26).
+            raised at once, with `retry_after`.
         jitter: largest share of a wait of our own choosing that is taken off at random, 0 to 1.
     """
 
@@ -155,21 +160,12 @@ class Retry:
         return own * (1 - self.jitter * random())
 
 
-_NOT_SENT = frozenset({"InvalidURL", "UnsupportedProtocol"})
-
-
-_BAD_HEADERS = "a header holds characters HTTP does not allow (was a key pasted with a line break?)"
-
-
-_CLOSED = "the client is closed: make a new one, or keep this one open"
-
-
-def failure(error: Exception, limits: Deadline, *, in_body: bool, url: str = "") -> InterlinguaError | None:
+def error_for_failure(error: Exception, deadline: Deadline, *, in_body: bool, url: str = "") -> InterlinguaError | None:
     """Return the typed error for what an HTTP client raised; None if it is not about the exchange (a bug: let it rise).
 
     Args:
         error: the exception.
-        limits: the limits of the call, to name the one that was broken.
+        deadline: the limits of the call, to name the one that was broken.
         in_body: True once the answer's headers had arrived.
         url: where the request was to go, for the message, which tells its host only.
     """
@@ -177,20 +173,20 @@ def failure(error: Exception, limits: Deadline, *, in_body: bool, url: str = "")
         return error
     names = {kind.__name__ for kind in type(error).__mro__}
     if names & {"TimeoutException", "TimeoutError"}:
-        return _timed_out(names, limits, in_body=in_body)
+        return _timed_out(names, deadline, in_body=in_body)
     if names & _NOT_SENT:
         return CallerError(f"the request cannot be sent to {_place(url)}: {error}")
     if "LocalProtocolError" in names or isinstance(error, UnicodeEncodeError):
         return CallerError(_BAD_HEADERS)
     if isinstance(error, RuntimeError) and "closed" in str(error):
         return CallerError(_CLOSED)
-    if names & {"APIConnectionError", "HTTPError", "StreamError", "OSError"}:
+    if names & {"TransportError", "HTTPError", "StreamError", "OSError"}:
         what = "the connection broke" if in_body else f"no answer could be had from {_place(url)}"
         return APIConnectionError(f"{what}: {type(error).__name__}: {error}")
     return None
 
 
-def unmade(error: Exception) -> CallerError:
+def error_for_no_client(error: Exception) -> CallerError:
     """Return the error for an HTTP client that cannot be made; it reads proxies and certificates by itself."""
     what = f": {error}" if isinstance(error, (ImportError, OSError)) else ""  # others may repeat a proxy's password
     return CallerError(
@@ -208,12 +204,12 @@ def _place(url: str) -> str:
     return f"{parts.scheme}://{parts.netloc.rpartition('@')[2]}" if parts.netloc else "an address without a host"
 
 
-def _timed_out(names: set[str], limits: Deadline, *, in_body: bool) -> InterlinguaError:
+def _timed_out(names: set[str], deadline: Deadline, *, in_body: bool) -> InterlinguaError:
     try:
-        limits.left()
+        deadline.left()
     except APITimeoutError as spent:
         return spent
-    timeout = limits.timeout
+    timeout = deadline.timeout
     if "ConnectTimeout" in names or "PoolTimeout" in names:
         limit = "the HTTP client's own limit" if timeout is None else f"connect={timeout.connect:g} s"
         what = "no connection came free" if "PoolTimeout" in names else "no connection"

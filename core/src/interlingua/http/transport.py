@@ -16,13 +16,19 @@ from weakref import WeakKeyDictionary
 import httpx
 
 from interlingua.errors import AuthenticationError, CallerError
-from interlingua.http.limits import Deadline, failure, unmade
+from interlingua.http.limits import Deadline, error_for_failure, error_for_no_client
 
 if TYPE_CHECKING:
     from interlingua.plugins.wire import Connection, WireRequest
 
 
 _log = logging.getLogger("interlingua")
+
+# a client whose timeouts are all httpx's default was given none: five seconds would cut most answers off
+_LIBRARY_DEFAULT = {5.0}
+# no pool limit: a caller's threads decide how many requests run at once
+_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=64)
+_LF = b"\n"
 
 
 class Outgoing(NamedTuple):
@@ -70,13 +76,6 @@ def _joined(known: str | None, more: str) -> str:
     return ",".join(dict.fromkeys(item for item in items if item))
 
 
-# a client whose timeouts are all httpx's default was given none: five seconds would cut most answers off
-_LIBRARY_DEFAULT = {5.0}
-
-
-_LF = b"\n"
-
-
 def own_limits(http_client: Any) -> bool:
     """True when the user's HTTP client has time limits that somebody chose."""
     timeout = getattr(http_client, "timeout", None)
@@ -113,23 +112,23 @@ def _decoded(pairs: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
     return dict(zip(names.lower().split("\n"), values.split("\n"), strict=True))
 
 
-class Head:
+class ResponseHead:
     """Status and headers of an answer whose body has yet to be read."""
 
-    def __init__(self, response: Any, limits: Deadline) -> None:
+    def __init__(self, response: Any, deadline: Deadline) -> None:
         self._response = response
-        self._limits = limits
+        self._deadline = deadline
         self.status: int = response.status_code
         self.headers = _decoded(response.headers.raw)
 
     @property
-    def plain_stream(self) -> Any:
-        """The body's own stream where nothing has to be unpacked: one layer less per chunk than `iter_raw`, or None."""
+    def unpacked_stream(self) -> Any:
+        """The body's own stream where it is not compressed, one layer less per chunk than `iter_raw`; else None."""
         return None if "content-encoding" in self.headers else getattr(self._response, "stream", None)
 
-    def begin(self) -> None:
+    def begin_body(self) -> None:
         """Let the limits of the body take over from those of the headers; the body reads them when it begins."""
-        limit = self._limits.for_body()
+        limit = self._deadline.for_body()
         if limit is not None:
             timeouts = self._response.request.extensions.get("timeout")
             if timeouts is not None:
@@ -147,12 +146,8 @@ class Head:
                 raw.shutdown(socket.SHUT_RDWR)
 
 
-# no pool limit: a caller's threads decide how many requests run at once
-_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=64)
-
-
 class _Builder:
-    """Builds requests with a client's own headers; those of most requests are the last one's, and made once."""
+    """Builds requests with a client's own headers; most requests have the headers of the one before."""
 
     def __init__(self, client: httpx.Client | httpx.AsyncClient) -> None:
         self.base_url = client.base_url
@@ -162,15 +157,15 @@ class _Builder:
     def build_request(
         self, method: str, url: httpx.URL, *, content: bytes | None, headers: Mapping[str, str], extensions: Any
     ) -> httpx.Request:
-        """Build as a client does, but for its settings: nobody but us set it up."""
-        asked, merged = self._last
-        if headers != asked:
+        """Build a request as a client without settings of its own does."""
+        before, merged = self._last
+        if headers != before:
             merged = httpx.Headers({**self._own, **headers})
             self._last = (headers, merged)
         return httpx.Request(method, url, content=content, headers=merged, extensions=extensions)
 
 
-class Direct(_Builder):
+class DirectClient(_Builder):
     """A blocking client whose requests go to its transport at once.
 
     Tools that watch or replay httpx do so at its transports, and see these requests like any other.
@@ -191,8 +186,8 @@ class Direct(_Builder):
         return response
 
 
-class AsyncDirect(_Builder):
-    """An asynchronous client whose requests go to its transport at once; see `Direct`."""
+class AsyncDirectClient(_Builder):
+    """An asynchronous client whose requests go to its transport at once; see `DirectClient`."""
 
     def __init__(self) -> None:
         self._transport = httpx.AsyncHTTPTransport(limits=_LIMITS)
@@ -219,12 +214,12 @@ def new_client(*, blocking: bool) -> Any:
     try:
         if proxied:
             return (httpx.Client if blocking else httpx.AsyncClient)(limits=_LIMITS)
-        return Direct() if blocking else AsyncDirect()
+        return DirectClient() if blocking else AsyncDirectClient()
     except Exception as error:
-        raise unmade(error) from None
+        raise error_for_no_client(error) from None
 
 
-class Answer(Head):
+class Answer(ResponseHead):
     """An answer whose body has yet to be read."""
 
     def chunks(self) -> Iterator[bytes]:
@@ -234,23 +229,23 @@ class Answer(Head):
             APITimeoutError: a limit was passed; the message names it.
             APIConnectionError: the connection broke.
         """
-        limits = self._limits
+        deadline = self._deadline
         try:
-            self.begin()
-            body = self.plain_stream
+            self.begin_body()
+            body = self.unpacked_stream
             if body is None:
                 body = self._response.iter_bytes()
-            if limits.deadline is None:
+            if deadline.deadline is None:
                 yield from body
                 return
             for chunk in body:
                 yield chunk
-                limits.left()
+                deadline.left()
         except Exception as error:
-            known = failure(error, limits, in_body=True)
-            if known is None or known is error:
+            typed = error_for_failure(error, deadline, in_body=True)
+            if typed is None or typed is error:
                 raise
-            raise known from error
+            raise typed from error
 
     def read(self) -> bytes:
         """Return the whole body."""
@@ -272,12 +267,12 @@ class SyncTransport:
         self._own = http_client is None
         if not self._own:
             check_kind(http_client, blocking=True)
-        self._http = _new_client() if http_client is None else http_client
+        self._http = new_client(blocking=True) if http_client is None else http_client
         self.own_limits = not self._own and own_limits(http_client)
         self._url = url_type(self._http)
         self._urls: dict[str, Any] = {}
 
-    def open(self, request: Outgoing, limits: Deadline) -> Answer:
+    def open(self, request: Outgoing, deadline: Deadline) -> Answer:
         """Send, and return when the answer's headers are there.
 
         Raises:
@@ -285,7 +280,7 @@ class SyncTransport:
             APIConnectionError: no answer could be had.
             CallerError: the URL or a header cannot be sent.
         """
-        timeouts = limits.for_headers()
+        timeouts = deadline.for_headers()
         try:
             url = self._urls.get(request.url) or self._urls.setdefault(request.url, self._url(request.url))
             built = self._http.build_request(
@@ -295,12 +290,12 @@ class SyncTransport:
                 headers=request.headers,
                 extensions=None if timeouts is None else {"timeout": timeouts},
             )
-            return Answer(self._http.send(built, stream=True), limits)
+            return Answer(self._http.send(built, stream=True), deadline)
         except Exception as error:
-            known = failure(error, limits, in_body=False, url=request.url)
-            if known is None or known is error:
+            typed = error_for_failure(error, deadline, in_body=False, url=request.url)
+            if typed is None or typed is error:
                 raise
-            raise known from (None if type(known).__name__ == "CallerError" else error)
+            raise typed from (None if type(typed).__name__ == "CallerError" else error)
 
     def close(self) -> None:
         """Close the HTTP client, if it was made here."""
@@ -308,32 +303,26 @@ class SyncTransport:
             self._http.close()
 
 
-def _new_client() -> Any:
-    pass
-
-    return new_client(blocking=True)
-
-
-class AsyncAnswer(Head):
+class AsyncAnswer(ResponseHead):
     """An answer whose body has yet to be read."""
 
     async def chunks(self) -> AsyncIterator[bytes]:
         """Yield the body as it arrives; errors as in the blocking transport."""
-        limits = self._limits
+        deadline = self._deadline
         try:
-            self.begin()
-            body = self.plain_stream
+            self.begin_body()
+            body = self.unpacked_stream
             if body is None:
                 body = self._response.aiter_bytes()
             async for chunk in body:
                 yield chunk
-                if limits.deadline is not None:
-                    limits.left()
+                if deadline.deadline is not None:
+                    deadline.left()
         except Exception as error:
-            known = failure(error, limits, in_body=True)
-            if known is None or known is error:
+            typed = error_for_failure(error, deadline, in_body=True)
+            if typed is None or typed is error:
                 raise
-            raise known from error
+            raise typed from error
 
     async def read(self) -> bytes:
         """Return the whole body."""
@@ -345,7 +334,7 @@ class AsyncAnswer(Head):
 
 
 class AsyncTransport:
-    """Opens answers; a loop's connections are closed with that loop, so one client serves many (case 30).
+    """Opens answers; a loop's connections are closed with that loop, so one client serves many.
 
     Args:
         http_client: used as it is, and left open; None makes one per loop.
@@ -367,7 +356,7 @@ class AsyncTransport:
         loop = asyncio.get_running_loop()
         client = self._clients.get(loop)
         if client is None:
-            keeper = _keep(_new_async_client())
+            keeper = _keep(new_client(blocking=False))
             client = await anext(keeper)
             with self._lock:
                 # a client holds its loop by its sockets: without this the weak key would never go
@@ -376,9 +365,9 @@ class AsyncTransport:
                 self._loops[loop], self._clients[loop] = keeper, client
         return client
 
-    async def open(self, request: Outgoing, limits: Deadline) -> AsyncAnswer:
+    async def open(self, request: Outgoing, deadline: Deadline) -> AsyncAnswer:
         """Send, and return when the answer's headers are there; errors as in the blocking transport."""
-        timeouts = limits.for_headers()
+        timeouts = deadline.for_headers()
         http = await self._client()
         try:
             url = self._urls.get(request.url) or self._urls.setdefault(request.url, url_type(http)(request.url))
@@ -389,12 +378,12 @@ class AsyncTransport:
                 headers=request.headers,
                 extensions=None if timeouts is None else {"timeout": timeouts},
             )
-            return AsyncAnswer(await http.send(built, stream=True), limits)
+            return AsyncAnswer(await http.send(built, stream=True), deadline)
         except Exception as error:
-            known = failure(error, limits, in_body=False, url=request.url)
-            if known is None or known is error:
+            typed = error_for_failure(error, deadline, in_body=False, url=request.url)
+            if typed is None or typed is error:
                 raise
-            raise known from (None if type(known).__name__ == "CallerError" else error)
+            raise typed from (None if type(typed).__name__ == "CallerError" else error)
 
     async def close(self) -> None:
         """Close the running loop's client, if it was made here; other loops close theirs when they end."""
@@ -414,12 +403,6 @@ async def _keep(client: Any) -> AsyncGenerator[Any, None]:
         await client.aclose()
 
 
-def _new_async_client() -> Any:
-    pass
-
-    return new_client(blocking=False)
-
-
 class Recorded(NamedTuple):
     """One answer: status, headers, whole body."""
 
@@ -430,7 +413,6 @@ class Recorded(NamedTuple):
 
 def replaying_client(answer: Callable[[str, str, bytes], Recorded]) -> Any:
     """Return an httpx client whose every request is answered by `answer(method, path, body)`."""
-    import httpx  # noqa: PLC0415  loaded when a client is made, as in the transports
 
     def handle(request: Any) -> Any:
         recorded = answer(request.method, request.url.path, request.read())

@@ -1,8 +1,4 @@
-"""Assembly: stream events in, one Message out, the same whatever the chunking.
-
-Never copies text it already has (pieces are joined once) and makes a PARTIAL snapshot only when asked.
-The client's decoder comes in, and adapters that read a whole answer as events.
-"""
+"""Assemble stream events into one message, the same whatever the chunking; pieces of text are joined once."""
 
 from __future__ import annotations
 
@@ -144,7 +140,7 @@ class Assembler:
             error: what ended it, where it failed.
         """
         unfinished = status is not MessageStatus.COMPLETE
-        content = [_built(slot, unfinished=unfinished) for _, slot in sorted(self._slots.items())]
+        content = [_build(slot, unfinished=unfinished) for _, slot in sorted(self._slots.items())]
         reason, raw = (self.complete.stop_reason, self.complete.stop_reason_raw) if self.complete else (None, None)
         if error is not None:
             reason = reason or StopReason.ERROR
@@ -160,10 +156,10 @@ class Assembler:
         )
 
 
-def _built(slot: _Slot, *, unfinished: bool) -> ContentBlock:
+def _build(slot: _Slot, *, unfinished: bool) -> ContentBlock:
     text = "".join(slot.pieces)
     if slot.start is not None:
-        return _built_call(slot, slot.start, text, unfinished=unfinished)
+        return _build_call(slot, slot.start, text, unfinished=unfinished)
     if slot.block is None:
         return slot.kind(text=text)  # type: ignore[no-any-return]
     if slot.pieces and isinstance(slot.block, (TextBlock, ThinkingBlock)):
@@ -171,7 +167,7 @@ def _built(slot: _Slot, *, unfinished: bool) -> ContentBlock:
     return slot.block
 
 
-def _built_call(slot: _Slot, start: ToolUseStart, raw: str, *, unfinished: bool) -> ToolUseBlock:
+def _build_call(slot: _Slot, start: ToolUseStart, raw: str, *, unfinished: bool) -> ToolUseBlock:
     if isinstance(slot.block, ToolUseBlock):
         return slot.block
     value, error = read_tool_input(raw)

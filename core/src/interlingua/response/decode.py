@@ -1,7 +1,6 @@
-"""One streamed answer as a push pipeline: bytes in, events out, a message at the end.
+"""Decode one streamed answer: bytes in, events out, a message at the end.
 
-Never does I/O and never waits: the adapter's async generator is driven by hand, so sync and async clients share it
-(DESIGN 4). The clients, the replay of recorded traffic and the contract suite come in.
+There is no I/O and no waiting here: the adapter's async generator is driven by hand, so both clients share it.
 """
 
 from __future__ import annotations
@@ -18,11 +17,7 @@ from interlingua.types.events import ErrorEvent, StreamEvent
 from interlingua.types.messages import Message, MessageStatus
 
 _MORE = object()
-
-
 _ONCE = (_MORE,)
-
-
 _UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
 
 
@@ -44,7 +39,7 @@ class StreamDecoder:
     def __init__(self, provider: Provider, framer: Framer, context: RequestContext) -> None:
         self._provider = provider
         self._framer = framer
-        self._framed = framer.feed
+        self._frame = framer.feed
         self._context = context
         self._assembler = Assembler(context)
         self._batch: list[WireChunk] | None = None
@@ -54,7 +49,7 @@ class StreamDecoder:
         self._resume = self._pump.send
         self._done = False
         self._closed = False
-        self._said = False
+        self._complete_before_end = False
         hooks = sys.get_asyncgen_hooks()
         if hooks.finalizer is None:
             self._drive(None)
@@ -84,13 +79,13 @@ class StreamDecoder:
         try:
             wanted = self._resume(None)
         except BaseException as error:  # StopIteration too
-            self._stopped(error)
+            self._handle_end(error)
         else:
             if wanted is not _MORE:
-                self._strange()
+                self._refuse_await()
 
-    def _stopped(self, error: BaseException) -> None:
-        """Take note that the adapter has ended, well or not; what is no mistake of the wire's goes on rising."""
+    def _handle_end(self, error: BaseException) -> None:
+        """Note that the adapter has ended, well or not; what is no fault of the wire is raised."""
         if isinstance(error, StopIteration):
             self._done = True
         elif isinstance(error, InterlinguaError):
@@ -103,7 +98,7 @@ class StreamDecoder:
         else:
             raise error
 
-    def _strange(self) -> None:
+    def _refuse_await(self) -> None:
         self._pump.close()
         self._fail(PluginError("stream_response awaited something other than its stream"))
 
@@ -114,27 +109,27 @@ class StreamDecoder:
     def feed(self, data: bytes) -> list[StreamEvent]:
         """Take bytes as they arrive; return the events they complete."""
         try:
-            batch = self._framed(data)
+            batch = self._frame(data)
         except InterlinguaError as error:
             if not self._done:
                 self._fail(error)
-            return self._taken()
+            return self._take_events()
         if not batch or self._done:
             return []
         self._batch = batch
         try:
             wanted = self._resume(None)  # as `_drive` does, without a further call per chunk
         except BaseException as error:  # StopIteration too
-            self._stopped(error)
+            self._handle_end(error)
         else:
             if wanted is not _MORE:
-                self._strange()
+                self._refuse_await()
         events = self._out
         if events:
             self._out = []
             self._assemble(events)
             if self._assembler.error is not None:
-                self._credit()
+                self._annotate_error()
         return events
 
     def end(self, *, broken: bool = False) -> list[StreamEvent]:
@@ -142,7 +137,7 @@ class StreamDecoder:
         if self._closed:
             return []
         self._closed = True
-        self._said = self.complete
+        self._complete_before_end = self.complete
         if not self._done and not broken:
             try:
                 batch = self._framer.close()
@@ -156,23 +151,23 @@ class StreamDecoder:
         if not self._done:
             self._pump.close()
             self._fail(PluginError("stream_response went on waiting after its stream had ended"))
-        return self._taken()
+        return self._take_events()
 
-    def _taken(self) -> list[StreamEvent]:
+    def _take_events(self) -> list[StreamEvent]:
         events, self._out = self._out, []
         self._assemble(events)
         if self._assembler.error is not None:
-            self._credit()
+            self._annotate_error()
         return events
 
-    def _credit(self) -> None:
+    def _annotate_error(self) -> None:
         error = self._assembler.error
         if error is not None and error.provider is None:
             error.provider, error.model = self._context.origin.provider, self._context.origin.model
 
     @property
     def complete(self) -> bool:
-        """True once the terminal event of a good end has come."""
+        """True once the terminal event of a good end was read."""
         return self._assembler.complete is not None and self._assembler.error is None
 
     @property
@@ -193,7 +188,9 @@ class StreamDecoder:
         """
         error = self._assembler.error
         # a connection that breaks after the terminal event takes nothing away; one the flush made up for does
-        if error is None and (self._assembler.complete is None or (broken is not None and not self._said)):
+        if error is None and (
+            self._assembler.complete is None or (broken is not None and not self._complete_before_end)
+        ):
             why = f"the connection broke: {broken}" if broken else "the stream ended before its terminal event"
             origin = self._context.origin
             error = StreamInterruptedError(why, provider=origin.provider, model=origin.model)

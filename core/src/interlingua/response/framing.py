@@ -11,24 +11,26 @@ from interlingua.errors import MalformedResponseError, PluginError
 from interlingua.plugins.wire import WireChunk
 
 EVENT_LIMIT = 64 * 1024 * 1024
-
-
 """Bytes one event may hold by default, line ends around it not counted."""
 
 
 make_chunk: Callable[[tuple[str, bytes]], WireChunk] = partial(tuple.__new__, WireChunk)
+"""Make a `WireChunk` of a pair without a Python call: one is made per event."""
 
-
-"""`WireChunk` from a pair without a Python frame: this is called once per event."""
+_BARE_JSON = (b"{", b"[{", b"error: {", b"error:{")
+_BARE_JSON_GOES_ON = (b" ", b"\t", b'"', b"}", b"]")
+_BOM = b"\xef\xbb\xbf"
+_LF, _CR = b"\n\r"  # numbers: bytes look for one five times as fast as for bytes
+_NO_HEAD = b"\n"  # with a cut of 0 no data begins so
 
 
 def too_large(event: bytes | bytearray, limit: int) -> bool:
-    """Say whether an event holds more than `limit` bytes; line ends around it do not count."""
+    """Return True when an event holds more than `limit` bytes; line ends around it do not count."""
     return len(event) > limit and len(event.strip(b"\r\n")) > limit
 
 
 def check_size(event: bytes | bytearray, limit: int) -> None:
-    """Refuse an event, complete or still growing, that is larger than the limit.
+    """Raise when an event, complete or still growing, is larger than the limit.
 
     Args:
         event: The event's bytes so far; line ends around it do not count.
@@ -39,12 +41,6 @@ def check_size(event: bytes | bytearray, limit: int) -> None:
     """
     if too_large(event, limit):
         raise MalformedResponseError(f"one event of the response stream is larger than {limit} bytes")
-
-
-_BARE_JSON = (b"{", b"[{", b"error: {", b"error:{")
-
-
-_BARE_JSON_GOES_ON = (b" ", b"\t", b'"', b"}", b"]")
 
 
 def read_block(block: bytes) -> Iterator[WireChunk]:
@@ -119,7 +115,7 @@ class _Names(dict[bytes, str]):
         return text
 
 
-names = _Names()
+_names = _Names()
 
 
 def read_blocks(body: bytes) -> list[WireChunk]:
@@ -139,11 +135,11 @@ def read_blocks(body: bytes) -> list[WireChunk]:
     elif body.startswith(b"event: "):
         pairs = [block.partition(b"\ndata: ") for block in body[7:].split(b"\n\nevent: ")]
         if feeds == 3 * len(pairs) - 2 and all(pair[1] for pair in pairs):
-            return [make_chunk((names[name], payload)) for name, _, payload in pairs]
-    return _mixed(body)
+            return [make_chunk((_names[name], payload)) for name, _, payload in pairs]
+    return _read_each(body)
 
 
-def _mixed(body: bytes) -> list[WireChunk]:
+def _read_each(body: bytes) -> list[WireChunk]:
     chunks: list[WireChunk] = []
     for block in body.split(b"\n\n"):
         if block.startswith(b"data:") and b"\n" not in block:
@@ -151,15 +147,6 @@ def _mixed(body: bytes) -> list[WireChunk]:
         else:
             chunks += read_block(block)
     return chunks
-
-
-_BOM = b"\xef\xbb\xbf"
-
-
-_LF, _CR = b"\n\r"  # numbers: bytes look for one five times as fast as for bytes
-
-
-_NO_HEAD = b"\n"  # with a cut of 0 no data begins so, whatever it is
 
 
 class SseFramer:
@@ -198,7 +185,7 @@ class SseFramer:
 
     def _feed(self, data: bytes) -> list[WireChunk]:
         if self._odd or _CR in data:
-            data = self._plain(data)
+            data = self._normalise(data)
         rest = self._rest
         if not rest and data.endswith(b"\n\n"):
             body = data[:-2]
@@ -220,8 +207,8 @@ class SseFramer:
         body, self._rest = bytes(self._rest), bytearray()
         return self._chunks(body)
 
-    def _plain(self, data: bytes) -> bytes:
-        """Take off the byte order mark and make every line end LF, whatever the last call left half said."""
+    def _normalise(self, data: bytes) -> bytes:
+        """Remove the byte order mark and make every line end LF, also one that two calls share."""
         if self._at_start:
             data = bytes(self._rest) + data
             self._rest.clear()
@@ -312,7 +299,7 @@ class Framer(Protocol):
         ...
 
     def close(self) -> list[WireChunk]:
-        """Say that the body ended in good order; a body that broke off is dropped instead of closed.
+        """Flush: the body ended in good order; a body that broke off is dropped instead of closed.
 
         Returns:
             What the body's last bytes hold when its final line end or blank line is missing.
@@ -330,7 +317,7 @@ def framer(name: str | Callable[[], Framer]) -> Framer:
     """Make a framer for one response body.
 
     Args:
-        name: "sse", "ndjson", or a factory for any other framing, as a connection names it (DESIGN §5).
+        name: "sse", "ndjson", or a factory for any other framing, as a connection names it.
 
     Returns:
         A fresh framer.
