@@ -1,4 +1,4 @@
-"""What the author of a plugin needs besides `interlingua.types` and `interlingua.errors`: hooks, wire values, helpers."""
+"""What a plugin author needs besides `interlingua.types` and `.errors`: hooks, wire values, helpers."""
 
 from __future__ import annotations
 

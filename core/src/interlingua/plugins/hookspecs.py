@@ -1,8 +1,4 @@
-"""The seam: every hook a plugin may answer, each with when it is called and what it may see, return and raise.
-
-Never holds an implementation; the typed face that the rest of core uses is `interlingua.plugins.provider`.
-The registry adds these specs to its plugin managers; plugins import `hookimpl` from here.
-"""
+"""Every hook a plugin may answer: when it is called and what it may see, return and raise."""
 
 from __future__ import annotations
 
@@ -29,14 +25,9 @@ if TYPE_CHECKING:
 
 
 PROJECT = "interlingua"
-
-
 CONTRACT_VERSION = 1
 
-
 hookspec = pluggy.HookspecMarker(PROJECT)
-
-
 hookimpl = pluggy.HookimplMarker(PROJECT)
 
 
@@ -67,13 +58,13 @@ class ProviderHooks:
             messages: already projected by core: only blocks the capabilities declare, call ids already in this
                 wire's id space, foreign opaque state removed, every call answered right after it.
             tools: definitions with names already in this wire's pattern.
-            options: what was asked.
+            options: of this request.
 
         Returns:
             The request without auth; `losses` holds what only this wire had to rewrite or drop.
 
         Raises:
-            CapabilityError: an option cannot be said on this wire and dropping it would be a lie.
+            CapabilityError: an option cannot be expressed on this wire and may not be dropped.
         """
 
     @hookspec(firstresult=True)
@@ -121,7 +112,7 @@ class ProviderHooks:
     def connection(self, settings: ConnectionSettings) -> Connection | None:
         """Called when a client is made and when recorded traffic is matched: say how to reach the service.
 
-        Pure: the environment comes in as `settings.environ`; a signer is a function, called just before sending.
+        Pure: the environment is given as `settings.environ`; a signer is a function, called just before sending.
         """
 
     @hookspec(firstresult=True)
@@ -189,6 +180,4 @@ class PluginHooks:
 
 
 PROVIDER_HOOKS = frozenset(name for name in vars(ProviderHooks) if not name.startswith("_"))
-
-
 PLUGIN_HOOKS = frozenset(name for name in vars(PluginHooks) if not name.startswith("_"))

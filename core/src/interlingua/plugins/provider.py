@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import attrs
 
+from interlingua.catalogue import find_model
 from interlingua.errors import CapabilityError, InterlinguaError, MalformedResponseError, PluginError
 from interlingua.types.messages import Origin
 from interlingua.types.options import AdapterCapabilities
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 @attrs.frozen(kw_only=True, eq=False)
 class Target:
-    """Compared by identity: the façade keeps one per distinct profile, and memos are keyed by it.
+    """Who is to carry a conversation. Compared by identity: a provider keeps one object for equal facts.
 
     Attributes:
         provider: provider key.
@@ -107,7 +108,6 @@ class Provider:
         self._hook = hook
         self._prepare = prepare
         self._targets: dict[tuple[str, AdapterCapabilities, bool], Target] = {}
-        self._last_target: tuple[AdapterOptions, Target] | tuple[None, Any] = (None, None)
         self._catalogue: tuple[ModelInfo, ...] | None = None
 
     def __repr__(self) -> str:
@@ -121,7 +121,7 @@ class Provider:
         Raises:
             CapabilityError: the options name a wire format that the provider does not speak.
         """
-        found: AdapterCapabilities = self._required("capabilities", model=model, options=options)
+        found: AdapterCapabilities = self._call("capabilities", model=model, options=options)
         if options is not None and options.api is not None and found.api not in ("", options.api):
             text = f"no API {options.api!r} here; there is {found.api}"
             raise CapabilityError(text, path="options.api", provider=self.key, model=model)
@@ -137,13 +137,11 @@ class Provider:
 
     def model(self, name: str) -> ModelInfo | None:
         """Return the catalogue's entry for a model name or alias, or None."""
-        from interlingua.catalogue import find_model  # noqa: PLC0415  not needed until a model's facts are asked for
-
         return find_model(self.models(), name)
 
     def connection(self, settings: ConnectionSettings) -> Connection:
         """Return how to reach the service."""
-        connection: Connection = self._required("connection", settings=settings)
+        connection: Connection = self._call("connection", settings=settings)
         return connection
 
     def prepare(
@@ -157,9 +155,6 @@ class Provider:
 
     def target(self, options: AdapterOptions) -> Target:
         """Return the projection target of these options; the same object for equal options."""
-        asked, target = self._last_target
-        if asked is options:  # one request asks more than once, and equal options are one value
-            return target
         capabilities = self.capabilities(options.model, options)
         key = (options.model, capabilities, options.demote_thinking)
         found = self._targets.get(key)
@@ -170,7 +165,6 @@ class Provider:
                 capabilities=capabilities,
                 demote_thinking=options.demote_thinking,
             )
-        self._last_target = (options, found)
         return found
 
     def to_wire(
@@ -181,14 +175,14 @@ class Provider:
         Raises:
             CapabilityError: an option cannot be expressed.
         """
-        request: WireRequest = self._required("to_wire", messages=messages, tools=tools, options=options)
+        request: WireRequest = self._call("to_wire", messages=messages, tools=tools, options=options)
         return request
 
     def estimate_input_tokens(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
     ) -> int:
         """Estimate the input tokens of projected messages."""
-        found: int = self._required("estimate_input_tokens", messages=messages, tools=tools, options=options)
+        found: int = self._call("estimate_input_tokens", messages=messages, tools=tools, options=options)
         return found
 
     def log_losses(self, losses: Sequence[Loss], session_id: str) -> None:
@@ -235,19 +229,19 @@ class Provider:
             MalformedResponseError: not the wire format.
         """
         try:
-            message: Message = self._required("from_wire_response", response=response, context=context)
+            message: Message = self._call("from_wire_response", response=response, context=context)
         except InterlinguaError as error:
-            self._credit(error, context, response)
+            self._annotate_error(error, context, response)
             raise
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
-            raise self._unreadable(error, context, response) from error
+            raise self._malformed(error, context, response) from error
         return message
 
     def stream_response(
         self, response_stream: AsyncIterator[WireChunk], context: RequestContext
     ) -> AsyncIterator[StreamEvent]:
         """Open the adapter's translation of a framed stream."""
-        stream: AsyncIterator[StreamEvent] = self._required(
+        stream: AsyncIterator[StreamEvent] = self._call(
             "stream_response", response_stream=response_stream, context=context
         )
         if not hasattr(stream, "__anext__"):
@@ -266,7 +260,7 @@ class Provider:
             from interlingua.plugins.wire import error_for_status  # noqa: PLC0415  not needed until something fails
 
             error = error_for_status(response)
-        self._credit(error, context, response)
+        self._annotate_error(error, context, response)
         return error
 
     # -- exchanges of their own -----------------------------------------------------------------------------------
@@ -297,22 +291,22 @@ class Provider:
 
     # -- inside -------------------------------------------------------------------------------------------------
 
-    def _required(self, name: str, **arguments: Any) -> Any:
+    def _call(self, name: str, **arguments: Any) -> Any:
         answer = getattr(self._hook, name)(**arguments)
         if answer is None:
             raise PluginError(f"provider {self.key!r} does not answer {name}", provider=self.key)
         return answer
 
-    def _credit(self, error: InterlinguaError, context: RequestContext, response: WireResponse) -> None:
+    def _annotate_error(self, error: InterlinguaError, context: RequestContext, response: WireResponse) -> None:
         """Fill in what the adapter need not repeat."""
         error.provider = error.provider or self.key
         error.model = error.model or context.origin.model
         error.status = error.status or response.status
         error.body = response.body if error.body is None else error.body
 
-    def _unreadable(self, cause: Exception, context: RequestContext, response: WireResponse) -> MalformedResponseError:
+    def _malformed(self, cause: Exception, context: RequestContext, response: WireResponse) -> MalformedResponseError:
         error = MalformedResponseError(
             f"the answer is not what the wire format allows: {type(cause).__name__}: {cause}"
         )
-        self._credit(error, context, response)
+        self._annotate_error(error, context, response)
         return error

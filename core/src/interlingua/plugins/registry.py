@@ -27,19 +27,15 @@ from interlingua.plugins.hookspecs import (
 from interlingua.plugins.provider import Distribution, Provider
 
 PROVIDERS = f"{PROJECT}.providers"
-
-
 ROWS = f"{PROJECT}.rows"
-
-
 FORMATS = f"{PROJECT}.formats"
-
-
 PLUGINS = f"{PROJECT}.plugins"
+REQUIRED = ("capabilities", "to_wire", "from_wire_response", "stream_response", "connection", "models")
+"""Hooks that every provider answers."""
 
-
+_log = logging.getLogger(PROJECT)
 _GROUPS = (PROVIDERS, ROWS, FORMATS, PLUGINS)
-
+_HELP = "install the distribution that ships it (pip install interlingua-<provider>), or configure a row of that name"
 
 EntryPoints = Iterable[importlib.metadata.EntryPoint]
 
@@ -51,7 +47,7 @@ class ProviderEntry:
     Attributes:
         key: provider key.
         kind: `row` (shipped), `provider` (a distribution of its own), `user row` or `given`; later wins over earlier.
-        origin: says where it came from; `distribution` asks once, and late, for a distribution's metadata is slow to read.
+        origin: tells the distribution; called once, when it is asked for, because metadata is slow to read.
         load: imports and returns the plugin object.
     """
 
@@ -62,12 +58,12 @@ class ProviderEntry:
 
     @cached_property
     def distribution(self) -> Distribution:
-        """Where it came from."""
+        """The distribution it came from."""
         return self.origin()
 
 
 class InstalledEntryPoints:
-    """The entry points of this environment, or of a test's, looked for once: that reads a file of each distribution."""
+    """The entry points of this environment, or of a test's, read once: each distribution has a file of them."""
 
     def __init__(self, entry_points: EntryPoints | None = None) -> None:
         self._entries = None if entry_points is None else list(entry_points)
@@ -110,7 +106,7 @@ class InstalledEntryPoints:
 
 
 def distribution_of(entry: importlib.metadata.EntryPoint) -> Distribution:
-    """Say which distribution an entry point came from."""
+    """Return the distribution an entry point came from."""
     if entry.dist is None:
         return Distribution()
     metadata = entry.dist.metadata  # parsed each time it is asked for
@@ -120,9 +116,6 @@ def distribution_of(entry: importlib.metadata.EntryPoint) -> Distribution:
 def _duplicate(key: str, first: Distribution, second: Distribution) -> PluginError:
     both = " and ".join(f"{one.name} {one.version}" for one in (first, second))
     return PluginError(f"two distributions ship the provider {key!r}: {both}; uninstall one", provider=key)
-
-
-REQUIRED = ("capabilities", "to_wire", "from_wire_response", "stream_response", "connection", "models")
 
 
 def new_manager(plugins: Iterable[Any] = ()) -> pluggy.PluginManager:
@@ -197,12 +190,6 @@ def check_general(plugin: Any, name: str) -> bool:
 
 def _answers(manager: pluggy.PluginManager, name: str, plugin: Any) -> bool:
     return any(implementation.plugin is plugin for implementation in getattr(manager.hook, name).get_hookimpls())
-
-
-_log = logging.getLogger(PROJECT)
-
-
-_HELP = "install the distribution that ships it (pip install interlingua-<provider>), or configure a row of that name"
 
 
 class Registry:
@@ -280,18 +267,18 @@ class Registry:
         """Load every provider there is; a broken one is logged once and left out."""
         loaded = []
         for key in self.found():
-            known = key in self.broken
+            reported = key in self.broken
             try:
                 loaded.append(self.provider(key))
             except PluginError as error:
-                if not known:
+                if not reported:
                     _log.warning("%s", error)
         return loaded
 
     def resolve(self, model: str | ModelId) -> ModelId:
         """Turn a model id or alias into a canonical model id.
 
-        A user's alias wins; an exact catalogue id or a full `<provider>:<name>` stays as it was asked for.
+        A user's alias wins; an exact catalogue id or a full `<provider>:<name>` stays as it is.
 
         Raises:
             CallerError: neither an id nor a known alias.
@@ -303,9 +290,9 @@ class Registry:
         for _ in self._aliases:
             model = self._aliases.get(model, model)
         if ":" in model:
-            asked = split_model_id(model)
-            known = None if any(map(str.isdigit, asked.name)) else self.provider(asked.provider).model(asked.name)
-            return ModelId(asked.provider, known.id) if known and asked.name in known.aliases else asked
+            given = split_model_id(model)
+            known = None if any(map(str.isdigit, given.name)) else self.provider(given.provider).model(given.name)
+            return ModelId(given.provider, known.id) if known and given.name in known.aliases else given
         for provider in self.providers():
             known = provider.model(model)
             if known is not None and (model == known.id or model in known.aliases):
@@ -346,7 +333,7 @@ class Registry:
         self.plugins.append(plugin)
 
     def observe(self, event: Mapping[str, Any]) -> None:
-        """Tell every plugin of an event; an observer that fails is logged, never in the way."""
+        """Send an event to every plugin; an observer that fails is logged and stops nothing."""
         if not self.plugins:
             return
         try:
@@ -386,7 +373,7 @@ class Registry:
         return Provider(key, manager.hook, found.distribution, prepare=chained_callers(manager, "prepare_request"))
 
     def _add_isolated(self, entry: importlib.metadata.EntryPoint) -> None:
-        """Add an installed plugin; a broken one costs one WARN and nothing else (REGRESSIONS case 27)."""
+        """Add an installed plugin; a broken one is left out with one warning."""
         try:
             self.add_plugin(entry.load(), entry.name)
         except Exception as error:

@@ -45,7 +45,7 @@ Verdict = Literal["rewritten", "dropped", "blocked"]
 
 @attrs.frozen(kw_only=True)
 class Loss:
-    """One line of the loss ledger (DESIGN 7): what a target did not get as it was.
+    """One row of the loss ledger: what a target did not get as it was (format.md, Projection and losses).
 
     Attributes:
         path: place in the conversation, `messages[3].content[1]` or `tools[0].input_schema…`.
@@ -100,7 +100,7 @@ class WireChunk(NamedTuple):
 @fast_frozen
 @attrs.frozen(kw_only=True)
 class WireRequest:
-    """One request as bytes, without auth (DESIGN 5).
+    """One request as bytes, without auth.
 
     Attributes:
         method: HTTP method.
@@ -179,7 +179,7 @@ class Connection:
         auth: a signer: WireRequest -> secret headers, called by the transport just before sending.
         headers: public headers for every request.
         joined: names in lower case of headers that are lists: what connection, request and caller say adds up.
-        framing: `sse`, `ndjson`, or a factory of an incremental framer (DESIGN 5).
+        framing: `sse`, `ndjson`, or a factory of an incremental framer.
         env: names of the environment variables that were looked at, for error messages and `providers`.
         has_key: False when a key is needed and none was found.
         hosts: host names this service answers on, for recognising recorded traffic.
@@ -201,21 +201,21 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-# a model may answer nothing at all, and the canonical content of a complete message is not empty (seed 003 §4.1)
-_SAID_NOTHING = (TextBlock(text=""),)
+# a model may answer nothing at all, and a complete message is not empty (format.md, Rule 1)
+_EMPTY_ANSWER = (TextBlock(text=""),)
 
 
 @fast_frozen
 @attrs.frozen(kw_only=True)
 class RequestContext:
-    """Everything core knows about the exchange an answer belongs to (DESIGN 4).
+    """Everything core knows about the exchange an answer belongs to.
 
     Attributes:
         origin: provider key, api and model that will be credited.
         message_id: id of the message to be made.
         session_id: its session.
         mint_tool_use_id: gives a fresh canonical tool-use id per call, in order of appearance.
-        clock: gives the time the message is credited with, UTC.
+        clock: gives the time of the message, UTC.
         routing: why this model, where a router decided.
         tool_names: wire name -> canonical name, where projection had to change names.
         echo: what the adapter put into `WireRequest.echo`.
@@ -256,7 +256,7 @@ class RequestContext:
         status: MessageStatus = MessageStatus.COMPLETE,
         error: Any = None,
     ) -> Message:
-        """Make the assistant message of this exchange: both roads end here, so they agree on everything else.
+        """Make the assistant message of this exchange: whole and streamed answers are both made here, so they agree.
 
         Args:
             content: the blocks, in order.
@@ -264,7 +264,7 @@ class RequestContext:
             stop_reason_raw: the provider's word.
             usage: token counts; None when nothing was reported.
             replay: what this adapter needs to send the message back exactly; never trimmed.
-            trace: what is good to know; trimmable.
+            trace: what helps to understand the answer; may be trimmed.
             status: complete unless the stream says otherwise.
             error: ErrorInfo of a message that failed.
         """
@@ -288,7 +288,7 @@ class RequestContext:
             provider_raw=raw,
         )
         if not content and status is MessageStatus.COMPLETE:
-            content = _SAID_NOTHING
+            content = _EMPTY_ANSWER
         return Message(
             id=self.message_id,
             session_id=self.session_id,
