@@ -131,6 +131,17 @@ def test_a_distribution_adds_a_command_and_extends_another(home: Path, acme: Pat
     assert "--louder" not in start("send", "--help").stdout
 
 
+def test_a_name_that_two_distributions_use_is_a_warning(home: Path, acme: Path) -> None:
+    info = acme / "bolt-1.0.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: bolt\nVersion: 1.0\n", encoding="utf-8")
+    (info / "entry_points.txt").write_text("[interlingua.commands]\ngreet = bolt_commands:greet\n", encoding="utf-8")
+    done = start("greet", "Ada")
+
+    assert done.stdout == "hello Ada\n"
+    assert done.stderr == "warning: acme and bolt both have a command 'greet'; the first is used\n"
+
+
 def test_a_broken_distribution_is_one_warning(home: Path, acme: Path) -> None:
     (acme / "acme_commands.py").unlink()
     shown, run = start("--help"), start("greet", "Ada")

@@ -36,10 +36,13 @@ class Commands(click.Group):
 
     @cached_property
     def _installed(self) -> dict[str, EntryPoint]:
-        """Entry points by name; where two distributions have one name, the first distribution's."""
+        """Entry points by name; where two distributions use one name, the first distribution's, with a warning."""
         found: dict[str, EntryPoint] = {}
         for entry in sorted(entry_points(group=GROUP), key=_distribution):
-            found.setdefault(entry.name, entry)
+            used = found.setdefault(entry.name, entry)
+            if used is not entry:
+                both = f"{_distribution(used)} and {_distribution(entry)}"
+                click.echo(f"warning: {both} both have a command {entry.name!r}; the first is used", err=True)
         return found
 
     def installed_commands(self) -> list[str]:
