@@ -1,7 +1,4 @@
-"""The rules of the native chat API for a request, read from the sheet and checked on bytes, without the adapter's help.
-
-Nothing of the adapter is imported. The tests of this folder come in.
-"""
+"""The rules of the native chat API for a request, read from WIRE.md and checked on bytes, without the adapter's help."""
 
 from __future__ import annotations
 
@@ -15,7 +12,7 @@ TOP = {"model", "messages", "stream", "format", "tools", "think", "options", "ke
 
 
 def broken_rules(raw: bytes) -> list[str]:
-    """Return every rule the request breaks; [] for a good one (sheet ollama §2)."""
+    """Return every rule the request breaks; [] for a good one."""
     body = json.loads(raw)
     found = [f"{name} is no field of a request" for name in body.keys() - TOP]
     if not body.get("model"):

@@ -1,4 +1,4 @@
-"""The field's cases (REGRESSIONS) that this wire can show, each by its number."""
+"""Field cases that this wire can show, each by its number."""
 
 from __future__ import annotations
 

@@ -141,7 +141,9 @@ def test_what_the_answers_hold() -> None:
     assert cut.usage.input_tokens is None
 
 
-@pytest.mark.parametrize(("name", "kind"), [("model_not_found", ModelNotFoundError), ("context_overflow", ContextWindowExceededError)])
+@pytest.mark.parametrize(
+    ("name", "kind"), [("model_not_found", ModelNotFoundError), ("context_overflow", ContextWindowExceededError)]
+)
 def test_failures_fail_in_the_sdk_too(name: str, kind: type[ProviderError]) -> None:
     found = _exchange(name)
     error = OLLAMA.from_wire_error(WireResponse(status=found.status, headers=found.headers, body=found.body), context())

@@ -1,4 +1,4 @@
-"""What a caller can ask on this wire, and what it says when it cannot (sheet ollama §2, §3)."""
+"""What a caller can ask on this wire, and what it says when it cannot."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Short ways to ask the adapter for a request and to read it, and the official SDK over the same bytes.
-
-Nothing here decides what is right, and no byte leaves the process. The tests of this folder come in.
-"""
+"""Short ways to ask the adapter for a request and to read it, and the official SDK over the same bytes."""
 
 from __future__ import annotations
 
@@ -22,7 +19,7 @@ asked, body, answer, context, whole = ADAPTER.asked, ADAPTER.body, ADAPTER.answe
 
 
 def line(message: dict[str, Any] | None = None, **more: Any) -> dict[str, Any]:
-    """Return one line of a stream (sheet §5)."""
+    """Return one line of a stream."""
     said = {"role": "assistant", "content": "", **(message or {})}
     return {"model": MODEL, "created_at": "2026-11-21T00:00:00Z", "message": said, "done": False, **more}
 

@@ -1,36 +1,53 @@
-"""One canonical message -> its element on this wire, as bytes, with the losses only this wire knows (sheet ollama §2).
-
-Never looks at another message; a result's tool name is handed in, for results are matched by name here.
-`to_wire` and `estimate` come in.
-"""
+"""Messages -> elements of `messages`, one each (WIRE.md, Messages)."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from interlingua.json import dumps
-from interlingua.plugins.wire import BlockLoss
-from interlingua.types.blocks import (
+from interlingua.plugins import BlockLoss, dumps, encode_each
+from interlingua.types import (
     ContentBlock,
     ImageBlock,
+    Message,
     OpaqueBlock,
+    Role,
     TextBlock,
     ThinkingBlock,
     ToolResultBlock,
     ToolUseBlock,
 )
-from interlingua.types.messages import Message, Role
 
 ERROR_PREFIX = "Error: "
 FOREIGN_CALL = "tool_call"  # a call of a kind this plugin does not know, kept exact
+_TOOL = Role.TOOL  # an enum's member is found by a slow call before Python 3.12
 _ROLES = {Role.SYSTEM: "system", Role.USER: "user", Role.ASSISTANT: "assistant"}
 
 
 class Element(NamedTuple):
-    """A message on the wire, None where nothing of it can be said, and its losses."""
+    """One message on this wire, None where nothing of it can be sent, and its losses."""
 
     wire: bytes | None
     rows: tuple[BlockLoss, ...] = ()
+
+
+def to_wire_messages(messages: Sequence[Message]) -> list[Element]:
+    """Write all messages; results are matched by name here, so one without a name gets its call's."""
+    elements = encode_each(messages, "ollama", to_wire_message)
+    for at, message in enumerate(messages):
+        if message.role is _TOOL and (name := _missing_tool_name(messages, at)) is not None:
+            elements[at] = to_wire_message(message, name)
+    return elements
+
+
+def _missing_tool_name(messages: Sequence[Message], at: int) -> str | None:
+    """Return the name of the call that a result without a name answers: core put it right behind that call."""
+    block = next((block for block in messages[at].content if isinstance(block, ToolResultBlock)), None)
+    if block is None or block.tool_name is not None:
+        return None
+    while at > 0 and messages[at].role is _TOOL:
+        at -= 1
+    return next((call.name for call in messages[at].tool_calls() if call.id == block.tool_use_id), None)
 
 
 def to_wire_message(message: Message, tool_name: str | None = None) -> Element:
@@ -41,7 +58,7 @@ def to_wire_message(message: Message, tool_name: str | None = None) -> Element:
         tool_name: name of the tool a result answers, where the block does not say.
     """
     rows: list[BlockLoss] = []
-    if message.role is Role.TOOL:
+    if message.role is _TOOL:
         return Element(_result(message, tool_name, rows), tuple(rows))
     texts: list[str] = []
     thoughts: list[str] = []
@@ -53,7 +70,7 @@ def to_wire_message(message: Message, tool_name: str | None = None) -> Element:
             if block.citations:
                 rows.append(BlockLoss(at, block.type, "rewritten", "citations have no place on this wire"))
         elif isinstance(block, ThinkingBlock):
-            thoughts.append(_thought(block, at, rows))
+            thoughts.append(_thinking(block, at, rows))
         elif isinstance(block, ToolUseBlock):
             calls.append(_call(block, at, len(calls), rows))
         elif isinstance(block, ImageBlock) and block.source.kind == "base64":
@@ -61,7 +78,7 @@ def to_wire_message(message: Message, tool_name: str | None = None) -> Element:
         elif isinstance(block, OpaqueBlock) and block.kind == FOREIGN_CALL:
             calls.append(block.data)
         else:
-            rows.append(BlockLoss(at, block.type, "dropped", _no_form(block)))
+            rows.append(BlockLoss(at, block.type, "dropped", _drop_reason(block)))
     body: dict[str, Any] = {"role": _ROLES[message.role], "content": "\n".join(texts)}
     if thoughts:
         body["thinking"] = "\n".join(thoughts)
@@ -72,20 +89,20 @@ def to_wire_message(message: Message, tool_name: str | None = None) -> Element:
     return Element(dumps(body) if texts or len(body) > 2 else None, tuple(rows))
 
 
-def _thought(block: ThinkingBlock, at: int, rows: list[BlockLoss]) -> str:
+def _thinking(block: ThinkingBlock, at: int, rows: list[BlockLoss]) -> str:
     if block.signature:
         rows.append(BlockLoss(at, block.type, "rewritten", "thinking has no signature on this wire; its text is kept"))
     return block.text
 
 
-def _no_form(block: ContentBlock) -> str:
+def _drop_reason(block: ContentBlock) -> str:
     if isinstance(block, ImageBlock):
         return "this wire takes images as data only"
     return "this wire has no form for it"
 
 
 def _call(block: ToolUseBlock, at: int, place: int, rows: list[BlockLoss]) -> dict[str, Any]:
-    """Arguments are an object, never a string (REGRESSIONS case 34)."""
+    """Write a call; its arguments are an object, never a string."""
     value: Any = block.input
     if block.parse_error is not None:
         rows.append(BlockLoss(at, block.type, "rewritten", "its arguments are no JSON object; sent inside one"))

@@ -1,33 +1,59 @@
-"""The provider object: everything this plugin offers, one hook a line or two.
-
-Never holds translation itself; each hook hands on to the module of its direction.
-The entry point `interlingua.providers: ollama` comes in.
-"""
+"""The provider object: the hooks, how to reach the server, and what this wire can carry."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
+from functools import cache
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
+from urllib.parse import urlsplit
 
-import interlingua_ollama as own
-from interlingua.plugins.hookspecs import hookimpl
+import attrs
 
-if TYPE_CHECKING:  # a provider is found and made without them
-    from interlingua.catalogue import ModelInfo
-    from interlingua.errors import ProviderError
-    from interlingua.plugins.wire import (
-        Connection,
-        ConnectionSettings,
-        RequestContext,
-        WireChunk,
-        WireRequest,
-        WireResponse,
-    )
-    from interlingua.types.events import StreamEvent
-    from interlingua.types.messages import Message
-    from interlingua.types.options import AdapterCapabilities, AdapterOptions
-    from interlingua.types.tools import ToolDefinition
+from interlingua.errors import CallerError, ProviderError
+from interlingua.plugins import (
+    Connection,
+    ConnectionSettings,
+    ModelInfo,
+    RequestContext,
+    WireChunk,
+    WireRequest,
+    WireResponse,
+    bearer_auth,
+    hookimpl,
+    loads,
+)
+from interlingua.types import AdapterCapabilities, AdapterOptions, Message, StreamEvent, ToolDefinition
+from interlingua_ollama.errors import from_wire_error
+from interlingua_ollama.request import API, estimate_input_tokens, to_wire
+from interlingua_ollama.response import from_wire_response
+from interlingua_ollama.stream import stream_response
+
+HOSTED = "https://ollama.com"
+_LOCAL = ("localhost:11434", "127.0.0.1:11434")
+PORT = 11434
+_DEFAULT_PORTS = {"http": 80, "https": 443}
+_ANY = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  a server listens there; a client cannot call it
+
+# Which models there are, only the server knows: every model gets these, marked assumed.
+DEFAULTS = AdapterCapabilities(
+    supports_thinking=True,
+    supports_images=True,
+    supports_tools=True,
+    supports_system_prompt=True,
+    supports_structured_output=True,
+    supports_streaming=True,
+    supports_parallel_tool_calls=True,
+    supports_system_messages_in_list=True,  # no rules of order: the model's template decides
+    accepted_image_media_types=("image/jpeg", "image/png", "image/webp"),
+    thinking_scope="model",
+    accepts_unsigned_thinking=True,  # plain text, no signature
+    tool_id_pattern=r"[A-Za-z0-9_.:-]{1,64}",  # ids are free here; these are the characters of ids in use
+    tool_name_pattern=r"[^\s]{1,128}",  # free
+    tool_name_max_length=128,
+    api=API,
+    assumed=True,
+)
 
 
 class _Ollama:
@@ -35,7 +61,7 @@ class _Ollama:
 
     @hookimpl
     def capabilities(self, model: str, options: AdapterOptions | None) -> AdapterCapabilities:
-        return own.catalogue.capabilities_of(options)
+        return capabilities_of(options)
 
     @hookimpl
     def models(self) -> Sequence[ModelInfo]:
@@ -43,45 +69,116 @@ class _Ollama:
 
     @hookimpl
     def connection(self, settings: ConnectionSettings) -> Connection:
-        return own.service.connection(settings)
+        return connection(settings)
 
     @hookimpl
     def to_wire(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
     ) -> WireRequest:
-        return own.to_wire.to_wire(messages, tools, options)
+        return to_wire(messages, tools, options)
 
     @hookimpl
     def estimate_input_tokens(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions | None
     ) -> int:
-        return own.estimate.estimate_input_tokens(messages, tools)
+        return estimate_input_tokens(messages, tools, options)
 
     @hookimpl
     def from_wire_response(self, response: WireResponse, context: RequestContext) -> Message:
-        return own.from_wire.from_wire_response(response, context)
+        return from_wire_response(response, context)
 
     @hookimpl
     def stream_response(
         self, response_stream: AsyncIterator[WireChunk], context: RequestContext
     ) -> AsyncIterator[StreamEvent]:
-        return own.stream.stream_response(response_stream, context)
+        return stream_response(response_stream, context)
 
     @hookimpl
     def from_wire_error(self, response: WireResponse, context: RequestContext) -> ProviderError:
-        return own.service.from_wire_error(response)
+        return from_wire_error(response)
 
     @hookimpl
     def auxiliary_request(self, kind: str, arguments: Mapping[str, Any]) -> WireRequest | None:
-        return own.auxiliary.auxiliary_request(kind)
+        return auxiliary_request(kind)
 
     @hookimpl
     def from_wire_auxiliary(self, kind: str, response: WireResponse) -> Any:
-        return own.auxiliary.from_wire_auxiliary(kind, response)
+        return from_wire_auxiliary(kind, response)
 
     @hookimpl
     def wire_rules(self) -> Sequence[str]:
         return [files("interlingua_ollama").joinpath("lint.toml").read_text("utf-8")]
+
+
+def capabilities_of(options: AdapterOptions | None) -> AdapterCapabilities:
+    """Return what can be carried; the window is what the request asks for with `num_ctx`, else unknown (0)."""
+    extra = options.provider_options if options is not None else {}
+    inner = extra.get("options")
+    window = extra.get("num_ctx", inner.get("num_ctx") if isinstance(inner, dict) else None)
+    return _with_window(window) if isinstance(window, int) and window > 0 else DEFAULTS
+
+
+@cache
+def _with_window(tokens: int) -> AdapterCapabilities:
+    return attrs.evolve(DEFAULTS, max_context_tokens=tokens)
+
+
+def connection(settings: ConnectionSettings) -> Connection:
+    """Return how to reach the server; the option `hosted` chooses ollama.com.
+
+    A key the caller gave is always sent; `OLLAMA_API_KEY` only over https, for the environment does not know the host.
+    """
+    environ = settings.environ
+    hosted = bool(settings.options.get("hosted"))
+    address = settings.base_url or (HOSTED if hosted else environ.get("OLLAMA_HOST") or "")
+    base = base_url_of(address).removesuffix("/api")
+    key = settings.api_key or (environ.get("OLLAMA_API_KEY") if base.startswith("https://") else None)
+    return Connection(
+        base_url=base,
+        auth=bearer_auth(key),
+        framing="ndjson",
+        env=("OLLAMA_HOST", "OLLAMA_API_KEY"),
+        has_key=bool(key) or base != HOSTED,
+        hosts=(*_LOCAL, "ollama.com"),
+        endpoints={API: r"/api/(chat|generate)$"},
+    )
+
+
+def base_url_of(host: str) -> str:
+    """Return the base URL of `host`, `host:port`, `:port`, `host/path` or a URL, as the official clients read it.
+
+    A URL without a port gets its scheme's; anything else gets this service's own port.
+
+    Raises:
+        CallerError: it is no address.
+    """
+    scheme, marker, rest = host.strip().partition("://")
+    if not marker:
+        scheme, rest = "http", host.strip()
+    try:
+        split = urlsplit(f"{scheme}://{rest}")
+        name = split.hostname or "127.0.0.1"
+        given = split.port
+    except ValueError as error:
+        raise CallerError(
+            f"{host!r} is no address: write host, host:port or a URL (OLLAMA_HOST, or base_url)"
+        ) from error
+    name = _ANY.get(name, name)
+    default = _DEFAULT_PORTS.get(scheme)
+    port = given or (default if marker else PORT)
+    shown = f"[{name}]" if ":" in name else name
+    place = shown if port in (None, default) else f"{shown}:{port}"
+    return f"{scheme}://{place}{split.path.rstrip('/')}"
+
+
+def auxiliary_request(kind: str) -> WireRequest | None:
+    """Return the request for `models`, the list of the running server."""
+    return WireRequest(method="GET", path="/api/tags", body=b"", api=API) if kind == "models" else None
+
+
+def from_wire_auxiliary(kind: str, response: WireResponse) -> Any:
+    """Return a list of model names for `models`."""
+    return [model["model"] for model in loads(response.body)["models"]] if kind == "models" else None
 
 
 plugin = _Ollama()

@@ -1,8 +1,4 @@
-"""A framed stream of lines -> events, as they come (sheet ollama §5).
-
-Never awaits anything but its source and never keeps text it has passed on.
-The plugin object comes in.
-"""
+"""Lines of a stream -> canonical events (WIRE.md, Streaming)."""
 
 from __future__ import annotations
 
@@ -10,18 +6,17 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 from interlingua.errors import MalformedResponseError
-from interlingua.json import loads, loads_fast
-from interlingua.plugins.wire import RequestContext, WireChunk
-from interlingua.types.events import ErrorEvent, StreamEvent, TextDelta
-from interlingua_ollama.reader import TEXT, AnswerReader
-from interlingua_ollama.service import error_from_body
+from interlingua.plugins import RequestContext, WireChunk, loads, loads_fast
+from interlingua.types import ErrorEvent, StreamEvent, TextDelta
+from interlingua_ollama.errors import error_from_body
+from interlingua_ollama.response import TEXT, AnswerReader
 
 
 async def stream_response(source: AsyncIterator[WireChunk], context: RequestContext) -> AsyncIterator[StreamEvent]:
     """Translate lines; complete when one of them says `done`, else the message stays unfinished."""
     reader = AnswerReader(context)
     async for chunk in source:
-        line = _loaded(chunk.data)
+        line = _load(chunk.data)
         # most lines carry a piece of text and nothing else
         try:
             message = line["message"]
@@ -55,7 +50,7 @@ async def stream_response(source: AsyncIterator[WireChunk], context: RequestCont
         yield event
 
 
-def _loaded(data: bytes) -> Any:
+def _load(data: bytes) -> Any:
     try:
         return loads(data) if b'"tool_calls"' in data else loads_fast(data)
     except ValueError as error:

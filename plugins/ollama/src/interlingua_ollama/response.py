@@ -1,30 +1,34 @@
-"""One answer being read, line by line: wire objects in, stream events out (sheet ollama §4, §5).
-
-Never frames bytes; a whole body is read as one large line, so the two roads agree by construction (DESIGN 5).
-`stream` and `from_wire` come in.
-"""
+"""An answer -> canonical message; a whole body is read as one line of a stream (WIRE.md, Answers)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-from interlingua.json import dumps
-from interlingua.plugins.wire import RequestContext
-from interlingua.types.blocks import ImageBlock, ImageSource, OpaqueBlock, ToolUseBlock, read_tool_input
-from interlingua.types.events import (
+from interlingua.errors import MalformedResponseError
+from interlingua.plugins import Assembler, RequestContext, WireResponse, dumps, loads
+from interlingua.types import (
     BlockEnd,
+    ImageBlock,
+    ImageSource,
+    Message,
     MessageComplete,
+    MessageStatus,
+    OpaqueBlock,
     RawUpdate,
+    StopReason,
     StreamEvent,
     TextDelta,
     ThinkingDelta,
+    ToolUseBlock,
     ToolUseEnd,
     ToolUseInputDelta,
     ToolUseStart,
+    Usage,
     UsageUpdate,
+    read_tool_input,
 )
-from interlingua.types.messages import StopReason, Usage
+from interlingua_ollama.errors import error_from_body
 from interlingua_ollama.messages import FOREIGN_CALL
 
 THINKING = 0
@@ -34,10 +38,33 @@ IMAGES = 1_000_000  # behind any number of calls
 _STOPS = {
     "stop": StopReason.END_TURN,
     "length": StopReason.MAX_TOKENS,
-    "load": StopReason.PAUSE_TURN,  # the model was loaded and nothing generated: ask again (sheet MAPPING)
+    "load": StopReason.PAUSE_TURN,  # the model was loaded and nothing generated: ask again
 }
 # `response` and `thinking` stand at the top in the older generate API, which some clients still speak
 _READ = frozenset(("message", "response", "thinking", "done", "error"))
+
+
+def from_wire_response(response: WireResponse, context: RequestContext) -> Message:
+    """Return the message of an answer.
+
+    Raises:
+        ProviderError: an error inside a 200.
+        MalformedResponseError: not an answer of this wire.
+    """
+    try:
+        body = loads(response.body)
+    except ValueError as error:
+        raise MalformedResponseError(f"the body is not JSON: {error}") from error
+    if not isinstance(body, dict):
+        raise MalformedResponseError(f"the body is a JSON {type(body).__name__}, not an object")
+    if body.get("error"):
+        raise error_from_body(body, headers=response.headers)
+    if not isinstance(body.get("message"), dict) and not isinstance(body.get("response"), str):
+        raise MalformedResponseError("the answer holds no message", path="/message")
+    reader = AnswerReader(context)
+    assembler = Assembler(context)
+    assembler.feed(reader.read(body) + reader.end(complete=True))
+    return assembler.message(MessageStatus.COMPLETE)
 
 
 class AnswerReader:
@@ -71,13 +98,13 @@ class AnswerReader:
         return out
 
     def end(self, *, complete: bool) -> list[StreamEvent]:
-        """Say what is left; `complete` when the wire said that the answer is whole."""
+        """Return the last events; `complete` where the wire marked the answer as whole."""
         out: list[StreamEvent] = [RawUpdate(trace=self._trace)] if self._trace else []
         if complete:
             raw = self.done if isinstance(self.done, str) else None
             reason = _STOPS.get(raw or "", StopReason.OTHER)
             if self._called and reason in (StopReason.END_TURN, StopReason.OTHER):
-                reason = StopReason.TOOL_USE  # calls end with `stop` too (sheet §4)
+                reason = StopReason.TOOL_USE  # calls end with `stop` too
             out.append(MessageComplete(stop_reason=reason, stop_reason_raw=raw))
         return out
 
@@ -127,7 +154,7 @@ class AnswerReader:
 
 
 def _whole_call(arguments: Any, minted: str, name: str, own: str | None) -> ToolUseBlock:
-    """Make a call; arguments that are no object are kept as text with the reason (REGRESSIONS case 14)."""
+    """Return a call; arguments that are not an object are kept as text with the reason."""
     if arguments is None or isinstance(arguments, dict):
         return ToolUseBlock(id=minted, name=name, input=arguments, provider_id=own)
     raw = arguments if isinstance(arguments, str) else dumps(arguments).decode()
@@ -138,7 +165,7 @@ def _whole_call(arguments: Any, minted: str, name: str, own: str | None) -> Tool
 
 
 def _usage(line: Mapping[str, Any]) -> Usage | None:
-    """Read the counts; a zero is absent here, so absent stays unknown (sheet §4, REGRESSIONS case 19)."""
+    """Read the counts; a zero is absent here, so absent stays unknown."""
     read, written = _count(line.get("prompt_eval_count")), _count(line.get("eval_count"))
     return None if read is None and written is None else Usage(input_tokens=read, output_tokens=written)
 

@@ -1,0 +1,171 @@
+"""A conversation, tools and options -> one request of the native chat API."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from interlingua.errors import CapabilityError
+from interlingua.plugins import Json, Loss, WireRequest, dumps, json_array, json_object, option_loss
+from interlingua.types import AdapterOptions, ImageBlock, Message, ToolChoice, ToolDefinition, to_wire_function_tool
+from interlingua_ollama.messages import to_wire_messages
+
+API = "chat-native"
+PATH = "/api/chat"
+RUNTIME = frozenset(
+    (
+        "temperature", "top_p", "top_k", "min_p", "typical_p", "seed", "num_predict", "num_ctx", "num_keep",
+        "repeat_last_n", "repeat_penalty", "presence_penalty", "frequency_penalty", "stop", "num_batch", "num_gpu",
+        "main_gpu", "num_thread", "use_mmap", "draft_num_predict",
+    )
+)  # fmt: skip
+_LEVELS = {"minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "max"}
+# of what a canonical schema may hold; the server also knows `$defs` at the root and `anyOf` in properties
+_ROOT = frozenset(("type", "items", "required", "properties"))
+_PROPERTY = frozenset(("type", "items", "description", "enum", "properties", "required"))
+_BYTES_PER_TOKEN = 4
+_PER_IMAGE = 1000
+
+
+def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions) -> WireRequest:
+    """Write the request; `stream` is always written, for this wire streams by default.
+
+    Raises:
+        CapabilityError: a call was demanded, which this wire cannot express.
+    """
+    losses: list[Loss] = []
+    others = to_wire_options(options, losses)
+    elements = to_wire_messages(messages)
+    for at, (_, rows) in enumerate(elements):
+        losses += [row.at(at, messages[at].id) for row in rows]
+    written = json_array([wire for wire, _ in elements if wire is not None])
+    fields: dict[str, Json] = {"model": dumps(options.model), "messages": written}
+    if tools and options.tool_choice != "none":  # "none" is expressed by naming no tool
+        fields["tools"] = to_wire_tools(tools, losses)
+    fields.update({name: dumps(value) for name, value in others.items()})
+    return WireRequest(path=PATH, body=json_object(fields), losses=tuple(losses), api=API, stream=options.stream)
+
+
+def to_wire_tools(tools: Sequence[ToolDefinition], losses: list[Loss]) -> bytes:
+    """Write the tools, without what the server would drop from a schema; the definitions are not changed."""
+    wire: list[bytes] = []
+    for at, tool in enumerate(tools):
+        gone: list[str] = []
+        wrapped = to_wire_function_tool(tool)
+        schema = _pruned(tool.input_schema, _ROOT, "input_schema", gone)
+        wrapped["function"]["parameters"] = {"type": "object", "properties": {}, **schema}
+        wire.append(dumps(wrapped))
+        reason = "the server does not read this part of a schema"
+        losses += [Loss(path=f"tools[{at}].{path}", block_type="tool", verdict="dropped", reason=reason)
+                   for path in gone]  # fmt: skip
+        if tool.cache is not None:
+            reason = "this wire has no cache markers; its own caching applies"
+            losses.append(Loss(path=f"tools[{at}]", block_type="tool", verdict="rewritten", reason=reason))
+    return json_array(wire)
+
+
+def _pruned(schema: Mapping[str, Any], kept: frozenset[str], path: str, gone: list[str]) -> dict[str, Any]:
+    """Return the part of a schema that the server decodes; what stands in `items` it takes as it is."""
+    gone += [f"{path}.{key}" for key in schema if key not in kept]
+    return {key: value for key, value in _members(schema, path, gone) if key in kept}
+
+
+def _members(schema: Mapping[str, Any], path: str, gone: list[str]) -> Iterator[tuple[str, Any]]:
+    for key, value in schema.items():
+        if key == "properties" and isinstance(value, Mapping):
+            inner = {name: _property(item, f"{path}.properties.{name}", gone) for name, item in value.items()}
+            yield key, inner
+        else:
+            yield key, value
+
+
+def _property(value: Any, path: str, gone: list[str]) -> Any:
+    return _pruned(value, _PROPERTY, path, gone) if isinstance(value, Mapping) else value
+
+
+def to_wire_options(options: AdapterOptions, losses: list[Loss]) -> dict[str, Any]:
+    """Return the body's fields besides model, messages and tools; 0 is a value.
+
+    `provider_options` come last: names of runtime options, such as `num_ctx`, go into `options`.
+
+    Raises:
+        CapabilityError: a call was demanded, which this wire cannot express.
+    """
+    if options.tool_choice == "required" or isinstance(options.tool_choice, ToolChoice):
+        raise CapabilityError("this wire cannot force a tool call", path="options.tool_choice")
+    fields: dict[str, Any] = {"stream": options.stream, "truncate": False}
+    think = _think(options, losses)
+    if think is not None:
+        fields["think"] = think
+    if options.response_schema is not None:
+        fields["format"] = options.response_schema
+    for name in ("thinking_budget", "user_id", "parallel_tool_calls"):
+        if getattr(options, name) is not None and getattr(options, name) is not True:
+            losses.append(option_loss(name, "dropped", "this wire has no such option"))
+    runtime = _runtime(options)
+    _merge_extra(options.provider_options, fields, runtime)
+    if runtime:
+        fields["options"] = runtime
+    return fields
+
+
+def _runtime(options: AdapterOptions) -> dict[str, Any]:
+    given = {
+        "num_predict": options.max_tokens,
+        "temperature": options.temperature,
+        "top_p": options.top_p,
+        "top_k": options.top_k,
+        "seed": options.seed,
+        "stop": list(options.stop) or None,
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _merge_extra(extra: Mapping[str, Any], fields: dict[str, Any], runtime: dict[str, Any]) -> None:
+    for name, value in extra.items():
+        if name == "options" and isinstance(value, Mapping):
+            runtime.update(value)
+        elif name in RUNTIME:
+            runtime[name] = value
+        else:
+            fields[name] = value
+
+
+def _think(options: AdapterOptions, losses: list[Loss]) -> bool | str | None:
+    """Return `think`: a level, a switch, or None where nothing was set."""
+    if options.thinking is False or options.effort == "none":
+        if not takes_levels_only(options.model):
+            return False
+        losses.append(option_loss("thinking", "rewritten", "this model cannot stop thinking; the lowest level is sent"))
+        return "low"
+    if options.effort is None:
+        if not options.thinking:
+            return None
+        return "medium" if takes_levels_only(options.model) else True
+    level = _LEVELS[options.effort]
+    if level == "max" and takes_levels_only(options.model):
+        level = "high"
+    if level != options.effort:
+        reason = f"there is no level {options.effort!r} here; {level!r} is sent"
+        losses.append(option_loss("effort", "rewritten", reason))
+    return level
+
+
+def takes_levels_only(model: str) -> bool:
+    """Return True for the family whose thinking has levels and no off."""
+    return model.rpartition("/")[2].startswith("gpt-oss")
+
+
+def estimate_input_tokens(
+    messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions | None
+) -> int:
+    """Estimate by bytes: 4 bytes of wire a token, and 1,000 an image."""
+    size = len(to_wire_tools(tools, [])) if tools else 0
+    media = 0
+    for message, element in zip(messages, to_wire_messages(messages), strict=True):
+        size += len(element.wire or b"")
+        for block in message.content:
+            if isinstance(block, ImageBlock) and block.source.kind == "base64":
+                size -= len(block.source.data)
+                media += _PER_IMAGE
+    return max(size, 0) // _BYTES_PER_TOKEN + media
