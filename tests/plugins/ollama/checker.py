@@ -1,4 +1,4 @@
-"""The rules of the native chat API for a request, read from WIRE.md and checked on bytes, without the adapter's help."""
+"""The rules of the native chat API for a request, from WIRE.md, checked on bytes without the adapter's help."""
 
 from __future__ import annotations
 
