@@ -1,8 +1,4 @@
-"""`python -m tests.local_server`: print the URL and serve until Ctrl-C.
-
-No logic of the server lives here.
-Only a shell comes in.
-"""
+"""`python -m tests.local_server`: print the URL and serve until Ctrl-C."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Where the server program and the model file are: named by the environment, installed by `install`, or importable.
-
-Nothing is started, fetched or written here.
-Only `server` and `install` come in.
-"""
+"""Where the server program and the model file are: named by the environment, installed by `install`, or importable."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""Runs one command for as long as standard input stays open, so that a killed parent leaves no server behind.
-
-Nothing here knows what the command is.
-Only `server` comes in, as a program of its own.
-"""
+"""Runs one command for as long as standard input stays open, so that a killed parent leaves no server behind."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """`python -m tests.local_server.install`: build llama.cpp's server and fetch a 94 MB model, into `.cache/llama`.
 
 Nothing outside that folder is touched, and nothing is started.
-Only a shell comes in.
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""`LocalServer`: one llama.cpp server process, started for a `with` block and ended with it.
-
-No request to a model is made here, and no process but its own is ever signalled.
-Recorders, live tests and `python -m tests.local_server` come in.
-"""
+"""`LocalServer`: one llama.cpp server process, started for a `with` block and ended with it."""
 
 from __future__ import annotations
 

@@ -1,8 +1,4 @@
-"""What the official SDK makes of the same bytes: the reader our adapter has to agree with.
-
-Nothing of our adapter is imported, and no byte leaves the process: the SDK talks to a transport made here. The oracle
-tests and the tests of authored cassettes come in.
-"""
+"""What the official SDK makes of the same bytes: the reader our adapter has to agree with."""
 
 from __future__ import annotations
 
@@ -14,7 +10,7 @@ import httpx2
 
 from interlingua.types.messages import StopReason
 
-STOPS = {  # sheet MAPPING, stop reason
+STOPS = {
     "end_turn": StopReason.END_TURN,
     "max_tokens": StopReason.MAX_TOKENS,
     "stop_sequence": StopReason.STOP_SEQUENCE,

@@ -1,6 +1,6 @@
 """Recorded answers of the two wires, read by the adapter that the replay would choose, ready to be compared.
 
-What the SDK makes of them is in `openai_sdk`; nothing is judged here. The oracle and two-roads tests come in.
+What the SDK makes of them is in `openai_sdk`; nothing is judged here.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """What the official SDK makes of the same bytes on its two wires: the reader our adapters have to agree with.
 
-Nothing of our adapters is imported, and no byte leaves the process: the SDK talks to a transport made here. The oracle
-tests and the tests of authored cassettes come in. `Unparsed` is raised where the SDK itself gives up.
+`Unparsed` is raised where the SDK itself gives up.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from openai.types.chat import ChatCompletion
 
 from interlingua.types.messages import StopReason
 
-FINISHES = {  # sheet MAPPING, stop reason; the last four are compatible services' words
+FINISHES = {  # the last four are compatible services' words
     "stop": StopReason.END_TURN,
     "length": StopReason.MAX_TOKENS,
     "tool_calls": StopReason.TOOL_USE,
@@ -188,7 +187,7 @@ def read_response(response: dict[str, Any]) -> Reading:
     if response.get("status") == "incomplete":
         stop = INCOMPLETE.get(str((response.get("incomplete_details") or {}).get("reason")), StopReason.OTHER)
     elif response.get("status") in ("queued", "in_progress"):
-        stop = StopReason.PAUSE_TURN  # sheet MAPPING, "continue me"
+        stop = StopReason.PAUSE_TURN  # the service says "continue me"
     else:
         stop = StopReason.TOOL_USE if calls else StopReason.REFUSAL if refused else StopReason.END_TURN
     usage = response.get("usage") or {}

@@ -1,7 +1,6 @@
 """What OpenRouter's official SDK makes of the same bytes: the reader our adapter has to agree with.
 
-Nothing of our adapter is imported, and no byte leaves the process: the SDK talks to a transport made here. The oracle
-tests and the tests of authored cassettes come in. It refuses answers without fields its types demand: `Unparsed`.
+It refuses answers without fields its types demand: `Unparsed`.
 """
 
 from __future__ import annotations

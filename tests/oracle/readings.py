@@ -1,6 +1,6 @@
 """What our adapters made of an answer, in the few facts that an oracle is asked about.
 
-Nothing of a provider's SDK is imported. The oracle tests come in.
+Nothing of a provider's SDK is imported.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The rule files' closed lists against the official SDKs' request types: what a type allows, no rule refuses.
 
 A list learnt from recorded traffic alone would refuse what nobody happened to record. Expected values: the literals and
-field names of the SDKs. pytest comes in.
+field names of the SDKs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from openai.types.shared_params import Reasoning
 
 from interlingua.plugins.registry import Registry
 
-# headers of the service, which its SDK lists among the parameters (sheet anthropic §1)
+# headers of the service, which its SDK lists among the parameters
 HEADERS = {"workspace_id", "user_profile_id", "betas"}
 
 

@@ -1,8 +1,4 @@
-"""What Z.ai's official SDK makes of the same bytes: the reader our adapter has to agree with.
-
-Nothing of our adapter is imported, and no byte leaves the process: the SDK talks to a transport made here. The oracle
-tests and the tests of authored cassettes come in.
-"""
+"""What Z.ai's official SDK makes of the same bytes: the reader our adapter has to agree with."""
 
 from __future__ import annotations
 

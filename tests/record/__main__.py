@@ -1,6 +1,5 @@
 """`python -m tests.record [URL] [--provider …] [--only …]`: record the cassettes again.
 
-No scenario is decided here. `make record` comes in.
 Without URL and provider, llama.cpp servers are started and ended here, one kind after the other.
 """
 

@@ -1,8 +1,4 @@
-"""What the official SDK makes of recorded bytes of the Chat Completions and Responses wires.
-
-Nothing of our adapters is imported, and no byte leaves the process: the SDK talks to a transport made here. The tests
-of recorded traffic come in.
-"""
+"""What the official SDK makes of recorded bytes of the Chat Completions and Responses wires."""
 
 from __future__ import annotations
 

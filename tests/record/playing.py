@@ -1,6 +1,5 @@
 """Play a scenario through a client: the same requests when it is recorded and when it is replayed.
 
-Nothing is judged here. The recorder and the tests of recorded traffic come in.
 The scenario's course is one generator; it is driven once by blocking and once by asynchronous code.
 """
 

@@ -1,6 +1,5 @@
 """Rows of cassettes/PROVENANCE.toml, rewritten one by one: what others wrote there stays as it is.
 
-Nothing is recorded here. The recorder comes in.
 A row is found by its path; its five fields are those that the repo test asks for.
 """
 

@@ -1,7 +1,6 @@
 """A recorded scenario as a test sees it: the bytes of its cassette, and the same conversation replayed from them.
 
-Nothing reaches a network: pytest-recording answers from the cassette. The tests of recorded traffic come in.
-No expected value is made here but the error class that the scenario names.
+Nothing reaches a network: pytest-recording answers from the cassette.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """Record scenarios from a server into their cassettes, each with its provenance row.
 
-Nothing is asserted here; the tests that own the cassettes do that. `python -m tests.record` comes in.
 A failure that a scenario means to provoke is recorded as any answer is; another one ends the recording.
 """
 

@@ -1,7 +1,7 @@
 """What is recorded, as data: who says what, with which options, and which failure is meant.
 
-Nothing is sent here. What the local server cannot do on a wire is left out, with what it did instead (tried with
-llama.cpp's server of November 2026). The recorder and the tests of recorded traffic come in.
+What the local server cannot do on a wire is left out, with what it did instead (tried with llama.cpp's server of
+November 2026).
 """
 
 from __future__ import annotations

@@ -1,8 +1,4 @@
-"""The wires that are recorded, as data: which provider and API speaks each, where its cassettes are, and which models.
-
-Nothing is sent here, and no key is ever held: a real service's is read from the environment by the client.
-Scenarios, the recorder and the tests of recorded traffic come in.
-"""
+"""The wires that are recorded, as data: which provider and API speaks each, where its cassettes are, and which models."""
 
 from __future__ import annotations
 

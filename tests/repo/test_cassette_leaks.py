@@ -1,4 +1,4 @@
-"""REGRESSIONS case 31: a recording keeps no cookie, account or key: in no header, body or query."""
+"""Field case 31: a recording keeps no cookie, account or key: in no header, body or query."""
 
 from __future__ import annotations
 

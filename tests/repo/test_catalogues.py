@@ -1,6 +1,6 @@
 """What the shipped catalogues say about models holds together: no capability stands without the one it needs.
 
-Only declarations are read; that they are true is the contract suite's affair. pytest comes in.
+Only declarations are read; that they are true is the contract suite's affair.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Short ways to ask one adapter for a request and to read an answer with it; each provider's tests make one of these.
-
-No provider's format lives here, nothing here decides what is right, and nothing is sent. Tests of adapters come in.
-"""
+"""Short ways to ask one adapter for a request and to read an answer with it; each provider's tests make one of these."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """The cassettes of this project: their folder, their one reader, and the configuration that records and replays them.
 
-Nothing is sent from here; recording happens only where a recorder says so. Tests that own a cassette and the recorder
-come in. Both the reader and the form of the files are core's own, as third parties have them.
+Both the reader and the form of the files are core's own, as third parties have them.
 """
 
 from __future__ import annotations

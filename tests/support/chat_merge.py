@@ -1,6 +1,6 @@
 """The whole body that the chunks of a Chat Completions stream add up to, put together without an adapter's help.
 
-Nothing of an adapter or of an SDK is imported. Tests that compare a stream with its whole answer come in.
+Nothing of an adapter or of an SDK is imported.
 """
 
 from __future__ import annotations

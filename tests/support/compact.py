@@ -1,6 +1,6 @@
 """JSON written as every wire here is written: no spaces, no escapes beyond what JSON needs.
 
-Never the library's own writer: that is what is tested against this. Tests that compare bytes come in.
+Never the library's own writer: that is what is tested against this.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Hypothesis strategies for conversations: all block types, swaps between two origins, parallel calls, failures.
-
-Nothing here knows a wire; a test names the two origins that speak in turn. Tests of adapters come in.
-"""
+"""Hypothesis strategies for conversations: all block types, swaps between two origins, parallel calls, failures."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """The recorded traffic the tests may read: where it lies, and one entry at a time.
 
 Nothing of the corpus is copied into the project or changed, and no test decides by itself what its absence means.
-`tests/conftest.py` makes the fixture and the rule; tests come in for the types and the skip reason.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A server on this machine that answers as two services do, so that the documents' code runs as a reader would run it.
 
-The answers are written from the wire sheets, minimal, and say nothing of any model. The documents' test comes in.
+The answers are written from the services' documentation, minimal, and say nothing of any model.
 """
 
 from __future__ import annotations

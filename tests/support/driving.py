@@ -1,7 +1,4 @@
-"""Drive one installed provider by hand, with fixed ids and a fixed clock, so that two roads can be compared.
-
-No provider's format lives here and nothing is sent. Tests of adapters come in.
-"""
+"""Drive one installed provider by hand, with fixed ids and a fixed clock, so that two roads can be compared."""
 
 from __future__ import annotations
 

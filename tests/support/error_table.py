@@ -1,7 +1,4 @@
-"""A checked-in table of (status, body) -> error class and retryable, and how it is put to an adapter.
-
-Nothing of a provider lives here. Tests of adapters come in with their own table.
-"""
+"""A checked-in table of (status, body) -> error class and retryable, and how it is put to an adapter."""
 
 from __future__ import annotations
 

@@ -1,7 +1,5 @@
 """A provider with a tiny wire of its own, and a server that speaks it, for tests of what stands between them.
 
-No real provider's format lives here. Tests of the client and the transport come in.
-
 The wire: `{"say": text, "calls": [[id, name, arguments]], "end": reason, "in": n, "out": n}` whole; streamed,
 server-sent events of one key each: `t` text, `call` a call, `use` counts, `end` the terminal one, `error` a failure.
 """

@@ -59,7 +59,7 @@ class Wire:
 
 
 def _messages_text(events: list[bytes]) -> str:
-    """Text of the Messages API's events in order of blocks (sheet anthropic §9)."""
+    """Text of the Messages API's events in order of blocks."""
     blocks: dict[tuple[int, int], str] = {}
     message = 0
     for data in events:
@@ -74,13 +74,13 @@ def _messages_text(events: list[bytes]) -> str:
 
 
 def _native_chat_text(events: list[bytes]) -> str:
-    """Text of the native chat API's lines, or of the older generate API's (sheet ollama §5)."""
+    """Text of the native chat API's lines, or of the older generate API's."""
     lines = [json.loads(data) for data in events]
     return "".join(line["message"].get("content", "") if "message" in line else line["response"] for line in lines)
 
 
 def _chunked_text(events: list[bytes]) -> str:
-    """Text of the first choice, a string or a list of chunks (sheet mistral §6)."""
+    """Text of the first choice, a string or a list of chunks."""
     said = ""
     for data in events:
         event = json.loads(data) if data.startswith(b"{") else {}

@@ -1,6 +1,6 @@
 """The text of ready SSE events of generateContent, for the fuzzer: what no break that comes later may take away.
 
-Nothing of an adapter is imported. `fuzz` comes in.
+Nothing of an adapter is imported.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import json
 
 
 def generated_text(events: list[bytes]) -> str:
-    """Text of the first candidate, thoughts left out (sheet gemini §6, §7)."""
+    """Text of the first candidate, thoughts left out."""
     said = ""
     for data in events:
         for candidate in json.loads(data).get("candidates") or ():

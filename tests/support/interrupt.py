@@ -1,6 +1,6 @@
 """Ctrl-C for tests: heard by this process and its children, and pressed in the middle of a chat's answer.
 
-Nothing is asserted of what comes of it. Tests of commands and of tool loops come in; the root conftest has the fixture.
+Nothing is asserted of what comes of it.
 """
 
 from __future__ import annotations

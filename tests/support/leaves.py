@@ -1,7 +1,6 @@
 """Every text, argument and reasoning leaf of an answer, as its wire spells it, and what of them a message holds.
 
-An independent reader: nothing of the adapters is imported, and each wire's leaves are listed by its own walker. Tests
-that ask "is anything lost" come in with a wire's name.
+An independent reader: nothing of the adapters is imported, and each wire's leaves are listed by its own walker.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ def flat(kind: str, value: Any) -> Iterator[Leaf]:
 
 
 def _content_blocks(body: dict[str, Any]) -> Iterator[Leaf]:
-    """Leaves of a body with typed content blocks (sheet anthropic §7)."""
+    """Leaves of a body with typed content blocks."""
     for block in body["content"]:
         kind = block["type"]
         if kind == "text":
@@ -56,7 +55,7 @@ def _content_blocks(body: dict[str, Any]) -> Iterator[Leaf]:
 
 
 def _native_chat(body: dict[str, Any]) -> Iterator[Leaf]:
-    """Leaves of one `message`, or of the older generate API's `response` (sheet ollama §4)."""
+    """Leaves of one `message`, or of the older generate API's `response`."""
     message = body.get("message") or {"content": body.get("response"), "thinking": body.get("thinking")}
     yield "text", message.get("content") or ""
     yield "thinking", message.get("thinking") or ""
@@ -66,7 +65,7 @@ def _native_chat(body: dict[str, Any]) -> Iterator[Leaf]:
 
 
 def _generated(body: dict[str, Any]) -> Iterator[Leaf]:
-    """Leaves of the first candidate's parts, and every other candidate whole (sheet gemini §2, §6)."""
+    """Leaves of the first candidate's parts, and every other candidate whole."""
     content = next((item.get("content") or {} for item in body["candidates"] if not item.get("index")), {})
     for other in body["candidates"]:
         if other.get("index"):
@@ -110,7 +109,7 @@ def _parsed(arguments: str) -> Any:
 
 
 def _first_choice(body: dict[str, Any]) -> Iterator[Leaf]:
-    """Leaves of the first choice's message, its content text or chunks (sheet mistral §4, §5)."""
+    """Leaves of the first choice's message, its content text or chunks."""
     message = body["choices"][0]["message"]
     content = message.get("content") or ""
     if isinstance(content, str):

@@ -1,6 +1,6 @@
 """The text of ready SSE events of the two OpenAI wires, for the fuzzer: what no break that comes later may take away.
 
-Nothing of an adapter is imported. `fuzz` comes in.
+Nothing of an adapter is imported.
 """
 
 from __future__ import annotations

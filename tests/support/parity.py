@@ -1,7 +1,4 @@
-"""Two classes that say the same in two worlds, blocking and asynchronous, compared name by name.
-
-Nothing is called here. Tests of such pairs come in.
-"""
+"""Two classes that say the same in two worlds, blocking and asynchronous, compared name by name."""
 
 from __future__ import annotations
 

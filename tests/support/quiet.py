@@ -1,7 +1,4 @@
-"""The ledger's log lines, silenced for a while: generated histories lose thousands of blocks on purpose.
-
-Nothing is asserted here. Tests that run many conversations come in.
-"""
+"""The ledger's log lines, silenced for a while: generated histories lose thousands of blocks on purpose."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Statements on a store's database behind the store's back: to see what it wrote, and to break it.
 
-Knows both databases and nothing of the store. Tests of stores come in.
+Knows both databases and nothing of the store.
 """
 
 from __future__ import annotations

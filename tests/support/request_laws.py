@@ -1,8 +1,4 @@
-"""The laws of requests (DESIGN 8) over generated conversations: a prefix only grows, a request is a pure function.
-
-No wire's own rule lives here; a test class names the adapter, the model, and how its requests are taken apart.
-Tests of adapters come in.
-"""
+"""The laws of requests over generated conversations: a prefix only grows, a request is a pure function."""
 
 from __future__ import annotations
 

@@ -4,7 +4,6 @@
 
 reads `stream SESSION SEED` or `append SESSION COUNT` lines and forks a writer for each: a new one costs nothing. Each
 says its pid first; every line it writes is one `os.write` of less than a pipe's buffer, so a kill leaves none half.
-Nothing is asserted here; `tests/support/store_writers.py` comes in from the other side.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The other side of `store_writer`: starting writers, killing them, and all they said.
 
-Kills only what it started. Tests of stores come in.
+Kills only what it started.
 """
 
 from __future__ import annotations

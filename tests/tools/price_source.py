@@ -1,7 +1,6 @@
 """List prices as the development dependency genai-prices has them, turned into rows of a catalogue file.
 
 Never ships: nothing under tests/ is in a wheel.
-Only the refresh tool and its tests come in.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Refreshes prices and context sizes of every catalogue file from the package genai-prices.
 
 Run as `python -m tests.tools.refresh_models [--check] [name…]`; aliases, facts and capabilities are kept by hand and
-never touched. Developers come in, and the test that the files are fresh.
+never touched.
 """
 
 from __future__ import annotations
