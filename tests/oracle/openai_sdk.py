@@ -140,7 +140,7 @@ def streamed_response(body: bytes) -> dict[str, Any]:
 
 
 def read_chat(completion: dict[str, Any]) -> Reading:
-    """Take from the SDK's completion what is compared; a refusal has no reason of its own (sheet openai_chat §4)."""
+    """Take from the SDK's completion what is compared; a refusal has no reason of its own."""
     choice = completion["choices"][0]
     message = choice["message"]
     text, refusal = message.get("content") or "", message.get("refusal") or ""
@@ -174,7 +174,7 @@ def _chat_calls(message: dict[str, Any]) -> Iterable[tuple[str, str]]:
 
 
 def read_response(response: dict[str, Any]) -> Reading:
-    """Take from the SDK's response what is compared; the reason is derived as sheet openai_responses §5 says."""
+    """Take from the SDK's response what is compared; the reason is derived, for the service gives none."""
     output = response.get("output") or []
     parts = [part for item in output if item["type"] == "message" for part in item.get("content") or ()]
     calls: list[tuple[str, str]] = []

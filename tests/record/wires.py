@@ -1,4 +1,4 @@
-"""The wires that are recorded, as data: which provider and API speaks each, where its cassettes are, and which models."""
+"""The wires that are recorded, as data: who speaks each, where its cassettes are, and which models."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ def test_every_figure_has_a_bound_and_every_bound_a_figure() -> None:
 
 def test_the_patterns_see_what_they_should() -> None:
     assert figures.RETIRED.search("tests come" + " in")
-    assert figures.RETIRED.search("this " + "room")
+    assert figures.RETIRED.search("this ro" + "om")
     assert not figures.RETIRED.search("headroom, incoming")
     assert figures.PAPERS.search("seed 00" + "3 §2.1")
     assert not figures.PAPERS.search("the design of a sheet")

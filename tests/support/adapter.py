@@ -1,4 +1,4 @@
-"""Short ways to ask one adapter for a request and to read an answer with it; each provider's tests make one of these."""
+"""Short ways to ask one adapter for a request and to read an answer with it, one for each provider's tests."""
 
 from __future__ import annotations
 
@@ -46,7 +46,8 @@ class Adapter:
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition] = (), **options: Any
     ) -> WireRequest:
         """Return the request."""
-        return write_request(self.provider, list(messages), list(tools), AdapterOptions(**{"model": self.model, **options}))
+        asked = AdapterOptions(**{"model": self.model, **options})
+        return write_request(self.provider, list(messages), list(tools), asked)
 
     def body(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition] = (), **options: Any

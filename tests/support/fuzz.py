@@ -212,7 +212,8 @@ def _sendable(wire: Wire, message: Message) -> str:
     from interlingua.types.options import AdapterOptions
 
     try:
-        write_request(driving.provider(wire.key), [user("a"), message, user("b")], [], AdapterOptions(model="m", api=wire.api))
+        options = AdapterOptions(model="m", api=wire.api)
+        write_request(driving.provider(wire.key), [user("a"), message, user("b")], [], options)
     except InterlinguaError:
         return ""
     except Exception as error:  # this is what the fuzzer looks for

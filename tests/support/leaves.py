@@ -82,7 +82,7 @@ def _generated(body: dict[str, Any]) -> Iterator[Leaf]:
 
 
 def _choices(body: dict[str, Any]) -> Iterator[Leaf]:
-    """Leaves of the first choice, and every other choice whole (sheets openai_chat §4, openrouter §3, zai §3)."""
+    """Leaves of the first choice, and every other choice whole."""
     for choice in body["choices"]:
         if choice.get("index"):
             yield from flat("opaque", choice)

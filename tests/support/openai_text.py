@@ -9,7 +9,7 @@ import json
 
 
 def chat_text(events: list[bytes]) -> str:
-    """Text, then refusal, of the first choice (sheet openai_chat §6)."""
+    """Text, then refusal, of the first choice."""
     said = {"content": "", "refusal": ""}
     for data in events:
         event = json.loads(data) if data.startswith(b"{") else {}
@@ -22,7 +22,7 @@ def chat_text(events: list[bytes]) -> str:
 
 
 def responses_text(events: list[bytes]) -> str:
-    """Text and refusals in order of items and parts (sheet openai_responses §6), done events included.
+    """Text and refusals in order of items and parts, done events included.
 
     What stands behind a part that is not done is left out: that part may still grow.
     """
