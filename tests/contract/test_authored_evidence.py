@@ -1,7 +1,4 @@
-"""Authored exchanges for what no local server can show: we ask in exactly this form, and the SDK reads the same answer.
-
-No rule lives here; the cassettes are evidence for C51. pytest comes in.
-"""
+"""Authored exchanges for what no local server can show: our request has this form, and the SDK agrees."""
 
 from __future__ import annotations
 
@@ -24,12 +21,14 @@ from tests.support.cassettes import Exchange, load_exchanges
 
 PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk+A8AAQUBAScY42YAAAAASUVORK5CYII="
 PDF = "JVBERi0xLjQKJSVFT0YK"
+
 CITY = {
     "type": "object",
     "properties": {"city": {"type": "string"}},
     "required": ["city"],
     "additionalProperties": False,
 }
+
 CALL = ToolUseBlock(id="tu_01KAKDPZ000000000000000001", name="read_file", input={"path": "a.png"})
 
 
@@ -62,6 +61,7 @@ def _image_in_a_result() -> Asked:
 
 LATER = Asked(history=(user("Hello."), assistant("Hi."), user("Where are you?"), system("Answer in French.")))
 FORCED = Asked(history=(user("Read b.txt."),), tools=(READ_FILE,), options={"tool_choice": "required"})
+
 CASES = {
     "anthropic/inputs": ("messages", _inputs()),
     "anthropic/system_in_list": ("messages", LATER),

@@ -1,7 +1,4 @@
-"""Field case 38: a conformance suite for providers that are not ours, from a few lines and from the shell.
-
-That each of its rules kills what breaks it, the shelf shows. pytest comes in.
-"""
+"""Field case 38: a conformance suite for third-party providers, from a few lines and from the shell."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""A wire may have its own word for `role`: the rules on roles look at what stands around a message's words.
+"""A wire may have its own word for `role`: the rules on roles compare what surrounds a message's text.
 
 The wire is the Parrot's of docs/plugins/example, with its system prompt in the list of messages, and two plugins that
-get roles wrong. pytest comes in.
+get roles wrong.
 """
 
 from __future__ import annotations

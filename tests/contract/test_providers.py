@@ -1,8 +1,4 @@
-"""The shipped providers under their own contract, each in the few lines that a third party writes.
-
-No provider's quirks stand here: they are beside the cassettes, where `interlingua check` reads them too.
-pytest comes in.
-"""
+"""The shipped providers under their own contract, each in the few lines that a third party writes."""
 
 from __future__ import annotations
 

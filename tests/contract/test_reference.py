@@ -1,7 +1,4 @@
-"""docs/reference/contract.md says what the rules say; `python -m tests.contract.test_reference` writes it.
-
-Nothing of the page is written by hand. pytest comes in.
-"""
+"""docs/reference/contract.md is generated from the rules by `python -m tests.contract.test_reference`."""
 
 from __future__ import annotations
 
@@ -11,6 +8,7 @@ from interlingua_contract.rules import ALL
 from tests.support import tree
 
 PAGE = tree.ROOT / "docs" / "reference" / "contract.md"
+
 HEAD = """\
 # The contract, rule by rule
 

@@ -1,7 +1,4 @@
-"""Every broken adapter is caught by the rule its row names; the rules are worth what they catch.
-
-No provider's test lives here. pytest comes in.
-"""
+"""Every broken adapter is caught by the rule it names."""
 
 from __future__ import annotations
 
@@ -10,7 +7,7 @@ import pytest
 from interlingua_contract.report import check
 from interlingua_contract.rules import ALL
 from tests.contract.broken import SHELF
-from tests.contract.broken.distributions import WELL_PACKED, BrokenDistribution
+from tests.contract.broken.declarations import WELL_PACKED, BrokenDistribution
 from tests.contract.broken.machine import Mutant
 
 RULES = {rule.number: rule for rule in ALL}

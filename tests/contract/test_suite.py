@@ -1,7 +1,4 @@
-"""The suite itself: overrides, deviations, the closed network, and what the command prints.
-
-No provider's rule is tested here (the shelf does that). pytest comes in.
-"""
+"""The suite itself: overrides, deviations, the closed network, and what the command prints."""
 
 from __future__ import annotations
 

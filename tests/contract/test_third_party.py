@@ -1,7 +1,4 @@
-"""The suite in a folder that holds nothing but the class: plain pytest, network blocked, a cassette replayed by vcr.
-
-Nothing of this repository's own configuration reaches it. pytest comes in.
-"""
+"""The suite in a folder that holds nothing but the class: plain pytest, network blocked, a cassette replayed by vcr."""
 
 from __future__ import annotations
 

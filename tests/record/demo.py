@@ -1,7 +1,6 @@
 """Record the demo's session from a llama.cpp server: `python -m tests.record.demo [URL]`, or `tests.record` with all.
 
-Nothing but the demo's own script decides what is said. Without URL a server is started and ended here; the cassette is
-written to cassettes/demo/session.yaml.
+Without URL a server is started and ended here; the cassette is written to cassettes/demo/session.yaml.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the official SDK makes of recorded bytes of the Chat Completions and Responses wires."""
+"""What the official SDK makes of recorded bytes of the Chat Completions and Responses wires, offline."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from openai.lib.streaming.chat import ChatCompletionStreamState
 from interlingua.types.messages import Message, StopReason
 from tests.support.cassettes import Exchange
 
-FAILURES = {  # sheet openai_chat §8
+FAILURES = {
     400: openai.BadRequestError,
     401: openai.AuthenticationError,
     404: openai.NotFoundError,
 }
-_FINISHES = {  # sheet MAPPING, stop reason
+_FINISHES = {
     "stop": StopReason.END_TURN,
     "tool_calls": StopReason.TOOL_USE,
     "length": StopReason.MAX_TOKENS,

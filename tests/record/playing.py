@@ -1,6 +1,6 @@
 """Play a scenario through a client: the same requests when it is recorded and when it is replayed.
 
-The scenario's course is one generator; it is driven once by blocking and once by asynchronous code.
+A scenario is one generator, driven by blocking and by asynchronous code.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Rows of cassettes/PROVENANCE.toml, rewritten one by one: what others wrote there stays as it is.
+"""Rewrite rows of cassettes/PROVENANCE.toml one by one; the other rows stay as they are.
 
-A row is found by its path; its five fields are those that the repo test asks for.
+A row is found by its path; its five fields are those that the repo test requires.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""A recorded scenario as a test sees it: the bytes of its cassette, and the same conversation replayed from them.
-
-Nothing reaches a network: pytest-recording answers from the cassette.
-"""
+"""A recorded scenario for a test: the bytes of its cassette, and the same conversation replayed from them."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Record scenarios from a server into their cassettes, each with its provenance row.
 
-A failure that a scenario means to provoke is recorded as any answer is; another one ends the recording.
+A failure that a scenario provokes on purpose is recorded like any answer; another one ends the recording.
 """
 
 from __future__ import annotations

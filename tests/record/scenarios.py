@@ -1,4 +1,4 @@
-"""What is recorded, as data: who says what, with which options, and which failure is meant.
+"""What is recorded, as data: the messages, the options, and the expected failure.
 
 What the local server cannot do on a wire is left out, with what it did instead (tried with llama.cpp's server of
 November 2026).
@@ -34,7 +34,7 @@ CITY = {
 
 
 def _repeat(*paths: str) -> str:
-    """What makes a model of 135 million parameters call the tool: it repeats what it reads (DESIGN 11)."""
+    """What makes a model of 135 million parameters call the tool: it repeats what it reads."""
     tags = (f'<tool_call>{{"name": "read_file", "arguments": {{"path": "{path}"}}}}</tool_call>' for path in paths)
     return "Repeat exactly:\n" + "\n".join(tags)
 
@@ -55,7 +55,7 @@ class Scenario:
         server: `plain`; `strict` has a key and a window of 256 tokens; `router` checks the model's name.
         key: the key to present; None presents none (to a real service: its own).
         model: a model's name instead of the cast's.
-        fails: the error it must become, by the status and body tables of the sheets (anthropic §10, openai_chat §8).
+        fails: the error it must become, by status and body, as the provider's WIRE.md lists them.
         fails_on: wire -> another one, where the local server words the failure in its own way.
         service: False where the recording of the local server stays, because a real one would cost too much.
         left_out: wire -> what the local server does instead.
@@ -93,7 +93,7 @@ _TWO: dict[str, Any] = {
 _STOP: dict[str, Any] = {
     "says": ("Repeat exactly: one two three four five",),
     "options": {"stop": ("four",)},
-    "left_out": {"responses": "the wire has no stop field (sheet MAPPING)"},
+    "left_out": {"responses": "the wire has no stop field"},
 }
 _LENGTH: dict[str, Any] = {
     "says": ("Write a long story about the moon.",),
@@ -136,7 +136,7 @@ SCENARIOS: tuple[Scenario, ...] = (
         server="router",
         model="no-such-model",
         fails=errors.ModelNotFoundError,
-        # 400 invalid_request_error, where the service itself answers 404 not_found_error (sheet anthropic §10)
+        # 400 invalid_request_error, where the service itself answers 404 not_found_error
         fails_on={"messages": errors.BadRequestError},
     ),
     Scenario(
@@ -147,7 +147,9 @@ SCENARIOS: tuple[Scenario, ...] = (
         fails=errors.ContextWindowExceededError,
         service=False,
     ),
-    Scenario(name="unauthorized", says=("Say hello.",), server="strict", key="wrong-key", fails=errors.AuthenticationError),
+    Scenario(
+        name="unauthorized", says=("Say hello.",), server="strict", key="wrong-key", fails=errors.AuthenticationError
+    ),
 )
 
 

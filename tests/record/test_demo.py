@@ -71,18 +71,18 @@ def test_text_and_usage_are_those_of_the_recorded_bytes(demo: Demo) -> None:
 
     assert len(answers) == len(exchanges)
     for answer, exchange in zip(answers, exchanges, strict=True):
-        told = json.loads(exchange.body)
-        items = [told] if "content" in told else told["output"]
+        body = json.loads(exchange.body)
+        items = [body] if "content" in body else body["output"]
         text = "".join(part.get("text", "") for item in items for part in item.get("content", ()))
         assert "".join(block["text"] for block in answer["content"] if block["type"] == "text") == text
-        assert answer["metadata"]["usage"]["input_tokens"] == told["usage"]["input_tokens"]
-        assert answer["metadata"]["usage"]["output_tokens"] == told["usage"]["output_tokens"]
+        assert answer["metadata"]["usage"]["input_tokens"] == body["usage"]["input_tokens"]
+        assert answer["metadata"]["usage"]["output_tokens"] == body["usage"]["output_tokens"]
 
 
 def test_the_swap_shows_what_is_lost(demo: Demo) -> None:
     first, back = steps(demo("--json"), "ledger")
 
-    (row,) = first["losses"]  # the cache marker: a hint the other wire does not have (sheet MAPPING, cache marker)
+    (row,) = first["losses"]  # the cache marker: a hint the other wire does not have
     assert (row["path"], row["block_type"], row["verdict"]) == ("messages[0].content[0]", "text", "rewritten")
     assert "cache" in row["reason"]
     assert back["losses"] == []
@@ -104,7 +104,7 @@ def test_coming_back_each_service_is_given_its_own_call_ids(demo: Demo, monkeypa
     other = json.loads(exchanges[2].body)["output"][0]["call_id"].encode()
     assert sent[4].count(b'"' + issued + b'"') == 2  # the call and its result
     assert sent[3].count(b'"' + other + b'"') == 2
-    assert issued not in sent[3]  # a foreign id is projected (DESIGN 6)
+    assert issued not in sent[3]  # a foreign id is projected (format.md, Identity)
     assert other not in sent[4]
 
 

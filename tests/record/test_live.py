@@ -1,4 +1,4 @@
-"""Live, against a llama.cpp server of its own: the demo across both wires, and one question over each."""
+"""Live, against a llama.cpp server: the demo across both wires, and one question over each."""
 
 from __future__ import annotations
 

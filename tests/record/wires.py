@@ -1,4 +1,7 @@
-"""The wires that are recorded, as data: who speaks each, where its cassettes are, and which models."""
+"""The wires that are recorded, as data: provider, API, folder of cassettes, and models.
+
+No key is held here: a real service's is read from the environment by the client.
+"""
 
 from __future__ import annotations
 

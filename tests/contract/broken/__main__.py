@@ -19,6 +19,7 @@ from tests.contract.broken import SHELF
 from tests.contract.broken.machine import Handed, real, subject_of
 
 RULES = {rule.number: rule for rule in ALL}
+
 UNBROKEN = (
     *(("anthropic", ""), ("openai", "chat"), ("openai", "responses")),
     *(("google", ""), ("ollama", ""), ("mistral", "")),

@@ -1,15 +1,19 @@
-"""Adapters that declare what is not so, about models, the service and themselves.
-
-Nothing here is shipped. The shelf comes in.
-"""
+"""Adapters that declare what is not so, and distributions that are packaged wrongly."""
 
 from __future__ import annotations
 
+import sys
+import tempfile
 from collections.abc import Callable
+from functools import cache
+from importlib.metadata import EntryPoint, PathDistribution
+from pathlib import Path
 from typing import Any
 
 import attrs
 
+from interlingua.plugins.registry import PROVIDERS, Registry
+from interlingua_contract.subject import Subject
 from tests.contract.broken.machine import Mutant, in_capabilities
 
 
@@ -49,4 +53,105 @@ DECLARATIONS = (
     Mutant("another base URL ignored", "C44", _connection(
         lambda made, _: attrs.evolve(made, base_url="https://api.example.com"))),
     Mutant("no endpoints", "C44", _connection(lambda made, _: attrs.evolve(made, endpoints={}))),
+)  # fmt: skip
+
+KEY = "anthropic"
+PLUGIN = "from interlingua_anthropic.plugin import plugin\n"
+
+METADATA = """\
+Metadata-Version: 2.4
+Name: {name}
+Version: 1.0
+Summary: A provider for the shelf.
+Requires-Python: >=3.11
+License-Expression: Apache-2.0
+Requires-Dist: interlingua
+"""
+
+
+@cache
+def _folder() -> Path:
+    """Return the folder that holds the packages; it is importable from now on and goes with the process."""
+    folder = tempfile.TemporaryDirectory(prefix="interlingua-shelf-")
+    _KEPT.append(folder)
+    sys.path.append(folder.name)
+    return Path(folder.name)
+
+
+_KEPT: list[tempfile.TemporaryDirectory[str]] = []
+
+
+class InstalledAlone(Subject):
+    """A subject for which one distribution is all that is installed."""
+
+    entry: EntryPoint
+
+    def entries(self, group: str) -> list[EntryPoint]:
+        """Return that distribution's entry point."""
+        return [self.entry] if self.entry.group == group else []
+
+
+@attrs.frozen
+class BrokenDistribution:
+    """One defect of packing.
+
+    Attributes:
+        name: the defect in a few words.
+        rule: number of the rule that must catch it.
+        code: what the plugin's module says.
+        names: what the entry point names in it; empty for the module itself.
+        without: the lines of the metadata that are missing, by their first words.
+        typed: whether `py.typed` is there.
+        alone: only its own rule can look at it.
+    """
+
+    name: str
+    rule: str
+    code: str = PLUGIN
+    names: str = "plugin"
+    without: tuple[str, ...] = ()
+    typed: bool = True
+    alone: bool = attrs.field(default=True, init=False)
+
+    def subject(self, seed: int = 0, examples: int = 40) -> Subject:
+        """Return the distribution under test."""
+        package = "shelf_" + "".join(one if one.isalnum() else "_" for one in self.name)
+        home, info = _folder() / package, _folder() / "metadata" / f"{package}-1.0.dist-info"
+        for made in (home, info):
+            made.mkdir(parents=True, exist_ok=True)
+        (home / "__init__.py").write_text("", encoding="utf-8")
+        (home / "plugin.py").write_text(self.code, encoding="utf-8")
+        if self.typed:
+            (home / "py.typed").write_text("", encoding="utf-8")
+        lines = METADATA.format(name=package).splitlines(keepends=True)
+        kept = "".join(line for line in lines if not line.startswith(self.without)) if self.without else "".join(lines)
+        (info / "METADATA").write_text(kept, encoding="utf-8")
+        value = f"{package}.plugin:{self.names}" if self.names else f"{package}.plugin"
+        (info / "entry_points.txt").write_text(f"[{PROVIDERS}]\n{KEY} = {value}\n", encoding="utf-8")
+        (entry,) = PathDistribution(info).entry_points
+        made_subject = InstalledAlone(
+            KEY, None, registry=Registry(entry_points=[entry]), seed=seed, examples=examples, shrink_s=0
+        )
+        made_subject.entry = entry
+        return made_subject
+
+
+WELL_PACKED = BrokenDistribution("nothing", "C48")
+
+DISTRIBUTIONS = (
+    BrokenDistribution("the entry point names a module", "C48", names=""),
+    BrokenDistribution("the entry point names a class", "C48", PLUGIN + "plugin = type(plugin)\n"),
+    BrokenDistribution("the entry point names an object without hooks", "C48", "plugin = object()\n"),
+    BrokenDistribution("written for a later contract", "C48", PLUGIN + (
+        "class Later(type(plugin)):\n    contract_version = 99\nplugin = Later()\n")),
+    BrokenDistribution("no licence is named", "C49", without=("License",)),
+    BrokenDistribution("no word on what it is", "C49", without=("Summary",)),
+    BrokenDistribution("it does not depend on core", "C49", without=("Requires-Dist",)),
+    BrokenDistribution("its types are not shipped", "C49", typed=False),
+    BrokenDistribution("an HTTP library comes along", "C50", "import httpx\n" + PLUGIN),
+    BrokenDistribution("a database comes along", "C50", "import sqlite3\n" + PLUGIN),
+    BrokenDistribution("the model list is asked for while importing", "C50", (
+        "import socket\nsocket.create_connection(('192.0.2.1', 80), timeout=1)\n" + PLUGIN)),
+    BrokenDistribution("a table is computed while importing", "C50", (
+        "import time\nend = time.process_time() + 1\nwhile time.process_time() < end:\n    pass\n" + PLUGIN)),
 )  # fmt: skip

@@ -1,7 +1,4 @@
-"""How an adapter is broken: a provider object that hands every hook on to a real one, but for those replaced.
-
-No defect lives here; the neighbours hold them. The shelf comes in.
-"""
+"""How an adapter is broken: a provider object that passes every hook on to a real one, except those replaced."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Defects around the other wires: the rules know none of them, so they must see these as well.
-
-Nothing here is shipped. The shelf comes in.
-"""
+"""Defects of the other providers' adapters."""
 
 from __future__ import annotations
 
@@ -13,7 +10,7 @@ from typing import Any
 import attrs
 
 from interlingua.types.events import StreamEvent
-from tests.contract.broken.field_answers import both_blocks, both_stops, both_usages, meta, without
+from tests.contract.broken.answers import both_blocks, both_stops, both_usages, meta, without
 from tests.contract.broken.machine import Mutant, in_body, in_chunks, in_data, in_events, in_message
 
 Change = Callable[[dict[str, Any]], object]
@@ -194,7 +191,7 @@ OTHER_WIRES = (
     ollama("ollama: the last line without its newline lost", "C23", {"connection": _last_dropped}),
     ollama("ollama: error lines passed over", "C34", in_chunks(_no_error_events)),
     ollama("ollama: thinking not read", "C28", without("thinking")),
-    ollama("ollama: the length told as the end", "C37", both_stops({"max_tokens": "end_turn"})),  # type: ignore[dict-item]
+    ollama("ollama: the length limit reported as the end", "C37", both_stops({"max_tokens": "end_turn"})),  # type: ignore[dict-item]
     ollama("ollama: the word of the wire not kept", "C36", in_message(lambda message: meta(
         message, stop_reason_raw=None))),
 )  # fmt: skip

@@ -1,7 +1,4 @@
-"""Adapters that read streams wrongly.
-
-Nothing here is shipped. The shelf comes in.
-"""
+"""Adapters that read streams wrongly."""
 
 from __future__ import annotations
 

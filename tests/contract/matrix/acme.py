@@ -1,6 +1,4 @@
-"""A third party's provider with a wire of its own, right in all that the matrix asks, and ways to make it wrong.
-
-No real provider's format lives here. Tests of the matrix come in.
+"""A third party's provider with a wire of its own, correct in all that the matrix checks, and ways to make it wrong.
 
 The wire: `{"model": …, "turns": [{"by": role, "parts": [part, …]}]}`; a part is `{"text"}`, `{"thought", "seal"}`,
 `{"sealed"}`, `{"call", "tool", "with"}`, `{"picture", "kind"}` or `{"answer", "failed", "parts"}`.

@@ -1,4 +1,4 @@
-"""Bodies under questions: elements as written, and texts, objects and places that are there or not."""
+"""Elements of a body as written, and which texts, objects and places are in it."""
 
 from __future__ import annotations
 

@@ -30,12 +30,12 @@ def _with(state: State, registry: Registry) -> State:
 
 def test_json_has_every_pair_and_the_ledger_of_each_history(state: State) -> None:
     result = CliRunner().invoke(cli, ["matrix", "--json"], obj=_with(state, pair()))
-    told = json.loads(result.stdout)
+    printed = json.loads(result.stdout)
 
     assert result.exit_code == 0
-    assert told["green"] is True
-    assert [(cell["begun"], cell["swapped"]) for cell in told["cells"]] == [("acme", "bolt"), ("bolt", "acme")]
-    signed = next(run for run in told["cells"][0]["histories"] if run["name"] == "thinking, signed")
+    assert printed["green"] is True
+    assert [(cell["begun"], cell["swapped"]) for cell in printed["cells"]] == [("acme", "bolt"), ("bolt", "acme")]
+    signed = next(run for run in printed["cells"][0]["histories"] if run["name"] == "thinking, signed")
     assert [loss["verdict"] for loss in signed["losses"]] == ["dropped", "dropped"]
 
 

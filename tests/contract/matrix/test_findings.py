@@ -39,7 +39,7 @@ def test_two_third_parties_are_green_and_every_pair_is_there() -> None:
 
 
 def test_the_set_is_the_one_that_was_asked_for() -> None:
-    # issue 4: plain, tools, parallel tools, tool error, images in and in tool results, thinking signed/redacted/
+    # plain, tools, parallel tools, tool error, images in and in tool results, thinking signed/redacted/
     # unsigned, aborted partial, dangling call, orphan result, unicode extremes, 400 messages
     assert len(_matrix().histories) == 14
 
@@ -48,7 +48,7 @@ def test_foreign_thinking_is_in_the_ledger_and_own_thinking_is_not() -> None:
     cell = _matrix().cells[0]
     signed = next(run for run in cell.runs if run.history == "thinking, signed")
 
-    # two answers of acme think, and bolt is told nothing of it; on the way back bolt's own first answer thinks
+    # two answers of acme think, and bolt is sent none of it; on the way back bolt's own first answer thinks
     assert [(loss.block_type, loss.verdict) for loss in signed.losses] == [("thinking", "dropped")] * 2
     assert [(loss.path, loss.verdict) for loss in signed.back] == [("messages[5].content[0]", "dropped")]
 

@@ -19,8 +19,6 @@ from tests.support import counts, tree
 
 REFERENCE = tree.ROOT / "docs" / "reference"
 LEAST_KEYS = 8 if counts.FULL else 5
-
-
 full = pytest.mark.skipif(not counts.FULL, reason=counts.SKIP_REASON)
 
 

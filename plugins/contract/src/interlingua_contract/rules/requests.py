@@ -97,7 +97,8 @@ def to_wire_is_deterministic(subject: Subject) -> Iterator[Finding]:
     "`to_wire` changes nothing it is given.",
     source="hook to_wire",
     fix="""Values are immutable, the JSON inside them as well; build new objects. If you need to change a dict of a
-    message, take `thaw(value)` first, and never write to `message.memo` except through `remembered`.""",
+    message, take `interlingua.plugins.thaw(value)` first. Keep nothing on a message;
+    `interlingua.plugins.encode_each` remembers what was written of each.""",
 )
 def arguments_are_left_alone(subject: Subject) -> Iterator[Finding]:
     """Arguments look the same after writing as before, opaque state included."""
