@@ -184,7 +184,10 @@ def rows(corpus: Corpus) -> Iterator[tuple[str, dict[str, Any]]]:
 def as_toml(table: Mapping[str, Mapping[str, Any]]) -> str:
     """Write the measured table; TOML's values here are JSON's."""
     lines = [
-        "# Measured over the development corpus by `python -m tests.cli.lint.recall`; a test with the corpus holds it so.",
+        (
+            "# Measured over the development corpus by `python -m tests.cli.lint.recall`; "
+            "a test with the corpus holds it so."
+        ),
         "# recall: label -> [found, labelled, the rules that found them]",
     ]
     for api, row in table.items():

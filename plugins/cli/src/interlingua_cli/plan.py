@@ -16,6 +16,7 @@ from interlingua.http.transport import outgoing
 from interlingua.plugins import estimate_input_tokens, no_auth
 from interlingua.pricing import cost_of, lost_cache
 from interlingua.request.media import Fetched
+from interlingua.request.prepare import PreparedRequest
 from interlingua.types import Message, ToolDefinition, Usage
 from interlingua_cli.output import mask_credentials
 from interlingua_cli.state import State
@@ -70,13 +71,11 @@ def describe_request(exchange: Exchange) -> tuple[str, str, dict[str, str]]:
     return sent.method, mask_credentials(sent.url), headers
 
 
-def estimate_cost(exchange: Exchange) -> dict[str, Any]:
+def estimate_cost(request: PreparedRequest) -> dict[str, Any]:
     """Return what sending a planned request would take: tokens, window, and the price of its input in USD."""
-    provider, model = exchange.request.provider, exchange.request.options.model
-    tokens = estimate_input_tokens(
-        provider, exchange.request.messages, exchange.request.tools, exchange.request.options
-    )
-    window = exchange.request.target.capabilities.max_context_tokens or None
+    provider, model = request.provider, request.options.model
+    tokens = estimate_input_tokens(provider, request.messages, request.tools, request.options)
+    window = request.target.capabilities.max_context_tokens or None
     cost = cost_of(Usage(input_tokens=tokens, output_tokens=0), provider.model(model), datetime.now(UTC))
     return {
         "input_tokens": tokens,
@@ -88,9 +87,9 @@ def estimate_cost(exchange: Exchange) -> dict[str, Any]:
     }
 
 
-def estimate_lost_cache(exchange: Exchange, input_tokens: int) -> dict[str, Any]:
+def estimate_lost_cache(request: PreparedRequest, input_tokens: int) -> dict[str, Any]:
     """Return what it costs to leave the last answer's model for this one: its prompt cache is lost."""
-    messages, provider, model = exchange.request.messages, exchange.request.provider, exchange.request.options.model
+    messages, provider, model = request.messages, request.provider, request.options.model
     origin = next((message.metadata.model for message in reversed(messages) if message.metadata.model), None)
     facts: dict[str, Any] = {"from": origin, "tokens": 0, "source": None, "cost_usd": None, "cost_note": None}
     if origin is None:
@@ -99,7 +98,7 @@ def estimate_lost_cache(exchange: Exchange, input_tokens: int) -> dict[str, Any]
         return facts | {"cost_note": "the same model: what it cached stays"}
 
     def prefix_tokens(prefix: Sequence[Message]) -> int:
-        return estimate_input_tokens(provider, prefix, exchange.request.tools, exchange.request.options)
+        return estimate_input_tokens(provider, prefix, request.tools, request.options)
 
     lost = lost_cache(messages, input_tokens, provider.model(model), datetime.now(UTC), prefix_tokens)
     return facts | attrs.asdict(lost)

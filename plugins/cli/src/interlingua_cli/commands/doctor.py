@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import sys
-from functools import partial
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import attrs
 import click
 
+from interlingua.request.prepare import PreparedRequest
+from interlingua.types import Message
 from interlingua_cli.doctor import Diagnosis, check_target, diff_repair, examine, write_repaired
 from interlingua_cli.output import json_option, print_json, print_table
 from interlingua_cli.plan import plan_request
@@ -41,7 +43,11 @@ def doctor(state: State, conversation: str, model: str | None, out: Path | None,
     with click.open_file(conversation, "rb") as lines:
         diagnosis = examine(lines)
     if model is not None:
-        plan = partial(plan_request, state, model=model, exact=False)
+        target = model
+
+        def plan(messages: Sequence[Message]) -> PreparedRequest:
+            return plan_request(state, messages, target, exact=False).request
+
         diagnosis = diagnosis.with_findings(check_target(diagnosis.messages, plan))
     diff = list(diff_repair(diagnosis, Path(conversation).name))
     written = _write_repair(diagnosis, Path(conversation) if in_place else out, replace=in_place)

@@ -28,18 +28,18 @@ def explain(state: State, conversation: str, model: str, tools: str | None, as_j
     """
     state.ledger_shown = True
     definitions = read_tools(tools) if tools else []
-    exchange = plan_request(state, read_conversation(conversation), model, tools=definitions, exact=False)
+    request = plan_request(state, read_conversation(conversation), model, tools=definitions, exact=False).request
     facts = {
-        "model": f"{exchange.request.provider.key}:{exchange.request.options.model}",
-        "api": exchange.request.wire.api,
-        "assumed": exchange.request.target.capabilities.assumed,
-        **estimate_cost(exchange),
+        "model": f"{request.provider.key}:{request.options.model}",
+        "api": request.wire.api,
+        "assumed": request.target.capabilities.assumed,
+        **estimate_cost(request),
     }
-    facts["lost_cache"] = estimate_lost_cache(exchange, facts["input_tokens"])
+    facts["lost_cache"] = estimate_lost_cache(request, facts["input_tokens"])
     if as_json:
-        print_json({**facts, "losses": losses_to_json(exchange.request.wire.losses)})
+        print_json({**facts, "losses": losses_to_json(request.wire.losses)})
         return
-    print_ledger(exchange.request.wire.losses)
+    print_ledger(request.wire.losses)
     click.echo(_format_sentence(facts))
 
 

@@ -8,8 +8,8 @@ import attrs
 
 from interlingua.codec import dumps_message, encode_message
 from interlingua.errors import CapabilityError, InvalidConversationError
-from interlingua.http.shared import Exchange
 from interlingua.plugins import estimate_input_tokens
+from interlingua.request.prepare import PreparedRequest
 from interlingua.request.project import MISSING_RESULT
 from interlingua.request.validate import check_sendable
 from interlingua.types import (
@@ -76,17 +76,19 @@ def _check_rules(records: list[Record]) -> Iterable[Finding]:
         )
 
 
-def check_target(messages: Sequence[Message], plan: Callable[[Sequence[Message]], Exchange]) -> tuple[Finding, ...]:
+def check_target(
+    messages: Sequence[Message], plan: Callable[[Sequence[Message]], PreparedRequest]
+) -> tuple[Finding, ...]:
     """Return what one target would refuse: by its capabilities, its context window and its linter; nothing is sent.
 
     Args:
         messages: the conversation, repaired as far as it goes.
-        plan: writes the request of a conversation to the target, without sending it.
+        plan: writes a conversation's request to the target, without sending it.
     """
     if not messages:
         return ()
     try:
-        exchange = plan(messages)
+        request = plan(messages)
     except CapabilityError as error:
         hint = "choose another target, or change what it cannot take"
         refused = Finding(
@@ -100,11 +102,11 @@ def check_target(messages: Sequence[Message], plan: Callable[[Sequence[Message]]
         return (refused,)
     except InvalidConversationError:
         return ()  # `examine` reports broken rules
-    return tuple(_check_request(exchange))
+    return tuple(_check_request(request))
 
 
-def _check_request(exchange: Exchange) -> Iterator[Finding]:
-    for found in lint_request(exchange.request.provider, exchange.request.wire):
+def _check_request(request: PreparedRequest) -> Iterator[Finding]:
+    for found in lint_request(request.provider, request.wire):
         yield Finding(
             rule=found.rule,
             line=None,
@@ -113,8 +115,8 @@ def _check_request(exchange: Exchange) -> Iterator[Finding]:
             citation=found.citation,
             hint="see the loss ledger (`explain`) for what this part of the request was made of",
         )
-    window = exchange.request.target.capabilities.max_context_tokens
-    tokens = estimate_input_tokens(exchange.request.provider, exchange.request.messages, exchange.request.tools, exchange.request.options)
+    window = request.target.capabilities.max_context_tokens
+    tokens = estimate_input_tokens(request.provider, request.messages, request.tools, request.options)
     if window and tokens > window:
         yield Finding(
             rule="too-long",
