@@ -86,7 +86,7 @@ class Price(Rates):
 
 @attrs.frozen(kw_only=True)
 class ModelInfo:
-    """One model of a provider, as its catalogue knows it (DESIGN 4, hook `models`).
+    """One model of a provider, as its provider's catalogue describes it.
 
     Attributes:
         id: the provider's own id, without the provider key.
@@ -97,7 +97,7 @@ class ModelInfo:
         capabilities: overrides of the provider's default capabilities, by field name.
         facts: what else the provider's adapter must know of the model; each plugin documents its own keys.
         prices: dated list prices; empty when the source has none, which is not the same as free.
-        pricing_version: the version of the price data, kept with every cost computed from it (seed 003 §6.3).
+        pricing_version: version of the price data, stored with every cost computed from it.
         standard_service_tiers: names under which the provider reports its usual tier.
     """
 

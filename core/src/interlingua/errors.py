@@ -1,15 +1,15 @@
 """Every error interlingua raises, as one tree that can be drawn.
 
-    InterlinguaError
-    ├── CallerError            a local mistake; nothing was sent
-    │   ├── InvalidConversationError, UnsupportedSchemaError, CapabilityError, UnknownProviderError, DecodeError
-    ├── ProviderError          the remote service answered with a failure
-    │   ├── AuthenticationError, PermissionDeniedError, RateLimitError, QuotaExceededError, OverloadedError,
-    │   │   ContextWindowExceededError, ContentRefusedError, BadRequestError, ModelNotFoundError, ServerError
-    ├── WireError              no readable answer
-    │   ├── MalformedResponseError, StreamInterruptedError, APIConnectionError
-    │       └── APITimeoutError
-    └── PluginError            a plugin is missing, broken or misbehaves
+InterlinguaError
+├── CallerError            a local mistake; nothing was sent
+│   ├── InvalidConversationError, UnsupportedSchemaError, CapabilityError, UnknownProviderError, DecodeError
+├── ProviderError          the remote service answered with a failure
+│   ├── AuthenticationError, PermissionDeniedError, RateLimitError, QuotaExceededError, OverloadedError,
+│   │   ContextWindowExceededError, ContentRefusedError, BadRequestError, ModelNotFoundError, ServerError
+├── WireError              no readable answer
+│   ├── MalformedResponseError, StreamInterruptedError, APIConnectionError
+│       └── APITimeoutError
+└── PluginError            a plugin is missing, broken or misbehaves
 
 """
 
@@ -28,7 +28,7 @@ class InterlinguaError(Exception):
         status: HTTP status, where there was an answer.
         request_id: the provider's id of the exchange, for its support desk.
         retryable: True when the same request may succeed later.
-        retry_after: seconds the provider asked to wait, where it said so.
+        retry_after: seconds that the provider asked to wait, or None.
         body: the raw answer body, where there was one.
         partial: the message received so far when a stream had begun; tokens received are never lost.
     """
@@ -96,7 +96,7 @@ class _Located(CallerError):
 
 
 class UnsupportedSchemaError(_Located):
-    """A tool's schema is outside the subset of seed 003 §5.4; `path` is the JSON pointer of the keyword."""
+    """A tool's schema is outside the accepted subset (format.md, Tools); `path` is the JSON pointer of the keyword."""
 
 
 class DecodeError(_Located):
@@ -124,7 +124,7 @@ class PermissionDeniedError(ProviderError):
 
 
 class RateLimitError(ProviderError):
-    """Too many requests or tokens for now; `retry_after` says how long, where the provider did."""
+    """Too many requests or tokens for now; `retry_after` is the wait in seconds, where the provider gave one."""
 
     default_retryable = True
 
@@ -180,7 +180,7 @@ class StreamInterruptedError(WireError):
 
 
 class APIConnectionError(WireError):
-    """No answer could be had: connecting, sending or reading failed."""
+    """Connecting, sending or reading failed, so there is no answer."""
 
     default_retryable = True
 

@@ -1,8 +1,4 @@
-"""Identity: ULIDs minted in order, tool-use ids, and model ids.
-
-Never reads a provider's ids into meaning; adapters and stores never mint (seed 003 §6.1, §6.2).
-Every room may come in.
-"""
+"""ULIDs in increasing order, tool-use ids, and model ids (format.md, Identity)."""
 
 from __future__ import annotations
 
@@ -64,7 +60,7 @@ class UlidMinter:
                 return found
         with self._lock:
             value = self._end
-            if stamp > value >> _RANDOM_BITS:  # a new millisecond; 72 random bits leave room to increment
+            if stamp > value >> _RANDOM_BITS:  # a new millisecond; 72 random bits leave space to increment
                 value = (stamp << _RANDOM_BITS) | int.from_bytes(os.urandom(9), "big")
             if after is not None and (ahead := ulid_value(after)) >= value:
                 return _encode(min(ahead + 1 + int.from_bytes(os.urandom(8), "big"), _LAST))
@@ -81,7 +77,7 @@ new_ulid = _minter.mint
 
 
 def new_tool_use_id() -> str:
-    """Return a new canonical tool-use id, `tu_<ulid>` (seed 003 §6.1)."""
+    """Return a new canonical tool-use id, `tu_<ulid>`."""
     return TOOL_PREFIX + new_ulid()
 
 
@@ -100,7 +96,7 @@ def ulid_value(text: str) -> int:
 
 
 class ModelId(NamedTuple):
-    """A canonical model id, `<provider>:<model_name>` (seed 003 §6.2); names may contain colons and slashes."""
+    """A canonical model id, `<provider>:<model_name>`; names may contain colons and slashes."""
 
     provider: str
     name: str
@@ -114,7 +110,7 @@ def split_model_id(text: str) -> ModelId:
     """Split `<provider>:<model_name>` at its first colon.
 
     Raises:
-        CallerError: there is no provider key, or nothing behind it; the message says what to write.
+        CallerError: there is no provider key, or nothing behind it.
     """
     provider, colon, name = text.partition(":")
     if not (provider and colon):

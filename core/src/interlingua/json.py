@@ -66,7 +66,7 @@ def _no_constant(name: str) -> NoReturn:
 
 
 def dumps(value: Any) -> bytes:
-    """Write compact UTF-8 JSON in insertion order; lone surrogates become U+FFFD (REGRESSIONS case 22)."""
+    """Write compact UTF-8 JSON in insertion order; lone surrogates become U+FFFD."""
     try:
         return orjson.dumps(value)
     except TypeError:

@@ -29,7 +29,7 @@ def cost_of(usage: Usage, model: ModelInfo | None, at: datetime) -> Usage:
     Cached reads and cache writes are parts of the inclusive input and are billed once, at their own price; a part
     that was not reported is billed with the input it belongs to. A class without its own price is billed at the price
     of the class around it (one-hour writes as writes, cached parts as plain input), and a cliff is chosen by inclusive
-    input and bills the whole request: both are the documented rules of the price data's package (sheet PRICES, API).
+    input and bills the whole request: see format.md, Pricing.
 
     Args:
         usage: counts in tokens; the provider's tier in `service_tier`.
@@ -148,7 +148,7 @@ class LostCache:
 
     Attributes:
         tokens: input tokens that would have been read from it.
-        source: who says so: the last answer's `usage`, or an `estimate` of the prefix that was sent before it.
+        source: `usage`, the last answer's report, or `estimate`, of the prefix that was sent before it.
         cost_usd: how much more the request costs than with the cache, in USD; None when unknown.
         cost_note: why the cost is unknown.
     """

@@ -14,6 +14,16 @@ import pytest
 from hypothesis import given, settings
 
 from interlingua.errors import CallerError
+from interlingua.types import (
+    ChatResponse,
+    Message,
+    MessageMetadata,
+    MessageStatus,
+    Origin,
+    Role,
+    StopReason,
+    Usage,
+)
 from interlingua.types.blocks import (
     AudioBlock,
     ContentBlock,
@@ -31,16 +41,6 @@ from interlingua.types.factories import (
     tool_result,
     tool_results,
     user,
-)
-from interlingua.types.messages import (
-    ChatResponse,
-    Message,
-    MessageMetadata,
-    MessageStatus,
-    Origin,
-    Role,
-    StopReason,
-    Usage,
 )
 from tests.core.codec import values
 

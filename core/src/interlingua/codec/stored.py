@@ -103,7 +103,7 @@ def read_jsonl(lines: Iterable[str | bytes]) -> Iterator[Message]:
     """Read messages from lines of JSON one by one; blank lines are passed over.
 
     Raises:
-        DecodeError: as `loads_message`, and its message says which line, from 1.
+        DecodeError: as `loads_message`; its message names the line, from 1.
     """
     newer = _reading().NewerContent()
     try:

@@ -11,7 +11,6 @@ import attrs
 
 from interlingua.errors import APIConnectionError, APITimeoutError, CallerError, InterlinguaError
 
-
 _NOT_SENT = frozenset({"InvalidURL", "UnsupportedProtocol"})
 _BAD_HEADERS = "a header holds characters HTTP does not allow (was a key pasted with a line break?)"
 _CLOSED = "the client is closed: make a new one, or keep this one open"

@@ -17,7 +17,7 @@ _NAMES = {
     ),
     "types.messages": (
         "Message Role MessageMetadata MessageStatus Provenance StopReason Conversation Usage TokenBuckets "
-        "CostParts RoutingDecisionRecord RoutingMode ErrorInfo Origin ChatResponse ChatStop NO_METADATA "
+        "CostParts RoutingDecisionRecord RoutingMode ErrorInfo Origin NO_METADATA "
         "DEFAULT_SESSION SCHEMA_VERSION TRACE_LIMIT trim_trace"
     ),
     "types.events": (
@@ -27,7 +27,7 @@ _NAMES = {
     "types.factories": (
         "user system assistant tool_result tool_results image_block audio_block video_block document_block "
         "media_bytes to_pil_image media_type_of image_media_type audio_media_type video_media_type "
-        "document_media_type"
+        "document_media_type ChatResponse ChatStop"
     ),
     "types.options": "AdapterCapabilities AdapterOptions Effort ReplayScope ToolChoice ToolChoiceOption option_fields",
     "types.tools": (

@@ -1,4 +1,4 @@
-"""Make messages and media blocks: `user("...", images=[...])`."""
+"""Short ways in and out: make messages and media blocks, read a message as a flat response."""
 
 from __future__ import annotations
 
@@ -6,7 +6,9 @@ import base64
 import binascii
 import os
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Literal, TypeVar
+
+import attrs
 
 from interlingua.errors import CallerError
 from interlingua.types.blocks import (
@@ -22,7 +24,7 @@ from interlingua.types.blocks import (
     VideoBlock,
     result_content,
 )
-from interlingua.types.messages import DEFAULT_SESSION, Message, MessageMetadata, Role
+from interlingua.types.messages import DEFAULT_SESSION, Message, MessageMetadata, Role, StopReason
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -31,33 +33,30 @@ _SAME = {"audio/x-wav": "audio/wav", "audio/x-flac": "audio/flac", "video/x-m4v"
 
 
 def media_type_of(data: bytes) -> str | None:
-    """Tell a media type from the first bytes, or None; plain text has no magic bytes.
-
-    `filetype` is imported here: half of what it costs to import `interlingua` belongs to those who send media.
-    """
-    import filetype  # type: ignore[import-untyped]  # noqa: PLC0415
+    """Return the media type that the first bytes show, or None; plain text has no magic bytes."""
+    import filetype  # type: ignore[import-untyped]  # noqa: PLC0415  as costly as all of `import interlingua`
 
     found: str | None = filetype.guess_mime(data) if data else None
     return None if found is None else _SAME.get(found, found)
 
 
 def image_media_type(data: bytes) -> str | None:
-    """Tell an image's media type: JPEG, PNG, GIF, WEBP (seed 001) and further kinds; None if it is no image."""
+    """Return an image's media type (JPEG, PNG, GIF, WEBP and further kinds), or None if it is no image."""
     return _of_kind(data, "image/")
 
 
 def audio_media_type(data: bytes) -> str:
-    """Tell audio's media type: MP3, OGG, FLAC, WAV (seed 001) and further kinds; `audio/mpeg` if unrecognised."""
+    """Return audio's media type (MP3, OGG, FLAC, WAV and further kinds); `audio/mpeg` if unrecognised."""
     return _of_kind(data, "audio/") or "audio/mpeg"
 
 
 def video_media_type(data: bytes) -> str | None:
-    """Tell a video's media type, or None if it is none."""
+    """Return a video's media type, or None if it is no video."""
     return _of_kind(data, "video/")
 
 
 def document_media_type(data: bytes) -> str | None:
-    """Tell a document's media type: PDF and office files by their bytes, else text if the bytes are UTF-8 text."""
+    """Return a document's media type: of PDF and office files, `text/plain` for UTF-8 text, else None."""
     found = media_type_of(data)
     if found is not None:
         return None if found.startswith(("image/", "audio/", "video/")) else found
@@ -76,11 +75,11 @@ def _of_kind(data: bytes, kind: str) -> str | None:
 B = TypeVar("B", ImageBlock, AudioBlock, VideoBlock, DocumentBlock)
 
 
-_HEAD = 12_288  # base64 characters that hold all a media type is told from
+_HEAD = 12_288  # base64 characters that hold all the bytes a media type is recognised by
 
 
 def image_block(value: Any) -> ImageBlock:
-    """Make an ImageBlock from an image in any of seed 001's forms.
+    """Make an ImageBlock.
 
     Args:
         value: a PIL image, bytes, base64 text, a data: URL, an http(s) URL, a `file:` path or a Path.
@@ -95,7 +94,7 @@ def image_block(value: Any) -> ImageBlock:
 
 
 def audio_block(value: Any) -> AudioBlock:
-    """Make an AudioBlock from bytes, base64 text, a data: URL, a `file:` path or a Path (seed 001).
+    """Make an AudioBlock from bytes, base64 text, a data: URL, a `file:` path or a Path.
 
     Bytes that are not recognised are taken for `audio/mpeg`.
 
@@ -136,7 +135,7 @@ def document_block(value: Any, *, title: str | None = None) -> DocumentBlock:
 
 
 def media_bytes(block: MediaBlock) -> bytes:
-    """Return the bytes of a block that holds them (seed 001, `to_base64`, undone).
+    """Return the bytes of a block that holds them as base64.
 
     Raises:
         CallerError: it holds a reference, or what it holds is not base64.
@@ -168,17 +167,17 @@ def to_pil_image(block: ImageBlock) -> Any:
         raise CallerError("Pillow cannot read this image") from error
 
 
-def _block(value: Any, cls: type[B], tell: Callable[[bytes], str | None]) -> B:
+def _block(value: Any, cls: type[B], recognise: Callable[[bytes], str | None]) -> B:
     if isinstance(value, cls):
         return value
     path = _path_of(value)
     if path is not None:
         value = path.read_bytes()
     if isinstance(value, str):
-        return _of_text(value, cls, tell)
+        return _block_of_text(value, cls, recognise)
     if isinstance(value, (bytes, bytearray)):
         data = base64.b64encode(value).decode("ascii")
-        return cls(source=ImageSource(kind="base64", data=data), media_type=_known(tell(bytes(value)), cls))
+        return cls(source=ImageSource(kind="base64", data=data), media_type=_recognised(recognise(bytes(value)), cls))
     raise CallerError(f"cannot make {_name(cls)} of {type(value).__name__}")
 
 
@@ -191,16 +190,16 @@ def _path_of(value: Any) -> Path | None:
     return Path(value[5:]) if is_text else Path(value)
 
 
-def _of_text(value: str, cls: type[B], tell: Callable[[bytes], str | None]) -> B:
+def _block_of_text(value: str, cls: type[B], recognise: Callable[[bytes], str | None]) -> B:
     if value.startswith(("http://", "https://")) and cls is not AudioBlock:
         return cls(source=ImageSource(kind="url", data=value))
     if value.startswith("data:"):
         header, _, data = value.partition(",")
         if not header.endswith(";base64"):
             raise CallerError("a data: URL must be base64")
-        media_type = header[5:].split(";")[0] or _known(tell(_head(data)), cls)
+        media_type = header[5:].split(";")[0] or _recognised(recognise(_head(data)), cls)
         return cls(source=ImageSource(kind="base64", data=data), media_type=media_type)
-    return cls(source=ImageSource(kind="base64", data=value), media_type=_known(tell(_head(value)), cls))
+    return cls(source=ImageSource(kind="base64", data=value), media_type=_recognised(recognise(_head(value)), cls))
 
 
 def _head(text: str) -> bytes:
@@ -216,11 +215,11 @@ def _name(cls: Any) -> str:
     return f"{'an' if kind[0] in 'ai' else 'a'} {kind}"
 
 
-def _known(media_type: str | None, cls: Any) -> str:
+def _recognised(media_type: str | None, cls: Any) -> str:
     if media_type is None:
         kinds = " (JPEG, PNG, GIF or WEBP)" if cls is ImageBlock else ""
         raise CallerError(
-            f"these bytes are not {_name(cls)} known here{kinds}; {cls.__name__}(media_type=…) says what they are"
+            f"these bytes are not {_name(cls)} of a known kind{kinds}; {cls.__name__}(media_type=…) names another"
         )
     return media_type
 
@@ -250,8 +249,8 @@ def user(
 
     Args:
         text: the text, or ready blocks.
-        images: each a PIL image, bytes, base64 text, data URL, http(s) URL or path (seed 001, ImageContent).
-        audio: each bytes, base64 text or `file:` path (seed 001, AudioContent).
+        images: each a PIL image, bytes, base64 text, data URL, http(s) URL or path.
+        audio: each bytes, base64 text or `file:` path.
         video: each bytes, base64 text, URL or path.
         documents: each bytes, base64 text, URL or path; PDF, office files and text.
         session_id: the session it belongs to.
@@ -294,7 +293,7 @@ def tool_result(
     is_error: bool = False,
     tool_name: str | None = None,
     session_id: str = DEFAULT_SESSION,
-    **facts: Any,
+    **fields: Any,
 ) -> Message:
     """Make the TOOL message that answers one call.
 
@@ -304,14 +303,14 @@ def tool_result(
         is_error: the tool failed and `result` says how.
         tool_name: taken from the call when that is given.
         session_id: the session it belongs to.
-        **facts: `details`, `metadata`, `terminate` of the block; never sent to a model.
+        **fields: `details`, `metadata`, `terminate` of the block; never sent to a model.
     """
     if isinstance(call, ToolUseBlock):
         tool_use_id, tool_name = call.id, tool_name or call.name
     else:
         tool_use_id = call
     block = ToolResultBlock(
-        tool_use_id=tool_use_id, content=result_content(result), is_error=is_error, tool_name=tool_name, **facts
+        tool_use_id=tool_use_id, content=result_content(result), is_error=is_error, tool_name=tool_name, **fields
     )
     metadata = MessageMetadata(parent_tool_use_id=tool_use_id)
     return Message(role=Role.TOOL, content=(block,), session_id=session_id, metadata=metadata)
@@ -320,5 +319,72 @@ def tool_result(
 def tool_results(
     results: Iterable[tuple[ToolUseBlock | str, Any]], *, session_id: str = DEFAULT_SESSION
 ) -> list[Message]:
-    """Make one TOOL message per (call, result) pair (seed 001's batch factory; one message per call, DESIGN 3)."""
+    """Make one TOOL message per (call, result) pair of a turn."""
     return [tool_result(call, result, session_id=session_id) for call, result in results]
+
+
+ChatStop = Literal["end_turn", "tool_use", "max_tokens", "stop_sequence"]
+
+
+_STOPS: dict[StopReason, ChatStop] = {
+    StopReason.END_TURN: "end_turn",
+    StopReason.TOOL_USE: "tool_use",
+    StopReason.MAX_TOKENS: "max_tokens",
+    StopReason.STOP_SEQUENCE: "stop_sequence",
+}
+
+
+@attrs.frozen
+class ChatResponse:
+    """A message as a flat response object in the style of JavaScript SDKs; every field is computed when read.
+
+    Attributes:
+        message: the answer.
+    """
+
+    message: Message
+
+    @property
+    def content(self) -> str:
+        """All text."""
+        return self.message.text_content()
+
+    @property
+    def tool_calls(self) -> list[dict[str, Any]] | None:
+        """`{id, name, arguments, parseError?}` per call, or None."""
+        calls = [
+            {"id": call.id, "name": call.name, "arguments": call.input}
+            | ({"parseError": call.parse_error} if call.parse_error else {})
+            for call in self.message.tool_calls()
+        ]
+        return calls or None
+
+    @property
+    def usage(self) -> dict[str, Any] | None:
+        """`{inputTokens, outputTokens, cacheReadTokens?, cacheWriteTokens?, cost?}`, or None."""
+        usage = self.message.metadata.usage
+        if usage is None:
+            return None
+        optional = {
+            "cacheReadTokens": usage.cached_input_tokens,
+            "cacheWriteTokens": usage.cache_creation_input_tokens,
+            "cost": None if usage.cost_usd is None else float(usage.cost_usd),
+        }
+        required = {"inputTokens": usage.input_tokens or 0, "outputTokens": usage.output_tokens or 0}
+        return required | {name: value for name, value in optional.items() if value is not None}
+
+    @property
+    def model(self) -> str | None:
+        """Canonical model id."""
+        return self.message.metadata.model
+
+    @property
+    def stop_reason(self) -> ChatStop | None:
+        """One of four words, or None where none of them fits."""
+        reason = self.message.metadata.stop_reason
+        return _STOPS.get(reason) if reason else None
+
+    @property
+    def thinking(self) -> str | None:
+        """All shown reasoning, or None."""
+        return "\n\n".join(block.text for block in self.message.thinking() if block.text) or None

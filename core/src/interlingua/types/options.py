@@ -15,7 +15,7 @@ ReplayScope = Literal["never", "model", "api", "provider"]
 
 @attrs.frozen(kw_only=True, cache_hash=True)  # hashed for every request
 class AdapterCapabilities:
-    """Capabilities of one adapter with one model (seed 003 §7.2; the second half is additive).
+    """What one adapter can carry to one model (format.md, Options and capabilities).
 
     Attributes:
         supports_thinking: thinking blocks can be sent back.
@@ -123,7 +123,7 @@ def _headers(value: Mapping[str, str] | None) -> FrozenDict:
 
 @attrs.frozen(kw_only=True)
 class AdapterOptions:
-    """One request's options; None means "the provider's default", and 0 is a value (REGRESSIONS case 32).
+    """One request's options; None means "the provider's default", while 0 is a value.
 
     Attributes:
         model: model name as the provider knows it, without provider key.
@@ -142,7 +142,7 @@ class AdapterOptions:
         effort: how hard to think.
         thinking: True or False to switch reasoning on or off, where a model lets one choose.
         thinking_budget: reasoning tokens allowed, where a model takes a budget.
-        demote_thinking: send foreign reasoning as text; off by default, models imitate it (REGRESSIONS case 02).
+        demote_thinking: send foreign reasoning as text; off by default, because models imitate it.
         downscale_images: make images smaller that the target would refuse for their size (needs Pillow, the extra
             `images`); off by default, an image too large is a CapabilityError.
         user_id: stable pseudonymous end-user id for the provider's abuse control.

@@ -30,7 +30,7 @@ DESCRIBED = frozenset({
 })  # fmt: skip
 
 
-"""Keywords outside the subset whose meaning a model can read as words (JSON Schema 2020-12, validation vocabulary)."""
+"""Keywords outside the subset that a model can read as words in the description."""
 
 
 REFUSED = frozenset({
@@ -40,14 +40,14 @@ REFUSED = frozenset({
 })  # fmt: skip
 
 
-"""Keywords that change which inputs are valid in a way the subset cannot say, nor a few words."""
+"""Keywords that change which inputs are valid, and have no form in the subset nor in a few words."""
 
 
 _NULL_KEYS = ({"type"}, {"enum"}, {"type", "enum"})
 
 
 def as_words(keyword: str, value: Any, place: str) -> str:
-    """Spell a keyword for a description, as `minimum: 1`.
+    """Write a keyword as words for a description, as `minimum: 1`.
 
     Raises:
         UnsupportedSchemaError: the value is not JSON.
@@ -75,15 +75,15 @@ def without_null(types: Any) -> Any:
 
 
 def is_null(schema: Mapping[str, Any]) -> bool:
-    """Tell whether a folded schema accepts null only."""
-    says = (schema.get("type", "null"), schema.get("enum", [None]))
-    return schema.keys() - {"description"} in _NULL_KEYS and says == ("null", [None])
+    """Say whether a folded schema accepts null only."""
+    only_null = (schema.get("type", "null"), schema.get("enum", [None])) == ("null", [None])
+    return only_null and schema.keys() - {"description"} in _NULL_KEYS
 
 
 def joined_enum(branches: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
     """Fold alternatives that are all enumerations of one type into one enumeration; None when they are not.
 
-    What each alternative says of its values moves to the common description.
+    The description of each alternative's values moves to the common description.
     """
     types = {branch.get("type") for branch in branches}
     if len(types) != 1 or not all(
@@ -98,10 +98,10 @@ def joined_enum(branches: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
 
 
 def conjunction(branches: Sequence[Mapping[str, Any]], place: str) -> dict[str, Any]:
-    """Return what all branches of an `allOf` say together.
+    """Merge all branches of an `allOf`.
 
     Raises:
-        UnsupportedSchemaError: two of them say something different with one keyword.
+        UnsupportedSchemaError: two of them have different values of one keyword.
     """
     joined: dict[str, Any] = {}
     for branch in branches:
@@ -110,16 +110,16 @@ def conjunction(branches: Sequence[Mapping[str, Any]], place: str) -> dict[str, 
 
 
 def merge(own: dict[str, Any], other: Mapping[str, Any], place: str, path: str) -> None:
-    """Add to `own` what an inlined schema says; both descriptions stay.
+    """Add an inlined schema to `own`; both descriptions stay.
 
     Args:
         own: changed in place.
         other: the inlined schema.
-        place: pointer of the keyword that brought it in.
+        place: pointer of the keyword it was inlined for.
         path: pointer of the node that holds the keyword.
 
     Raises:
-        UnsupportedSchemaError: both say something different with one keyword.
+        UnsupportedSchemaError: they have different values of one keyword.
     """
     for keyword, value in other.items():
         if keyword not in own:
@@ -127,7 +127,7 @@ def merge(own: dict[str, Any], other: Mapping[str, Any], place: str, path: str) 
         elif json.dumps(own[keyword]) != json.dumps(value):  # in Python 1 == True, in JSON not
             if keyword != "description":
                 also = pointer(path, keyword)
-                raise UnsupportedSchemaError(f"what this brings in also says {keyword!r}, unlike {also}", path=place)
+                raise UnsupportedSchemaError(f"the inlined schema has another {keyword!r} than {also}", path=place)
             own[keyword] = f"{own[keyword]}\n{value}"
 
 
@@ -166,7 +166,7 @@ class NormalisedSchema:
 
 
 def normalise_schema(schema: Mapping[str, Any]) -> NormalisedSchema:
-    """Return the schema within the subset of seed 003 §5.4; one that is inside already comes back unchanged.
+    """Return the schema within the subset of format.md, Tools; one that is inside already comes back unchanged.
 
     `$ref` is inlined, and `allOf` where its parts agree; null leaves a union; `const` becomes `enum`; limits, patterns,
     defaults and examples become words in the description; other annotations are dropped.
@@ -221,7 +221,7 @@ class _Walk:
         for keyword in _COMPOSING:
             if keyword in node:
                 place = pointer(path, keyword)
-                merge(own, self._brought_in(keyword, node[keyword], path, depth + 1), place, path)
+                merge(own, self._inlined(keyword, node[keyword], path, depth + 1), place, path)
         return own
 
     def _keyword(self, own: dict[str, Any], words: list[str], keyword: Any, value: Any, path: str, depth: int) -> None:
@@ -249,7 +249,7 @@ class _Walk:
         place = pointer(path, keyword)
         if keyword in REFUSED or not isinstance(keyword, str):
             raise UnsupportedSchemaError(
-                f"{keyword!r} cannot be said in the tool-schema subset; redesign it", path=place
+                f"{keyword!r} has no form in the tool-schema subset; redesign the schema", path=place
             )
         if keyword in DESCRIBED and not (keyword == "default" and value is None):
             words.append(as_words(keyword, value, place))
@@ -281,7 +281,7 @@ class _Walk:
                 own["enum"] = [value for value in own["enum"] if value is not None]
                 check_keyword("enum", own["enum"], path)
 
-    def _brought_in(self, keyword: str, value: Any, path: str, depth: int) -> dict[str, Any]:
+    def _inlined(self, keyword: str, value: Any, path: str, depth: int) -> dict[str, Any]:
         place = pointer(path, keyword)
         if keyword == "$ref":
             return self._inline(value, path, depth)
@@ -297,8 +297,10 @@ class _Walk:
             branches = [branch for branch in branches if not is_null(branch)] or branches[:1]
             folded = branches[0] if len(branches) == 1 else joined_enum(branches)
         if folded is None:
-            said = f"the {len(branches)} branches of {keyword} do not fold into one schema; keep one, or split the tool"
-            raise UnsupportedSchemaError(said, path=place)
+            problem = (
+                f"the {len(branches)} branches of {keyword} do not fold into one schema; keep one, or split the tool"
+            )
+            raise UnsupportedSchemaError(problem, path=place)
         action: SchemaAction = "folded" if len(value) > 1 else "inlined"
         self.report(path, keyword, action, f"{len(value)} branch(es) became one schema")
         return folded
@@ -319,7 +321,7 @@ _NO_INPUT: Mapping[str, Any] = {"type": "object", "properties": {}}
 
 
 def to_wire_input_schema_tool(definition: ToolDefinition) -> dict[str, Any]:
-    """Return `{name, description, input_schema}`; an empty description is left out (REGRESSIONS case 23)."""
+    """Return `{name, description, input_schema}`; an empty description is left out."""
     return {**_named(definition), "input_schema": definition.input_schema}
 
 

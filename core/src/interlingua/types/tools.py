@@ -18,7 +18,7 @@ from interlingua.types.blocks import CacheHint
 
 
 class SideEffects(StrEnum):
-    """What running a tool may change; every tool declares it honestly (seed 003 §4)."""
+    """What running a tool may change; every tool declares it (format.md, Tools)."""
 
     NONE = "none"
     """Pure read or computation."""
@@ -33,10 +33,10 @@ class SideEffects(StrEnum):
 
 
 class ToolKind(StrEnum):
-    """An optional hint for user interfaces (seed 001, ToolCallContent.kind).
+    """An optional hint for user interfaces, such as which icon to show.
 
-    The seed names no values; these are the tool kinds of the Agent Client Protocol (its schema, `ToolKind`) without
-    `switch_mode`, which is about the editor, not about a tool. An editor speaking that protocol shows the right icon.
+    These are the tool kinds of the Agent Client Protocol (https://agentclientprotocol.com) without `switch_mode`, which
+    is about the editor, not about a tool.
     """
 
     READ = "read"
@@ -53,17 +53,17 @@ class ToolKind(StrEnum):
 TYPES = ("string", "number", "integer", "boolean", "null", "object", "array")
 
 
-"""The values of `type` that seed 003 §5.4 allows."""
+"""The values of `type` that a tool schema may have (format.md, Tools)."""
 
 
 MAX_DEPTH = 64
 
 
-"""Levels of nesting accepted: far past what any provider takes, and short of Python's recursion limit."""
+"""Levels of nesting accepted: far more than any provider takes, and short of Python's recursion limit."""
 
 
 def check_schema(schema: Mapping[str, Any]) -> None:
-    """Refuse a tool's input schema that is outside the subset of seed 003 §5.4; the schema is only read.
+    """Refuse a tool's input schema that is outside the subset of format.md, Tools.
 
     Args:
         schema: the JSON Schema of an object.
@@ -219,16 +219,16 @@ def _side_effects(value: str) -> SideEffects:
 
 @attrs.frozen(kw_only=True)
 class ToolDefinition:
-    """A tool as the canonical format knows it (seed 003 §4, §5.4); making one is registering it, so it is checked.
+    """A tool that a model may call (format.md, Tools); checked when it is made.
 
     Attributes:
         name: lower snake_case, at most 64 characters, unique within a request.
         description: what the model reads; may be empty.
-        input_schema: JSON Schema of the input, in the subset of seed 003 §5.4; kept as a deeply frozen copy.
-        side_effects: what running it may change; the word alone will do.
+        input_schema: JSON Schema of the input, in the subset of format.md, Tools; kept as a deeply frozen copy.
+        side_effects: what running it may change; a plain string is converted.
         requires_workspace: True when it needs a workspace to run in.
-        cache: keep the prompt up to and with this tool (DESIGN 3).
-        kind: hint for user interfaces (seed 001).
+        cache: prompt-cache hint: cache the prompt up to and with this tool, or None.
+        kind: hint for user interfaces, or None.
 
     Raises:
         CallerError: the name or side_effects are not canonical.
@@ -257,8 +257,8 @@ def canonical_names(names: Iterable[str]) -> dict[str, str]:
     """Map each name to a canonical one; no two to the same, and canonical names to themselves.
 
     Args:
-        names: in order of first appearance, which decides who keeps the plain form where two would be the same; the
-            others carry a digest of the name they had.
+        names: in order of first appearance. Where two would become the same, the first keeps that name and the others
+            get a digest of their own name added.
 
     Returns:
         Canonical name by name, in the order given; a pure function of the argument.
