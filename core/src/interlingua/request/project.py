@@ -152,8 +152,8 @@ class Projection:
             else:
                 self._mark_silent_answer()
             return
-        origin = message.metadata.origin
-        wire_ids = tuple([self._ids.add(call, origin) for call in calls])
+        own = self._is_own(message.metadata)
+        wire_ids = tuple([self._ids.add(call, own=own) for call in calls])
         made = self._project(message, wire_ids)
         if made.rows:
             self._report(made.rows, message, index)
@@ -204,24 +204,23 @@ class Projection:
         moved: Sequence[ContentBlock] = ()
         if message.role is _TOOL:
             moved = movable_media(message.content[0], self.target)
-        made = _Projected(
-            message,
-            wire_ids,
-            self._rebuild(message, blocks) if blocks else None,
-            rows,
-            moved,
-        )
+        made = _Projected(message, wire_ids, self._rebuild(message, blocks) if blocks else None, rows, moved)
         if made.message is not message:
             self._changed[id(message)] = made
         return made
 
     def _rebuild(self, message: Message, blocks: Sequence[ContentBlock]) -> Message:
-        metadata, content = message.metadata, message.content
-        if metadata.provider_raw is not None and not self.target.shares_provider(metadata.origin):
-            metadata = replace(metadata, provider_raw=None)
-        elif blocks is content or (len(blocks) == len(content) and all(map(is_, blocks, content))):
+        metadata = message.metadata
+        if metadata.provider_raw is not None and not self._is_own(metadata):
+            return replace(message, content=tuple(blocks), metadata=replace(metadata, provider_raw=None))
+        content = message.content
+        if blocks is content or (len(blocks) == len(content) and all(map(is_, blocks, content))):
             return message
-        return replace(message, content=tuple(blocks), metadata=metadata)
+        return replace(message, content=tuple(blocks))
+
+    def _is_own(self, metadata: MessageMetadata) -> bool:
+        """Return True when this target's provider made the message, with whatever api or model."""
+        return metadata.provider == self.target.provider and metadata.model is not None
 
     def _with_wire_names(self, message: Message, wire_ids: tuple[str, ...]) -> tuple[ContentBlock, ...]:
         """Put calls, or the one result, into the target's ids and names; by place: calls of one may share an id."""

@@ -27,7 +27,7 @@ from interlingua.types.blocks import (
     UnknownBlock,
     VideoBlock,
 )
-from interlingua.types.messages import Message, MessageStatus, Origin, Role
+from interlingua.types.messages import Message, MessageStatus, Role
 from interlingua.types.tools import ToolDefinition
 
 B = TypeVar("B", bound=Any)
@@ -63,10 +63,15 @@ class WireIds:
         self._limit = target.capabilities.tool_id_max_length
         self._used: set[str] = set()
 
-    def add(self, call: ToolUseBlock, origin: Origin | None) -> str:
-        """Return the wire id of a call that appears now; a canonical id seen before gets another wire id."""
+    def add(self, call: ToolUseBlock, *, own: bool) -> str:
+        """Return the wire id of a call that appears now; a canonical id seen before gets another wire id.
+
+        Args:
+            call: the call.
+            own: this provider made the call's message.
+        """
         wire = call.provider_id
-        if wire is None or wire in self._used or not self._target.shares_provider(origin) or not self._fits(wire):
+        if wire is None or not own or wire in self._used or not self._fits(wire):
             wire = call.id
             if wire in self._used or not self._fits(wire):
                 wire = self._projected(wire)
@@ -142,7 +147,7 @@ _MEDIA = {
 
 def project_blocks(
     message: Message, content: Sequence[ContentBlock], target: Target
-) -> tuple[Sequence[ContentBlock], list[BlockLoss]]:
+) -> tuple[Sequence[ContentBlock], Sequence[BlockLoss]]:
     """Return the blocks the target can carry, in order, and what was lost; the very same objects where nothing changes.
 
     Args:
@@ -150,31 +155,38 @@ def project_blocks(
         content: its blocks, the calls already with their wire ids.
         target: who is to carry them.
     """
+    tools = target.capabilities.supports_tools
+    if all([_is_simple(block, tools) for block in content]):
+        return content, ()
     rows: list[BlockLoss] = []
     critical = message.metadata.critical
+    own_state = target.takes_state_of(message.metadata.origin)
 
     def report(block: int, block_type: str, verdict: Verdict, reason: str) -> None:
         blocked = verdict == "dropped" and block in critical
         rows.append(BlockLoss(block, block_type, "blocked" if blocked else verdict, reason))
 
-    own_state: bool | None = None
     kept: list[ContentBlock] = []
     for index, block in enumerate(content):
-        if type(block) is TextBlock and _is_simple(block):
-            kept.append(block)
-            continue
-        if own_state is None:
-            own_state = target.takes_state_of(message.metadata.origin)
         result = _project_block(block, index, message, target, report, own_state=own_state)
         if result is not None:
             kept.append(result)
     return kept, rows
 
 
-def _is_simple(block: TextBlock) -> bool:
-    """Return True for text that every target takes as it is."""
-    text = block.text
-    return block.signature is None and block.cache is None and not block.citations and text != "" and not text.isspace()
+def _is_simple(block: ContentBlock, tools: bool) -> bool:
+    """Return True for text, calls and results of text that a target takes as they are; most blocks are such."""
+    kind = type(block)
+    if kind is TextBlock:
+        text = block.text
+        return (
+            block.signature is None and block.cache is None and not block.citations and text != "" and not text.isspace()
+        )
+    if kind is ToolUseBlock:
+        return tools and block.signature is None and block.cache is None and block.parse_error is None
+    if kind is ToolResultBlock:
+        return tools and block.cache is None and all([type(part) is TextBlock and part.text for part in block.content])
+    return False
 
 
 def movable_media(block: ContentBlock, target: Target) -> Sequence[ContentBlock]:
@@ -291,8 +303,6 @@ def _result(block: ToolResultBlock, index: int, target: Target, report: Report) 
     if not capabilities.supports_tools:
         report(index, block.type, "dropped", "this target has no tools")
         return None
-    if all(type(part) is TextBlock and part.text for part in block.content):
-        return _strip_cache(block, index, target, report)
     kept = list(_result_parts(block.content, index, target, report))
     if len(kept) != len(block.content) or any(new is not old for new, old in zip(kept, block.content, strict=True)):
         block = replace(block, content=kept)

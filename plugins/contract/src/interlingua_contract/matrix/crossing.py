@@ -117,9 +117,10 @@ class WrittenRequest:
     @cached_property
     def call_ids(self) -> dict[tuple[int, int], str]:
         """The wire's id of every call, by message and block."""
-        ids = WireIds(self.speaker.side.provider.target(self.speaker.side.options(self.speaker.model)))
+        target = self.speaker.side.provider.target(self.speaker.side.options(self.speaker.model))
+        ids = WireIds(target)
         return {
-            (index, at): ids.add(block, message.metadata.origin)
+            (index, at): ids.add(block, own=target.shares_provider(message.metadata.origin))
             for index, message in enumerate(self.messages)
             for at, block in enumerate(message.content)
             if isinstance(block, ToolUseBlock)
