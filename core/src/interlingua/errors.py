@@ -8,9 +8,8 @@ InterlinguaError
 │   │   ContextWindowExceededError, ContentRefusedError, BadRequestError, ModelNotFoundError, ServerError
 ├── WireError              no readable answer
 │   ├── MalformedResponseError, StreamInterruptedError, APIConnectionError
-│       └── APITimeoutError
+│   │   └── APITimeoutError
 └── PluginError            a plugin is missing, broken or misbehaves
-
 """
 
 from __future__ import annotations
@@ -186,7 +185,11 @@ class APIConnectionError(WireError):
 
 
 class APITimeoutError(APIConnectionError):
-    """A limit of time was passed: `phase` is "connect" (no connection) or "response" (no first byte, next chunk or end)."""
+    """A time limit was passed.
+
+    Attributes:
+        phase: "connect", or "response" where the first byte, the next chunk or the end did not arrive in time.
+    """
 
     def __init__(self, message: str, *, phase: Literal["connect", "response"] = "response", **facts: Any) -> None:
         super().__init__(message, **facts)

@@ -1,4 +1,4 @@
-"""Write canonical values as JSON data by functions that cattrs generates; an additive field with its default is left out."""
+"""Write canonical values as JSON data by functions that cattrs generates."""
 
 from __future__ import annotations
 
