@@ -26,7 +26,7 @@ from interlingua.types import (
     tool_result,
 )
 from interlingua_cli.doctor.findings import Diagnosis, Finding, Line, Record, read_records
-from interlingua_cli.lint.reader import lint_request
+from interlingua_cli.lint import lint_request
 
 # what a finding cites
 _EMPTY = "format.md, Projection"
@@ -54,7 +54,7 @@ def examine(lines: Iterable[bytes]) -> Diagnosis:
     findings: list[Finding] = []
     before, records = read_records(lines, findings)
     records = [record for record in records if _repair_content(record, findings)]
-    records = _repair_calls(records, findings)
+    records = _CallRepair(records, findings).run()
     _repair_ending(records, findings)
     findings += _check_rules(records)
     order = sorted(findings, key=lambda finding: finding.line or 0)
@@ -195,90 +195,89 @@ def _clean_results(record: Record, findings: list[Finding]) -> None:
         record.replace(attrs.evolve(record.message, content=tuple(content)))
 
 
-def _repair_calls(records: Sequence[Record], findings: list[Finding]) -> list[Record]:
-    """Return the records with every call answered directly after it, and without results that answer none."""
-    out: list[Record] = []
-    taken: set[int] = set()
-    for at, record in enumerate(records):
-        if at in taken:
-            continue
-        if record.message.role is Role.TOOL:
-            _drop_orphans(record, set(), findings, out)
-            continue
-        out.append(record)
-        calls = record.message.tool_calls() if record.message.role is Role.ASSISTANT else []
-        if calls:
-            _place_results(calls, record, at, records, taken, findings, out)
-    return out
+class _CallRepair:
+    """Puts every call's result directly after it, and removes results that answer no call."""
 
+    def __init__(self, records: Sequence[Record], findings: list[Finding]) -> None:
+        self._records = records
+        self._findings = findings
+        self._out: list[Record] = []
+        self._taken: set[int] = set()  # places of records that are in `_out` already, or removed
 
-def _place_results(
-    calls: Sequence[ToolUseBlock],
-    caller: Record,
-    at: int,
-    records: Sequence[Record],
-    taken: set[int],
-    findings: list[Finding],
-    out: list[Record],
-) -> None:
-    """Append the results of a message's calls: those after it, then late ones, then error results."""
-    waiting = [call.id for call in calls]
-    for place in range(at + 1, len(records)):
-        role = records[place].message.role
-        if role is Role.USER or role is Role.ASSISTANT:
-            break
-        taken.add(place)
-        if role is Role.TOOL:
-            _drop_orphans(records[place], waiting, findings, out)
-        else:
-            out.append(records[place])
-    for call in [call for call in calls if call.id in waiting]:
-        late = _find_late_result(call.id, at, records, taken)
-        if late is not None:
-            taken.add(late)
-            what = f"the result of {call.name} stands after other messages; it belongs right behind its call"
-            moved = records[late]
-            findings.append(moved.finding("late-result", "", what, _DANGLING, "moved"))
-            out.append(moved)
-        else:
-            out.append(_make_missing_result(call, caller, findings))
+    def run(self) -> list[Record]:
+        """Return the repaired records."""
+        for at, record in enumerate(self._records):
+            if at in self._taken:
+                continue
+            if record.message.role is Role.TOOL:
+                self._append_results(record, [])
+                continue
+            self._out.append(record)
+            calls = record.message.tool_calls() if record.message.role is Role.ASSISTANT else []
+            if calls:
+                self._answer(calls, at)
+        return self._out
 
+    def _answer(self, calls: Sequence[ToolUseBlock], at: int) -> None:
+        """Append the results of the message at `at`: those directly after it, then late ones, then error results."""
+        waiting = [call.id for call in calls]
+        for place in range(at + 1, len(self._records)):
+            record = self._records[place]
+            if record.message.role in (Role.USER, Role.ASSISTANT):
+                break
+            self._taken.add(place)
+            if record.message.role is Role.TOOL:
+                self._append_results(record, waiting)
+            else:
+                self._out.append(record)
+        for call in [call for call in calls if call.id in waiting]:
+            late = self._find_late_result(call.id, at)
+            if late is not None:
+                self._taken.add(late)
+                what = f"the result of {call.name} stands after other messages; it belongs right behind its call"
+                moved = self._records[late]
+                self._findings.append(moved.finding("late-result", "", what, _DANGLING, "moved"))
+                self._out.append(moved)
+            else:
+                self._out.append(_make_missing_result(call, self._records[at], self._findings))
 
-def _drop_orphans(record: Record, waiting: list[str] | set[str], findings: list[Finding], out: list[Record]) -> None:
-    """Append a tool message with the results that are waited for, each once, and without the others."""
-    content, critical = record.message.content, record.message.metadata.critical
-    gone = []
-    for at, block in enumerate(content):
-        if type(block) is ToolResultBlock and block.tool_use_id in waiting:
-            waiting.remove(block.tool_use_id)
-        elif at in critical:
-            stays = "a result that answers no open call; it is marked critical and stays"
-            findings.append(record.finding("orphan-result", f"content[{at}]", stays, _ORPHAN, hint="unmark it"))
-        else:
-            gone.append(at)
-    what = "a result that answers no open call"
-    if len(gone) == len(content):
-        was = encode_message(record.message)
-        findings.append(record.finding("orphan-result", "", what, _ORPHAN, "removed", was=was))
-        return
-    findings += [
-        record.finding("orphan-result", f"content[{at}]", what, _ORPHAN, "removed", was=record.block(at)) for at in gone
-    ]
-    if gone:
-        record.replace(_without_blocks(record, gone))
-    out.append(record)
+    def _append_results(self, record: Record, waiting: list[str]) -> None:
+        """Append a tool message with the results that are waited for, each once, and without the others."""
+        content, critical = record.message.content, record.message.metadata.critical
+        what, gone = "a result that answers no open call", []
+        for at, block in enumerate(content):
+            if type(block) is ToolResultBlock and block.tool_use_id in waiting:
+                waiting.remove(block.tool_use_id)
+            elif at in critical:
+                stays = f"{what}; it is marked critical and stays"
+                self._findings.append(
+                    record.finding("orphan-result", f"content[{at}]", stays, _ORPHAN, hint="unmark it")
+                )
+            else:
+                gone.append(at)
+        if len(gone) == len(content):
+            was = encode_message(record.message)
+            self._findings.append(record.finding("orphan-result", "", what, _ORPHAN, "removed", was=was))
+            return
+        self._findings += [
+            record.finding("orphan-result", f"content[{at}]", what, _ORPHAN, "removed", was=record.block(at))
+            for at in gone
+        ]
+        if gone:
+            record.replace(_without_blocks(record, gone))
+        self._out.append(record)
 
-
-def _find_late_result(call_id: str, at: int, records: Sequence[Record], taken: set[int]) -> int | None:
-    """Return the place of a later message with only this call's result; None if the id is used again before it."""
-    for place in range(at + 1, len(records)):
-        message = records[place].message
-        if message.role is Role.ASSISTANT and any(call.id == call_id for call in message.tool_calls()):
-            return None
-        results = message.tool_results()
-        if place not in taken and len(message.content) == 1 and results and results[0].tool_use_id == call_id:
-            return place
-    return None
+    def _find_late_result(self, call_id: str, at: int) -> int | None:
+        """Return the place of a later message with only this call's result; None if the id is used again before it."""
+        for place in range(at + 1, len(self._records)):
+            message = self._records[place].message
+            if message.role is Role.ASSISTANT and any(call.id == call_id for call in message.tool_calls()):
+                return None
+            results = message.tool_results()
+            only = len(message.content) == 1 and bool(results) and results[0].tool_use_id == call_id
+            if only and place not in self._taken:
+                return place
+        return None
 
 
 def _make_missing_result(call: ToolUseBlock, caller: Record, findings: list[Finding]) -> Record:
