@@ -9,7 +9,7 @@ if TYPE_CHECKING:
     from interlingua_contract.event_law import broken_laws
     from interlingua_contract.report import Report, Result, check, run
     from interlingua_contract.rule import Finding, Rule
-    from interlingua_contract.subject import Quirks, Subject
+    from interlingua_contract.subject import Quirks, Subject, read_quirks
     from interlingua_contract.suite import ProviderContract
 
 __all__ = [
@@ -22,6 +22,7 @@ __all__ = [
     "Subject",
     "broken_laws",
     "check",
+    "read_quirks",
     "run",
 ]
 
@@ -36,6 +37,7 @@ _MODULE_OF = {
     "Subject": "subject",
     "broken_laws": "event_law",
     "check": "report",
+    "read_quirks": "subject",
     "run": "report",
 }
 

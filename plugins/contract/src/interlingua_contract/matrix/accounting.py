@@ -22,14 +22,14 @@ from interlingua.types import (
     ToolUseBlock,
     UnknownBlock,
 )
-from interlingua_contract import json_paths as trees
+from interlingua_contract import json_paths
 
 MEDIA = ("image", "audio", "video", "document")
 _FIELDS = ("title", "context", "transcript", "detail")
 
 
 class Place(NamedTuple):
-    """What a ledger row speaks of: a block of a message, or media inside a result, by type."""
+    """What a ledger row is about: a block of a message, or media inside a result, by type."""
 
     message: int
     block: int
@@ -40,11 +40,11 @@ class Leaf(NamedTuple):
     """One leaf.
 
     Attributes:
-        place: whose it is.
+        place: the block it belongs to, as the ledger names it.
         kind: text, thinking, signature, data, call, form, citations, error, place, role, content, or a field of a
             media block.
         value: what is looked for.
-        block: the block it belongs to, for kinds that are told by structure.
+        block: the block it belongs to, for kinds that are recognised by structure.
         part: number of the part inside a result; several parts of one type share a place.
     """
 
@@ -66,7 +66,7 @@ def leaves_of(messages: Sequence[Message]) -> Iterator[Leaf]:
 
 
 def is_blank(block: ContentBlock) -> bool:
-    """True for text that says nothing: wires refuse it, and a row that tells of it stands for no leaf."""
+    """True for blank text: wires refuse it, and a ledger row about it stands for no leaf."""
     return isinstance(block, TextBlock) and not block.text.strip()
 
 
@@ -125,7 +125,7 @@ def _texts(parts: Iterable[ContentBlock]) -> tuple[str, ...]:
 
 
 _SHORT = 3
-"""Strings up to this length are everywhere and tell nothing."""
+"""Strings up to this length occur everywhere and prove nothing."""
 
 
 class Body:
@@ -136,14 +136,14 @@ class Body:
         self.tree = loads(raw)
 
     @cached_property
-    def strings(self) -> list[tuple[trees.Path, str]]:
+    def strings(self) -> list[tuple[json_paths.Path, str]]:
         """Every string leaf with its path."""
-        return [(path, leaf) for path, leaf in trees.leaves(self.tree) if isinstance(leaf, str)]
+        return [(path, leaf) for path, leaf in json_paths.leaves(self.tree) if isinstance(leaf, str)]
 
     @cached_property
     def texts(self) -> Counter[str]:
         """Every string, those inside strings that hold JSON included."""
-        return Counter(trees.texts(self.tree))
+        return Counter(json_paths.texts(self.tree))
 
     @cached_property
     def _all(self) -> str:
@@ -152,7 +152,7 @@ class Body:
     @cached_property
     def _objects(self) -> set[bytes]:
         """Every object, and every one inside a string, written compactly."""
-        made = {dumps(node) for _, node in trees.nodes(self.tree) if isinstance(node, dict)}
+        made = {dumps(node) for _, node in json_paths.nodes(self.tree) if isinstance(node, dict)}
         for _, text in self.strings:
             if text[:1] == "{":
                 try:
@@ -162,7 +162,7 @@ class Body:
         return made
 
     def has_text(self, text: str) -> bool:
-        """Tell whether a text stands in the body, whole; a blank one only as a string of its own."""
+        """Tell whether a text stands in the body, whole; a blank one only as a string by itself."""
         text = replace_lone_surrogates(text)
         return text in self._all if text.strip() else text in self.texts
 
@@ -176,23 +176,23 @@ class Body:
 
     def has_content(self, value: Any) -> bool:
         """Tell whether every string of a JSON value is there."""
-        found = [leaf for _, leaf in trees.leaves(thaw(value)) if isinstance(leaf, str) and len(leaf) > _SHORT]
+        found = [leaf for _, leaf in json_paths.leaves(thaw(value)) if isinstance(leaf, str) and len(leaf) > _SHORT]
         return all(map(self.has_text, found))
 
     def wraps(self, text: str) -> bool:
         """Tell whether a text stands only as the one member of an object that was put around it."""
         bare = [path for path, leaf in self.strings if leaf == replace_lone_surrogates(text)]
-        return not any(len(trees.value_at(self.tree, path[:-1])) > 1 for path in bare)
+        return not any(len(json_paths.value_at(self.tree, path[:-1])) > 1 for path in bare)
 
     def tags(self, text: str) -> bool:
-        """Tell whether a system message stands in tags, as a user's words."""
+        """Tell whether a system message stands in tags, as user text."""
         return self.has_text(f"<system>\n{text}")
 
     def holds_together(self, texts: Sequence[str], links: Set[str], data: str) -> bool:
         """Tell whether data stands in the smallest object that holds these texts and one of these links."""
-        for _, node in sorted(trees.nodes(self.tree), key=lambda pair: -len(pair[0])):
+        for _, node in sorted(json_paths.nodes(self.tree), key=lambda pair: -len(pair[0])):
             if isinstance(node, dict):
-                inside = [leaf for _, leaf in trees.leaves(node) if isinstance(leaf, str)]
+                inside = [leaf for _, leaf in json_paths.leaves(node) if isinstance(leaf, str)]
                 if links & set(inside) and all(any(text in leaf for leaf in inside) for text in texts):
                     return any(data in leaf for leaf in inside)
         return False
@@ -201,7 +201,7 @@ class Body:
 _PATH = re.compile(r"messages\[(\d+)\]\.content\[(\d+)\]")
 
 ErrorFlagSent = Callable[[int, int], bool]
-"""Tells whether the wire says otherwise than in words that a result, by message and block, is an error."""
+"""Tells whether the request marks a result, by message and block, as an error other than in its text."""
 
 
 def find_unaccounted(
@@ -211,9 +211,9 @@ def find_unaccounted(
     *,
     wire_ids: Mapping[tuple[int, int], str],
     names: Mapping[str, str],
-    flag_said: ErrorFlagSent,
+    flag_sent: ErrorFlagSent,
 ) -> Iterator[str]:
-    """Yield what is wrong with the books, a sentence each.
+    """Yield each disagreement between history, request and ledger, in a sentence.
 
     A row that drops a block covers all its leaves; a row that rewrites one stands for exactly one leaf that is no
     longer as it was.
@@ -224,12 +224,12 @@ def find_unaccounted(
         losses: its ledger.
         wire_ids: (message, block) -> the wire's id of a call or of the call that a result answers.
         names: canonical tool name -> the name on this wire.
-        flag_said: asked for results that are errors.
+        flag_sent: called for results that are errors.
     """
     rows = _rows_by_place(losses)
 
     def carried(leaf: Leaf) -> bool:
-        return _is_carried(leaf, body, wire_ids, names, flag_said)
+        return _is_carried(leaf, body, wire_ids, names, flag_sent)
 
     whole = {place[:2]: kept for place, kept in rows.items() if place.block_type == "tool_result" and _drops(kept)}
     for place, group in groupby(sorted(leaves_of(messages), key=_place), key=_place):
@@ -237,7 +237,7 @@ def find_unaccounted(
     for place, left in rows.items():
         if place.message < len(messages) and is_blank(messages[place.message].content[place.block]):
             continue
-        yield f"{_describe_place(place)}: the ledger has {left[0].reason!r} of a block that is not there"
+        yield f"{_describe_place(place)}: the ledger has {left[0].reason!r} for a block that is not there"
 
 
 def _drops(rows: Sequence[Loss]) -> bool:
@@ -258,20 +258,20 @@ def _rows_by_place(losses: Sequence[Loss]) -> dict[Place, list[Loss]]:
 
 
 def _compare(place: Place, group: list[Leaf], rows: list[Loss], carried: Callable[[Leaf], bool]) -> Iterator[str]:
-    there = {leaf.kind for leaf in group if carried(leaf)}
-    gone = _missing_kinds(group, carried)
+    found = {leaf.kind for leaf in group if carried(leaf)}
+    missing = _missing_kinds(group, carried)
     dropped = [row for row in rows if row.verdict != "rewritten"]
     if dropped:
-        if there:
-            kinds = ", ".join(sorted(there))
+        if found:
+            kinds = ", ".join(sorted(found))
             yield f"{_describe_place(place)}: {kinds} in the wire and in the ledger ({dropped[0].reason})"
         if len(rows) > 1 and place.block_type not in MEDIA:
             yield f"{_describe_place(place)}: one loss stands in the ledger {len(rows)} times ({rows[1].reason})"
-    elif len(gone) > len(rows):
-        yield f"{_describe_place(place)}: {', '.join(gone)} neither in the wire nor in the ledger"
-    elif len(gone) < len(rows):
+    elif len(missing) > len(rows):
+        yield f"{_describe_place(place)}: {', '.join(missing)} neither in the wire nor in the ledger"
+    elif len(missing) < len(rows):
         reasons = "; ".join(row.reason for row in rows)
-        yield f"{_describe_place(place)}: the ledger has {len(rows)} rows for {len(gone)} losses ({reasons})"
+        yield f"{_describe_place(place)}: the ledger has {len(rows)} rows for {len(missing)} losses ({reasons})"
 
 
 def _missing_kinds(group: list[Leaf], carried: Callable[[Leaf], bool]) -> list[str]:
@@ -280,7 +280,7 @@ def _missing_kinds(group: list[Leaf], carried: Callable[[Leaf], bool]) -> list[s
     for _, leaves in groupby(group, key=lambda leaf: leaf.part):
         lost = [leaf.kind for leaf in leaves if not carried(leaf)]
         if "data" in lost:
-            lost = ["data"]  # what is not there has no place and no title
+            lost = ["data"]  # media that is missing has no place and no title
         found += dict.fromkeys(lost)
     return found
 
@@ -294,7 +294,7 @@ def _is_carried(
     body: Body,
     wire_ids: Mapping[tuple[int, int], str],
     names: Mapping[str, str],
-    flag_said: ErrorFlagSent,
+    flag_sent: ErrorFlagSent,
 ) -> bool:
     kind, value, place = leaf.kind, leaf.value, leaf.place
     if kind == "call":
@@ -306,7 +306,7 @@ def _is_carried(
     if kind == "role":
         return body.has_text(value) and not body.tags(value)
     if kind == "error":
-        return flag_said(place.message, place.block)
+        return flag_sent(place.message, place.block)
     if kind == "place":
         name, texts = value
         links = {wire_ids.get((place.message, place.block), ""), names.get(name, name)}

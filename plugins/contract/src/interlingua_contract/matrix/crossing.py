@@ -14,13 +14,13 @@ from interlingua.plugins import Loss, WireRequest
 from interlingua.request.project_blocks import WireIds
 from interlingua.types import ContentBlock, Message, ThinkingBlock, ToolResultBlock, ToolUseBlock
 from interlingua_cli.lint import lint_request
-from interlingua_contract import json_paths as trees
+from interlingua_contract import json_paths
 from interlingua_contract.matrix.accounting import Body, find_unaccounted
 from interlingua_contract.matrix.histories import TOOLS, Script
 from interlingua_contract.matrix.sides import Speaker
 
 
-def split_elements(body: bytes, path: trees.Path | None) -> list[str]:
+def split_elements(body: bytes, path: json_paths.Path | None) -> list[str]:
     """Return the elements of the array at a path exactly as they are written; none where there is no such array."""
     text = body.decode()
     at = _skip(text, 0)
@@ -59,11 +59,11 @@ def _members(text: str, at: int) -> list[tuple[str | int, int, int]]:
 
 
 _CONSTANT = re.compile(r"[\w.-]+")
-"""A word that stands for a flag, such as a status; what says it in words is a sentence, or has one around it."""
+"""A word that is a flag, such as a status; a text is a sentence, or has one around it."""
 
 
 class WrittenRequest:
-    """One request: a history as one speaker is sent it, with what is wrong with it by itself."""
+    """One request: a history as it is sent to one speaker, and what is wrong with the request by itself."""
 
     def __init__(self, speaker: Speaker, messages: Sequence[Message]) -> None:
         self.speaker, self.messages = speaker, tuple(messages)
@@ -76,18 +76,18 @@ class WrittenRequest:
     @cached_property
     def elements(self) -> list[str]:
         """The elements that grow with the conversation, as written."""
-        return split_elements(self.request.body, self.speaker.side.grown_path)
+        return split_elements(self.request.body, self.speaker.side.growing_path)
 
     @cached_property
     def frame(self) -> str:
         """The rest of the body: tools, system, settings."""
-        path = self.speaker.side.grown_path
+        path = self.speaker.side.growing_path
         tree = json.loads(self.request.body)
-        return json.dumps(trees.without(tree, path) if path is not None else tree)
+        return json.dumps(json_paths.without(tree, path) if path is not None else tree)
 
     @cached_property
     def findings(self) -> tuple[str, ...]:
-        """What its linter, the accounting and its ids have to say."""
+        """What the linter, the accounting and the check of ids find."""
         name = self.speaker.side.name
         try:
             found = [*self._linted(), *self._unaccounted(), *self._id_faults()]
@@ -107,7 +107,7 @@ class WrittenRequest:
             self.request.losses,
             wire_ids=self._links,
             names=names,
-            flag_said=self._flag_said,
+            flag_sent=self._flag_sent,
         )
 
     @cached_property
@@ -137,8 +137,8 @@ class WrittenRequest:
                     links[index, at] = by_id[block.tool_use_id]
         return links
 
-    def _flag_said(self, index: int, at: int) -> bool:
-        """Write the request once more without the flag: other sentences are no flag, another form or word is one."""
+    def _flag_sent(self, index: int, at: int) -> bool:
+        """Write the request again without the flag: another sentence is no flag, another form or word is one."""
         message = self.messages[index]
         content = list(message.content)
         content[at] = attrs.evolve(content[at], is_error=False)  # type: ignore[arg-type]
@@ -167,7 +167,7 @@ class Run:
 
     Attributes:
         history: its name.
-        models: whom it was begun on and swapped to, by model name.
+        models: the models it was begun on and swapped to.
         losses: what the swap costs: the ledger of the first request to the other side.
         back: the ledger of the request after the return.
         findings: what is wrong; empty is green.
@@ -198,22 +198,22 @@ _LONG = 100
 
 
 class Crossing:
-    """A history on its way: begun on `a`, swapped to `b`, and back."""
+    """A history begun on `a`, swapped to `b`, and back."""
 
     def __init__(self, history: str, begun: Script, a: Speaker) -> None:
         self.history, self.begun, self.a = history, begun, a
         self.unswapped = WrittenRequest(a, begun.messages)
-        self.last = WrittenRequest(a, begun.messages[: begun.asked[-1]])
+        self.last = WrittenRequest(a, begun.messages[: begun.answered_at[-1]])
 
     def run(self, b: Speaker) -> Run:
         """Carry it across and back."""
         script = self.begun.fork()
         swapped = WrittenRequest(b, script.messages)
         call = script.call(b)
-        said: list[ContentBlock] = [script.text("I go on."), *([call] if b.calls else [])]
+        answer: list[ContentBlock] = [script.text("I go on."), *([call] if b.calls else [])]
         if b.signs:
-            said.insert(0, ThinkingBlock(text=script.mark("I think."), signature=script.opaque("signature")))
-        script.answer(b, *said)
+            answer.insert(0, ThinkingBlock(text=script.mark("I think."), signature=script.opaque("signature")))
+        script.answer(b, *answer)
         if b.calls:
             script.result(call)
         else:
@@ -223,10 +223,10 @@ class Crossing:
         script.user()
         back = WrittenRequest(self.a, script.messages)
         losses: tuple[tuple[Loss, ...], ...] = ((), ())
-        looked_at = [self.unswapped, swapped, back]
-        if len(again.messages) < _LONG:  # its two messages more are the same in every history
-            looked_at.append(again)
-        findings = list(dict.fromkeys(finding for asked in looked_at for finding in asked.findings))
+        checked = [self.unswapped, swapped, back]
+        if len(again.messages) < _LONG:  # the two added messages are the same in every history
+            checked.append(again)
+        findings = list(dict.fromkeys(finding for request in checked for finding in request.findings))
         try:
             losses = swapped.request.losses, back.request.losses
             findings += [*self._prefixes(swapped, again, back), *self._own_ids(back)]
@@ -243,7 +243,7 @@ class Crossing:
         ):
             if not early.messages:
                 continue
-            if not early.elements and early.speaker.side.grown_path is None:
+            if not early.elements and early.speaker.side.growing_path is None:
                 yield f"{early.speaker.side.name}: no array of the body grows with the conversation"
             elif not _is_prefix(late.elements, early.elements):
                 yield f"{early.speaker.side.name}: its request is no element prefix of {what}"
@@ -258,7 +258,7 @@ class Crossing:
 
 
 def _is_prefix(late: list[str], early: list[str]) -> bool:
-    """Tell whether elements stand at the beginning of others, byte by byte; the last one's own list may have grown."""
+    """Tell whether elements are a prefix of others, byte by byte; the last one's own list may have grown."""
     if late[: len(early)] == early:
         return True
     at = len(early) - 1

@@ -19,7 +19,7 @@ Progress = Callable[[Cell], None]
 
 @attrs.frozen(kw_only=True)
 class Matrix:
-    """What came out.
+    """The result.
 
     Attributes:
         sides: names, in order.
@@ -42,7 +42,7 @@ class Matrix:
 
 
 class Grid:
-    """A matrix to be made.
+    """Makes a matrix.
 
     Args:
         sides: between which.
@@ -56,7 +56,7 @@ class Grid:
         self.sides, self.histories, self.cassettes = tuple(sides), tuple(histories), cassettes
 
     def run(self, progress: Progress = lambda _cell: None) -> Matrix:
-        """Make it; every cell is reported as soon as it is done."""
+        """Make the matrix; every cell is reported as soon as it is done."""
         cells = []
         with _silence_log():
             for a in self.sides:
@@ -84,7 +84,7 @@ def _runs(begun: Sequence[tuple[tuple[str, ...], Crossing]], b: Side) -> Iterato
 
 @contextmanager
 def _silence_log() -> Iterator[None]:
-    """Losses made for the asking are nobody's news."""
+    """Log nothing: the losses are in the matrix."""
     log = logging.getLogger("interlingua")
     before, log.disabled = log.disabled, True
     try:

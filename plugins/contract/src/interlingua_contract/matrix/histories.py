@@ -35,7 +35,7 @@ from interlingua.types import (
     tool_result,
     user,
 )
-from interlingua_contract import json_paths as trees
+from interlingua_contract import json_paths
 from interlingua_contract.matrix.sides import Speaker
 
 _FORMS = ("call_{}", "{}")
@@ -58,14 +58,14 @@ def _matching_id(speaker: Speaker, number: int) -> str | None:
 
 
 def _carries_ids(speaker: Speaker) -> bool:
-    """Tell whether an own id comes back on this wire; found out once for each model."""
+    """Tell whether this wire carries call ids; found once for each model."""
     known = speaker.side.issuing
     if speaker.model not in known:
         issued = _matching_id(speaker, 0)
         call = ToolUseBlock(id=issued or "tu_0", name="ask", provider_id=issued)
         history = [user("q"), _credit_to(call, speaker.side.origin(speaker.model)), tool_result(call, "r")]
         body = json.loads(speaker.side.write(speaker.model, history, ()).body)
-        known[speaker.model] = issued in trees.texts(body)
+        known[speaker.model] = issued in json_paths.texts(body)
     return known[speaker.model]
 
 
@@ -85,18 +85,18 @@ _TIME = "01KDVBKF00"  # the first ten letters of a ULID of that day
 
 
 class Script:
-    """A history in the making."""
+    """Writes a history, message by message."""
 
     def __init__(self) -> None:
         self.messages: list[Message] = []
-        self.asked: list[int] = []
+        self.answered_at: list[int] = []
         self._calls = 0
         self._mark = 0
 
     def fork(self) -> Script:
-        """Return a copy that goes on by itself; the messages are the same objects."""
+        """Return an independent copy; the messages are the same objects."""
         copy = Script()
-        copy.messages, copy.asked = self.messages[:], self.asked[:]
+        copy.messages, copy.answered_at = self.messages[:], self.answered_at[:]
         copy._calls, copy._mark = self._calls, self._mark
         return copy
 
@@ -131,7 +131,7 @@ class Script:
     def take(self, message: Message) -> Message:
         """Add a message that is ready."""
         if message.role is Role.ASSISTANT:
-            self.asked.append(len(self.messages))
+            self.answered_at.append(len(self.messages))
         self.messages.append(message)
         return message
 
@@ -170,7 +170,7 @@ class Script:
         return self.add(Role.ASSISTANT, content, metadata)
 
     def text(self, text: str = "Said.") -> TextBlock:
-        """Return a text block that is told apart."""
+        """Return a text block with a unique text."""
         return TextBlock(text=self.mark(text))
 
     def result(self, call: ToolUseBlock, *parts: ContentBlock, is_error: bool = False) -> None:
@@ -199,7 +199,7 @@ def tools(script: Script, a: Speaker) -> None:
 
 
 def parallel(script: Script, a: Speaker) -> None:
-    """Three calls at once, answered the other way round."""
+    """Three calls at once, answered in reverse order."""
     script.user("Read all three.")
     calls = [script.call(a) for _ in range(3)]
     script.answer(a, *calls)
@@ -216,7 +216,7 @@ def tool_error(script: Script, a: Speaker) -> None:
 
 
 def _image(script: Script, seed: str) -> ImageBlock:
-    # a PNG's signature, and behind it what tells this image from others
+    # a PNG's signature, followed by what makes this image unique
     data = base64.b64encode(b"\x89PNG\r\n\x1a\n" + script.mark(seed).encode() * 3).decode()
     return ImageBlock(source=ImageSource(kind="base64", data=data), media_type="image/png")
 
@@ -248,7 +248,7 @@ _EXTREMES = (
 
 
 def unicode(script: Script, a: Speaker) -> None:
-    """What broke adapters before, in text, arguments and results."""
+    """Texts that often break adapters, in text, arguments and results."""
     script.user("\n".join(_EXTREMES))
     call = script.call(a, input={"path": script.mark("\n".join(_EXTREMES[:-1])), "\u00fc\U0001f600": ["\u2028"]})
     script.answer(a, *[script.text(f"{text} end") for text in _EXTREMES], call)
@@ -290,7 +290,7 @@ def signed(script: Script) -> ThinkingBlock:
 
 
 def unsigned(script: Script) -> ThinkingBlock:
-    """Return thinking that nobody signed."""
+    """Return unsigned thinking."""
     return ThinkingBlock(text=script.mark("I think."))
 
 
@@ -318,7 +318,7 @@ def dangling(script: Script, a: Speaker) -> None:
 
 
 def orphan(script: Script, a: Speaker) -> None:
-    """A result of a call nobody made."""
+    """A result of a call that does not exist."""
     script.user("Hello.")
     script.answer(a, script.text("Hello to you."))
     lost = ToolResultBlock(tool_use_id=script.mint(), content=(script.text("Nobody asked."),), tool_name="read_file")
@@ -384,4 +384,4 @@ HISTORIES: tuple[History, ...] = (
     History(name="unicode extremes", needs=_CALLS[:1], write=unicode),
     History(name="400 messages", needs=_CALLS[:1], write=four_hundred_messages),
 )
-"""The shared set, in the order of the issue that asks for it."""
+"""The shared set."""

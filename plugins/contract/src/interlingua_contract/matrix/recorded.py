@@ -22,7 +22,7 @@ _SHORTEST = 4
 
 
 def recorded_histories(side: Side, folder: Path | None) -> Iterator[tuple[str, Script, Speaker]]:
-    """Yield one history for each model that answered: all its answers, each asked for and gone on from.
+    """Yield one history for each model that answered, with all its answers, each between two messages of the user.
 
     Args:
         side: whose answers.
@@ -36,7 +36,7 @@ def recorded_histories(side: Side, folder: Path | None) -> Iterator[tuple[str, S
     for model, exchanges in sorted(by_model.items()):
         speaker = Speaker(side=side, model=model)
         script = _write_script(speaker, exchanges)
-        if script.asked:
+        if script.answered_at:
             yield f"recorded: {model}", script, speaker
 
 
@@ -46,22 +46,22 @@ def _is_for(side: Side, exchange: Exchange) -> bool:
 
 
 def _model_of(exchange: Exchange) -> str:
-    asked = exchange.request.get("model") if isinstance(exchange.request, dict) else None
-    if not asked:  # some wires name it in the address
-        asked = re.sub(r":\w+$", "", urlsplit(exchange.uri).path.rsplit("/", 1)[-1])
-    return str(asked)
+    model = exchange.request.get("model") if isinstance(exchange.request, dict) else None
+    if not model:  # some wires name it in the address
+        model = re.sub(r":\w+$", "", urlsplit(exchange.uri).path.rsplit("/", 1)[-1])
+    return str(model)
 
 
 def _write_script(speaker: Speaker, exchanges: Iterable[Exchange]) -> Script:
     script = Script()
-    said: list[str] = []
+    earlier: list[str] = []
     for exchange in exchanges:
         trial = script.fork()
         trial.user()
         message = _read_answer(trial, speaker, exchange)
-        if message is None or _is_ambiguous(message, said):
+        if message is None or _is_ambiguous(message, earlier):
             continue
-        said += _distinct_texts(message)
+        earlier += _distinct_texts(message)
         script = trial
         script.take(message)
         for call in message.tool_calls():
@@ -71,7 +71,7 @@ def _write_script(speaker: Speaker, exchanges: Iterable[Exchange]) -> Script:
 
 
 def _read_answer(script: Script, speaker: Speaker, exchange: Exchange) -> Message | None:
-    """Read an answer as if it had been given here; None where nothing whole came of it."""
+    """Read an answer as if it were given here; None where it is not a whole message."""
     side, number = speaker.side, len(script.messages)
     entry = Entry(
         id=exchange.cassette,
@@ -105,7 +105,7 @@ def _distinct_texts(message: Message) -> list[str]:
     return [*found, *[call.provider_id for call in message.tool_calls() if call.provider_id]]
 
 
-def _is_ambiguous(message: Message, said: list[str]) -> bool:
-    """True when a leaf could be taken for one of an earlier answer."""
+def _is_ambiguous(message: Message, earlier: list[str]) -> bool:
+    """True when a leaf could be mistaken for one of an earlier answer."""
     mine = [text for text in _distinct_texts(message) if len(text) >= _SHORTEST]
-    return any(text in other or other in text for text in mine for other in said if len(other) >= _SHORTEST)
+    return any(text in other or other in text for text in mine for other in earlier if len(other) >= _SHORTEST)

@@ -17,18 +17,19 @@ HTML = "swap-matrix.html"
 
 _HEAD = f"""# The swap matrix
 
-Every history of a shared set is begun on one provider, swapped to another, gone on with there, and brought back.
+Every history of a shared set is started on one provider, continued on another, and moved back.
 Written by `make matrix`; a test holds it to what the code does. [{HTML}]({HTML}) shows the ledger behind each cell.
 
-What a green cell says, for every history and on every request of the way:
+What a green cell means, for every history and every request:
 
 - The request passes its wire's linter, where the provider ships one.
-- The books agree: every leaf of the canonical history (text, thinking, signatures, calls with name and arguments,
-  results and their error flag, media and where it stands, citations, system role, opaque content) is in the wire as it
-  was, or in the ledger, and in exactly one of the two. A row that rewrites stands for one leaf. What is in the wire is
-  found by looking, not by trusting the ledger. Half a surrogate pair counts as U+FFFD, which is all that JSON can say.
+- Every leaf of the canonical history (text, thinking, signatures, calls with name and arguments, results and their
+  error flag, media and where it stands, citations, system role, opaque content) is in the wire as it was, or in the
+  ledger, and in exactly one of the two. A row that rewrites stands for one leaf. What is in the wire is found by
+  searching the request, not by trusting the ledger. Half a surrogate pair counts as U+FFFD, which is all that JSON
+  can hold.
 - The last request before the swap is an element prefix, byte by byte, of the one after the return, and so is the
-  request that would have been sent without a swap: own ids, signatures and arguments come back byte-equal. The fields
+  request that would have been sent without a swap: own ids, signatures and arguments return byte-equal. The fields
   beside the conversation do not change.
 - Call ids are within the wire's pattern, no two calls share one, each stands with its call and with its result, and an
   id the provider issued is the one it gets back.
@@ -125,14 +126,14 @@ _PLACE = "/*DATA*/null"
 
 
 def html_page(matrix: Matrix) -> str:
-    """Return the page, its data inside."""
+    """Return the page with its data inside."""
     template = (files(__package__) / "page.html").read_text(encoding="utf-8")
     # inside a script element only `</` and `<!` could end it
     return template.replace(_PLACE, dumps(_data(matrix)).decode().replace("<", "\\u003c"))
 
 
 class _Interned:
-    """Values by number, each kept once."""
+    """Numbers values, storing each once."""
 
     def __init__(self) -> None:
         self.values: list[Any] = []

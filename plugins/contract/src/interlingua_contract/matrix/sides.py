@@ -12,10 +12,10 @@ import attrs
 from interlingua.errors import CallerError, CapabilityError
 from interlingua.plugins import Connection, ConnectionSettings, Provider, Registry, WireRequest, write_request
 from interlingua.types import AdapterCapabilities, AdapterOptions, Message, Origin, ToolDefinition, assistant, user
-from interlingua_contract import json_paths as trees
+from interlingua_contract import json_paths
 
 UNKNOWN_MODEL = "any-model"
-"""Asked for where a provider's catalogue is empty: its default capabilities apply."""
+"""The model where a provider's catalogue is empty: its default capabilities apply."""
 
 
 class Side:
@@ -41,13 +41,13 @@ class Side:
 
     @cached_property
     def models(self) -> tuple[tuple[str, AdapterCapabilities], ...]:
-        """The models to be had on this wire with what they declare, in the catalogue's order."""
+        """The models that this wire offers with what they declare, in the catalogue's order."""
         found = []
         for name in [info.id for info in self.provider.models()] or [UNKNOWN_MODEL]:
             try:
                 declared = self.provider.capabilities(name, AdapterOptions(model=name, api=self.api))
             except CapabilityError:
-                continue  # this model is not to be had on this wire
+                continue  # this wire does not offer this model
             if declared.api in ("", self.api):
                 found.append((name, declared))
         return tuple(found) or ((UNKNOWN_MODEL, self.provider.capabilities(UNKNOWN_MODEL)),)
@@ -77,12 +77,12 @@ class Side:
         return write_request(self.provider, messages, tools, self.options(model))
 
     @cached_property
-    def grown_path(self) -> trees.Path | None:
-        """Where the array stands that grows with the conversation; None where there is none."""
+    def growing_path(self) -> json_paths.Path | None:
+        """The path of the array that grows with the conversation; None where there is none."""
         model = self.model_for(())
         short = self.write(model, [user("one")], ())
         long = self.write(model, [user("one"), assistant("two"), user("three")], ())
-        return trees.find_growing_array(json.loads(short.body), json.loads(long.body))
+        return json_paths.find_growing_array(json.loads(short.body), json.loads(long.body))
 
 
 def sides(registry: Registry, only: Iterable[str] = ()) -> list[Side]:
@@ -117,7 +117,7 @@ def _sides_of(provider: Provider) -> list[Side]:
 
 @attrs.frozen(kw_only=True)
 class Speaker:
-    """Who answers: a side and the model chosen on it."""
+    """Who answers: a side and one of its models."""
 
     side: Side
     model: str

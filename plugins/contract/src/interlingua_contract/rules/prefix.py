@@ -8,7 +8,7 @@ from typing import Any
 
 from interlingua.errors import CapabilityError
 from interlingua.types import CacheHint, Message, TextBlock, assistant, system, user
-from interlingua_contract import json_paths as trees
+from interlingua_contract import json_paths
 from interlingua_contract.guard import record_warnings
 from interlingua_contract.json_paths import Path, format_path, leaves, nodes, value_at, without
 from interlingua_contract.rule import Finding, rule
@@ -71,7 +71,7 @@ def growing_path(subject: Subject, aim: Aim) -> Path | None:
     if named is not None:
         return tuple(named.split("."))
     short = subject.body(aim, [user("one")])
-    return trees.find_growing_array(short, subject.body(aim, [user("one"), assistant("two"), user("three")]))
+    return json_paths.find_growing_array(short, subject.body(aim, [user("one"), assistant("two"), user("three")]))
 
 
 def _is_prefix(now: list[Any], earlier: list[Any]) -> bool:
