@@ -1,6 +1,6 @@
 """A wire format that a provider does not speak is refused by name, on every installed provider; its own are taken.
 
-The providers are found by entry points, so a new one is asked too. pytest comes in.
+The providers are found by entry points, so a new one is asked too.
 """
 
 from __future__ import annotations

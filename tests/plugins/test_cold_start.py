@@ -1,4 +1,4 @@
-"""A client loads its own provider's plugin and no other; where a plugin has several wire formats, with the first request."""
+"""A client loads its own plugin and no other, and a wire format of several with the first request."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
 """Prompt caching as one intent: the same hints, asked of every installed provider, end as markers or in the ledger.
 
-What each wire has is from its sheet (MAPPING, cache marker; anthropic §7, openai_chat §2, openai_responses §2,
-openrouter §2, gemini §6); the providers are found by entry points, so a new one is asked too. pytest comes in.
+What each wire has is from its plugin's WIRE.md; the providers are found by entry points, so a new one is asked too.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from interlingua.types.tools import SideEffects, ToolDefinition
 
 REGISTRY = Registry()
 SHORT, LONG = CacheHint(), CacheHint(ttl="1h")
-MARKED = {  # model on a wire with markers -> most markers (the sheets)
+MARKED = {  # model on a wire with markers -> most markers (each WIRE.md)
     "anthropic:claude-opus-5-5": 4,
     "openai:gpt-5.6-sol": 4,
     "openrouter:anthropic/claude-opus-5.5": 4,
@@ -115,7 +114,7 @@ def test_case_33_an_hour_stands_before_five_minutes(model: str) -> None:
 
 
 def test_lifetimes_where_the_wire_has_its_own() -> None:
-    responses = asked("openai:gpt-5.6-sol", history(SHORT, LONG))  # 30 minutes or 12 hours (sheet openai_responses §2)
+    responses = asked("openai:gpt-5.6-sol", history(SHORT, LONG))  # 30 minutes or 12 hours (chat-completions/WIRE.md, Prompt caching)
     assert responses.body.count(b'"prompt_cache_breakpoint":{"mode":"explicit","ttl":"12h"}') == 1
     chat = asked("openai:gpt-5.6-sol", history(SHORT, LONG), api="chat")  # 12 hours land in Responses only
     assert chat.body.count(b'"prompt_cache_breakpoint":{"mode":"explicit"}') == 2
@@ -132,7 +131,7 @@ def test_a_named_session_with_hints_gets_a_key_so_that_its_requests_meet_one_cac
 
     key = key_of(SHORT, "s-1")
     assert key is not None
-    assert 0 < len(key) <= 64  # sheet openai_chat §2
+    assert 0 < len(key) <= 64  # chat-completions/WIRE.md, Request
     assert b"s-1" not in key
     assert key == key_of(LONG, "s-1") != key_of(SHORT, "s-2")
     assert key_of(None, "s-1") is None
@@ -140,7 +139,7 @@ def test_a_named_session_with_hints_gets_a_key_so_that_its_requests_meet_one_cac
 
 
 def test_no_marker_stands_on_thinking_or_empty_text() -> None:
-    """Case 33: thinking has no such field, and empty text is gone before markers are placed (sheet anthropic §7)."""
+    """Case 33: thinking has no such field, and empty text is gone before markers are placed."""
     messages = [*history(SHORT), Message(role=Role.USER, content=[TextBlock(text=" ", cache=SHORT)])]
     request = asked("anthropic:claude-opus-5-5", messages)
 

@@ -1,7 +1,6 @@
 """Server-side tools, their results, and citations: kept exact, sent back to the service they came from, to no other.
 
-Each answer has the shape its sheet gives (anthropic §7 and §8, openai_responses §7, gemini §9, mistral §8, openai_chat
-§7); `MARK` stands in it for what only its service can read. Targets are all installed providers. pytest comes in.
+Each answer has the shape its service documents; `MARK` stands in it for what only its service can read. Targets are all installed providers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Tool schemas on every installed wire: the definition is never changed, and what a wire leaves out is in the ledger.
 
-The schema holds every keyword that seed 003 §5.4 allows. What each service reads is from its sheet (gemini §5, ollama
-§2, openai_chat §3); the providers are found by entry points, so a new one is asked too. pytest comes in.
+The schema holds every keyword that format.md, Tools, allows. What each service reads is from its documentation;
+the providers are found by entry points, so a new one is asked too.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def test_case_23_each_keyword_is_on_the_wire_or_in_the_ledger_and_the_definition
 
 
 def test_what_the_native_server_drops_is_named_and_the_rest_is_told_to_nobody() -> None:
-    """Sheet ollama §2: a property keeps type, items, description, enum, properties and required."""
+    """Ollama: a property keeps type, items, description, enum, properties and required."""
     tool = ToolDefinition(name="look", description="", input_schema=SCHEMA, side_effects=SideEffects.READ)
     paths = sorted(loss.path for loss in asked("ollama", tool).losses)
 
@@ -103,7 +103,7 @@ def test_what_the_native_server_drops_is_named_and_the_rest_is_told_to_nobody() 
 
 @pytest.mark.parametrize("api", ["chat", "responses"])
 def test_a_tool_is_not_made_strict_for_that_would_demand_what_is_optional(api: str) -> None:
-    """Sheet openai_chat §3: in strict mode all properties are required."""
+    """openai/WIRE.md, Structured outputs: in strict mode all properties are required."""
     tool = ToolDefinition(name="look", description="", input_schema=SCHEMA, side_effects=SideEffects.READ)
     request = asked("openai", tool, api)
     (sent,) = json.loads(request.body)["tools"]

@@ -1,6 +1,6 @@
 """What was asked in each authored exchange of a row, in canonical values: written from the scenario, not from the wire.
 
-Nothing is read or sent here. The tests of the rows' cassettes come in.
+Nothing is read or sent here.
 """
 
 from __future__ import annotations

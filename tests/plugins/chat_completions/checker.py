@@ -1,6 +1,6 @@
-"""The rules of Chat Completions for a request, read from the sheet and checked on bytes, without the adapter's help.
+"""The rules of Chat Completions for a request, written after WIRE.md and checked on bytes, without the adapter's help.
 
-Nothing of an adapter is imported. The tests of this folder and of the service with two wires come in.
+Nothing of an adapter is imported.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ IN_USER = {"text", "image_url", "input_audio", "file"}
 
 
 def broken_rules(raw: bytes, *, one_system: bool = False) -> list[str]:
-    """Return every rule the request breaks; [] for a good one (sections of sheet openai_chat).
+    """Return every rule the request breaks; [] for a good one.
 
     Args:
         raw: the body.
@@ -29,7 +29,7 @@ def broken_rules(raw: bytes, *, one_system: bool = False) -> list[str]:
         found += _turn(turn)
     found += _pairs(turns)
     if one_system and [turn["role"] for turn in turns[:2]] == ["system", "system"]:
-        found.append("two system messages at the beginning (§2)")
+        found.append("two system messages at the beginning")
     if len(MARKER.findall(raw)) > 4:
         found.append("more than four cache markers")
     return found
@@ -40,38 +40,38 @@ def _turn(turn: dict[str, Any]) -> list[str]:
     found = [] if role in ROLES else [f"role {role!r}"]
     if role == "assistant":
         if content is None and not turn.get("tool_calls"):
-            found.append("no content and no calls (§2)")
+            found.append("no content and no calls")
         if "tool_calls" in turn and not turn["tool_calls"]:
             found.append("an empty list of calls")
         for call in turn.get("tool_calls") or ():
             found += _call(call)
     elif content is None:
         found.append(f"a {role} message without content")
-    thought = any(name.startswith("reasoning") for name in turn)  # a turn that only thought (§5)
+    thought = any(name.startswith("reasoning") for name in turn)  # a turn that only thought
     if content == [] or (isinstance(content, str) and not content.strip() and role != "tool" and not thought):
         found.append(f"empty content of a {role} message")
     for part in content if isinstance(content, list) else ():
         if part["type"] == "text" and not part["text"].strip():
             found.append("blank text")
         if part["type"] not in IN_USER and (role, part["type"]) != ("assistant", "refusal"):
-            found.append(f"{part['type']} in a {role} message (§2)")
+            found.append(f"{part['type']} in a {role} message")
         if role != "user" and part["type"] in IN_USER - {"text"}:
-            found.append(f"{part['type']} in a {role} message (§2)")
+            found.append(f"{part['type']} in a {role} message")
     return found
 
 
 def _call(call: dict[str, Any]) -> list[str]:
-    found = [] if 1 <= len(call["id"]) <= 64 else [f"id of {len(call['id'])} characters (§2)"]
+    found = [] if 1 <= len(call["id"]) <= 64 else [f"id of {len(call['id'])} characters"]
     inner = call[call["type"]]
     if not NAME.fullmatch(inner["name"]):
-        found.append(f"tool name {inner['name']!r} (§2)")
+        found.append(f"tool name {inner['name']!r}")
     if not isinstance(inner.get("arguments", inner.get("input")), str):
-        found.append("arguments that are no string (§2)")
+        found.append("arguments that are no string")
     return found
 
 
 def _pairs(turns: list[dict[str, Any]]) -> list[str]:
-    """Each call's result stands directly after the calls, one for each, and nothing else does (§2, ordering)."""
+    """Each call's result stands directly after the calls, one for each, and nothing else does."""
     found: list[str] = []
     waiting: list[str] = []
     used: set[str] = set()

@@ -1,4 +1,4 @@
-"""Tool calls, however a service labels their fragments (REGRESSIONS cases 13, 14; sheet openai_chat §6)."""
+"""Tool calls, however a service labels their fragments (cases 13, 14; WIRE.md, Streams)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Authored answers of services that no local server can show; an official SDK reads the same bytes and agrees with us.
 
-Groq's own SDK reads Groq; the other services name the SDK of the format's maker as a client. pytest comes in.
+Groq's own SDK reads Groq; the other services name the SDK of the format's maker as a client.
 """
 
 from __future__ import annotations
@@ -122,7 +122,7 @@ _KINDS = {
     "RateLimitError": ("rate_limited",),
 }
 CLASSES = {name: kind for kind, names in _KINDS.items() for name in names}
-"""Of each failure: sheet openai_chat §8, or what the service itself says of the code (PROVENANCE)."""
+"""Of each failure: WIRE.md, Errors, or what the service itself says of the code (PROVENANCE)."""
 
 
 @pytest.mark.parametrize(("key", "name"), FAILED)

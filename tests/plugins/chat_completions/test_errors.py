@@ -1,4 +1,4 @@
-"""Failed answers to typed errors (sheet openai_chat §8; REGRESSIONS case 26; shapes seen in recorded traffic)."""
+"""Failed answers to typed errors (WIRE.md, Errors; case 26; shapes seen in recorded traffic)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Options to body fields (sheet openai_chat §2; REGRESSIONS case 32)."""
+"""Options to body fields (WIRE.md, Request; case 32)."""
 
 from __future__ import annotations
 

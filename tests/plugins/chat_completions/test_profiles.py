@@ -1,7 +1,7 @@
 """Profiles: what holds for some models of a row only, in the shipped rows and in a user's own.
 
 The expected values are the services' own words: docs.x.ai (guides reasoning, image understanding), the types of
-groq 1.7.0, sheet openai_chat §5. pytest comes in.
+groq 1.7.0, WIRE.md, Reasoning.
 """
 
 from __future__ import annotations

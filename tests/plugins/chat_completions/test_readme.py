@@ -1,6 +1,6 @@
 """The table of shipped rows in the plugin's README says what the rows declare.
 
-Nothing here judges a row. pytest comes in.
+Nothing here judges a row.
 """
 
 from __future__ import annotations

@@ -55,7 +55,7 @@ def test_a_row_of_ones_own() -> None:
 
 @pytest.mark.parametrize(("key", "said"), [("deepseek", ""), ("moonshot", " ")])
 def test_a_call_turn_without_reasoning_says_so_where_that_is_asked(key: str, said: str) -> None:
-    """Sheet openai_chat §5 for the first; the second refuses an empty text as missing (public reports, tried there)."""
+    """WIRE.md, DeepSeek, for the first; the second refuses an empty text as missing (public reports, tried there)."""
     asked = ToolUseBlock(id="tu_01KAKDPZ000000000000000001", name="f", input={})
     history = [user("x"), assistant([asked]), tool_result(asked, "one")]
     thinking, _ = request(history, provider(key))

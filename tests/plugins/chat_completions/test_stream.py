@@ -1,4 +1,4 @@
-"""Streams: usage, ends, errors, odd chunks (REGRESSIONS cases 15, 16, 17, 19; sheet openai_chat §6)."""
+"""Streams: usage, ends, errors, odd chunks (cases 15, 16, 17, 19; WIRE.md, Streams)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conversations to requests (sheet openai_chat §2, §5; REGRESSIONS cases 06, 07, 09, 21, 22, 23, 24, 25, 34)."""
+"""Conversations to requests (WIRE.md, Request; cases 06, 07, 09, 21, 22, 23, 24, 25, 34)."""
 
 from __future__ import annotations
 

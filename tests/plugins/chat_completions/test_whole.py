@@ -1,4 +1,4 @@
-"""Whole answers: usage, finish reasons, shapes of content (REGRESSIONS cases 12, 15, 18, 20, 36, 39)."""
+"""Whole answers: usage, finish reasons, shapes of content (cases 12, 15, 18, 20, 36, 39)."""
 
 from __future__ import annotations
 

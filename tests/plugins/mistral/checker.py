@@ -1,6 +1,6 @@
-"""The rules of this service for a request, read from the sheet and checked on bytes, without the adapter's help.
+"""The rules of this service for a request, written after WIRE.md and checked on bytes, without the adapter's help.
 
-Nothing of the adapter is imported. The tests of this folder come in.
+Nothing of the adapter is imported.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ NOT_IN_ASSISTANT = IN_USER - {"text"}  # its own chunks of other kinds go back a
 
 
 def broken_rules(raw: bytes) -> list[str]:
-    """Return every rule the request breaks; [] for a good one (sheet mistral §2, §3)."""
+    """Return every rule the request breaks; [] for a good one (WIRE.md, Request)."""
     body = json.loads(raw)
     found = [f"{name} is refused" for name in ("stream_options", "seed", "max_completion_tokens") if name in body]
     found += [f"tool name {tool['function']['name']!r}" for tool in body.get("tools", ())
@@ -57,7 +57,7 @@ def _message(message: dict[str, Any]) -> list[str]:
     wrong = NOT_IN_ASSISTANT & set(kinds) if role == "assistant" else set(kinds) - IN_USER
     found += [f"{kind} in a message of the {role}" for kind in wrong]
     if "thinking" in kinds and kinds.index("thinking") != 0:
-        found.append("thinking behind other content (§4)")
+        found.append("thinking behind other content")
     if role == "assistant" and not content and not message.get("tool_calls"):
         found.append("an assistant with neither content nor calls")
     found += [f"id {call['id']!r}" for call in message.get("tool_calls", ()) if not ID.fullmatch(call["id"])]

@@ -1,4 +1,4 @@
-"""The field's cases (REGRESSIONS) about what this service answers, each by its number."""
+"""The field's cases (test_case_NN) about what this service answers, each by its number."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _call(name: str, arguments: str, own: str | None = None) -> dict[str, object
 
 
 def test_case_13_whole_calls_without_an_index_are_told_apart_by_id() -> None:
-    """Sheet §6: the SDK's default index is 0 for all of them."""
+    """The SDK's default index is 0 for all of them."""
     first, second = _call("a", '{"x": 1}', "EscTeQY62"), _call("b", "{}", "GvtRXcOZQ")
     together = streamed(chunk({"tool_calls": [first, second]}, "tool_calls"))
     apart = streamed(chunk({"tool_calls": [first]}), chunk({"tool_calls": [second]}, "tool_calls"))

@@ -1,4 +1,4 @@
-"""The field's cases (REGRESSIONS) about what is sent to this service, each by its number."""
+"""The field's cases (test_case_NN) about what is sent to this service, each by its number."""
 
 from __future__ import annotations
 

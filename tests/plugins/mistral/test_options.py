@@ -1,4 +1,4 @@
-"""What a caller can ask of this service, and how it is reached (sheet mistral §1, §2, §4)."""
+"""What a caller can ask of this service, and how it is reached (WIRE.md, Request)."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def test_the_live_list() -> None:
         assert MISTRAL.from_wire_auxiliary("models", WireResponse(body=listed)) == ["a"]
 
 
-def test_capabilities_are_the_same_object_and_say_what_the_sheet_says() -> None:
+def test_capabilities_are_the_same_object_and_say_what_wire_md_says() -> None:
     known = MISTRAL.capabilities("mistral-large-latest")
 
     assert known is MISTRAL.capabilities("mistral-large-latest", AdapterOptions(model="mistral-large-latest"))

@@ -1,6 +1,6 @@
 """Who may speak behind whom, and when a beginning is gone on with: what mistral-common's validator refuses is not sent.
 
-The rules are those of its `protocol/instruct/validator.py` (1.11.7), told beside each test. pytest comes in.
+The rules are those of its `protocol/instruct/validator.py` (1.11.7), told beside each test.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def test_a_beginning_that_is_not_there_is_told() -> None:
 )
 @pytest.mark.parametrize("model", [MODEL, "mistral-small-latest"])
 def test_what_stood_last_stays_as_it_was(history: list[Message], model: str) -> None:
-    """DESIGN 8; `_validate_assistant_message`: "Assistant message with prefix True must be last message"."""
+    """`_validate_assistant_message`: "Assistant message with prefix True must be last message"."""
     earlier: list[Any] = []
     for point in request_points(history):
         request = asked(point, [READ], model=model)

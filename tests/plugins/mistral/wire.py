@@ -1,6 +1,6 @@
 """Short ways to ask the adapter for a request and to read it, and the official SDK over the same bytes.
 
-Nothing here decides what is right, and no byte leaves the process. The tests of this folder come in.
+Nothing here decides what is right, and no byte leaves the process.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ ASKED: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": 
 
 
 def completion(message: dict[str, Any], finish: str = "stop", **more: Any) -> dict[str, Any]:
-    """Return a whole answer (sheet §5)."""
+    """Return a whole answer."""
     choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish}
     return {"id": "c1", "object": "chat.completion", "created": 1, "model": MODEL, "choices": [choice], **more}
 
 
 def chunk(delta: dict[str, Any], finish: str | None = None, **more: Any) -> dict[str, Any]:
-    """Return one chunk of a stream (sheet §6)."""
+    """Return one chunk of a stream."""
     choice = {"index": 0, "delta": delta, "finish_reason": finish}
     return {"id": "c1", "object": "chat.completion.chunk", "created": 1, "model": MODEL, "choices": [choice], **more}
 

@@ -1,6 +1,6 @@
-"""The rules of the Responses API for a request, read from the sheet and checked on bytes, without the adapter's help.
+"""The rules of the Responses API for a request, written after WIRE.md and checked on bytes, without the adapter's help.
 
-Nothing of the adapter is imported. The tests of this folder come in.
+Nothing of the adapter is imported.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ OUTPUT = {"output_text", "refusal"}
 
 
 def broken_rules(raw: bytes) -> list[str]:
-    """Return every rule the request breaks; [] for a good one (sections of sheet openai_responses)."""
+    """Return every rule the request breaks; [] for a good one."""
     body = json.loads(raw)
     items = body["input"]
     found: list[str] = []  # an empty input is refused too, but it is the caller's who had nothing to say
@@ -26,7 +26,7 @@ def broken_rules(raw: bytes) -> list[str]:
     found += _pairs(items)
     found += _reasoning(items)
     if len(MARKER.findall(raw)) > 4:
-        found.append("more than four cache markers (§2)")
+        found.append("more than four cache markers")
     if "instructions" in body and not body["instructions"].strip():
         found.append("blank instructions")
     return found
@@ -36,23 +36,23 @@ def _item(item: dict[str, Any]) -> list[str]:
     kind = item["type"]
     found = []
     if "id" in item and not str(item["id"]).startswith(PREFIX.get(kind, "")):
-        found.append(f"id {item['id']!r} of a {kind} (§3)")
+        found.append(f"id {item['id']!r} of a {kind}")
     if "call_id" in item and not 1 <= len(item["call_id"]) <= 64:
-        found.append(f"call_id of {len(item['call_id'])} characters (§2)")
+        found.append(f"call_id of {len(item['call_id'])} characters")
     if kind in CALLS:
         if not NAME.fullmatch(item["name"]):
             found.append(f"tool name {item['name']!r}")
         if not isinstance(item.get("arguments", item.get("input")), str):
-            found.append("arguments that are no string (§2)")
+            found.append("arguments that are no string")
     if kind == "message":
         allowed = OUTPUT if item["role"] == "assistant" else INPUT
         parts = item["content"]
-        found += [f"{part['type']} of {item['role']} (§2)" for part in parts if part["type"] not in allowed]
+        found += [f"{part['type']} of {item['role']}" for part in parts if part["type"] not in allowed]
         found += ["blank text" for part in parts if not part.get("text", "x").strip() and "id" not in item]
         if not parts:
             found.append("an empty message")
     if kind in CALLS.values() and isinstance(item["output"], list):
-        found += [f"{part['type']} in a result (§2)" for part in item["output"] if part["type"] not in INPUT]
+        found += [f"{part['type']} in a result" for part in item["output"] if part["type"] not in INPUT]
         found += ["blank text in a result" for part in item["output"] if not part.get("text", "x").strip()]
         if not item["output"]:
             found.append("an empty list of output parts")
@@ -60,7 +60,7 @@ def _item(item: dict[str, Any]) -> list[str]:
 
 
 def _pairs(items: list[dict[str, Any]]) -> list[str]:
-    """Each call has one output, after it, and each output its call (§3)."""
+    """Each call has one output, after it, and each output its call."""
     found: list[str] = []
     waiting: dict[str, str] = {}
     used: set[str] = set()
@@ -77,14 +77,14 @@ def _pairs(items: list[dict[str, Any]]) -> list[str]:
 
 
 def _reasoning(items: list[dict[str, Any]]) -> list[str]:
-    """Reasoning is followed by what it led to (§3), and needs its encrypted form where nothing is stored (§4)."""
+    """Reasoning is followed by what it led to, and needs its encrypted form where nothing is stored."""
     found = []
     for item, after in zip(items, [*items[1:], None], strict=False):
         if item["type"] != "reasoning":
             continue
         led = after is not None and (after["type"] != "message" or after["role"] == "assistant")
         if not led or (after is not None and after["type"] in CALLS.values()):
-            found.append("reasoning that led to nothing (§3)")
+            found.append("reasoning that led to nothing")
         if not item.get("encrypted_content"):
-            found.append("reasoning without its encrypted form (§4)")
+            found.append("reasoning without its encrypted form")
     return found

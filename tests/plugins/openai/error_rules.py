@@ -1,7 +1,6 @@
-"""What a recorded failure on these two wires has to become, by a few rules of the sheets over the raw text.
+"""What a recorded failure on these two wires has to become, by a few rules over the raw text.
 
-Nothing of an adapter is imported and no JSON is read into shapes: a rule is a status and a pattern. The test of
-recorded failures comes in.
+Nothing of an adapter is imported and no JSON is read into shapes: a rule is a status and a pattern.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ class Rule(NamedTuple):
 
 
 RULES = (
-    # words first: sheet openai_chat §8 says to look at the code, not the status alone
+    # words first: WIRE.md, Errors says to look at the code, not the status alone
     Rule((), r"request too large.*tokens per min", "RateLimitError"),
     Rule((), r"context_length_exceeded|exceed_context_size|(maximum|max) context length", "ContextWindowExceededError"),
     Rule((), r'"insufficient_quota"|credit_balance_exhausted', "QuotaExceededError"),
@@ -29,7 +28,7 @@ RULES = (
     Rule((), r'"(model_not_found|model_decommissioned|deploymentnotfound)"', "ModelNotFoundError"),
     Rule((400,), r"incorrect api key", "AuthenticationError"),
     Rule((400,), r'"model not found', "ModelNotFoundError"),
-    # then the status (§8)
+    # then the status
     Rule((400, 422), "", "BadRequestError"),
     Rule((401,), "", "AuthenticationError"),
     Rule((403,), "", "PermissionDeniedError"),

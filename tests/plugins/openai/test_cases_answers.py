@@ -1,4 +1,4 @@
-"""REGRESSIONS cases about answers: both roads, errors inside a 200, odd streams."""
+"""Cases about answers: both roads, errors inside a 200, odd streams."""
 
 from __future__ import annotations
 
@@ -217,7 +217,7 @@ def test_a_negative_or_absent_count_is_not_reported() -> None:
 @pytest.mark.parametrize(
     ("changes", "expected"),
     [
-        ({"status": "queued"}, (StopReason.PAUSE_TURN, "queued")),  # sheet MAPPING, "continue me"
+        ({"status": "queued"}, (StopReason.PAUSE_TURN, "queued")),
         ({"status": "dreaming"}, (StopReason.OTHER, "dreaming")),
         (INCOMPLETE | {"incomplete_details": {"reason": "steered"}}, (StopReason.OTHER, "steered")),
         (INCOMPLETE | {"incomplete_details": {"reason": "content_filter"}}, (StopReason.REFUSAL, "content_filter")),

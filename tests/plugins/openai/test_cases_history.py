@@ -1,4 +1,4 @@
-"""REGRESSIONS cases about what goes back to the service: pairs, ids, results, system messages."""
+"""Cases about what goes back to the service: pairs, ids, results, system messages."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""REGRESSIONS cases about options and tools, by sheet openai_responses §2."""
+"""Cases about options and tools, by WIRE.md, Responses request."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The official SDK reads the same bytes and must agree: text, calls, reasoning, usage, status (DESIGN 11)."""
+"""The official SDK reads the same bytes and must agree: text, calls, reasoning, usage, status."""
 
 from __future__ import annotations
 

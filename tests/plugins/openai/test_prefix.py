@@ -1,4 +1,4 @@
-"""The prefix law (DESIGN 8) and the sheets' rules on both wires, over generated conversations with two origins."""
+"""The prefix law and the rules of WIRE.md on both wires, over generated conversations with two origins."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def talks(api: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
 @apis
 @pytest.mark.parametrize("model", MODELS)
 def test_each_turns_elements_begin_with_the_turn_befores(api: str, model: str) -> None:
-    """What the model sees is tools, then `instructions`, then the items (DESIGN 8): all of it only grows."""
+    """What the model sees is tools, then `instructions`, then the items: all of it only grows."""
 
     def content(point: list[Message]) -> list[bytes]:
         raw = asked(point, api, model)

@@ -33,7 +33,7 @@ def test_the_sdk_reads_the_same_bytes_alike(one: Recorded, road: Road) -> None:
 
 @pytest.mark.parametrize("road", ROADS)
 @pytest.mark.parametrize("one", recorded(*WIRES, fails=True))
-def test_a_failure_becomes_the_class_of_the_sheets_table(one: Recorded, road: Road) -> None:
+def test_a_failure_becomes_the_class_of_the_table(one: Recorded, road: Road) -> None:
     (exchange,) = one.exchanges
     with pytest.raises(ProviderError) as ours:
         road(one)
@@ -95,7 +95,7 @@ def test_calls_and_results_cross_with_the_services_own_ids(one: Recorded) -> Non
 def test_an_answer_cut_off_says_so() -> None:
     one, message = _first("length")
 
-    assert message.metadata.stop_reason is StopReason.MAX_TOKENS  # sheet MAPPING: length
+    assert message.metadata.stop_reason is StopReason.MAX_TOKENS  # `length`
     assert message.metadata.usage is not None
     assert message.metadata.usage.output_tokens == one.exchanges[0].request["max_completion_tokens"]
 

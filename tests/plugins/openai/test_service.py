@@ -1,4 +1,4 @@
-"""How the service is reached, and its auxiliary exchanges (sheets openai_chat §1, openai_responses §1)."""
+"""How the service is reached, and its auxiliary exchanges (WIRE.md, Connection)."""
 
 from __future__ import annotations
 

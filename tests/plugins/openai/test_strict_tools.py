@@ -1,7 +1,7 @@
-"""Strict tools on both wires, where the caller asks for them (sheet openai_chat §3; REGRESSIONS case 23).
+"""Strict tools on both wires, where the caller asks for them (WIRE.md, Structured outputs; case 23).
 
-What is expected is from the sheet, from the guide's list of formats, and from OpenAI's own SDK, whose strict schemas
-close every object and require all of its properties. pytest comes in.
+What is expected is from WIRE.md, from the guide's list of formats, and from OpenAI's own SDK, whose strict schemas
+close every object and require all of its properties.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A -> B -> A: each wire gets its own ids, reasoning and arguments back, byte-equal (DESIGN 6)."""
+"""A -> B -> A: each wire gets its own ids, reasoning and arguments back, byte-equal."""
 
 from __future__ import annotations
 

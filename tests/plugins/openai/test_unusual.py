@@ -1,6 +1,6 @@
 """Responses as servers beside the service itself send them: what they say is kept, what failed is a typed error.
 
-Expected values: the same answer in the form of the sheet (openai_responses §5, §6), or what was put in.
+Expected values: the same answer in the usual form, or what was put in.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Hand-written Responses traffic, by sheet openai_responses §5 and §6, and the ways to read it.
+"""Hand-written Responses traffic, by WIRE.md, Responses status, and the ways to read it.
 
-Never copied from recorded traffic. The tests of this folder come in.
+Never copied from recorded traffic.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def streamed(events: Iterable[dict[str, Any]], size: int | None = None) -> Messa
 
 
 def events_of(body: dict[str, Any], piece: int = 5) -> list[dict[str, Any]]:
-    """Stream a response as sheet §6 says: added, parts and deltas, done, terminal."""
+    """Stream a response as WIRE.md, Responses streams, has it: added, parts and deltas, done, terminal."""
     out: list[dict[str, Any]] = [
         {"type": "response.created", "response": body | {"status": "in_progress", "output": [], "usage": None}}
     ]

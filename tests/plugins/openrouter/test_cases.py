@@ -1,4 +1,4 @@
-"""REGRESSIONS cases that touch this wire, and what its sheet says of answers."""
+"""Cases that touch this wire, and what WIRE.md has of answers."""
 
 from __future__ import annotations
 

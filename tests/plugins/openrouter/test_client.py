@@ -32,7 +32,7 @@ def test_our_cost_is_the_price_tables_and_theirs_stands_beside_it() -> None:
     assert (sent.headers["authorization"], sent.headers["x-openrouter-title"]) == ("Bearer k", "Tests")
     assert asked.path.endswith("/generation?id=gen-1")
     assert message.metadata.usage is not None
-    assert message.metadata.usage.cost_usd == Decimal(4)  # price sheet, claude-opus-5.5: 4 in
+    assert message.metadata.usage.cost_usd == Decimal(4)  # list price, claude-opus-5.5: 4 in
     assert reported_cost(message) == Decimal("3.5")
     assert later == Decimal("3.25")
 

@@ -1,4 +1,4 @@
-"""The prefix law (DESIGN 8) and the format's rules, over generated conversations with two origins in them."""
+"""The prefix law and the format's rules, over generated conversations with two origins in them."""
 
 from __future__ import annotations
 

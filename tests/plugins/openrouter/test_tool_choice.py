@@ -1,6 +1,6 @@
 """Models whose upstream loses the name of a forced function (recorded 400s: "Required function  is not present").
 
-Which they are is from recorded traffic; what other models take is too. pytest comes in.
+Which they are is from recorded traffic; what other models take is too.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Short ways to ask the adapter for a request and to read an answer, for the tests beside this file.
 
-Nothing here decides what is right. The tests of this folder come in.
+Nothing here decides what is right.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ asked, body, context, read = ADAPTER.asked, ADAPTER.body, ADAPTER.context, ADAPT
 
 
 def answer(message: Mapping[str, Any], finish: str = "stop", **more: Any) -> dict[str, Any]:
-    """Return a whole answer (sheet §3)."""
+    """Return a whole answer."""
     choice = {"index": 0, "message": {"role": "assistant", **message}, "finish_reason": finish}
     return {"id": "2026-1", "request_id": "2026-1", "created": 1, "model": MODEL, "choices": [choice], **more}
 
 
 def chunk(delta: Mapping[str, Any], finish: str | None = None, **more: Any) -> dict[str, Any]:
-    """Return a chunk as this service sends it: with the role each time, without `object` (sheet §4)."""
+    """Return a chunk as this service sends it: with the role each time, without `object`."""
     choice = {"index": 0, "delta": {"role": "assistant", **delta}, "finish_reason": finish}
     return {"id": "2026-1", "created": 1, "model": MODEL, "choices": [choice], **more}
 
 
 def sse(chunks: Iterable[Mapping[str, Any]], *, done: bool = True) -> bytes:
-    """Write chunks as the sheet frames them (§4)."""
+    """Write chunks as the service frames them."""
     text = b"".join([b"data: %s\n\n" % json.dumps(one).encode() for one in chunks])
     return text + (b"data: [DONE]\n\n" if done else b"")
 

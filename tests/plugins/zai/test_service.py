@@ -1,4 +1,4 @@
-"""How the service is reached: hosts, plans, keys, the language of errors, attribution (sheet zai §1, seed 004)."""
+"""How the service is reached: hosts, plans, keys, the language of errors, attribution (WIRE.md, Connection)."""
 
 from __future__ import annotations
 

@@ -92,7 +92,7 @@ def _part(part: Any, pieces: Pieces) -> None:
 
 
 def _thinking(part: dict[str, Any], pieces: Pieces) -> None:
-    """Read a thinking chunk: a list of text chunks, or a string (interlingua-mistral's WIRE.md, Reasoning)."""
+    """Read a thinking chunk: a list of text chunks, or a string (mistral/WIRE.md, Reasoning)."""
     thought = part.get("thinking")
     for chunk in thought if isinstance(thought, list) else [thought]:
         if isinstance(chunk, dict) and isinstance(chunk.get("text"), str):

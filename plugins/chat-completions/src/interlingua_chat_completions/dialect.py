@@ -164,7 +164,7 @@ def capabilities_of(
         "accepted_image_media_types": IMAGES,
         "accepted_audio_media_types": AUDIO,
         "accepted_document_media_types": DOCUMENTS,
-        # ids are opaque here (WIRE.md, Tool calls): these characters are in ids that services issue themselves
+        # ids are opaque here (WIRE.md, Tools): these characters are in ids that services issue themselves
         "tool_id_pattern": r"[A-Za-z0-9_.:-]{1,64}",
         **stated,
         "api": api,

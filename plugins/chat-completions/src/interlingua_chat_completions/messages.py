@@ -85,15 +85,12 @@ def _user(message: Message, profile: Profile, losses: list[BlockLoss]) -> Elemen
         return Element(b"", tuple(losses))
     content: Any = parts
     # markers need parts; where there are none, the short form is what every service takes
-    if (
-        not dialect.cache_breakpoints
-        and (system or len(parts) == 1)
-        and all(part.get("type") == "text" for part in parts)
-    ):
-        content = "\n\n".join([part["text"] for part in parts])
-    return Element(
-        dumps({"role": dialect.system_role if system else "user", "content": content}), tuple(losses), tuple(hints)
-    )
+    if not dialect.cache_breakpoints and (system or len(parts) == 1):
+        texts = [part["text"] for part in parts if part.get("type") == "text"]
+        if len(texts) == len(parts):
+            content = "\n\n".join(texts)
+    body = {"role": dialect.system_role if system else "user", "content": content}
+    return Element(dumps(body), tuple(losses), tuple(hints))
 
 
 def _marked(part: dict[str, Any], at: int, profile: Profile) -> dict[str, Any]:
@@ -114,20 +111,26 @@ def _tool(message: Message, profile: Profile, losses: list[BlockLoss]) -> Elemen
     for at, block in enumerate(message.content):
         if not isinstance(block, ToolResultBlock):
             continue
-        texts = [part.text for part in block.content if isinstance(part, TextBlock)]
-        content: Any = texts[0] if len(texts) == 1 else "\n".join(texts)
-        others = [part for part in block.content if not isinstance(part, TextBlock)]
+        texts: list[str] = []
+        others: list[ContentBlock] = []
+        for part in block.content:
+            if isinstance(part, TextBlock):
+                texts.append(part.text)
+            else:
+                others.append(part)
+        text = texts[0] if len(texts) == 1 else "\n".join(texts)
         if others and not dialect.result_parts:
             losses += [_unwritable_in_result(at, part) for part in others]
             others = []
         if block.is_error:
-            content = dialect.error_prefix + content
+            text = dialect.error_prefix + text
             reason = "no error flag for tool results on this wire; the text says that it is one"
             losses.append(BlockLoss(at, block.type, "rewritten", reason))
-        text = content
+        content: Any = text
         if others:
-            made = [part for other in others if (part := to_wire_part(other, at, dialect, losses)) is not None]
-            content = [*([{"type": "text", "text": text}] if text else []), *made] if made else text
+            made = [to_wire_part(other, at, dialect, losses) for other in others]
+            content = [*([{"type": "text", "text": text}] if text else []), *filter(None, made)]
+            content = content if any(made) else text
         if block.cache is not None:
             if markers and text.strip():
                 content = [_marked({"type": "text", "text": text}, at, profile)]  # parts with or without the marker
@@ -149,9 +152,9 @@ def _assistant(  # noqa: C901, PLR0912  one pass over the blocks
 ) -> dict[str, Any] | None:
     """Return an assistant message: its text, reasoning where the service wants it, calls as it made them; or None."""
     dialect = profile.dialect
-    origin = message.metadata.origin
-    own = origin is not None and origin.provider == profile.provider
-    raw = message.metadata.provider_raw if own else None
+    metadata = message.metadata
+    own = metadata.provider == profile.provider and metadata.model is not None
+    raw = metadata.provider_raw if own else None
     found = raw.get("replay") if raw is not None else None
     replay: Mapping[str, Any] = found if isinstance(found, dict) else EMPTY
     texts: list[str] = []
@@ -166,9 +169,8 @@ def _assistant(  # noqa: C901, PLR0912  one pass over the blocks
                 reason = "citations have no place in a request on this wire"
                 losses.append(BlockLoss(at, block.type, "rewritten", reason))
             if block.cache is not None:
-                losses.append(
-                    BlockLoss(at, block.type, "rewritten", "assistant text takes no cache marker on this wire")
-                )
+                reason = "assistant text takes no cache marker on this wire"
+                losses.append(BlockLoss(at, block.type, "rewritten", reason))
         elif isinstance(block, ToolUseBlock):
             calls.append(_call(block, at, replay, call_losses, own=own))
         elif isinstance(block, ThinkingBlock):
@@ -278,7 +280,7 @@ def to_wire_chunks(message: Message, text: str, *, closed: Any = None) -> list[d
 
 
 def _thinking(block: ThinkingBlock, closed: Any) -> dict[str, Any]:
-    """Write a thinking chunk as it came (interlingua-mistral's WIRE.md, Reasoning)."""
+    """Write a thinking chunk as it came (mistral/WIRE.md, Reasoning)."""
     thought = [{"type": "text", "text": block.text}] if block.text else []
     chunk: dict[str, Any] = {"type": "thinking", "thinking": thought}
     if block.signature is not None:

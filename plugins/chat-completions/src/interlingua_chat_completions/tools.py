@@ -166,7 +166,7 @@ class _CannotBeStrictError(Exception):
 
 
 def to_wire_strict_tools(tools: Sequence[ToolDefinition], wanted: Any) -> StrictTools:
-    """Write the schemas of the tools that are to be strict (interlingua-openai's WIRE.md, Structured outputs).
+    """Write the schemas of the tools that are to be strict (openai/WIRE.md, Structured outputs).
 
     Every object is closed and requires all its properties; one that the tool can do without may be null instead, and
     `from_wire_strict_input` leaves such nulls out again.

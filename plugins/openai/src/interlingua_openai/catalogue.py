@@ -24,7 +24,7 @@ _DOCUMENTS = (
     "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
 )
 
-# What holds for every model on either wire. Call ids are opaque, 64 characters at most (WIRE.md, Tools);
+# What holds for every model on either wire. Call ids are opaque, 64 characters at most (WIRE.md, Responses tools);
 # the pattern holds the characters of ids that services on these wires issue themselves.
 _COMMON = AdapterCapabilities(
     supports_images=True,
@@ -55,7 +55,7 @@ DEFAULTS: dict[str, AdapterCapabilities] = {
         supports_tool_result_images=True,
         accepted_document_media_types=_DOCUMENTS,
     ),
-    # No reasoning comes back or goes in (WIRE.md, Reasoning); audio is taken here only (WIRE.md, Input).
+    # No reasoning comes back or goes in (WIRE.md, Reasoning and sampling); audio is taken here only (WIRE.md, Responses input items).
     CHAT: attrs.evolve(
         _COMMON,
         api=CHAT,

@@ -33,7 +33,7 @@ _CODES: dict[str, tuple[int, ...]] = {
 BUSINESS_CODES: dict[str, str] = {str(code): name for name, codes in _CODES.items() for code in codes}
 BUSINESS_CODES["status 434"] = "PermissionDeniedError"  # without a code
 
-# Text documents go as text; there is no other file and no audio (WIRE.md, Messages).
+# Text documents go as text; there is no other file and no audio (WIRE.md, Request).
 _STATED: dict[str, Any] = {
     "supports_documents": True,
     "accepted_document_media_types": ["text/plain", "text/markdown", "text/csv"],

@@ -299,7 +299,7 @@ def _has_content(part: Mapping[str, Any]) -> bool:
 def to_wire_assistant(message: Message, model: str) -> tuple[list[Any], Sequence[BlockLoss], tuple[str, ...]]:
     """Return items, losses, and the ids of custom calls: the own model's items as they came, any other's by content.
 
-    Where reasoning cannot go back, the ids of the items that belong to it do not either (WIRE.md, Reasoning).
+    Where reasoning cannot go back, the ids of the items that belong to it do not either (WIRE.md, Responses order).
     """
     raw: Mapping[str, Any] = message.metadata.provider_raw or {}
     origin: Sequence[str] = raw.get("origin") or ()
@@ -329,7 +329,7 @@ def _broken(matches: list[ItemMatch] | None) -> str | None:
 
 
 def _without_dangling(matches: list[ItemMatch], message: Message) -> tuple[list[ItemMatch], list[BlockLoss]]:
-    """Leave out reasoning at the end: alone, without the item it led to, it is refused (WIRE.md, Reasoning)."""
+    """Leave out reasoning at the end: alone, without the item it led to, it is refused (WIRE.md, Responses order)."""
     end = len(matches)
     while end and matches[end - 1].item.get("type") == "reasoning":
         end -= 1
@@ -375,7 +375,7 @@ def _reason(block: ContentBlock, why: str) -> str:
 
 
 def _phases(matches: list[ItemMatch] | None) -> dict[int, str]:
-    """Return the phase by block: it shows the model what was commentary (WIRE.md, Output items)."""
+    """Return the phase by block: it shows the model what was commentary (WIRE.md, Reasoning items)."""
     return {
         id(block): match.item["phase"]
         for match in matches or ()

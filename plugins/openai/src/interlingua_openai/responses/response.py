@@ -13,7 +13,7 @@ from interlingua_openai.responses.items import CALLS, from_wire_item, normalise_
 from interlingua_openai.responses.replay import replay_state
 
 _INCOMPLETE = {"max_output_tokens": StopReason.MAX_TOKENS, "content_filter": StopReason.REFUSAL}
-_UNFINISHED = ("queued", "in_progress")  # in the background (WIRE.md, Status)
+_UNFINISHED = ("queued", "in_progress")  # in the background (WIRE.md, Responses status)
 _ERROR_MEMBERS = ("detail", "errors", "message", "msg")  # how gateways say an error
 _TRACED = (
     "id",
@@ -79,7 +79,7 @@ def _partial(body: Any, context: RequestContext, error: ProviderError) -> Messag
 
 
 def from_wire_stop(response: Mapping[str, Any], items: Sequence[Mapping[str, Any]]) -> tuple[StopReason, str | None]:
-    """Derive the stop reason: this wire has none of its own (WIRE.md, Status). An unknown status is OTHER."""
+    """Derive the stop reason: this wire has none of its own (WIRE.md, Responses status). An unknown status is OTHER."""
     status = response.get("status")
     if status == "incomplete":
         details = response.get("incomplete_details")
