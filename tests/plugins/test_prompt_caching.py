@@ -53,7 +53,8 @@ def asked(
     model: str, messages: list[Message], tools: list[ToolDefinition] | None = None, **options: Any
 ) -> WireRequest:
     name = REGISTRY.resolve(model)
-    return write_request(REGISTRY.provider(name.provider), messages, tools or [], AdapterOptions(model=name.name, **options))
+    provider = REGISTRY.provider(name.provider)
+    return write_request(provider, messages, tools or [], AdapterOptions(model=name.name, **options))
 
 
 def lost(request: WireRequest) -> list[str]:
@@ -114,7 +115,7 @@ def test_case_33_an_hour_stands_before_five_minutes(model: str) -> None:
 
 
 def test_lifetimes_where_the_wire_has_its_own() -> None:
-    responses = asked("openai:gpt-5.6-sol", history(SHORT, LONG))  # 30 minutes or 12 hours (chat-completions/WIRE.md, Prompt caching)
+    responses = asked("openai:gpt-5.6-sol", history(SHORT, LONG))  # 30 minutes or 12 hours
     assert responses.body.count(b'"prompt_cache_breakpoint":{"mode":"explicit","ttl":"12h"}') == 1
     chat = asked("openai:gpt-5.6-sol", history(SHORT, LONG), api="chat")  # 12 hours land in Responses only
     assert chat.body.count(b'"prompt_cache_breakpoint":{"mode":"explicit"}') == 2

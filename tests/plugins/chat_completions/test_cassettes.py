@@ -141,7 +141,11 @@ def test_failures_are_failures_for_the_sdk_too(key: str, name: str) -> None:
     assert error.retry_after == (7 if name == "rate_limited" else None)
 
 
-IN_STREAMS: dict[str, type[ProviderError]] = {"groq": BadRequestError, "deepseek": OverloadedError, "moonshot": OverloadedError}
+IN_STREAMS: dict[str, type[ProviderError]] = {
+    "groq": BadRequestError,
+    "deepseek": OverloadedError,
+    "moonshot": OverloadedError,
+}
 
 
 @pytest.mark.parametrize("key", KEYS)

@@ -55,7 +55,7 @@ DEFAULTS: dict[str, AdapterCapabilities] = {
         supports_tool_result_images=True,
         accepted_document_media_types=_DOCUMENTS,
     ),
-    # No reasoning comes back or goes in (WIRE.md, Reasoning and sampling); audio is taken here only (WIRE.md, Responses input items).
+    # No reasoning comes back or goes in, and audio is taken here only (WIRE.md, Reasoning and sampling).
     CHAT: attrs.evolve(
         _COMMON,
         api=CHAT,

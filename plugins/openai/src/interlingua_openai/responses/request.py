@@ -165,7 +165,7 @@ def to_wire_sampling(
 
 
 def to_wire_tools(tools: Sequence[ToolDefinition], strict: StrictTools, losses: list[Loss]) -> bytes:
-    """Write the definitions, flat, each with `strict`: left out, the server tries strict by itself (WIRE.md, Responses tools).
+    """Write the definitions, flat; without `strict` the server tries strict by itself (WIRE.md, Responses tools).
 
     It is false where strictness was not requested, because it makes every property required and so changes what the
     tool accepts.
