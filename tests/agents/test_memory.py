@@ -1,0 +1,198 @@
+"""The loop over a plain list of messages and a client, no store: against a local HTTP server."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+import interlingua as il
+from interlingua_agents import AgentLoop, AsyncMemoryTurn, MemoryTurn, StopCause, Stopped, ToolLimits, tool
+from interlingua_agents import events as ev
+from tests.agents.scripted import MODEL, Say, Script, Theatre, call, registry
+
+
+@tool(side_effects="none")
+def add(a: int, b: int) -> int:
+    """Add two numbers."""
+    return a + b
+
+
+@contextmanager
+def serving(theatre: Theatre) -> Iterator[str]:
+    """Serve the script's lines over HTTP on the loopback."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            answer = theatre("POST", self.path, body)
+            self.send_response(answer.status)
+            for name, value in {"content-type": "application/json", **dict(answer.headers)}.items():
+                self.send_header(name, value)
+            self.send_header("content-length", str(len(answer.body)))
+            self.end_headers()
+            self.wfile.write(answer.body)
+
+        def log_message(self, format: str, *args: object) -> None:  # noqa: A002  the base class's name
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+class Served(Script):
+    """The script's plugin at an address of ours."""
+
+    def __init__(self, url: str) -> None:
+        super().__init__()
+        self._url = url
+
+    @il.plugins.hookimpl
+    def connection(self, settings: il.plugins.ConnectionSettings) -> il.plugins.Connection:
+        return il.plugins.Connection(base_url=self._url)
+
+
+def given(url: str) -> dict[str, Any]:
+    return {"registry": registry(script=Served(url)), "retry": 0}
+
+
+def script() -> Theatre:
+    return Theatre(Say(parts=["I add.", call("add", {"a": 2, "b": 3})]), "It is 5.")
+
+
+def roles(messages: list[il.Message]) -> list[str]:
+    return [message.role.value for message in messages]
+
+
+def test_a_list_grows_by_the_call_its_result_and_the_answer() -> None:
+    theatre, messages = script(), [il.user("2 + 3?")]
+    with serving(theatre) as url, il.Client(MODEL, **given(url)) as client:
+        answer = AgentLoop([add]).run(MemoryTurn(client, messages))
+
+    assert answer is messages[-1]
+    assert answer.text_content() == "It is 5."
+    assert roles(messages) == ["user", "assistant", "tool", "assistant"]
+    assert theatre.asked[1]["messages"][-1] == {"role": "tool", "results": [{"error": False, "text": "5"}]}
+    assert not il.validate_conversation(messages)
+
+
+def test_asynchronous_code_gets_the_same() -> None:
+    messages = [il.user("2 + 3?")]
+
+    async def run(url: str) -> il.Message:
+        async with il.AsyncClient(MODEL, **given(url)) as client:
+            return await AgentLoop([add]).run_async(AsyncMemoryTurn(client, messages))
+
+    with serving(script()) as url:
+        answer = asyncio.run(run(url))
+
+    assert answer.text_content() == "It is 5."
+    assert roles(messages) == ["user", "assistant", "tool", "assistant"]
+
+
+@pytest.mark.parametrize("face", ["blocking", "asynchronous"])
+def test_with_a_listener_answers_are_streamed(face: str) -> None:
+    theatre, messages = script(), [il.user("2 + 3?")]
+    told: list[ev.AgentEvent] = []
+    loop = AgentLoop([add], listen=told.append)
+
+    async def run(url: str) -> None:
+        async with il.AsyncClient(MODEL, **given(url)) as client:
+            await loop.run_async(AsyncMemoryTurn(client, messages))
+
+    with serving(theatre) as url:
+        if face == "blocking":
+            with il.Client(MODEL, **given(url)) as client:
+                loop.run(MemoryTurn(client, messages))
+        else:
+            asyncio.run(run(url))
+
+    assert [asked["stream"] for asked in theatre.asked] == [True, True]
+    assert roles(messages) == ["user", "assistant", "tool", "assistant"]
+    assert [event.message for event in told if isinstance(event, ev.MessageEnd)] == messages
+    (end,) = [event for event in told if isinstance(event, ev.ToolExecutionEnd)]
+    assert json.loads(end.result.content[0].text) == 5  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("face", ["blocking", "asynchronous"])
+def test_a_broken_stream_leaves_what_came(face: str) -> None:
+    messages = [il.user("2 + 3?")]
+    loop = AgentLoop([add], listen=lambda _event: None)
+
+    async def run(url: str) -> None:
+        async with il.AsyncClient(MODEL, **given(url)) as client:
+            await loop.run_async(AsyncMemoryTurn(client, messages))
+
+    def run_blocking(url: str) -> None:
+        with il.Client(MODEL, **given(url)) as client:
+            loop.run(MemoryTurn(client, messages))
+
+    with serving(Theatre(Say(parts=["half of it"], cut=True))) as url, pytest.raises(il.InterlinguaError) as caught:
+        run_blocking(url) if face == "blocking" else asyncio.run(run(url))
+
+    assert caught.value.partial is messages[-1]
+    assert messages[-1].text_content() == "half of it"
+    assert messages[-1].metadata.status is il.MessageStatus.ERROR
+
+
+def test_a_failure_leaves_the_list_as_it_was() -> None:
+    messages = [il.user("2 + 3?")]
+    with serving(Theatre(Say(fail=(500, "{}")))) as url, il.Client(MODEL, **given(url)) as client:
+        with pytest.raises(il.InterlinguaError):
+            AgentLoop([add]).run(MemoryTurn(client, messages))
+
+    assert roles(messages) == ["user"]
+
+
+def test_calls_that_a_history_ends_with_are_run_first() -> None:
+    """What an earlier run left unanswered is answered before the model is asked."""
+    theatre, messages = script(), [il.user("2 + 3?")]
+    with serving(theatre) as url, il.Client(MODEL, **given(url)) as client:
+        messages.append(client.send(messages, tools=[add.definition]))
+        AgentLoop([add]).run(MemoryTurn(client, messages))
+
+    assert roles(messages) == ["user", "assistant", "tool", "assistant"]
+
+
+def test_limits_hold_and_options_are_passed_on() -> None:
+    theatre = Theatre(*[Say(parts=[call("add", {"a": 1, "b": number})]) for number in range(3)])
+    messages, ended = [il.user("count")], []
+    loop = AgentLoop([add], max_turns=2, limits=ToolLimits(timeout=5), on_stop=ended.append)
+    with serving(theatre) as url, il.Client(None, **given(url)) as client:
+        loop.run(MemoryTurn(client, messages, model=MODEL, max_tokens=9))
+
+    (stopped,) = ended
+    assert isinstance(stopped, Stopped)
+    assert (stopped.cause, stopped.turns) == (StopCause.TURN_LIMIT, 2)
+    assert roles(messages) == ["user", "assistant", "tool", "assistant", "tool"]
+
+
+def test_a_turn_without_a_model_is_refused() -> None:
+    with il.Client(None, registry=registry()) as client, pytest.raises(il.CallerError, match="no model"):
+        MemoryTurn(client, [il.user("hi")])
+
+
+def test_it_needs_no_sessions() -> None:
+    import subprocess
+    import sys
+
+    code = (
+        "import sys, interlingua_agents as agents\n"
+        "[getattr(agents, name) for name in agents.__all__]\n"
+        "print(sorted({'interlingua_sessions', 'sqlite3', 'msgspec', 'jsonschema'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
