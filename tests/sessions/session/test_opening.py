@@ -19,7 +19,7 @@ from tests.support import tree
 BEGINS = """
 import sys
 from interlingua_sessions.session import Session
-from interlingua_sessions.state import SessionState
+from interlingua_sessions.turn import SessionState
 from tests.sessions.talking import client
 
 place, number = sys.argv[1:]

@@ -17,7 +17,7 @@ from interlingua_sessions.compaction import Compaction, Summary
 from interlingua_sessions.routing.policy import RoutingPolicy
 from interlingua_sessions.routing.router import NoRouteError
 from interlingua_sessions.session import Session
-from interlingua_sessions.state import SystemPrompt
+from interlingua_sessions.setup import SystemPrompt
 from interlingua_sessions.store import SessionNotFoundError
 from tests.sessions.talking import Counting, async_client, client
 from tests.support.fake_provider import CAPABLE, Reply, served

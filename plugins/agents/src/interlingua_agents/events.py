@@ -5,7 +5,7 @@ An event of a growing answer costs a pointer and a number, however long the answ
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 
 import attrs
@@ -183,10 +183,6 @@ AssistantMessageEvent: TypeAlias = (
 """How one answer grows. Attributes are in snake_case; `to_wire_event` writes the camelCase of the events' JSON."""
 
 
-def _messages(value: Sequence[Message]) -> tuple[Message, ...]:
-    return tuple(value)
-
-
 @attrs.frozen(kw_only=True)
 class AgentStart:
     """The agent begins to work on the user's message."""
@@ -199,7 +195,7 @@ class AgentEnd:
     """It is done; `messages` are all messages since it started, the user's first."""
 
     type: ClassVar[Literal["agent_end"]] = "agent_end"
-    messages: tuple[Message, ...] = attrs.field(converter=_messages)
+    messages: tuple[Message, ...]
 
 
 @attrs.frozen(kw_only=True)
@@ -215,7 +211,7 @@ class TurnEnd:
 
     type: ClassVar[Literal["turn_end"]] = "turn_end"
     message: Message
-    tool_results: tuple[Message, ...] = attrs.field(converter=_messages)
+    tool_results: tuple[Message, ...] = ()
 
 
 @attrs.frozen(kw_only=True)

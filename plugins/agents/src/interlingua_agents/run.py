@@ -118,13 +118,13 @@ class Run:
             last, calls = self._unanswered_calls()
             if last is not None:
                 yield from self._run_calls(last, self._without_started(calls))
-                self.emit(ev.TurnEnd(message=last, tool_results=self._results))
+                self.emit(ev.TurnEnd(message=last, tool_results=tuple(self._results)))
                 self.emit(ev.TurnStart())
             for message in self._user_messages():
                 self._show(message)
             return (yield from self._loop())
         finally:
-            self.emit(ev.AgentEnd(messages=self._added))
+            self.emit(ev.AgentEnd(messages=tuple(self._added)))
 
     def _loop(self) -> Generator[RunStep, Message | None, Stopped]:
         while True:
@@ -142,7 +142,7 @@ class Run:
             calls = answer.tool_calls() if answer.metadata.status is MessageStatus.COMPLETE else []
             if calls:
                 yield from self._run_calls(answer, calls)
-            self.emit(ev.TurnEnd(message=answer, tool_results=self._results))
+            self.emit(ev.TurnEnd(message=answer, tool_results=tuple(self._results)))
             cause = self._stop_cause(answer, called=bool(calls))
             if cause is not None:
                 return Stopped(cause=cause, message=answer, turns=self._turns, spent_usd=self._spent)

@@ -31,15 +31,6 @@ class Signature:
     struct: Any
     context: str | None
 
-    def arguments(self, given: Mapping[str, Any]) -> dict[str, Any]:
-        """Read an input that fits the schema into arguments of the parameters' types.
-
-        Raises:
-            ValueError: a bound that the schema could only describe is broken; the message names the place.
-        """
-        read = msgspec.convert(given, self.struct)
-        return {name: getattr(read, name) for name in given}
-
 
 def read_signature(function: Callable[..., Any]) -> Signature:
     """Read a function.

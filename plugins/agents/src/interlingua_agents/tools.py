@@ -7,6 +7,7 @@ import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
+from functools import partial
 from typing import Any, TypeAlias, get_args, get_type_hints
 
 import attrs
@@ -234,7 +235,7 @@ def tool(
         return Tool(
             definition=definition,
             function=function,
-            read=found.arguments,
+            read=partial(_read_arguments, found.struct),
             context=found.context,
             timeout=timeout,
             side_by_side=side_by_side,
@@ -246,6 +247,19 @@ def tool(
 
 Policy: TypeAlias = Callable[[ToolDefinition], Permission]
 """Decides whether a tool may run, may not, or somebody is to be asked."""
+
+
+def _read_arguments(struct: Any, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Read an input that fits the schema into arguments of the parameters' types.
+
+    Raises:
+        ValueError: a bound that the schema could only describe is broken; the message names the place.
+    """
+    import msgspec  # noqa: PLC0415  programs without tools do without it
+
+    read = msgspec.convert(given, struct)
+    return {name: getattr(read, name) for name in given}
+
 
 DEFAULT_PERMISSIONS: Mapping[SideEffects, Permission] = {
     SideEffects.NONE: Permission.ALLOW,

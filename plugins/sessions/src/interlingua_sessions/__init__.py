@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         encode_policy,
     )
     from interlingua_sessions.session import Session
-    from interlingua_sessions.state import SystemPrompt
+    from interlingua_sessions.setup import SystemPrompt
     from interlingua_sessions.store import (
         EntryKind,
         Finding,
@@ -49,7 +49,7 @@ _NAMES = {
         "encode_policy"
     ),
     "session": "Session",
-    "state": "SystemPrompt",
+    "setup": "SystemPrompt",
     "store": (
         "EntryKind Finding Repriced SessionEntry SessionExistsError SessionNotFoundError SessionRecord Store "
         "StoreError ToolCallRecord ToolCallStatus open_store"

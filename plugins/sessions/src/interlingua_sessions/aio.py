@@ -14,28 +14,21 @@ from interlingua_agents.tools import Toolbox
 from interlingua_sessions.persistence import in_thread
 from interlingua_sessions.routing.needs import Delegation, PatternStore
 from interlingua_sessions.routing.policy import RoutingPolicy
-from interlingua_sessions.session import SessionBase, opened, running
-from interlingua_sessions.state import ContextBuilder, SessionState, SystemPrompt
+from interlingua_sessions.session import SessionBase, as_loop, open_state
+from interlingua_sessions.setup import ContextBuilder, SystemPrompt
 from interlingua_sessions.store import Store
 from interlingua_sessions.streams import AsyncSessionStream
-from interlingua_sessions.turn import Content, TurnCore
+from interlingua_sessions.turn import Content, TurnBase
 
 
-class AsyncTurn(TurnCore):
-    """One turn in progress; what tools and compaction drive (`session.api.AsyncSteps`)."""
-
-    def __init__(
-        self, core: SessionState, client: AsyncClient, compactor: Compactor | None, content: Content, **asked: Any
-    ) -> None:
-        super().__init__(core, content, **asked)
-        self._client = client
-        self._compactor = compactor
+class AsyncTurn(TurnBase[AsyncClient]):
+    """One turn in progress, which tools and compaction drive; satisfies `interlingua_agents.AsyncSteps`."""
 
     async def start(self) -> None:
-        """Store the question, then let compaction look; once."""
-        if not self.begun:
-            await in_thread(self._core.refresh)
-            await in_thread(self.keep, self.beginning())
+        """As `Turn.start`."""
+        if not self.is_started:
+            await in_thread(self._state.refresh)
+            await in_thread(self.store_start, self.prepare_start())
             if self._compactor is not None:
                 await self._compactor.compact_async(self)
 
@@ -47,7 +40,7 @@ class AsyncTurn(TurnCore):
             try:
                 answer = await self._client.send(plan.messages, **plan.arguments)
             except InterlinguaError as error:
-                plan = self.after(plan, error)
+                plan = self.plan_after_failure(plan, error)
             else:
                 return await in_thread(self.add, answer)
 
@@ -58,35 +51,20 @@ class AsyncTurn(TurnCore):
 
     def stream(self, tools: Sequence[ToolDefinition] = ()) -> AsyncSessionStream:
         """Make one step as a stream, to be used in an `async with` statement."""
-        return AsyncSessionStream(self._core, self, self._client, tools, self.start)
+        return AsyncSessionStream(self._state, self, self._client, tools, self.start)
 
     async def complete(self, messages: Sequence[Message]) -> Message:
         """Ask the turn's model something beside the conversation, such as for a summary; nothing is stored."""
-        return await self._client.send(messages, **self.aside())
+        return await self._client.send(messages, **self.complete_arguments())
 
 
-class AsyncSession(SessionBase):
+class AsyncSession(SessionBase[AsyncClient]):
     """As `Session`, with `await`; one task at a time.
 
     What a turn reads and stores is read and stored in worker threads, so a database that is busy does not hold up the
     event loop. Plain calls (`open`, `add`, `switch`, `refresh`) and what the tool loop and compaction store are brief
     and are done at once, in the loop's own thread.
     """
-
-    def __init__(
-        self,
-        core: SessionState,
-        client: AsyncClient,
-        compactor: Compactor | None,
-        *,
-        own_client: AsyncClient | None = None,
-        own_store: Store | None = None,
-    ) -> None:
-        super().__init__(core)
-        self._client = client
-        self._compactor = compactor
-        self._own_client = own_client
-        self._own_store = own_store
 
     @classmethod
     def open(
@@ -108,11 +86,11 @@ class AsyncSession(SessionBase):
     ) -> AsyncSession:
         """Open a session, making it where there is none of this id; arguments and errors as for `Session.open`."""
         used = client if client is not None else AsyncClient()
-        core, own_store = opened(
+        state, own_store = open_state(
             store, session_id, used, model=model, system=system, policy=policy, patterns=patterns, user_id=user_id,
             team_id=team_id, workspace=workspace, context=context, options=options,
         )  # fmt: skip
-        return cls(core, used, compactor, own_client=used if client is None else None, own_store=own_store)
+        return cls(state, used, compactor, own_client=used if client is None else None, own_store=own_store)
 
     def turn(
         self,
@@ -125,7 +103,7 @@ class AsyncSession(SessionBase):
     ) -> AsyncTurn:
         """Return a turn to be driven step by step, as the tool loop does; arguments as for `send`."""
         return AsyncTurn(
-            self._core, self._client, self._compactor, content,
+            self._state, self._client, self._compactor, content,
             model=model, delegate=delegate, tools=tools, options=options,
         )  # fmt: skip
 
@@ -141,7 +119,7 @@ class AsyncSession(SessionBase):
         """Say something and return the answer, both stored; arguments and errors as for `Session.send`."""
         if isinstance(tools, Sequence):
             return await self.turn(content, model=model, tools=tools, delegate=delegate, **options).ask(tools)
-        loop = running(tools)
+        loop = as_loop(tools)
         turn = self.turn(content, model=model, tools=loop.definitions, delegate=delegate, **options)
         await turn.start()
         return await loop.run_async(turn)

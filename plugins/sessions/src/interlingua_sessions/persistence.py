@@ -13,7 +13,7 @@ import attrs
 
 from interlingua import InterlinguaError
 from interlingua.types import Message, MessageStatus
-from interlingua_sessions.state import SessionState
+from interlingua_sessions.turn import SessionState
 
 T = TypeVar("T")
 
@@ -111,7 +111,7 @@ class AnswerWriter:
                 rows = state.store.extend([named], after=state.last_id)
             else:
                 rows = []
-            state.take_in(rows)
+            state.add_rows(rows)
             self.stored = rows[-1] if rows else named
         return self.stored
 
@@ -132,5 +132,5 @@ class AnswerWriter:
 
     def _named(self, message: Message) -> Message:
         """Return a message as this session's, under the id that the answer has in the store."""
-        owned = self._state.owned(message)
+        owned = self._state.as_own(message)
         return attrs.evolve(owned, id=self._partial[-1].id) if self._partial else owned

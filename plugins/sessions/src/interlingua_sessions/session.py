@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Generic, Self
 
 from interlingua import AsyncClient, Client, InterlinguaError
 from interlingua.plugins import WireRequest
@@ -12,70 +12,81 @@ from interlingua.types import Message, ToolDefinition
 from interlingua_agents.drivers import AgentLoop
 from interlingua_agents.protocols import Compactor, ToolLoop
 from interlingua_agents.tools import Toolbox
-from interlingua_sessions.compaction import SessionContext
 from interlingua_sessions.routing.needs import Delegation, PatternStore
 from interlingua_sessions.routing.policy import RoutingPolicy
-from interlingua_sessions.state import ContextBuilder, SessionSetup, SessionState, SystemPrompt
+from interlingua_sessions.setup import ContextBuilder, SessionSetup, SystemPrompt
 from interlingua_sessions.store import SessionEntry, SessionRecord, Store, open_store
 from interlingua_sessions.streams import SessionStream
-from interlingua_sessions.turn import Content, TurnCore
+from interlingua_sessions.turn import ClientT, Content, SessionState, TurnBase
 
 
-class SessionBase:
-    """Everything of a session that does not wait for a model."""
+class SessionBase(Generic[ClientT]):
+    """Everything of a session that does not wait for a model, which both faces share."""
 
-    def __init__(self, core: SessionState) -> None:
-        self._core = core
+    def __init__(
+        self,
+        state: SessionState,
+        client: ClientT,
+        compactor: Compactor | None,
+        *,
+        own_client: ClientT | None = None,
+        own_store: Store | None = None,
+    ) -> None:
+        self._state = state
+        self._client: ClientT = client
+        self._compactor = compactor
+        self._own_client: ClientT | None = own_client
+        self._own_store = own_store
 
     @property
     def id(self) -> str:
         """The session's id."""
-        return self._core.id
+        return self._state.id
 
     @property
     def store(self) -> Store:
         """Where it is kept."""
-        return self._core.store
+        return self._state.store
 
     @property
     def record(self) -> SessionRecord:
         """What the store knows of the session itself, as of the last turn."""
-        return self._core.record
+        return self._state.record
 
     @property
     def messages(self) -> Sequence[Message]:
         """The history, oldest first, as of the last turn."""
-        return tuple(self._core.messages)
+        return tuple(self._state.messages)
 
     @property
     def entries(self) -> Sequence[SessionEntry]:
         """The session-only entries, oldest first."""
-        return tuple(self._core.entries)
+        return tuple(self._state.entries)
 
     @property
     def active_model(self) -> str | None:
         """The model the session was switched to; None where the policy decides."""
-        return self._core.record.active_model
+        return self._state.record.active_model
 
     @property
     def policy(self) -> RoutingPolicy:
         """The session's routing policy."""
-        return self._core.policy
+        return self._state.policy
 
     def context(self) -> Sequence[Message]:
         """What the next turn sends, its question left out."""
-        return self._core.context()
+        return self._state.context()
 
     def refresh(self) -> None:
-        """Take in what other processes did to the session since; each turn begins with it."""
-        self._core.refresh()
+        """Read what other processes did to the session since; each turn begins with it."""
+        self._state.refresh()
 
     def add(self, message: Message) -> Message:
         """Append a message by hand, such as an earlier exchange; returns it as stored."""
-        return self._core.append([message])[0]
+        return self._state.append([message])[0]
 
     def switch(self, model: str | None, *, reason: str | None = None) -> str | None:
-        """Answer with this model from now on (seed 003 §8.3); None lets the policy decide again.
+        """Answer with this model from now on; None lets the policy decide again.
 
         Args:
             model: canonical model id or alias.
@@ -85,13 +96,13 @@ class SessionBase:
             The model's canonical id.
 
         Raises:
-            SwapRefused: it cannot carry the session (seed 003 §8.4); the active model is unchanged.
+            SwapRefusedError: it cannot carry the session; the active model is unchanged.
             CallerError: the name is no model id and no alias, or its provider is not installed.
         """
-        return self._core.switch(model, reason)
+        return self._state.switch(model, reason)
 
 
-def opened(
+def open_state(
     store: Store | str | Path,
     session_id: str | None,
     client: Client | AsyncClient,
@@ -106,7 +117,7 @@ def opened(
     context: ContextBuilder | None,
     options: Mapping[str, Any] | None,
 ) -> tuple[SessionState, Store | None]:
-    """Open what a session stands on; returns it with the store if it was opened here."""
+    """Open a session's state; returns it with the store where that was opened here."""
     setup = SessionSetup(
         registry=client.registry,
         last_resort=model or client.model,
@@ -114,7 +125,7 @@ def opened(
         patterns=patterns,
         user_id=user_id,
         team_id=team_id,
-        context=context or SessionContext(),
+        context=context,
         options=dict(options or {}),
     )
     if not isinstance(store, (str, Path)):
@@ -127,24 +138,17 @@ def opened(
         raise
 
 
-def running(tools: ToolLoop | Toolbox) -> ToolLoop:
+def as_loop(tools: ToolLoop | Toolbox) -> ToolLoop:
     """Return what runs these tools: a toolbox by itself gets a loop with the usual limits."""
     return AgentLoop(tools) if isinstance(tools, Toolbox) else tools
 
 
-class Turn(TurnCore):
-    """One turn in progress; what tools and compaction drive (`session.api.Steps`)."""
-
-    def __init__(
-        self, core: SessionState, client: Client, compactor: Compactor | None, content: Content, **asked: Any
-    ) -> None:
-        super().__init__(core, content, **asked)
-        self._client = client
-        self._compactor = compactor
+class Turn(TurnBase[Client]):
+    """One turn in progress, which tools and compaction drive; satisfies `interlingua_agents.Steps`."""
 
     def start(self) -> None:
-        """Store the question, then let compaction look; once."""
-        if not self.begun:
+        """Store the question, then compact where needed; once."""
+        if not self.is_started:
             self.begin()
             if self._compactor is not None:
                 self._compactor.compact(self)
@@ -153,7 +157,7 @@ class Turn(TurnCore):
         """Make one step: ask the model over the history as it stands, store the answer, return it as stored.
 
         Raises:
-            SwapRefused, NoRoute: no model can answer.
+            SwapRefusedError, NoRouteError: no model can answer.
             InterlinguaError: what the client raises, where no other model is allowed.
         """
         self.start()
@@ -162,7 +166,7 @@ class Turn(TurnCore):
             try:
                 answer = self._client.send(plan.messages, **plan.arguments)
             except InterlinguaError as error:
-                plan = self.after(plan, error)
+                plan = self.plan_after_failure(plan, error)
             else:
                 return self.add(answer)
 
@@ -173,33 +177,18 @@ class Turn(TurnCore):
 
     def stream(self, tools: Sequence[ToolDefinition] = ()) -> SessionStream:
         """Make one step as a stream, to be used in a `with` statement."""
-        return SessionStream(self._core, self, self._client, tools, self.start)
+        return SessionStream(self._state, self, self._client, tools, self.start)
 
     def complete(self, messages: Sequence[Message]) -> Message:
         """Ask the turn's model something beside the conversation, such as for a summary; nothing is stored."""
-        return self._client.send(messages, **self.aside())
+        return self._client.send(messages, **self.complete_arguments())
 
 
-class Session(SessionBase):
+class Session(SessionBase[Client]):
     """A stored conversation and the models that answer in it; one thread at a time.
 
-    Everything that was said is in the store before a call returns, and text that streams in a moment after it came.
+    Every message is in the store before a call returns, and streamed text a moment after it arrived.
     """
-
-    def __init__(
-        self,
-        core: SessionState,
-        client: Client,
-        compactor: Compactor | None,
-        *,
-        own_client: Client | None = None,
-        own_store: Store | None = None,
-    ) -> None:
-        super().__init__(core)
-        self._client = client
-        self._compactor = compactor
-        self._own_client = own_client
-        self._own_store = own_store
 
     @classmethod
     def open(
@@ -241,11 +230,11 @@ class Session(SessionBase):
             CallerError: the stored policy cannot be read, or the client's default model is no model.
         """
         used = client if client is not None else Client()
-        core, own_store = opened(
+        state, own_store = open_state(
             store, session_id, used, model=model, system=system, policy=policy, patterns=patterns, user_id=user_id,
             team_id=team_id, workspace=workspace, context=context, options=options,
         )  # fmt: skip
-        return cls(core, used, compactor, own_client=used if client is None else None, own_store=own_store)
+        return cls(state, used, compactor, own_client=used if client is None else None, own_store=own_store)
 
     def turn(
         self,
@@ -258,7 +247,7 @@ class Session(SessionBase):
     ) -> Turn:
         """Return a turn to be driven step by step, as the tool loop does; arguments as for `send`."""
         return Turn(
-            self._core, self._client, self._compactor, content,
+            self._state, self._client, self._compactor, content,
             model=model, delegate=delegate, tools=tools, options=options,
         )  # fmt: skip
 
@@ -281,13 +270,13 @@ class Session(SessionBase):
             **options: fields of `AdapterOptions` by name.
 
         Raises:
-            SwapRefused: `model` cannot answer this; nothing was stored.
-            NoRoute: no model can; nothing was stored.
+            SwapRefusedError: `model` cannot answer this; nothing was stored.
+            NoRouteError: no model can; nothing was stored.
             InterlinguaError: what the client raises; the question is stored, and so is what came of an answer.
         """
         if isinstance(tools, Sequence):
             return self.turn(content, model=model, tools=tools, delegate=delegate, **options).ask(tools)
-        loop = running(tools)
+        loop = as_loop(tools)
         turn = self.turn(content, model=model, tools=loop.definitions, delegate=delegate, **options)
         turn.start()
         return loop.run(turn)

@@ -1,22 +1,36 @@
-"""One turn of a session: the question stored, a model chosen for each step, the answers stored."""
+"""One session in memory, and one turn of it: the question stored, a model chosen for each step, the answers stored."""
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+import gc
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
 import attrs
 
-from interlingua import CallerError, InterlinguaError
-from interlingua.types import ContentBlock, Message, ToolDefinition, ToolUseBlock, user
+from interlingua import AsyncClient, CallerError, Client, InterlinguaError
+from interlingua.types import ContentBlock, Message, MessageStatus, Role, ToolDefinition, ToolUseBlock, user
 from interlingua_agents.calls import Answer
+from interlingua_agents.protocols import Compactor
 from interlingua_agents.tools import Phase
-from interlingua_sessions.routing.needs import Delegation, RoutedTurn
-from interlingua_sessions.routing.router import Decision
-from interlingua_sessions.state import SessionState
-from interlingua_sessions.store import EntryKind, SessionEntry, Store, ToolCallStatus
+from interlingua_sessions.compaction import SessionContext
+from interlingua_sessions.routing.needs import Delegation, NeedsRecord, RoutedTurn
+from interlingua_sessions.routing.policy import RoutingPolicy, decode_policy, encode_policy
+from interlingua_sessions.routing.router import Chain, Decision, Router
+from interlingua_sessions.setup import SessionSetup
+from interlingua_sessions.store import (
+    EntryKind,
+    SessionEntry,
+    SessionExistsError,
+    SessionNotFoundError,
+    SessionRecord,
+    Store,
+    ToolCallStatus,
+)
+
+ClientT = TypeVar("ClientT", Client, AsyncClient)
 
 CALL_STATUS = {
     Phase.PENDING: ToolCallStatus.PENDING,
@@ -26,6 +40,181 @@ CALL_STATUS = {
     Phase.CANCELLED: ToolCallStatus.CANCELLED,
 }
 """The store's word for each phase of a call; a running call is pending there, with its start time."""
+
+
+class SessionState:
+    """A session as it was last read, and how it grows; one thread at a time.
+
+    Others may write to the same session: what they stored is read before each turn, and with each append.
+    """
+
+    def __init__(self, store: Store, record: SessionRecord, setup: SessionSetup) -> None:
+        self.store = store
+        self.record = record
+        self.setup = setup
+        self.router = Router(setup.registry)
+        self.needs = NeedsRecord()
+        with gc_paused():
+            self.messages: list[Message] = list(store.messages(record.id))
+        self.entries: list[SessionEntry] = store.entries(record.id)
+        self._unfinished = _unfinished(self.messages)
+        self._context = SessionContext()
+        self._policy: tuple[Mapping[str, Any] | None, RoutingPolicy] | None = None
+
+    @classmethod
+    def open(
+        cls, store: Store, session_id: str | None, setup: SessionSetup, *, workspace: str, policy: RoutingPolicy | None
+    ) -> SessionState:
+        """Read a session, or make it; a policy that is given replaces the stored one."""
+        written = None if policy is None else encode_policy(policy)
+        record = _read_record(store, session_id)
+        if record is None:
+            try:
+                record = store.create_session(session_id, workspace_path=workspace, routing_policy=written)
+            except SessionExistsError:  # another process made it meanwhile
+                record = store.session(str(session_id))
+        if written is not None and written != record.routing_policy:
+            record = store.update_session(record.id, routing_policy=written)
+        return cls(store, record, setup)
+
+    @property
+    def id(self) -> str:
+        """The session's id."""
+        return self.record.id
+
+    @property
+    def policy(self) -> RoutingPolicy:
+        """The session's routing policy; decoded again only where the stored one changed."""
+        stored = self.record.routing_policy
+        if self._policy is None or self._policy[0] != stored:
+            self._policy = stored, decode_policy(stored)
+        return self._policy[1]
+
+    @property
+    def chain(self) -> Chain:
+        """The policies as they stand."""
+        setup = self.setup
+        return Chain(
+            policy=self.policy,
+            sticky=self.record.active_model,
+            patterns=setup.patterns,
+            last_resort=setup.last_resort,
+        )
+
+    def context(self, more: Sequence[Message] = ()) -> Sequence[Message]:
+        """Return what the next step sends, `more` added to the history."""
+        messages = [*self.messages, *more] if more else self.messages
+        if self.setup.context is not None:
+            return self.setup.context(messages, self.entries)
+        return self._context(messages, self.entries) if self.entries else messages
+
+    @property
+    def last_id(self) -> str:
+        """Id of the newest message that was read; empty where there is none."""
+        return self.messages[-1].id if self.messages else ""
+
+    def refresh(self) -> None:
+        """Read what others did to the session since: one statement, unless an answer was unfinished or entries came."""
+        if self._unfinished:
+            current = {one: self.store.message(one) for one in self._unfinished}
+            self.messages = [current.get(message.id, message) for message in self.messages]
+            self._unfinished = _unfinished(current.values())
+        changes = self.store.changes(self.id, after=self.last_id)
+        self.record = changes.record
+        self.messages += changes.messages
+        self._unfinished += _unfinished(changes.messages)
+        if changes.entry_count != len(self.entries):
+            self.entries = self.store.entries(self.id)
+
+    def append(self, messages: Sequence[Message], opening: Message | None = None) -> list[Message]:
+        """Store messages of this session in one transaction; returns them as stored. `opening` as `Store.extend`."""
+        rows = self.store.extend(
+            [self.as_own(message) for message in messages],
+            opening=None if opening is None else self.as_own(opening),
+            after=self.last_id,
+        )
+        self.add_rows(rows)
+        return rows[len(rows) - len(messages) :]
+
+    def add_rows(self, rows: Sequence[Message]) -> None:
+        """Add what was just stored, with what others stored before it; a PARTIAL that was read is replaced."""
+        last = self.last_id
+        fresh = [message for message in rows if message.id > last]
+        if len(fresh) < len(rows):
+            finished = {message.id: message for message in rows if message.id <= last}
+            self.messages = [finished.get(message.id, message) for message in self.messages]
+        self.messages += fresh
+        self._unfinished += _unfinished(fresh)
+
+    def as_own(self, message: Message) -> Message:
+        """Return a message as this session's, credited to its user and team unless it names others."""
+        metadata, setup = message.metadata, self.setup
+        user, team = metadata.user_id or setup.user_id, metadata.team_id or setup.team_id
+        if (user, team) != (metadata.user_id, metadata.team_id):
+            message = attrs.evolve(message, metadata=attrs.evolve(metadata, user_id=user, team_id=team))
+        return message if message.session_id == self.id else attrs.evolve(message, session_id=self.id)
+
+    def opening(self) -> Message | None:
+        """Return the system prompt as a message, where the conversation has none yet."""
+        prompt = self.setup.prompt
+        if prompt is None or any(message.role is Role.SYSTEM for message in self.messages):
+            return None
+        return prompt.message(self.id)
+
+    def switch(self, model: str | None, reason: str | None) -> str | None:
+        """Make a model the session's own from now on, or with None go back to the policy.
+
+        Returns:
+            Its canonical id.
+
+        Raises:
+            SwapRefusedError: it cannot carry the session; nothing changed.
+            CallerError: the name is no model id and no alias, or its provider is not installed.
+        """
+        self.refresh()
+        name = None
+        if model is not None:
+            turn = RoutedTurn(
+                session_id=self.id, messages=self.context(), options=self.setup.options, record=self.needs
+            )
+            name = self.router.check_swap(self.chain, turn, model)
+        policy = self.policy
+        policy = attrs.evolve(policy, manual_reason=reason or RoutingPolicy().manual_reason)
+        self.record = self.store.update_session(
+            self.id, active_model=name, routing_policy=encode_policy(policy) or None
+        )
+        return name
+
+
+@contextmanager
+def gc_paused() -> Iterator[None]:
+    """Pause Python's cycle collector while a whole history is read; it goes on afterwards, unless it was off before.
+
+    Every few hundred new objects start the collector, and each time it walks over what was just read, all of which
+    stays (docs/explanation/performance.md). Of two threads that do this at once, the first to finish ends the pause for
+    both: that costs time and nothing else.
+    """
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def _read_record(store: Store, session_id: str | None) -> SessionRecord | None:
+    try:
+        return store.session(session_id) if session_id is not None else None
+    except SessionNotFoundError:
+        return None
+
+
+def _unfinished(messages: Iterable[Message]) -> list[str]:
+    """Return the ids of answers that some process is, or was, still receiving."""
+    partial = MessageStatus.PARTIAL
+    return [message.id for message in messages if message.metadata.status is partial]
 
 
 @attrs.frozen(kw_only=True)
@@ -49,37 +238,77 @@ class Plan:
         return {"messages": self.messages, "model": self.decision.model, "tools": self.tools, **self.options}
 
 
-class TurnFacts(ABC):
-    """The facts of one turn over one session."""
+Content: TypeAlias = str | Message | Iterable[ContentBlock] | None
+"""What a turn may start with; None answers the conversation as it stands."""
 
-    def __init__(self, core: SessionState, options: Mapping[str, Any]) -> None:
-        self._core = core
-        self._options = {**core.setup.options, **options}
+
+class TurnStart(NamedTuple):
+    """What a turn is about to store, and the model it chose."""
+
+    opening: Message | None
+    question: list[Message]
+    decision: Decision
+
+
+class TurnBase(Generic[ClientT]):
+    """One turn without its waiting, which the blocking and the asynchronous turn share.
+
+    Satisfies `interlingua_agents.protocols.Facts` and `compaction.SessionFacts`.
+    """
+
+    def __init__(
+        self,
+        state: SessionState,
+        client: ClientT,
+        compactor: Compactor | None,
+        content: Content,
+        *,
+        model: str | None,
+        delegate: str | Delegation | None,
+        tools: Sequence[ToolDefinition],
+        options: Mapping[str, Any],
+    ) -> None:
+        offered: Any = tools
+        if not isinstance(offered, Sequence):
+            text = "a stream is one answer and runs no tools: send(…, tools=AgentLoop(toolbox, listen=…)) runs them and"
+            raise CallerError(f"{text} streams each answer to the listener; tools=toolbox.definitions only offers them")
+        self._state = state
+        self._client: ClientT = client
+        self._compactor = compactor
+        self._options = {**state.setup.options, **options}
+        self._content = content
+        self._override = model
+        self._delegation = Delegation(model=delegate) if isinstance(delegate, str) else delegate
+        self._tools = tools
+        self._decision: Decision | None = None
 
     @property
-    @abstractmethod
     def decision(self) -> Decision:
         """The decision of the turn so far."""
+        if self._decision is None:
+            self.begin()
+        assert self._decision is not None  # noqa: S101  begin decides
+        return self._decision
 
     @property
     def id(self) -> str:
         """The session's id."""
-        return self._core.id
+        return self._state.id
 
     @property
     def store(self) -> Store:
         """Where the session is kept."""
-        return self._core.store
+        return self._state.store
 
     @property
     def messages(self) -> Sequence[Message]:
         """The stored history."""
-        return self._core.messages
+        return self._state.messages
 
     @property
     def entries(self) -> Sequence[SessionEntry]:
         """The session-only entries."""
-        return self._core.entries
+        return self._state.entries
 
     @property
     def model(self) -> str:
@@ -89,21 +318,21 @@ class TurnFacts(ABC):
     @property
     def window(self) -> int:
         """The context window of `model` in tokens; 0 when unknown."""
-        router = self._core.router
+        router = self._state.router
         return router.window(router.registry.resolve(self.model), self._options)
 
     def context(self) -> Sequence[Message]:
         """What the next step would send."""
-        return self._core.context()
+        return self._state.context()
 
     def estimate(self, messages: Sequence[Message], tools: Sequence[ToolDefinition] = ()) -> int:
         """Estimate the input tokens of messages and tools at `model`."""
-        router = self._core.router
+        router = self._state.router
         return router.estimated(router.registry.resolve(self.model), messages, tools, self._options)
 
     def add(self, message: Message) -> Message:
         """Append a message to the session; returns it as stored."""
-        return self._core.append([message])[0]
+        return self._state.append([message])[0]
 
     def start_call(self, call: ToolUseBlock, at: datetime) -> None:
         """Record in the store that a call's tool runs since `at`."""
@@ -120,14 +349,14 @@ class TurnFacts(ABC):
     def add_result(self, message: Message, answer: Answer) -> Message:
         """Append a tool's result, with how the call ended and the full result where the message is shortened."""
         rows = self.store.append_result(
-            self._core.owned(message),
+            self._state.as_own(message),
             status=CALL_STATUS[answer.phase],
             completed_at=answer.ended_at,
             error=answer.error,
             whole=answer.whole,
-            after=self._core.last_id,
+            after=self._state.last_id,
         )
-        self._core.take_in(rows)
+        self._state.add_rows(rows)
         return rows[-1]
 
     def add_entry(
@@ -135,60 +364,15 @@ class TurnFacts(ABC):
     ) -> SessionEntry:
         """Append a session-only entry."""
         entry = self.store.append_entry(self.id, kind, text, custom_type=custom_type, data=data)
-        self._core.entries.append(entry)
+        self._state.entries.append(entry)
         return entry
 
-
-Content: TypeAlias = str | Message | Iterable[ContentBlock] | None
-"""What a turn may be begun with; None answers the conversation as it stands."""
-
-
-class Beginning(NamedTuple):
-    """What a turn is about to store, and the model it chose."""
-
-    opening: Message | None
-    question: list[Message]
-    decision: Decision
-
-
-class TurnCore(TurnFacts):
-    """What the blocking and the asynchronous turn share; satisfies `Facts`."""
-
-    def __init__(
-        self,
-        core: SessionState,
-        content: Content,
-        *,
-        model: str | None,
-        delegate: str | Delegation | None,
-        tools: Sequence[ToolDefinition],
-        options: Mapping[str, Any],
-    ) -> None:
-        offered: Any = tools
-        if not isinstance(offered, Sequence):
-            text = "a stream is one answer and runs no tools: send(…, tools=AgentLoop(toolbox, listen=…)) runs them and"
-            raise CallerError(f"{text} tells of each answer as it streams; tools=toolbox.definitions only offers them")
-        super().__init__(core, options)
-        self._content = content
-        self._override = model
-        self._delegation = Delegation(model=delegate) if isinstance(delegate, str) else delegate
-        self._tools = tools
-        self._decision: Decision | None = None
-
-    @property
-    def decision(self) -> Decision:
-        """The decision of the turn so far."""
-        if self._decision is None:
-            self.begin()
-        assert self._decision is not None  # noqa: S101  begin decides
-        return self._decision
-
     def observe(self, event: Mapping[str, Any]) -> None:
-        """Tell the plugins' `observe` hooks of an event."""
-        self._core.router.observe(event)
+        """Pass an event to the plugins' `observe` hooks."""
+        self._state.router.observe(event)
 
     @property
-    def begun(self) -> bool:
+    def is_started(self) -> bool:
         """True once the question is stored."""
         return self._decision is not None
 
@@ -196,79 +380,75 @@ class TurnCore(TurnFacts):
         """Store the question, once a model that can answer it is known; the size is judged after compaction.
 
         Raises:
-            SwapRefused: the model named for this message cannot answer it; nothing was stored.
-            NoRoute: no model can; nothing was stored.
+            SwapRefusedError: the model named for this message cannot answer it; nothing was stored.
+            NoRouteError: no model can; nothing was stored.
         """
-        if not self.begun:
-            self._core.refresh()
-            self.keep(self.beginning())
+        if not self.is_started:
+            self._state.refresh()
+            self.store_start(self.prepare_start())
 
-    def beginning(self) -> Beginning:
-        """Return how the turn begins, of what the session was when it was last read; raises as `begin`."""
-        core, (opening, question) = self._core, self._fresh()
-        prospect = self._prospect(opening, question)
-        decision = core.router.decide(core.chain, self._routed(prospect, self._tools), sized=False)
-        return Beginning(opening, question, decision)
+    def prepare_start(self) -> TurnStart:
+        """Return how the turn begins, from the session as it was last read; raises as `begin`."""
+        state, question = self._state, self._question()
+        opening = state.opening()
+        context = state.context([one for one in (opening, *question) if one is not None])
+        decision = state.router.decide(state.chain, self._routed_turn(context, self._tools), sized=False)
+        return TurnStart(opening, question, decision)
 
-    def keep(self, beginning: Beginning) -> None:
+    def store_start(self, prepared: TurnStart) -> None:
         """Store what the turn begins with."""
-        opening, question, decision = beginning
+        opening, question, decision = prepared
         if opening is not None or question:
-            self._core.append(question, opening)
+            self._state.append(question, opening)
         self._decision = decision
 
     def preview(self) -> Plan:
-        """Return what the first step would be; nothing is stored and no observer told of a decision."""
-        prospect, core = self._prospect(*self._fresh()), self._core
-        decision = core.router.decide(core.chain, self._routed(prospect, self._tools))
-        return Plan(messages=prospect, decision=decision, tools=self._tools, options=self._options)
-
-    def _fresh(self) -> tuple[Message | None, list[Message]]:
-        return self._core.opening(), self._question()
-
-    def _prospect(self, opening: Message | None, question: Sequence[Message]) -> Sequence[Message]:
-        """Return what would be sent with these."""
-        core = self._core
-        fresh = [*([] if opening is None else [opening]), *question]
-        return core.setup.context([*core.messages, *fresh], core.entries)
+        """Return what the first step would be; nothing is stored and no decision observed."""
+        state = self._state
+        opening = state.opening()
+        context = state.context([one for one in (opening, *self._question()) if one is not None])
+        decision = state.router.decide(state.chain, self._routed_turn(context, self._tools))
+        return Plan(messages=context, decision=decision, tools=self._tools, options=self._options)
 
     def plan(self, tools: Sequence[ToolDefinition]) -> Plan:
         """Return the next step; the turn's model stays as long as it can carry what came since.
 
         Raises:
-            SwapRefused, NoRoute: as for `begin`.
+            SwapRefusedError, NoRouteError: as for `begin`.
         """
-        decision, core = self.decision, self._core
+        decision, state = self.decision, self._state
         messages = self.context()
-        routed = self._routed(messages, tools)
-        if not core.router.still(decision, routed):
-            decision = core.router.decide(core.chain, routed)
-        return self._planned(decision, messages, tools)
+        routed = self._routed_turn(messages, tools)
+        if not state.router.still(decision, routed):
+            decision = state.router.decide(state.chain, routed)
+        return self._make_plan(decision, messages, tools)
 
-    def after(self, plan: Plan, error: InterlinguaError) -> Plan:
+    def plan_after_failure(self, plan: Plan, error: InterlinguaError) -> Plan:
         """Return the step to make instead of one that failed, at the next allowed model.
 
         Raises:
             InterlinguaError: the same error, where there is none.
         """
-        core = self._core
+        state = self._state
         if isinstance(error.partial, Message) and error.partial.content:
             raise error
-        found = core.router.after_failure(core.chain, self._routed(plan.messages, plan.tools), plan.decision, error)
+        found = state.router.after_failure(
+            state.chain, self._routed_turn(plan.messages, plan.tools), plan.decision, error
+        )
         if found is None:
             raise error
-        return self._planned(found, plan.messages, plan.tools)
+        return self._make_plan(found, plan.messages, plan.tools)
 
-    def aside(self) -> dict[str, Any]:
-        """Return the client's arguments for asking the turn's model beside the conversation."""
-        return {"model": self.model, "routing": self.decision.record, **self._core.setup.options}
+    def complete_arguments(self) -> dict[str, Any]:
+        """Return the client's arguments for asking the turn's model something beside the conversation."""
+        return {"model": self.model, "routing": self.decision.record, **self._state.setup.options}
 
-    def _planned(self, decision: Decision, messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> Plan:
+    def _make_plan(self, decision: Decision, messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> Plan:
         self._decision = decision
         self.observe(decision.event(self.id, messages[-1].id if messages else ""))
         return Plan(messages=messages, decision=decision, tools=tools, options=self._options)
 
-    def _routed(self, messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> RoutedTurn:
+    def _routed_turn(self, messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> RoutedTurn:
         return RoutedTurn(
             session_id=self.id,
             messages=messages,
@@ -276,11 +456,11 @@ class TurnCore(TurnFacts):
             options=self._options,
             override=self._override,
             delegation=self._delegation,
-            record=self._core.needs,
+            record=self._state.needs,
         )
 
     def _question(self) -> list[Message]:
         content = self._content
         if content is None:
             return []
-        return [self._core.owned(content if isinstance(content, Message) else user(content))]
+        return [self._state.as_own(content if isinstance(content, Message) else user(content))]

@@ -25,9 +25,16 @@ from interlingua.types import (
     Usage,
     trim_trace,
 )
-from interlingua_sessions.store.rows import column_text, message_row, now_stamp, read_message, time_of
 from interlingua_sessions.store.schema import Database, Finding, Repriced, Row, StoreError
-from interlingua_sessions.store.statements import PAGE, Statements
+from interlingua_sessions.store.statements import (
+    PAGE,
+    Statements,
+    column_text,
+    message_row,
+    now_stamp,
+    read_message,
+    time_of,
+)
 
 T = TypeVar("T")
 

@@ -99,12 +99,12 @@ class SessionChanges:
     Attributes:
         record: the session as it is now.
         messages: those behind the last one read, in order.
-        last_entry_id: id of the newest session-only entry, or None.
+        entry_count: how many session-only entries there are; they are never removed.
     """
 
     record: SessionRecord
     messages: list[Message]
-    last_entry_id: str | None
+    entry_count: int
 
 
 class ToolCallStatus(StrEnum):

@@ -1,33 +1,26 @@
-"""The SQL of the store, for both databases, one method for each thing that is read or written.
+"""The statements of the store, for both databases, and how messages become rows and rows messages.
 
-Methods that write run inside a transaction that their caller began. Parameters are marked `?`.
+Methods that write run inside a transaction that their caller began. A column's text is what both databases can hold: no
+NUL, no lone surrogate; inside JSON those are escaped or replaced.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+import json
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from datetime import UTC, datetime, timedelta
 from itertools import chain
+from time import time_ns
 from typing import Any
 
 import attrs
 import orjson
 
 from interlingua import CallerError
-from interlingua.codec import decode_messages
+from interlingua.codec import decode_message, decode_messages, dumps_message, encode_message
 from interlingua.errors import DecodeError
-from interlingua.types import Message, MessageStatus, ToolResultBlock, ToolUseBlock
-from interlingua_sessions.store.rows import (
-    COLUMNS,
-    column_text,
-    id_after,
-    may_be_last,
-    now_stamp,
-    read_columns,
-    read_message,
-    row_data,
-    stamp_of,
-    time_of,
-)
+from interlingua.types import Message, MessageStatus, ToolResultBlock, ToolUseBlock, new_ulid, user
 from interlingua_sessions.store.schema import (
     Database,
     EntryKind,
@@ -37,10 +30,22 @@ from interlingua_sessions.store.schema import (
     SessionExistsError,
     SessionNotFoundError,
     SessionRecord,
+    StoreError,
     ToolCallRecord,
     ToolCallStatus,
 )
 
+COLUMNS = "id, session_id, role, content_json, metadata_json, created_at, schema_version"
+_FIELDS = frozenset({"id", "session_id", "role", "content", "metadata", "created_at", "schema_version"})
+UNKNOWN = "_unknown_fields"
+"""Where the codec keeps fields that a newer version wrote."""
+EXACT = " "
+"""Begins a JSON column that a fast parser would round: it holds integers of more than 64 bits."""
+_EXACTLY = (EXACT, EXACT.encode())
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_MICROSECOND = timedelta(microseconds=1)
+_NOTHING = encode_message(user(""))["metadata"]
+_NOTHING_JSON = orjson.dumps(_NOTHING)  # the metadata of most messages that no model generated
 PAGE = 500
 """Messages that are read at a time."""
 
@@ -49,7 +54,7 @@ _SESSION_WIDTH = _SESSION.count(",") + 1
 _ENTRY = "id, session_id, kind, custom_type, text, data_json, after_message_id, created_at"
 _CHANGES = """
     SELECT s.id, s.workspace_path, s.active_model, s.routing_policy_json, s.schema_version, s.created_at, s.updated_at,
-        (SELECT max(e.id) FROM session_entries e WHERE e.session_id = s.id), {columns}
+        (SELECT count(*) FROM session_entries e WHERE e.session_id = s.id), {columns}
     FROM sessions s LEFT JOIN messages m ON m.session_id = s.id AND m.id > ?
     WHERE s.id = ? ORDER BY m.id LIMIT ?"""
 _INSERT_LAST = f"""
@@ -179,7 +184,7 @@ class Statements:
         return SessionChanges(
             record=read_session(head[:_SESSION_WIDTH]),
             messages=list(read_pages(pages)),
-            last_entry_id=head[_SESSION_WIDTH],
+            entry_count=head[_SESSION_WIDTH],
         )
 
     # Messages
@@ -427,3 +432,147 @@ def _call_row(message: Message, block: ToolUseBlock, made: int) -> tuple[Any, ..
     issued = None if block.provider_id is None else column_text(block.provider_id)
     call, name = column_text(block.id), column_text(block.name)
     return (call, message.session_id, message.id, name, status, issued, metadata.provider, made, ended)
+
+
+# Messages and times as columns
+
+
+def read_columns(as_json: str, table: str = "") -> str:
+    """Return the columns of a message as they are selected for `read_message` and `read_line`.
+
+    Args:
+        as_json: the database's way to select JSON (`Database.as_json`).
+        table: alias of the table, with its dot.
+    """
+    content, metadata = as_json.format(f"{table}content_json"), as_json.format(f"{table}metadata_json")
+    return f"{table}id, {table}session_id, {table}role, {content}, {metadata}, {table}created_at, {table}schema_version"
+
+
+def stamp_of(time: datetime) -> int:
+    """Return microseconds since 1970."""
+    return (time - _EPOCH) // _MICROSECOND
+
+
+def time_of(stamp: int) -> datetime:
+    """Return the time of so many microseconds since 1970, UTC."""
+    return _EPOCH + timedelta(0, 0, stamp)  # by place: half the cost of by name
+
+
+def now_stamp() -> int:
+    """Return the present in microseconds since 1970."""
+    return time_ns() // 1000
+
+
+def column_text(text: str) -> str:
+    """Return text that both databases can hold in a column; broken text as the codec writes it."""
+    if text.isascii() and "\0" not in text:
+        return text
+    if not text.isascii():
+        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    return text.replace("\0", "\N{REPLACEMENT CHARACTER}")
+
+
+def message_row(message: Message) -> list[Any]:
+    """Return the columns of a message, in the order of COLUMNS.
+
+    Raises:
+        CallerError: it holds what cannot be stored.
+    """
+    data = encode_message(message)
+    try:
+        content, metadata = orjson.dumps(data["content"]).decode(), orjson.dumps(_metadata(data)).decode()
+    except TypeError:  # huge integers or broken text, which the codec's own writer handles
+        data = json.loads(dumps_message(message))
+        content, metadata = EXACT + exact_json(data["content"]), EXACT + exact_json(_metadata(data))
+    made = stamp_of(message.created_at)
+    return [message.id, message.session_id, data["role"], content, metadata, made, message.schema_version]
+
+
+def row_data(row: Row) -> dict[str, Any]:
+    """Return the stored form of the message in a row (`read_columns`) for the codec; its time is a datetime.
+
+    Raises:
+        ValueError: a column is not JSON.
+    """
+    message_id, session_id, role, content, metadata, made, version = row
+    return {
+        "id": message_id,
+        "session_id": session_id,
+        "role": role,
+        "content": _parsed(content),
+        "metadata": _NOTHING if metadata == _NOTHING_JSON else _parsed(metadata),
+        "created_at": time_of(made),
+        "schema_version": version,
+    }
+
+
+def read_line(row: Row) -> str:
+    """Return the canonical JSON of the message in a row (`read_columns`)."""
+    message_id, session_id, role, content, metadata, made, version = row
+    head = orjson.dumps({"id": message_id, "session_id": session_id, "role": role}).decode()[:-1]
+    time = time_of(made).isoformat(timespec="microseconds")[:-6]
+    tail = f'"created_at":"{time}Z","schema_version":{version}}}'
+    return f'{head},"content":{_text(content)},"metadata":{_text(metadata)},{tail}'
+
+
+def _metadata(data: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the metadata, and in it what a newer version wrote beside the fields of a message: no column is for it."""
+    metadata: Mapping[str, Any] = data["metadata"]
+    if data.keys() == _FIELDS:
+        return metadata
+    newer = {name: value for name, value in data.items() if name not in _FIELDS}
+    return {**metadata, UNKNOWN: {**metadata.get(UNKNOWN, {}), "": newer}}
+
+
+def _parsed(column: str | bytes) -> Any:
+    return orjson.loads(column) if column[:1] not in _EXACTLY else json.loads(column)
+
+
+def _text(column: str | bytes) -> str:
+    return (column if isinstance(column, str) else column.decode()).lstrip()
+
+
+def exact_json(value: Any) -> str:
+    """Write JSON compactly, integers of any size as they are."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
+def read_message(row: Row) -> Message:
+    """Return the message of a row (`read_columns`).
+
+    Raises:
+        StoreError: it cannot be read.
+    """
+    try:
+        return decode_message(row_data(row))
+    except (DecodeError, ValueError) as error:
+        raise StoreError(f"message {row[0]} of the store cannot be read: {error}") from error
+
+
+_DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford base 32, the ULID specification
+_ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
+
+
+def id_after(last: str, own: str | None = None) -> str:
+    """Return `own` where it is greater than `last` and less than ids still to come, else a new id that is.
+
+    One session whose clock was ahead does not push the ids of others: the process's own minter is left as it is.
+
+    An id that is no ULID is kept only when every ULID minted from now on is greater.
+    """
+    if own is not None and own > last and _ULID.fullmatch(own):
+        return own
+    minted = new_ulid()
+    if own is not None and last < own < minted and own.isascii() and own.isprintable():
+        return own
+    return minted if minted > last else _successor(last)
+
+
+def _successor(ulid: str) -> str:
+    kept = ulid.rstrip("Z")
+    return kept[:-1] + _DIGITS[_DIGITS.index(kept[-1]) + 1] + "0" * (len(ulid) - len(kept))
+
+
+def may_be_last(own: str) -> bool:
+    """Tell whether a message may keep this id where no other of its session is greater."""
+    return _ULID.fullmatch(own) is not None or (own < new_ulid() and own.isascii() and own.isprintable())

@@ -16,7 +16,6 @@ from interlingua.catalogue import ModelInfo
 from interlingua.codec import dumps_message, loads_message
 from interlingua.types import Message, MessageStatus, Role, ToolResultBlock, new_ulid
 from interlingua_sessions.store import maintenance, transfer
-from interlingua_sessions.store.rows import column_text, id_after, message_row, now_stamp, stamp_of
 from interlingua_sessions.store.schema import (
     Database,
     EntryKind,
@@ -29,7 +28,18 @@ from interlingua_sessions.store.schema import (
     ToolCallStatus,
     migrate,
 )
-from interlingua_sessions.store.statements import CallEnd, Statements, no_tool_call, read_entry, read_pages
+from interlingua_sessions.store.statements import (
+    CallEnd,
+    Statements,
+    column_text,
+    id_after,
+    message_row,
+    no_tool_call,
+    now_stamp,
+    read_entry,
+    read_pages,
+    stamp_of,
+)
 
 SCHEMA_VERSION = 1  # of the canonical format
 _CHANGEABLE = ("workspace_path", "active_model", "routing_policy")

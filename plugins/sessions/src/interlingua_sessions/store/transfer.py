@@ -20,8 +20,11 @@ from interlingua.codec import dumps_message, loads_message
 from interlingua.errors import DecodeError
 from interlingua.types import ContentBlock, Message, ToolResultBlock, ToolUseBlock, new_tool_use_id, new_ulid
 from interlingua_sessions.store.maintenance import INSERT_PRICE
-from interlingua_sessions.store.rows import (
+from interlingua_sessions.store.schema import Database, EntryKind, Row, ToolCallStatus
+from interlingua_sessions.store.statements import (
+    PAGE,
     UNKNOWN,
+    Statements,
     column_text,
     exact_json,
     id_after,
@@ -31,8 +34,6 @@ from interlingua_sessions.store.rows import (
     stamp_of,
     time_of,
 )
-from interlingua_sessions.store.schema import Database, EntryKind, Row, ToolCallStatus
-from interlingua_sessions.store.statements import PAGE, Statements
 
 FORMAT_VERSION = 1  # of the canonical format, where a header says nothing
 FORMAT = 1
