@@ -13,9 +13,9 @@ import pytest
 
 import interlingua as il
 from interlingua_sessions import Store, open_store
-from interlingua_sessions.routing.needs import Delegation, Recommendation, RoutedTurn
+from interlingua_sessions.routing import NoRouteError, SwapRefusedError
 from interlingua_sessions.routing.policy import RoutingPolicy, Rule, When
-from interlingua_sessions.routing.router import NoRouteError, SwapRefusedError
+from interlingua_sessions.routing.router import Delegation, Recommendation, RoutedTurn
 from interlingua_sessions.session import Session
 from tests.sessions.talking import Counting, Watching, client, registry
 from tests.support.fake_provider import CAPABLE, Got, Reply, Server, served

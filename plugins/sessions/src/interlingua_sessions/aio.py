@@ -12,8 +12,8 @@ from interlingua.types import Message, ToolDefinition
 from interlingua_agents.protocols import Compactor, ToolLoop
 from interlingua_agents.tools import Toolbox
 from interlingua_sessions.persistence import in_thread
-from interlingua_sessions.routing.needs import Delegation, PatternStore
 from interlingua_sessions.routing.policy import RoutingPolicy
+from interlingua_sessions.routing.router import Delegation, PatternStore
 from interlingua_sessions.session import SessionBase, as_loop, open_state
 from interlingua_sessions.setup import ContextBuilder, SystemPrompt
 from interlingua_sessions.store import Store

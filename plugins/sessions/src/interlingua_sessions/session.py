@@ -12,8 +12,8 @@ from interlingua.types import Message, ToolDefinition
 from interlingua_agents.drivers import AgentLoop
 from interlingua_agents.protocols import Compactor, ToolLoop
 from interlingua_agents.tools import Toolbox
-from interlingua_sessions.routing.needs import Delegation, PatternStore
 from interlingua_sessions.routing.policy import RoutingPolicy
+from interlingua_sessions.routing.router import Delegation, PatternStore
 from interlingua_sessions.setup import ContextBuilder, SessionSetup, SystemPrompt
 from interlingua_sessions.store import SessionEntry, SessionRecord, Store, open_store
 from interlingua_sessions.streams import SessionStream

@@ -10,7 +10,7 @@ import attrs
 
 from interlingua.plugins import Registry
 from interlingua.types import Message, system
-from interlingua_sessions.routing.needs import PatternStore
+from interlingua_sessions.routing.router import PatternStore
 from interlingua_sessions.store import SessionEntry
 
 ContextBuilder: TypeAlias = Callable[[Sequence[Message], Sequence[SessionEntry]], Sequence[Message]]

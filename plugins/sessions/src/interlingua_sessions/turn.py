@@ -16,9 +16,8 @@ from interlingua_agents.calls import Answer
 from interlingua_agents.protocols import Compactor
 from interlingua_agents.tools import Phase
 from interlingua_sessions.compaction import SessionContext
-from interlingua_sessions.routing.needs import Delegation, NeedsRecord, RoutedTurn
 from interlingua_sessions.routing.policy import RoutingPolicy, decode_policy, encode_policy
-from interlingua_sessions.routing.router import Chain, Decision, Router
+from interlingua_sessions.routing.router import Chain, Decision, Delegation, NeedsRecord, RoutedTurn, Router
 from interlingua_sessions.setup import SessionSetup
 from interlingua_sessions.store import (
     EntryKind,
@@ -318,8 +317,7 @@ class TurnBase(Generic[ClientT]):
     @property
     def window(self) -> int:
         """The context window of `model` in tokens; 0 when unknown."""
-        router = self._state.router
-        return router.window(router.registry.resolve(self.model), self._options)
+        return self._state.router.window(self.model, self._options)
 
     def context(self) -> Sequence[Message]:
         """What the next step would send."""
@@ -327,8 +325,7 @@ class TurnBase(Generic[ClientT]):
 
     def estimate(self, messages: Sequence[Message], tools: Sequence[ToolDefinition] = ()) -> int:
         """Estimate the input tokens of messages and tools at `model`."""
-        router = self._state.router
-        return router.estimated(router.registry.resolve(self.model), messages, tools, self._options)
+        return self._state.router.estimate(self.model, messages, tools, self._options)
 
     def add(self, message: Message) -> Message:
         """Append a message to the session; returns it as stored."""
@@ -389,7 +386,8 @@ class TurnBase(Generic[ClientT]):
 
     def prepare_start(self) -> TurnStart:
         """Return how the turn begins, from the session as it was last read; raises as `begin`."""
-        state, question = self._state, self._question()
+        state = self._state
+        question = self._user_messages()
         opening = state.opening()
         context = state.context([one for one in (opening, *question) if one is not None])
         decision = state.router.decide(state.chain, self._routed_turn(context, self._tools), sized=False)
@@ -406,7 +404,7 @@ class TurnBase(Generic[ClientT]):
         """Return what the first step would be; nothing is stored and no decision observed."""
         state = self._state
         opening = state.opening()
-        context = state.context([one for one in (opening, *self._question()) if one is not None])
+        context = state.context([one for one in (opening, *self._user_messages()) if one is not None])
         decision = state.router.decide(state.chain, self._routed_turn(context, self._tools))
         return Plan(messages=context, decision=decision, tools=self._tools, options=self._options)
 
@@ -419,7 +417,7 @@ class TurnBase(Generic[ClientT]):
         decision, state = self.decision, self._state
         messages = self.context()
         routed = self._routed_turn(messages, tools)
-        if not state.router.still(decision, routed):
+        if not state.router.can_answer(decision, routed):
             decision = state.router.decide(state.chain, routed)
         return self._make_plan(decision, messages, tools)
 
@@ -459,7 +457,7 @@ class TurnBase(Generic[ClientT]):
             record=self._state.needs,
         )
 
-    def _question(self) -> list[Message]:
+    def _user_messages(self) -> list[Message]:
         content = self._content
         if content is None:
             return []

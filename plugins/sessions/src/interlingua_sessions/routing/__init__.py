@@ -2,9 +2,25 @@
 
 from __future__ import annotations
 
-from interlingua_sessions.routing.needs import Delegation, PatternStore, Recommendation, RoutedTurn
-from interlingua_sessions.routing.policy import ChainPolicy, RoutingPolicy, Rule, When, decode_policy, encode_policy
-from interlingua_sessions.routing.router import Chain, Decision, NoRouteError, Router, SwapRefusedError
+from interlingua_sessions.routing.policy import (
+    ChainPolicy,
+    NoRouteError,
+    RoutingPolicy,
+    Rule,
+    SwapRefusedError,
+    When,
+    decode_policy,
+    encode_policy,
+)
+from interlingua_sessions.routing.router import (
+    Chain,
+    Decision,
+    Delegation,
+    PatternStore,
+    Recommendation,
+    RoutedTurn,
+    Router,
+)
 
 __all__ = [
     "Chain",

@@ -1,4 +1,4 @@
-"""Routing policies: the chain's links, rules, defaults and fallbacks, and their stored JSON."""
+"""Routing policies and their stored JSON, and what a policy proposed that cannot answer."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 import attrs
 
+from interlingua import CallerError
 from interlingua.errors import DecodeError
 from interlingua.types import RoutingMode
 
@@ -16,7 +17,7 @@ MANUAL_REASON = "the session's model was chosen by hand"
 
 
 class ChainPolicy(StrEnum):
-    """The links of the chain, in the order they are asked (seed 003 §4.3, `RoutingMode`)."""
+    """The links of the chain, in the order they are asked."""
 
     PER_MESSAGE_OVERRIDE = "per_message_override"
     MANUAL_STICKY = "manual_sticky"
@@ -29,10 +30,10 @@ class ChainPolicy(StrEnum):
     @property
     def mode(self) -> RoutingMode:
         """The coarse class that a message's record keeps; both defaults become DEFAULT."""
-        return _MODES[self]
+        return MODES[self]
 
 
-_MODES = {
+MODES = {
     ChainPolicy.PER_MESSAGE_OVERRIDE: RoutingMode.OVERRIDE,
     ChainPolicy.MANUAL_STICKY: RoutingMode.MANUAL,
     ChainPolicy.RULE: RoutingMode.RULE,
@@ -155,3 +156,85 @@ def _rule(data: Any, path: str) -> Rule:
 def _differing(value: Any) -> dict[str, Any]:
     fields = attrs.fields(type(value))
     return {field.name: getattr(value, field.name) for field in fields if getattr(value, field.name) != field.default}
+
+
+@attrs.frozen(kw_only=True)
+class ConstraintFailure:
+    """One thing a model cannot do that a turn needs.
+
+    Attributes:
+        capability: the field of `AdapterCapabilities` that says so, or `provider` where there is none to ask.
+        reason: for a person, as it stands behind "Cannot swap to X: ".
+    """
+
+    capability: str
+    reason: str
+
+
+@attrs.frozen(kw_only=True)
+class Candidate:
+    """A model that one policy proposes.
+
+    Attributes:
+        policy: which link of the chain.
+        model: as it was named, id or alias.
+        reason: one sentence for a person.
+        rule_name: of the rule, for RULE.
+        confidence: of the pattern, for PATTERN.
+    """
+
+    policy: ChainPolicy
+    model: str
+    reason: str
+    rule_name: str | None = None
+    confidence: float | None = None
+
+
+@attrs.frozen(kw_only=True)
+class RefusedCandidate:
+    """A candidate that cannot answer, with its model's canonical id where it has one, and why not."""
+
+    candidate: Candidate
+    model: str
+    failures: tuple[ConstraintFailure, ...]
+
+    @property
+    def why(self) -> str:
+        """All reasons in one line."""
+        return "; ".join(failure.reason for failure in self.failures)
+
+
+def constraint_failure_event(refused: RefusedCandidate, session_id: str, active_model: str | None) -> dict[str, Any]:
+    """Return the `routing_constraint_failure` event of one refusal."""
+    return {
+        "type": "routing_constraint_failure",
+        "session_id": session_id,
+        "policy": str(refused.candidate.policy),
+        "model": refused.model,
+        "active_model": active_model,
+        "failures": [attrs.asdict(failure) for failure in refused.failures],
+        "message": refusal_sentence(refused),
+    }
+
+
+def refusal_sentence(refused: RefusedCandidate) -> str:
+    """Say a refusal as seed 003's worked example 4 does; the model is called as the user called it."""
+    return f"Cannot swap to {refused.candidate.model}: {refused.why}. Active model unchanged."
+
+
+class SwapRefusedError(CallerError):
+    """A model that was asked for by name cannot carry the session; nothing changed. `failures` says why."""
+
+    def __init__(self, refused: RefusedCandidate) -> None:
+        super().__init__(refusal_sentence(refused))
+        self.failures = refused.failures
+
+
+class NoRouteError(CallerError):
+    """No policy proposed a model that can answer; `refused` holds those that cannot."""
+
+    def __init__(self, refused: tuple[RefusedCandidate, ...]) -> None:
+        tried = "; ".join(f"{one.model}: {one.why}" for one in refused)
+        hint = "switch the session to a model, name one for this message, set a default in its policy or the client"
+        super().__init__(f"no model can answer: {tried}" if tried else f"no model: {hint}")
+        self.refused = refused

@@ -1,89 +1,228 @@
-"""The router: asks the policy chain, checks each proposal against the model's capabilities, and falls back."""
+"""The router: what a turn needs, which model the policies propose for it, whether that can answer, and what instead."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from functools import partial
-from typing import Any
+from functools import cached_property, partial
+from typing import Any, TypeAlias
 
 import attrs
 
 from interlingua import CallerError, InterlinguaError
 from interlingua.errors import OverloadedError, PluginError, RateLimitError
 from interlingua.plugins import Provider, Registry, estimate_input_tokens
-from interlingua.types import AdapterOptions, Message, ModelId, RoutingDecisionRecord, ToolDefinition
-from interlingua_sessions.routing.needs import ConstraintFailure, PatternStore, RoutedTurn, constraint_failures
-from interlingua_sessions.routing.policy import ChainPolicy, RoutingPolicy, Rule
+from interlingua.types import (
+    AdapterCapabilities,
+    AdapterOptions,
+    AudioBlock,
+    DocumentBlock,
+    ImageBlock,
+    Message,
+    ModelId,
+    Role,
+    RoutingDecisionRecord,
+    TextBlock,
+    ToolDefinition,
+    ToolResultBlock,
+    ToolUseBlock,
+    VideoBlock,
+)
+from interlingua_sessions.routing.policy import (
+    MODES,
+    Candidate,
+    ChainPolicy,
+    ConstraintFailure,
+    NoRouteError,
+    RefusedCandidate,
+    RoutingPolicy,
+    Rule,
+    SwapRefusedError,
+    constraint_failure_event,
+)
+
+_MEDIA = (ImageBlock, AudioBlock, VideoBlock, DocumentBlock)
+
+
+_Word: TypeAlias = tuple[str, str | None]
+_NOTHING: frozenset[_Word] = frozenset()
 
 
 @attrs.frozen(kw_only=True)
-class Candidate:
-    """A model that one policy proposes.
+class Needs:
+    """What must be carried.
 
     Attributes:
-        policy: which link of the chain.
-        model: as it was named, id or alias.
-        reason: one sentence for a person.
-        rule_name: of the rule, for RULE.
-        confidence: of the pattern, for PATTERN.
+        media: (block type, media type) pairs found; the type of what is behind an address may be unknown, thus empty.
+        history_tools: tool calls stand in the conversation.
+        offered_tools: tools are offered.
+        system: there is a system prompt.
+        structured: the answer must follow a schema.
     """
 
-    policy: ChainPolicy
-    model: str
-    reason: str
-    rule_name: str | None = None
-    confidence: float | None = None
+    media: frozenset[tuple[str, str]] = frozenset()
+    history_tools: bool = False
+    offered_tools: bool = False
+    system: bool = False
+    structured: bool = False
+
+    def has(self, block_type: str) -> bool:
+        """Tell whether media of a block type are there."""
+        return any(kind == block_type for kind, _ in self.media)
+
+
+class NeedsRecord:
+    """What conversations need, found once per message: a conversation that goes on costs its new messages only."""
+
+    def __init__(self) -> None:
+        self._messages: list[Message] = []
+        self._found: list[frozenset[_Word]] = []  # of all messages up to this one
+
+    def needs(
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition] = (), *, structured: bool = False
+    ) -> Needs:
+        """Return what these messages and this request need."""
+        found = self._read(messages)
+        return Needs(
+            media=frozenset((kind, media_type) for kind, media_type in found if media_type is not None),
+            history_tools=("tool_use", None) in found,
+            offered_tools=bool(tools),
+            system=("system", None) in found,
+            structured=structured,
+        )
+
+    def _read(self, messages: Sequence[Message]) -> frozenset[_Word]:
+        same = 0
+        for before, now in zip(self._messages, messages, strict=False):
+            if before is not now:
+                break
+            same += 1
+        del self._messages[same:], self._found[same:]
+        found = self._found[-1] if same else _NOTHING
+        for message in messages[same:]:
+            if len(message.content) != 1 or type(message.content[0]) is not TextBlock or message.role is Role.SYSTEM:
+                found = found | frozenset(_words(message))
+            self._messages.append(message)
+            self._found.append(found)
+        return found
+
+
+def _words(message: Message) -> Iterator[_Word]:
+    if message.role is Role.SYSTEM:
+        yield "system", None
+    for block in message.content:
+        inner = block.content if isinstance(block, ToolResultBlock) else ()
+        for part in (block, *inner):
+            if isinstance(part, _MEDIA):
+                yield part.type, part.media_type
+            elif isinstance(part, ToolUseBlock):
+                yield "tool_use", None
+
+
+_MEDIA_NAMES = {"image": "images", "audio": "audio", "video": "video", "document": "documents"}
+
+
+def constraint_failures(
+    needs: Needs, can: AdapterCapabilities, tokens: Callable[[], int] | None = None
+) -> list[ConstraintFailure]:
+    """Return why a model cannot answer; empty when it can.
+
+    Args:
+        needs: what the turn needs.
+        can: what the model's adapter declares.
+        tokens: estimates the input tokens, asked only where the window is known; None leaves size out.
+    """
+    if can.assumed:
+        return []
+    found = [*_media_failures(needs, can), *_other_failures(needs, can)]
+    if tokens is not None and can.max_context_tokens and (size := tokens()) > can.max_context_tokens:
+        window = can.max_context_tokens
+        reason = f"session needs about {size:,} tokens and this model's context holds {window:,}"
+        found.append(ConstraintFailure(capability="max_context_tokens", reason=reason))
+    return found
+
+
+def _media_failures(needs: Needs, can: AdapterCapabilities) -> Iterator[ConstraintFailure]:
+    for kind, name in _MEDIA_NAMES.items():
+        capability = f"supports_{name}"
+        accepted: Sequence[str] = getattr(can, f"accepted_{kind}_media_types")
+        types = {media_type for block_type, media_type in needs.media if block_type == kind}
+        if types and not getattr(can, capability):
+            yield ConstraintFailure(
+                capability=capability, reason=f"session contains {name} that this model can't process"
+            )
+        elif accepted and (others := sorted(types - {*accepted, ""})):
+            reason = f"session contains {name} of type {', '.join(others)} that this model can't process"
+            yield ConstraintFailure(capability=f"accepted_{kind}_media_types", reason=reason)
+
+
+def _other_failures(needs: Needs, can: AdapterCapabilities) -> Iterator[ConstraintFailure]:
+    if needs.history_tools and not can.supports_tools:
+        yield ConstraintFailure(
+            capability="supports_tools", reason="session contains tool calls that this model can't process"
+        )
+    elif needs.offered_tools and not can.supports_tools:
+        yield ConstraintFailure(capability="supports_tools", reason="this turn offers tools that this model can't call")
+    if needs.system and not can.supports_system_prompt:
+        yield ConstraintFailure(
+            capability="supports_system_prompt", reason="session has a system prompt that this model can't take"
+        )
+    if needs.structured and not can.supports_structured_output:
+        reason = "this turn asks for structured output that this model can't give"
+        yield ConstraintFailure(capability="supports_structured_output", reason=reason)
 
 
 @attrs.frozen(kw_only=True)
-class RefusedCandidate:
-    """A candidate that cannot answer, with its model's canonical id where it has one, and why not."""
+class RoutedTurn:
+    """One turn about to be answered.
 
-    candidate: Candidate
+    Attributes:
+        session_id: of the session.
+        messages: what would be sent, the user's new message last.
+        tools: what the model would be offered.
+        options: what else is asked, by name of the option.
+        override: the model named for this message alone.
+        delegation: the model a planner asks for.
+        record: remembers what the messages before needed.
+    """
+
+    session_id: str
+    messages: Sequence[Message]
+    tools: Sequence[ToolDefinition] = ()
+    options: Mapping[str, Any] = attrs.field(factory=dict)
+    override: str | None = None
+    delegation: Delegation | None = None
+    record: NeedsRecord = attrs.field(factory=NeedsRecord, repr=False, eq=False)
+
+    @cached_property
+    def text(self) -> str:
+        """The user's last text."""
+        return next((one.text_content() for one in reversed(self.messages) if one.role is Role.USER), "")
+
+    @cached_property
+    def needs(self) -> Needs:
+        """What a model must be capable of to answer."""
+        return self.record.needs(self.messages, self.tools, structured=self.options.get("response_schema") is not None)
+
+
+@attrs.frozen(kw_only=True)
+class Recommendation:
+    """What a pattern store recommends: a model, how sure it is (0 to 1), and why."""
+
     model: str
-    failures: tuple[ConstraintFailure, ...]
-
-    @property
-    def why(self) -> str:
-        """All reasons in one line."""
-        return "; ".join(failure.reason for failure in self.failures)
+    confidence: float
+    reason: str = "the pattern store recommends it"
 
 
-def constraint_failure_event(refused: RefusedCandidate, session_id: str, active_model: str | None) -> dict[str, Any]:
-    """Return the `routing_constraint_failure` event of one refusal."""
-    return {
-        "type": "routing_constraint_failure",
-        "session_id": session_id,
-        "policy": str(refused.candidate.policy),
-        "model": refused.model,
-        "active_model": active_model,
-        "failures": [attrs.asdict(failure) for failure in refused.failures],
-        "message": refusal_sentence(refused),
-    }
+PatternStore: TypeAlias = Callable[[RoutedTurn], Recommendation | None]
 
 
-def refusal_sentence(refused: RefusedCandidate) -> str:
-    """Say a refusal as seed 003's worked example 4 does; the model is called as the user called it."""
-    return f"Cannot swap to {refused.candidate.model}: {refused.why}. Active model unchanged."
+@attrs.frozen(kw_only=True)
+class Delegation:
+    """A planner's request that a model of its choice does this turn."""
 
-
-class SwapRefusedError(CallerError):
-    """A model that was asked for by name cannot carry the session; nothing changed. `failures` says why."""
-
-    def __init__(self, refused: RefusedCandidate) -> None:
-        super().__init__(refusal_sentence(refused))
-        self.failures = refused.failures
-
-
-class NoRouteError(CallerError):
-    """No policy proposed a model that can answer; `refused` holds those that cannot."""
-
-    def __init__(self, refused: tuple[RefusedCandidate, ...]) -> None:
-        tried = "; ".join(f"{one.model}: {one.why}" for one in refused)
-        hint = "switch the session to a model, name one for this message, set a default in its policy or the client"
-        super().__init__(f"no model can answer: {tried}" if tried else f"no model: {hint}")
-        self.refused = refused
+    model: str
+    reason: str = "the planner delegates to it"
 
 
 Estimate = Callable[[str], int]
@@ -171,7 +310,7 @@ class Decision:
         """The compact summary that goes onto the assistant's message."""
         passed = "".join(f"; not {one.model}: {one.why}" for one in self.refused)
         return RoutingDecisionRecord(
-            mode=self.candidate.policy.mode,
+            mode=MODES[self.candidate.policy],
             chosen_model=self.model,
             reason=self.candidate.reason + passed,
             rule_name=self.candidate.rule_name,
@@ -199,7 +338,7 @@ class Decision:
 
 
 def _link(candidate: Candidate, model: str, refused: str | None) -> dict[str, Any]:
-    facts = {"policy": str(candidate.policy), "mode": str(candidate.policy.mode), "model": model}
+    facts = {"policy": str(candidate.policy), "mode": str(MODES[candidate.policy]), "model": model}
     return {**facts, "reason": candidate.reason, "refused": refused}
 
 
@@ -207,14 +346,19 @@ _OPTIONS = ("api", "capabilities", "demote_thinking")  # what an adapter's decla
 
 
 class Router:
-    """Decides for one registry; all it knows of a session comes with the call."""
+    """Chooses models with one registry; what it needs of a session comes with each call."""
 
     def __init__(self, registry: Registry) -> None:
         self.registry = registry
+        self._found: dict[str, tuple[ModelId, Provider]] = {}
+
+    @cached_property
+    def _is_observed(self) -> bool:
+        return any(hasattr(plugin, "observe") for plugin in self.registry.plugins)
 
     def observe(self, event: Mapping[str, Any]) -> None:
-        """Tell observers, where there are any."""
-        if any(hasattr(plugin, "observe") for plugin in self.registry.plugins):
+        """Pass an event to the plugins' `observe` hooks, where there are any."""
+        if self._is_observed:
             self.registry.observe(event)
 
     def decide(self, chain: Chain, turn: RoutedTurn, *, sized: bool = True) -> Decision:
@@ -223,15 +367,15 @@ class Router:
         Args:
             chain: the policies.
             turn: what is to be answered.
-            sized: hold the conversation's size against the model's window; False before compaction had its say.
+            sized: compare the conversation's size with the model's window; False before compaction.
 
         Raises:
-            SwapRefused: the model named for this message cannot answer it.
-            NoRoute: no proposal can.
+            SwapRefusedError: the model named for this message cannot answer it.
+            NoRouteError: no proposal can.
         """
         refused: list[RefusedCandidate] = []
-        for candidate in chain.proposals(turn, lambda model: self.estimate(self._id(model), turn)):
-            found = self._checked(candidate, turn, sized=sized)
+        for candidate in chain.proposals(turn, lambda model: self._estimate_turn(self.find(model), turn)):
+            found = self._check(candidate, turn, sized=sized)
             if isinstance(found, Decision):
                 return attrs.evolve(found, refused=tuple(refused))
             self.observe(constraint_failure_event(found, turn.session_id, chain.sticky))
@@ -240,22 +384,21 @@ class Router:
             refused.append(found)
         raise NoRouteError(tuple(refused))
 
-    def still(self, decision: Decision, turn: RoutedTurn) -> bool:
-        """Tell whether what was decided can answer this, too."""
-        return isinstance(self._checked(decision.candidate, turn, sized=True), Decision)
+    def can_answer(self, decision: Decision, turn: RoutedTurn) -> bool:
+        """Tell whether the model of an earlier decision can answer this as well."""
+        return isinstance(self._check(decision.candidate, turn, sized=True), Decision)
 
     def check_swap(self, chain: Chain, turn: RoutedTurn, model: str) -> str:
         """Return the canonical id of a model the session is to be switched to.
 
         Raises:
-            SwapRefused: it cannot carry the session.
+            SwapRefusedError: it cannot carry the session.
             CallerError: the name is no model id and no alias.
             UnknownProviderError: its provider is not installed.
         """
-        name = self._id(model)
-        self.registry.provider(name.provider)
+        name, _ = self.find(model)
         candidate = Candidate(policy=ChainPolicy.MANUAL_STICKY, model=model, reason="")
-        found = self._checked(candidate, turn, sized=True)
+        found = self._check(candidate, turn, sized=True)
         if isinstance(found, RefusedCandidate):
             self.observe(constraint_failure_event(found, turn.session_id, chain.sticky))
             raise SwapRefusedError(found)
@@ -278,7 +421,7 @@ class Router:
         tried = {one.model for one in refused}
         for model in chain.policy.fallbacks:
             candidate = attrs.evolve(decision.candidate, model=model, reason="fallback after a failure of the service")
-            found = self._checked(candidate, turn, sized=sized)
+            found = self._check(candidate, turn, sized=sized)
             if found.model in tried:
                 continue
             if isinstance(found, Decision):
@@ -287,37 +430,47 @@ class Router:
             refused.append(found)
         return None
 
-    def estimate(self, model: ModelId, turn: RoutedTurn) -> int:
-        """Estimate the input tokens of a turn at a model."""
-        return self.estimated(model, turn.messages, turn.tools, turn.options)
-
-    def estimated(
-        self, model: ModelId, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: Mapping[str, Any]
+    def estimate(
+        self, model: str, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: Mapping[str, Any]
     ) -> int:
         """Estimate the input tokens of messages and tools at a model."""
-        asked = _options(model, options)
-        return estimate_input_tokens(self.registry.provider(model.provider), messages, tools, asked)
+        name, provider = self.find(model)
+        return estimate_input_tokens(provider, messages, tools, _options(name, options))
 
-    def window(self, model: ModelId, options: Mapping[str, Any]) -> int:
+    def window(self, model: str, options: Mapping[str, Any]) -> int:
         """Return a model's context window in tokens; 0 when unknown."""
-        provider = self.registry.provider(model.provider)
-        return provider.capabilities(model.name, _options(model, options)).max_context_tokens
+        name, provider = self.find(model)
+        return provider.capabilities(name.name, _options(name, options)).max_context_tokens
 
-    def _checked(self, candidate: Candidate, turn: RoutedTurn, *, sized: bool) -> Decision | RefusedCandidate:
+    def find(self, model: str) -> tuple[ModelId, Provider]:
+        """Return a model's canonical id and its provider, looked up once.
+
+        Raises:
+            CallerError: the name is no model id and no alias.
+            UnknownProviderError: its provider is not installed.
+        """
+        found = self._found.get(model)
+        if found is None:
+            name = self.registry.resolve(model)
+            found = self._found[model] = name, self.registry.provider(name.provider)
+        return found
+
+    def _estimate_turn(self, found: tuple[ModelId, Provider], turn: RoutedTurn) -> int:
+        name, provider = found
+        return estimate_input_tokens(provider, turn.messages, turn.tools, _options(name, turn.options))
+
+    def _check(self, candidate: Candidate, turn: RoutedTurn, *, sized: bool) -> Decision | RefusedCandidate:
         try:
-            name = self._id(candidate.model)
-            provider: Provider = self.registry.provider(name.provider)
+            name, provider = self.find(candidate.model)
         except (CallerError, PluginError) as error:
             failure = ConstraintFailure(capability="provider", reason=error.message)
             return RefusedCandidate(candidate=candidate, model=candidate.model, failures=(failure,))
         can = provider.capabilities(name.name, _options(name, turn.options))
-        found = constraint_failures(turn.needs, can, partial(self.estimate, name, turn) if sized else None)
+        tokens = partial(self._estimate_turn, (name, provider), turn) if sized else None
+        found = constraint_failures(turn.needs, can, tokens)
         if found:
             return RefusedCandidate(candidate=candidate, model=str(name), failures=tuple(found))
         return Decision(candidate=candidate, model=str(name))
-
-    def _id(self, model: str) -> ModelId:
-        return self.registry.resolve(model)
 
 
 def _options(model: ModelId, options: Mapping[str, Any]) -> AdapterOptions:
