@@ -40,11 +40,13 @@ def check_prefix(history: list[Message], elements: Callable[[list[Message]], Seq
 
 
 def check_pure(history: list[Message], body: Callable[[list[Message]], Any]) -> None:
-    """Fail unless a second request, and one of equal messages without a memo, is the same."""
+    """Fail unless the request of a conversation that grew is the one of equal messages sent for the first time."""
     fresh = [attrs.evolve(message) for message in history]
+    for point in request_points(history)[-3:-1]:
+        body(point)
     first = body(history)
     assert first == body(history), "asked again"
-    assert first == body(fresh), "equal messages, without what was remembered on them"
+    assert first == body(fresh), "equal messages, of which nothing was remembered"
 
 
 @pytest.mark.usefixtures("quiet")

@@ -53,26 +53,36 @@ class Mark(NamedTuple):
     block_type: str
 
 
+class Notes(NamedTuple):
+    """What joining has to know of a message besides its bytes.
+
+    Attributes:
+        rows: what was lost.
+        marks: cache hints, not written yet.
+        parts: each element by itself, where there are marks or a trimmed end.
+        trimmed: the last element without the white space at its end, which cannot always stand there.
+    """
+
+    rows: tuple[BlockLoss, ...] = ()
+    marks: tuple[Mark, ...] = ()
+    parts: tuple[bytes, ...] = ()
+    trimmed: bytes = b""
+
+
 class Elements(NamedTuple):
     """One message on this wire.
 
     Attributes:
         role: of the turn it belongs to.
         joined: its elements as JSON, separated by commas.
-        rows: what was lost.
-        marks: cache hints, not written yet.
-        parts: each element by itself, where there are marks or a trimmed end.
-        trimmed: the last element without the white space at its end, which cannot always stand there.
-        thinks: the message holds thinking.
-        digest: of what is written, for models that bind thinking to its prefix.
+        notes: None for most messages; system messages always have them.
+        thinks: the message holds thinking; like `digest` only for models that bind thinking to its prefix.
+        digest: of what is written.
     """
 
     role: str
     joined: bytes
-    rows: tuple[BlockLoss, ...] = ()
-    marks: tuple[Mark, ...] = ()
-    parts: tuple[bytes, ...] = ()
-    trimmed: bytes = b""
+    notes: Notes | None = None
     thinks: bool = False
     digest: bytes = b""
 
@@ -129,46 +139,47 @@ def _elements(message: Message, *, with_thinking: bool) -> Elements:
     element: Any
     for index, block in enumerate(message.content):
         if isinstance(block, TextBlock):
-            element = _text(block, index, rows, by_model=by_model)
+            text, hint = block.text, block.cache
+            if text and not block.citations and not text.isspace():
+                element = {"type": "text", "text": text}
+            else:
+                element = _text(block, index, rows, by_model=by_model)
         elif isinstance(block, ToolUseBlock):
-            element = _call(block, index, rows, message)
+            element, hint = _call(block, index, rows, message), block.cache
         elif isinstance(block, ToolResultBlock):
             element = _result(block, index, rows)
+            hint = block.cache or _inner_hint(block, index, rows)
         elif isinstance(block, (ThinkingBlock, RedactedThinkingBlock)):
-            element = _thinking(block) if with_thinking else None
+            element, hint = _thinking(block) if with_thinking else None, None
             if element is None:
                 reason = "what came before this thinking has changed since"
                 rows.append(BlockLoss(index, block.type, "dropped", reason))
         else:
-            element = _other(block, index, rows, message)
+            element, hint = _other(block, index, rows, message), getattr(block, "cache", None)
         if element is None:
             continue
-        hint = getattr(block, "cache", None)
-        if hint is None and isinstance(block, ToolResultBlock):
-            hint = _inner_hint(block, index, rows)
         if hint is not None:
             marks.append(Mark(len(elements), hint.ttl, index, block.type))
         elements.append(element)
     role = "assistant" if by_model else "system" if message.role is _SYSTEM else "user"
     trimmed = _trimmed_end(message, elements) if by_model else b""
-    if not marks and not trimmed:
-        return Elements(role, dumps(elements)[1:-1], tuple(rows))
-    parts = tuple([dumps(element) for element in elements])
-    return Elements(role, b",".join(parts), tuple(rows), tuple(marks), parts, trimmed)
+    if marks or trimmed:
+        parts = tuple([dumps(element) for element in elements])
+        return Elements(role, b",".join(parts), Notes(tuple(rows), tuple(marks), parts, trimmed))
+    notes = Notes(tuple(rows)) if rows or role == "system" else None
+    return Elements(role, dumps(elements)[1:-1], notes)
 
 
 def _text(block: TextBlock, index: int, rows: list[BlockLoss], *, by_model: bool) -> dict[str, Any] | None:
-    text = block.text
-    if not text or text.isspace():  # only signed text gets here: core removes other empty text
+    """Write a text that is empty, and so is dropped, or has citations."""
+    if not block.text or block.text.isspace():  # only signed text gets here: core removes other empty text
         reason = "empty text, which this wire refuses; nor has it signed text"
         rows.append(BlockLoss(index, block.type, "dropped", reason))
         return None
-    if not block.citations:
-        return {"type": "text", "text": text}
     if by_model:
-        return {"type": "text", "text": text, "citations": list(block.citations)}
+        return {"type": "text", "text": block.text, "citations": list(block.citations)}
     rows.append(BlockLoss(index, block.type, "rewritten", "this wire takes citations on assistant text only"))
-    return {"type": "text", "text": text}
+    return {"type": "text", "text": block.text}
 
 
 def _call(block: ToolUseBlock, index: int, rows: list[BlockLoss], message: Message) -> dict[str, Any]:
@@ -350,13 +361,16 @@ def to_wire_turns(messages: Sequence[Message], head: bytes, spent: SpentMarks, *
     losses: list[Loss] = []
     marked: list[int] = []
     for at, piece in enumerate(pieces):
-        if piece.trimmed and was_answered(messages, at):
-            piece = pieces[at] = _with_trimmed_end(piece, messages[at])  # noqa: PLW2901
+        notes = piece.notes
+        if notes is None:
+            continue
+        if notes.trimmed and was_answered(messages, at):
+            pieces[at] = _with_trimmed_end(piece.role, notes, messages[at])
         elif piece.role == "system" and at >= leading:
-            piece = pieces[at] = _later_system(piece, messages, at)  # noqa: PLW2901
-        if piece.rows:
-            losses += [row.at(at, messages[at].id) for row in piece.rows]
-        if piece.marks:
+            pieces[at] = _later_system(piece, notes, messages, at)
+        rows, marks = (pieces[at].notes or notes)[:2]
+        losses += [row.at(at, messages[at].id) for row in rows]
+        if marks:
             marked.append(at)
     if marked:
         _write_marks(pieces, marked, messages, spent, losses)
@@ -364,7 +378,8 @@ def to_wire_turns(messages: Sequence[Message], head: bytes, spent: SpentMarks, *
     body: list[Piece] = [b"["]
     last: str | None = None
     for at in range(leading, len(pieces)):
-        role, joined = pieces[at][:2]
+        piece = pieces[at]
+        role, joined = piece.role, piece.joined
         if not joined:
             continue
         if role == last:
@@ -406,7 +421,7 @@ def _drop_stale_thinking(messages: Sequence[Message], pieces: list[Elements], he
     return running.hex()
 
 
-def _later_system(piece: Elements, messages: Sequence[Message], at: int) -> Elements:
+def _later_system(piece: Elements, notes: Notes, messages: Sequence[Message], at: int) -> Elements:
     """A later system message stands in the list where the wire allows it, else as tagged user text (WIRE.md, System).
 
     The wire allows it before an answer. One that said nothing is not sent back: what stood before it stays as it was
@@ -416,7 +431,8 @@ def _later_system(piece: Elements, messages: Sequence[Message], at: int) -> Elem
         return piece
     text = dumps({"type": "text", "text": f"<system>\n{messages[at].text_content()}\n</system>"})
     row = BlockLoss(0, "text", "rewritten", "no system message may stand here on this wire; sent as tagged user text")
-    return Elements("user", text, (row,), tuple([mark._replace(element=0) for mark in piece.marks[-1:]]), (text,))
+    marks = tuple([mark._replace(element=0) for mark in notes.marks[-1:]])
+    return Elements("user", text, Notes((row,), marks, (text,)))
 
 
 def _is_answered_after(messages: Sequence[Message], at: int) -> bool:
@@ -448,21 +464,23 @@ def _may_precede_system(message: Message | None) -> bool:
     return isinstance(last, OpaqueBlock) and "tool" in last.kind  # an assistant turn that ends in server-tool use
 
 
-def _with_trimmed_end(piece: Elements, message: Message) -> Elements:
+def _with_trimmed_end(role: str, notes: Notes, message: Message) -> Elements:
     """Trim the end of assistant text that the model is to continue.
 
     Also once another assistant message followed it, so that the prefix stays what it was when this one was last.
     """
-    parts = (*piece.parts[:-1], piece.trimmed)
+    parts = (*notes.parts[:-1], notes.trimmed)
     row = BlockLoss(len(message.content) - 1, "text", "rewritten", "white space at the end of the text was trimmed")
-    return piece._replace(parts=parts, joined=b",".join(parts), rows=(*piece.rows, row))
+    return Elements(role, b",".join(parts), notes._replace(parts=parts, rows=(*notes.rows, row)))
 
 
 def _write_marks(
     pieces: list[Elements], marked: list[int], messages: Sequence[Message], spent: SpentMarks, losses: list[Loss]
 ) -> None:
     """Write the cache markers: the last ones count, and 1h may not follow 5m (WIRE.md, Caching)."""
-    wanted = [(at, mark) for at in marked for mark in pieces[at].marks]
+    noted = [(at, pieces[at].notes or Notes()) for at in marked]
+    parts = {at: list(notes.parts) for at, notes in noted}
+    wanted = [(at, mark) for at, notes in noted for mark in notes.marks]
     first = max(len(wanted) - (MAX_MARKS - spent.used), 0)
     for at, mark in wanted[:first]:
         row = BlockLoss(mark.block, mark.block_type, "dropped", "more cache hints than the wire takes")
@@ -475,9 +493,9 @@ def _write_marks(
             losses.append(BlockLoss(mark.block, mark.block_type, "rewritten", reason).at(at, messages[at].id))
             ttl = None
         short = short or ttl != "1h"
-        parts = list(pieces[at].parts)
-        parts[mark.element] = append_member(parts[mark.element], "cache_control", cache_control(ttl))
-        pieces[at] = pieces[at]._replace(parts=tuple(parts), joined=b",".join(parts))
+        parts[at][mark.element] = append_member(parts[at][mark.element], "cache_control", cache_control(ttl))
+    for at in {at for at, _ in wanted[first:]}:
+        pieces[at] = Elements(pieces[at].role, b",".join(parts[at]))
 
 
 def cache_control(ttl: str | None) -> bytes:
