@@ -156,7 +156,7 @@ def project_blocks(
         target: who is to carry them.
     """
     tools = target.capabilities.supports_tools
-    if all([_is_simple(block, tools) for block in content]):
+    if all([_is_simple(block, tools=tools) for block in content]):
         return content, ()
     rows: list[BlockLoss] = []
     critical = message.metadata.critical
@@ -174,7 +174,7 @@ def project_blocks(
     return kept, rows
 
 
-def _is_simple(block: ContentBlock, tools: bool) -> bool:
+def _is_simple(block: Any, *, tools: bool) -> bool:
     """Return True for text, calls and results of text that a target takes as they are; most blocks are such."""
     kind = type(block)
     if kind is TextBlock:
