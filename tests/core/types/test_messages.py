@@ -14,6 +14,7 @@ import pytest
 from hypothesis import given, settings
 
 from interlingua.errors import CallerError
+from interlingua.request.conversation import claim_conversation
 from interlingua.types import (
     ChatResponse,
     Message,
@@ -157,13 +158,14 @@ def test_provider_raw_is_not_part_of_equality_or_hash() -> None:
 @settings(max_examples=100, deadline=None)
 @given(values.messages)
 def test_messages_pickle_copy_and_hash(message: Message) -> None:
-    message.memo["derived"] = object  # what was derived stays behind
+    claim_conversation([message]).keep()  # what was prepared of it stays behind
+    assert message._prepared is not None
     for back in (pickle.loads(pickle.dumps(message)), copy.deepcopy(message)):  # noqa: S301
         assert back == message
         assert hash(back) == hash(message)
         assert back.metadata.provider_raw == message.metadata.provider_raw
-        assert back.memo == {}
-    assert attrs.evolve(message).memo == {}
+        assert back._prepared is None
+    assert attrs.evolve(message)._prepared is None
 
 
 def test_messages_are_frozen() -> None:

@@ -16,8 +16,7 @@ _NAMES = {
         "replace_lone_surrogates thaw"
     ),
     "plugins.encoding": (
-        "Json Piece ProjectedMessages append_member concat_arrays encode_each gather inside json_array "
-        "json_object keep_grown remembered take_grown was_answered"
+        "Json Piece ProjectedMessages append_member concat_arrays encode_each json_array json_object was_answered"
     ),
     "plugins.hookspecs": "CONTRACT_VERSION PLUGIN_HOOKS PROJECT PROVIDER_HOOKS PluginHooks ProviderHooks hookimpl",
     "plugins.provider": "Distribution Provider Target",

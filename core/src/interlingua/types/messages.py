@@ -348,9 +348,6 @@ class Message:
     metadata: MessageMetadata = NO_METADATA
     created_at: datetime = attrs.field(factory=_now)
     schema_version: int = SCHEMA_VERSION
-    # what was derived from this very object (wire fragments, checks); dies with it, and no copy inherits it
-    memo: dict[Any, Any] = attrs.field(init=False, factory=dict, eq=False, repr=False)
-    _plain: str | None = attrs.field(init=False, default=None, eq=False, repr=False)  # `plainness` keeps it here
     # what was worked out for a conversation that ends here; request/conversation.py alone reads and writes it
     _prepared: Any = attrs.field(init=False, default=None, eq=False, repr=False)
 
@@ -376,8 +373,6 @@ class Message:
     def __setstate__(self, state: dict[str, Any]) -> None:
         for name in _FIELDS:
             object.__setattr__(self, name, state[name])
-        object.__setattr__(self, "memo", {})
-        object.__setattr__(self, "_plain", None)
         object.__setattr__(self, "_prepared", None)
 
 
