@@ -11,20 +11,19 @@ from typing import Any, overload
 
 import attrs
 
-from interlingua import json as jsontext
 from interlingua.errors import DecodeError
-from interlingua.json import EMPTY, FrozenDict, freeze_object
+from interlingua.json import EMPTY, FrozenDict, freeze_object, loads_fast
 
 
 @attrs.frozen(kw_only=True)
 class Rates:
-    """List prices in USD per million tokens; None means the source names no such price.
+    """List prices in USD per million tokens; None means that the source has no such price.
 
     Attributes:
         input_per_mtok_usd: plain input.
         output_per_mtok_usd: output, reasoning included.
         cached_read_per_mtok_usd: input read from the provider's prompt cache.
-        cache_write_per_mtok_usd: input written to the cache, at the provider's usual lifetime.
+        cache_write_per_mtok_usd: input written to the cache for the provider's default time.
         cache_write_1h_per_mtok_usd: input written to the cache for one hour.
         audio_input_per_mtok_usd: audio input.
         cached_audio_read_per_mtok_usd: audio input read from the cache.
@@ -41,7 +40,7 @@ class Rates:
 
 @attrs.frozen(kw_only=True)
 class PriceTier(Rates):
-    """A cliff: once the inclusive input passes `above_input_tokens`, these rates bill the whole request."""
+    """Rates that bill the whole request once its inclusive input passes `above_input_tokens`."""
 
     above_input_tokens: int
 
@@ -53,8 +52,8 @@ class Price(Rates):
     Attributes:
         since: first UTC day of these rates; None means from the beginning.
         utc_hours: (from, to) hours of the UTC day, `to` excluded, for time-of-day prices; None means all day.
-        service_tier: the processing tier these rates are for, as the provider reports it; None is the usual one.
-        tiers: cliffs, in rising order of `above_input_tokens`.
+        service_tier: the processing tier these rates are for, as the provider reports it; None is the standard one.
+        tiers: rates of larger requests, in rising order of `above_input_tokens`.
     """
 
     since: date | None = None
@@ -63,7 +62,7 @@ class Price(Rates):
     tiers: tuple[PriceTier, ...] = ()
 
     def active(self, at: datetime) -> bool:
-        """Tell whether these rates apply at a moment; a naive `at` is taken as UTC."""
+        """Say whether these rates apply at a moment; a naive `at` is taken as UTC."""
         if self.since is None and self.utc_hours is None:
             return True
         moment = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
@@ -76,7 +75,7 @@ class Price(Rates):
         return start <= now < end if start <= end else now >= start or now < end
 
     def rates(self, input_tokens: int) -> Rates:
-        """Return the rates for a request of so many inclusive input tokens: the highest cliff passed, or the base."""
+        """Return the rates for a request of so many inclusive input tokens: of the highest tier passed, or the base."""
         passed: Rates = self
         for tier in self.tiers:
             if input_tokens > tier.above_input_tokens:
@@ -95,10 +94,10 @@ class ModelInfo:
         max_context_tokens: context window in tokens; None is unknown.
         max_output_tokens: most tokens one answer may have; None is unknown.
         capabilities: overrides of the provider's default capabilities, by field name.
-        facts: what else the provider's adapter must know of the model; each plugin documents its own keys.
-        prices: dated list prices; empty when the source has none, which is not the same as free.
+        facts: what else the adapter needs to know of the model; each plugin documents its own keys.
+        prices: dated list prices; empty where none is known, which does not mean free.
         pricing_version: version of the price data, stored with every cost computed from it.
-        standard_service_tiers: names under which the provider reports its usual tier.
+        standard_service_tiers: names under which the provider reports its standard tier.
     """
 
     id: str
@@ -119,31 +118,18 @@ class ModelInfo:
         return rows[-1] if rows else None
 
 
-_RATES = (
-    "input_per_mtok_usd",
-    "output_per_mtok_usd",
-    "cached_read_per_mtok_usd",
-    "cache_write_per_mtok_usd",
-    "cache_write_1h_per_mtok_usd",
-    "audio_input_per_mtok_usd",
-    "cached_audio_read_per_mtok_usd",
-)
-
-
+_RATES = tuple(attrs.fields_dict(Rates))
 _PRICE_KEYS = frozenset((*_RATES, "from", "utc_hours", "service_tier", "tiers"))
-
-
 _TIER_KEYS = frozenset((*_RATES, "above_input_tokens"))
 
 
-def refuse(keys: Collection[str], path: str) -> None:
-    """Raise DecodeError for the first of these unknown keys, if any."""
+def _refuse_unknown(keys: Collection[str], path: str) -> None:
     for key in sorted(keys):
         raise DecodeError(f"unknown key {key!r} in a catalogue", path=f"{path}/{key}")
 
 
 class LazyPrices(Sequence[Price]):
-    """The prices of one model: compares and counts as the tuple it becomes when first touched."""
+    """The prices of one model, read when first used: a cold start needs none. Equal to the tuple of them."""
 
     __slots__ = ("_path", "_read", "_rows")
 
@@ -180,7 +166,7 @@ class LazyPrices(Sequence[Price]):
 def _price(row: Any, path: str) -> Price:
     if not isinstance(row, dict):
         raise DecodeError("a price is an object", path=path)
-    refuse(row.keys() - _PRICE_KEYS, path)
+    _refuse_unknown(row.keys() - _PRICE_KEYS, path)
     try:
         since = date.fromisoformat(row["from"]) if row.get("from") else None
         hours = row.get("utc_hours")
@@ -197,7 +183,7 @@ def _price(row: Any, path: str) -> Price:
 def _tier(row: Any, path: str) -> PriceTier:
     if not isinstance(row, dict) or type(row.get("above_input_tokens")) is not int:
         raise DecodeError("a tier is an object with above_input_tokens", path=f"{path}/above_input_tokens")
-    refuse(row.keys() - _TIER_KEYS, path)
+    _refuse_unknown(row.keys() - _TIER_KEYS, path)
     return PriceTier(above_input_tokens=row["above_input_tokens"], **_rates(row, path))
 
 
@@ -220,17 +206,18 @@ _MODEL_KEYS = frozenset(
 
 
 def load_catalogue(text: str | bytes) -> tuple[ModelInfo, ...]:
-    """Read a catalogue; price rows are only read when first touched, for this is on the way of a cold start.
+    """Read a plugin's models.json; the prices in it are read when first used.
 
     Args:
-        text: the JSON described in this module.
+        text: an object with `models`, `pricing_version` and `standard_service_tiers`; each model has the fields of
+            ModelInfo, each price those of Price, with `from` for `since`.
 
     Raises:
         DecodeError: not JSON, or not of this shape; `path` is the JSON pointer of the fault. Faults inside
-            "prices" are raised when the prices of that model are first looked at.
+            `prices` are raised when the prices of that model are first used.
     """
     try:
-        file = jsontext.loads_fast(text)
+        file = loads_fast(text)
     except ValueError as error:
         raise DecodeError(f"a catalogue is not JSON: {error}") from error
     if not isinstance(file, dict) or not isinstance(file.get("models"), list):
@@ -246,7 +233,7 @@ def load_catalogue(text: str | bytes) -> tuple[ModelInfo, ...]:
 def _model(row: Any, path: str, shared: Mapping[str, Any]) -> ModelInfo:
     if not isinstance(row, dict) or not isinstance(row.get("id"), str):
         raise DecodeError("a model is an object with an id", path=f"{path}/id")
-    refuse(row.keys() - _MODEL_KEYS, path)
+    _refuse_unknown(row.keys() - _MODEL_KEYS, path)
     prices = row.get("prices") or []
     if not isinstance(prices, list):
         raise DecodeError("prices are a list", path=f"{path}/prices")
@@ -313,7 +300,5 @@ def find_model(models: Iterable[ModelInfo], name: str) -> ModelInfo | None:
 
 
 def _named(models: tuple[ModelInfo, ...], name: str) -> ModelInfo | None:
-    for model in models:
-        if model.id == name:
-            return model
-    return next((model for model in models if name in model.aliases), None)
+    by_id = (model for model in models if model.id == name)
+    return next(by_id, None) or next((model for model in models if name in model.aliases), None)

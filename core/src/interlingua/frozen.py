@@ -15,7 +15,6 @@ from typing import Any, TypeVar
 import attrs
 
 T = TypeVar("T")
-
 _copiers: dict[type, tuple[Callable[[Any], Any], dict[str, Any]]] = {}  # class -> a changeable copy, and converters
 
 

@@ -10,12 +10,8 @@ import orjson
 
 # orjson turns integers past 64 bits into floats; a run of this many digits sends the text to the exact, slower reader.
 _RUN = b"0" * 17
-
-
 # Such a run leaves three digits in every fifth character: most texts are seen to have none at a fifth of the cost.
 _TRACE = b"0" * 3
-
-
 _DIGITS = bytes(ord("0") if code in b"0123456789" else 0 for code in range(256))
 
 
@@ -134,8 +130,6 @@ class FrozenList(list[Any]):
 
 
 _LEAVES = frozenset({str, int, float, bool, type(None)})
-
-
 _set = dict.__setitem__
 
 

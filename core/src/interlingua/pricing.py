@@ -13,9 +13,7 @@ from interlingua.catalogue import ModelInfo, Rates
 from interlingua.frozen import replace
 from interlingua.types.messages import CostParts, Message, Usage
 
-_EXACT = Context(prec=200)  # far past any product of a count and a list price: nothing is ever rounded
-
-
+_EXACT = Context(prec=200)  # more digits than any product of a count and a list price: nothing is rounded
 _NOTHING = Decimal(0)
 
 
@@ -28,7 +26,7 @@ def cost_of(usage: Usage, model: ModelInfo | None, at: datetime) -> Usage:
 
     Cached reads and cache writes are parts of the inclusive input and are billed once, at their own price; a part
     that was not reported is billed with the input it belongs to. A class without its own price is billed at the price
-    of the class around it (one-hour writes as writes, cached parts as plain input), and a cliff is chosen by inclusive
+    of the class around it (one-hour writes as writes, cached parts as plain input), and a tier is chosen by inclusive
     input and bills the whole request: see format.md, Pricing.
 
     Args:
@@ -44,7 +42,7 @@ def cost_of(usage: Usage, model: ModelInfo | None, at: datetime) -> Usage:
 
 
 def cost_fields(usage: Usage, model: ModelInfo | None, at: datetime) -> dict[str, Any]:
-    """Return the four fields that `cost_of` sets, for whoever sets others with them."""
+    """Return the four fields that `cost_of` sets, for callers that set others with them."""
     try:
         if model is None:
             raise _UnknownCostError("model not in the catalogue")
@@ -74,8 +72,8 @@ def _parts(usage: Usage, rates: Rates) -> CostParts:
     total, output = usage.input_tokens or 0, usage.output_tokens or 0
     read, written = usage.cached_input_tokens or 0, usage.cache_creation_input_tokens or 0
     written_1h = usage.cache_creation_1h_input_tokens or 0
-    heard, heard_again = usage.audio_input_tokens or 0, usage.cached_audio_input_tokens or 0
-    if not (read or written or written_1h or heard or heard_again) and total >= 0 <= output:  # most requests
+    audio, cached_audio = usage.audio_input_tokens or 0, usage.cached_audio_input_tokens or 0
+    if not (read or written or written_1h or audio or cached_audio) and total >= 0 <= output:  # most requests
         return CostParts(
             input=_bill(total, rates.input_per_mtok_usd, "input"),
             cached_read=_NOTHING,
@@ -83,8 +81,8 @@ def _parts(usage: Usage, rates: Rates) -> CostParts:
             output=_bill(output, rates.output_per_mtok_usd, "output"),
         )
     plain = total - read - written
-    parts = (written - written_1h, read - heard_again, plain - heard + heard_again)
-    if min(plain, *parts, heard - heard_again, read, written, written_1h, heard_again, output) < 0:
+    parts = (written - written_1h, read - cached_audio, plain - audio + cached_audio)
+    if min(plain, *parts, audio - cached_audio, read, written, written_1h, cached_audio, output) < 0:
         raise _UnknownCostError("reported token counts contradict each other: the parts exceed their total")
     input_rate = rates.input_per_mtok_usd
     write_rate = _first(rates.cache_write_per_mtok_usd, input_rate)
@@ -92,12 +90,12 @@ def _parts(usage: Usage, rates: Rates) -> CostParts:
     audio_rate = _first(rates.audio_input_per_mtok_usd, input_rate)
     return CostParts(
         input=_EXACT.add(
-            _bill(plain - heard + heard_again, input_rate, "input"),
-            _bill(heard - heard_again, audio_rate, "audio input"),
+            _bill(plain - audio + cached_audio, input_rate, "input"),
+            _bill(audio - cached_audio, audio_rate, "audio input"),
         ),
         cached_read=_EXACT.add(
-            _bill(read - heard_again, read_rate, "cached input"),
-            _bill(heard_again, _first(rates.cached_audio_read_per_mtok_usd, read_rate), "cached audio input"),
+            _bill(read - cached_audio, read_rate, "cached input"),
+            _bill(cached_audio, _first(rates.cached_audio_read_per_mtok_usd, read_rate), "cached audio input"),
         ),
         cache_write=_EXACT.add(
             _bill(written - written_1h, write_rate, "cache write"),
@@ -175,7 +173,7 @@ def lost_cache(
         input_tokens: of the request, an estimate of the adapter that sends it.
         model: catalogue row of the model it goes to, or None when the catalogue does not know it.
         at: when.
-        prefix_tokens: estimates the tokens of messages; asked only where no answer reports its cache.
+        prefix_tokens: estimates the tokens of messages; called only where no answer reports its cache.
         still: tokens at the beginning that apply all the same.
     """
     tokens, source = _cached(messages, prefix_tokens)
@@ -202,11 +200,11 @@ def _cached(
             return (read or 0) + (written or 0), "usage"
         known = usage.input_tokens
         return (known if known is not None else prefix_tokens(messages[:place]) if place else 0), "estimate"
-    return 0, "estimate"  # nobody answered yet, so nobody cached
+    return 0, "estimate"  # no answer yet, so nothing is cached
 
 
 def _no_price(model: ModelInfo | None, input_tokens: int, at: datetime) -> str | None:
-    """Say why the price of cached input is unknown, or None; a cached price in the table is asked for by itself."""
+    """Say why the price of cached input is unknown, or None: unlike in `cost_of`, no other price stands in for it."""
     if model is None:
         return "model not in the catalogue"
     price = model.price_at(at)

@@ -22,22 +22,7 @@ from cattrs.gen import make_dict_structure_fn_from_attrs
 
 from interlingua.errors import CallerError, DecodeError, UnsupportedSchemaError
 from interlingua.json import FrozenDict, dumps, freeze_object, thaw
-from interlingua.types.blocks import (
-    AudioBlock,
-    CacheHint,
-    ContentBlock,
-    DocumentBlock,
-    ImageBlock,
-    ImageSource,
-    OpaqueBlock,
-    RedactedThinkingBlock,
-    TextBlock,
-    ThinkingBlock,
-    ToolResultBlock,
-    ToolUseBlock,
-    UnknownBlock,
-    VideoBlock,
-)
+from interlingua.types.blocks import CacheHint, ContentBlock, ImageSource, ToolResultBlock, UnknownBlock
 from interlingua.types.messages import (
     NO_METADATA,
     SCHEMA_VERSION,
@@ -55,24 +40,11 @@ Hook = Callable[[Any, Any], Any]
 
 # -- the fields of the stored form ------------------------------------------------------------------------------------
 
-BLOCKS: dict[str, type] = {
-    block.type: block
-    for block in (
-        TextBlock,
-        ToolUseBlock,
-        ToolResultBlock,
-        ImageBlock,
-        ThinkingBlock,
-        RedactedThinkingBlock,
-        AudioBlock,
-        VideoBlock,
-        DocumentBlock,
-        OpaqueBlock,
-    )
-}
-BLOCK_CLASSES = frozenset(BLOCKS.values())
-_PARTS = {CacheHint, CostParts, ErrorInfo, ImageSource, MessageMetadata, RoutingDecisionRecord, Usage}
-VALUES: frozenset[type] = BLOCK_CLASSES | _PARTS | {Message, ToolDefinition}
+BLOCKS: dict[str, Any] = {block.type: block for block in get_args(ContentBlock) if block is not UnknownBlock}
+VALUES: frozenset[Any] = frozenset(
+    (*BLOCKS.values(), CacheHint, CostParts, ErrorInfo, ImageSource, Message, MessageMetadata, RoutingDecisionRecord,
+     ToolDefinition, Usage)
+)  # fmt: skip
 
 
 @cache
@@ -86,23 +58,19 @@ def stored_fields(cls: type) -> tuple[attrs.Attribute[Any], ...]:
 def stored_names(cls: type) -> frozenset[str]:
     """Return the keys of the stored form."""
     names = {field.name for field in stored_fields(cls)}
-    return frozenset(names | {"type"} if cls in BLOCK_CLASSES else names)
+    return frozenset(names | {"type"} if cls in BLOCKS.values() else names)
 
 
 @cache
-def _parts(cls: type) -> dict[str, Any]:
+def _object_fields(cls: type) -> dict[str, Any]:
     """Return the fields that hold further objects: name -> class, or ContentBlock for an array of blocks."""
-    parts = {}
-    for field in stored_fields(cls):
-        for kind in (field.type, *get_args(field.type)):
-            if kind == ContentBlock or kind in VALUES:
-                parts[field.name] = kind
-    return parts
+    kinds = [(field.name, kind) for field in stored_fields(cls) for kind in (field.type, *get_args(field.type))]
+    return {name: kind for name, kind in kinds if kind == ContentBlock or kind in VALUES}
 
 
 def stored_objects(data: dict[str, Any], cls: type = Message, path: str = "") -> Iterator[tuple[str, Any, type]]:
     """Yield (path, object, class) of every object of a known class in a stored value, the innermost first."""
-    for name, kind in _parts(cls).items():
+    for name, kind in _object_fields(cls).items():
         part, here = data.get(name), f"{path}.{name}".removeprefix(".")
         if kind in VALUES:
             if isinstance(part, dict):
@@ -145,7 +113,10 @@ def _exact_hook(kind: type) -> Hook:
     return structure
 
 
-def _read_number(value: Any, _type: Any) -> float:
+_read_text = _exact_hook(str)
+
+
+def _read_number(value: Any, _type: Any) -> Any:
     if type(value) is float or type(value) is int:  # JSON may write a whole number without a point: kept as it was
         return value
     refuse("number", value)
@@ -157,16 +128,10 @@ def _read_object(value: Any, _type: Any) -> Any:
     refuse("object", value)
 
 
-def _read_text(value: Any) -> str:
-    if type(value) is str:
-        return value
-    refuse("str", value)
-
-
 def _read_decimal(value: Any, _type: Any) -> Decimal:
     """Read a decimal number written as a string, so that no digit is lost."""
     try:
-        number = Decimal(_read_text(value))
+        number = Decimal(_read_text(value, str))
     except InvalidOperation:
         number = Decimal("NaN")
     if not number.is_finite():
@@ -177,7 +142,7 @@ def _read_decimal(value: Any, _type: Any) -> Decimal:
 def _read_time(value: Any, _type: Any) -> datetime:
     """Read an ISO-8601 time with an offset, or take a datetime with one; the result is in UTC."""
     try:
-        time = value if type(value) is datetime else datetime.fromisoformat(_read_text(value))
+        time = value if type(value) is datetime else datetime.fromisoformat(_read_text(value, str))
         if time.tzinfo is UTC:
             return time
         if time.tzinfo is not None:
@@ -199,7 +164,7 @@ def _read_word(value: Any, kind: Any) -> Any:
     words = _words(kind)
     if type(value) is str and value in words:
         return words[value]
-    raise DecodeProblem(f"expected one of {', '.join(words)}; got {_read_text(value)[:40]!r}")
+    raise DecodeProblem(f"expected one of {', '.join(words)}; got {_read_text(value, str)[:40]!r}")
 
 
 def _optional_hook(kind: Any, converter: Converter) -> Hook:

@@ -17,7 +17,6 @@ from cattrs.fns import identity
 from cattrs.gen import make_dict_unstructure_fn_from_attrs, override
 
 from interlingua.codec.reading import (
-    BLOCK_CLASSES,
     BLOCKS,
     UNKNOWN_FIELDS,
     VALUES,
@@ -142,7 +141,7 @@ def _value_writer(cls: type) -> Write:
     always = {field.name for field in fields if field.default is attrs.NOTHING}
     always.update(_ALWAYS_WRITTEN.get(cls, "").split())
     runs: list[list[attrs.Attribute[Any]]] = [[]]
-    if cls in BLOCK_CLASSES:
+    if cls in BLOCKS.values():
         runs[0].append(fields[0].evolve(name="type", alias="type", type=str, default=attrs.NOTHING, converter=None))
         always.add("type")
     for field in fields:

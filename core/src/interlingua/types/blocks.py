@@ -283,7 +283,6 @@ class CacheHint:
 
 MediaBlock: TypeAlias = ImageBlock | AudioBlock | VideoBlock | DocumentBlock
 
-
 ContentBlock: TypeAlias = (
     TextBlock
     | ToolUseBlock

@@ -73,8 +73,6 @@ def _of_kind(data: bytes, kind: str) -> str | None:
 
 
 B = TypeVar("B", ImageBlock, AudioBlock, VideoBlock, DocumentBlock)
-
-
 _HEAD = 12_288  # base64 characters that hold all the bytes a media type is recognised by
 
 
@@ -324,7 +322,6 @@ def tool_results(
 
 
 ChatStop = Literal["end_turn", "tool_use", "max_tokens", "stop_sequence"]
-
 
 _STOPS: dict[StopReason, ChatStop] = {
     StopReason.END_TURN: "end_turn",

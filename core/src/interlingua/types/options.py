@@ -181,8 +181,6 @@ def option_fields() -> dict[str, Any]:
 
 
 _EFFORTS = get_args(Effort)
-
-
 _CHOICES = ("auto", "none", "required")
 
 
@@ -218,7 +216,6 @@ _KINDS: tuple[tuple[str, Callable[[Any], bool], tuple[str, ...]], ...] = (
     (f"one of {', '.join(_CHOICES)}, or ToolChoice(name)", _choice, ("tool_choice",)),
     ("a dict by field names of AdapterCapabilities", _facts, ("capabilities",)),
 )
-
 
 _CHECKS = {name: (check, wanted) for wanted, check, names in _KINDS for name in names}
 

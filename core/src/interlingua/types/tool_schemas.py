@@ -28,21 +28,14 @@ DESCRIBED = frozenset({
     "minItems", "maxItems", "uniqueItems",
     "minProperties", "maxProperties", "propertyNames", "dependentRequired",
 })  # fmt: skip
-
-
 """Keywords outside the subset that a model can read as words in the description."""
-
 
 REFUSED = frozenset({
     "not", "if", "then", "else", "patternProperties", "dependentSchemas", "dependencies",
     "prefixItems", "additionalItems", "contains", "minContains", "maxContains", "contentSchema",
     "unevaluatedItems", "unevaluatedProperties", "$dynamicRef", "$recursiveRef",
 })  # fmt: skip
-
-
 """Keywords that change which inputs are valid, and have no form in the subset nor in a few words."""
-
-
 _NULL_KEYS = ({"type"}, {"enum"}, {"type", "enum"})
 
 
@@ -132,11 +125,7 @@ def merge(own: dict[str, Any], other: Mapping[str, Any], place: str, path: str) 
 
 
 SchemaAction = Literal["inlined", "folded", "described", "dropped", "added"]
-
-
 _COMPOSING = ("const", "$ref", "allOf", "anyOf", "oneOf")
-
-
 _MAX_NODES = 10_000  # references that fan out grow exponentially; a real tool has tens of nodes
 
 

@@ -51,14 +51,8 @@ class ToolKind(StrEnum):
 
 
 TYPES = ("string", "number", "integer", "boolean", "null", "object", "array")
-
-
 """The values of `type` that a tool schema may have (format.md, Tools)."""
-
-
 MAX_DEPTH = 64
-
-
 """Levels of nesting accepted: far more than any provider takes, and short of Python's recursion limit."""
 
 
@@ -186,13 +180,8 @@ _CHECKS: Mapping[str, Callable[[Any], str | None]] = {
     "additionalProperties": _boolean,
 }
 
-
 TOOL_NAME_PATTERN = r"^[a-z][a-z0-9_]*$"
-
-
 TOOL_NAME_MAX_LENGTH = 64
-
-
 _NAME = re.compile(TOOL_NAME_PATTERN)
 
 
@@ -245,11 +234,7 @@ class ToolDefinition:
 
 
 _canonical = re.compile(TOOL_NAME_PATTERN).fullmatch
-
-
 _foreign = re.compile("[^a-z0-9_]")
-
-
 _DIGEST_LENGTH = 8
 
 
