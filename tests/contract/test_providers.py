@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from interlingua_contract.suite import ProviderContract
-from tests.support import tree
+from tests.support import counts, tree
 
 CASSETTES = tree.ROOT / "cassettes"
 
@@ -11,100 +11,100 @@ CASSETTES = tree.ROOT / "cassettes"
 class TestAnthropic(ProviderContract):
     provider = "anthropic"
     cassettes = CASSETTES / "anthropic"
-    examples = 20
+    examples = counts.examples(20)
 
 
 class TestOpenai(ProviderContract):
     provider = "openai"
     cassettes = CASSETTES / "openai"
-    examples = 20
+    examples = counts.examples(20)
 
 
 class TestCompatibleRow(ProviderContract):
     provider = "llamacpp"
     cassettes = CASSETTES / "llamacpp"
-    examples = 20
+    examples = counts.examples(20)
 
 
 class TestOllama(ProviderContract):
     provider = "ollama"
     cassettes = CASSETTES / "ollama"
-    examples = 20
+    examples = counts.examples(20)
 
 
 class TestMistral(ProviderContract):
     provider = "mistral"
     cassettes = CASSETTES / "mistral"
-    examples = 20
+    examples = counts.examples(20)
 
 
 class TestGoogle(ProviderContract):
     provider = "google"
     cassettes = CASSETTES / "google"
-    examples = 20
+    examples = counts.examples(20)
 
 
 class TestOpenrouter(ProviderContract):
     provider = "openrouter"
     cassettes = CASSETTES / "openrouter"
-    examples = 20
+    examples = counts.examples(20)
 
 
 class TestZai(ProviderContract):
     provider = "zai"
     cassettes = CASSETTES / "zai"
-    examples = 20
+    examples = counts.examples(20)
 
 
 class TestGroq(ProviderContract):
     provider = "groq"
     cassettes = CASSETTES / "groq"
-    examples = 20
+    examples = counts.examples(20)
 
 
 class TestDeepseek(ProviderContract):
     provider = "deepseek"
     cassettes = CASSETTES / "deepseek"
-    examples = 20
+    examples = counts.examples(20)
 
 
 class TestXai(ProviderContract):
     provider = "xai"
     cassettes = CASSETTES / "xai"
-    examples = 20
+    examples = counts.examples(20)
 
 
 class TestTogether(ProviderContract):
     provider = "together"
     cassettes = CASSETTES / "together"
-    examples = 10
+    examples = counts.examples(10)
 
 
 class TestFireworks(ProviderContract):
     provider = "fireworks"
     cassettes = CASSETTES / "fireworks"
-    examples = 10
+    examples = counts.examples(10)
 
 
 class TestCerebras(ProviderContract):
     provider = "cerebras"
     cassettes = CASSETTES / "cerebras"
-    examples = 10
+    examples = counts.examples(10)
 
 
 class TestMoonshot(ProviderContract):
     provider = "moonshot"
     cassettes = CASSETTES / "moonshot"
-    examples = 10
+    examples = counts.examples(10)
 
 
 class TestLmstudio(ProviderContract):
     provider = "lmstudio"
     cassettes = CASSETTES / "lmstudio"
-    examples = 10
+    examples = counts.examples(10)
 
 
 class TestVllm(ProviderContract):
     provider = "vllm"
     cassettes = CASSETTES / "vllm"
-    examples = 10
+    examples = counts.examples(10)

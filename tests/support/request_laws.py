@@ -11,6 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from interlingua.types.messages import Message, Origin
+from tests.support import counts
 from tests.support.adapter import READ, Adapter
 from tests.support.conversations import histories, request_points
 
@@ -21,7 +22,7 @@ def over(
     origin: Origin, other: Origin = OTHER, *, examples: int = 100
 ) -> Callable[[Callable[..., None]], Callable[..., None]]:
     """Return a decorator that runs a test for conversations in which two origins answer."""
-    relaxed = settings(max_examples=examples, deadline=None, suppress_health_check=list(HealthCheck))
+    relaxed = settings(max_examples=counts.examples(examples), deadline=None, suppress_health_check=list(HealthCheck))
     return lambda test: relaxed(given(histories(origin, other))(test))
 
 

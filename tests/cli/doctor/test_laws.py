@@ -20,9 +20,10 @@ from interlingua_cli.doctor.examine import examine
 from interlingua_cli.doctor.findings import Diagnosis
 from interlingua_cli.doctor.repair import diff_repair
 from interlingua_contract.strategies import conversations
+from tests.support.counts import examples
 
 _ORDER = {"results_answer_earlier_calls", "calls_are_answered"}
-relaxed = settings(max_examples=40, deadline=None, database=None, suppress_health_check=list(HealthCheck))
+relaxed = settings(max_examples=examples(40), deadline=None, database=None, suppress_health_check=list(HealthCheck))
 
 
 @st.composite

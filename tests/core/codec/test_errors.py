@@ -26,6 +26,7 @@ from interlingua.types.factories import assistant, user
 from interlingua.types.messages import Message
 from interlingua.types.tools import SideEffects, ToolDefinition
 from tests.core.codec import values
+from tests.support.counts import examples
 
 
 def _stored(**changes: Any) -> dict[str, Any]:
@@ -114,7 +115,7 @@ def test_deep_nesting_ends_in_a_typed_error() -> None:
         decode_message(_stored(content=[{"type": "opaque", "provider": "p", "kind": "k", "data": deep}]))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(values.messages, st.data())
 def test_mutated_data_gives_a_message_or_a_decode_error(message: Message, data: st.DataObject) -> None:
     stored = json.loads(dumps_message(message))
@@ -126,7 +127,7 @@ def test_mutated_data_gives_a_message_or_a_decode_error(message: Message, data: 
         assert decode_message(encode_message(read)) == read
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(values.messages, st.data())
 def test_mutated_text_gives_a_message_or_a_decode_error(message: Message, data: st.DataObject) -> None:
     raw = bytearray(dumps_message(message).encode())

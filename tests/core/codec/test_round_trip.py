@@ -22,9 +22,10 @@ from interlingua.types.blocks import TextBlock
 from interlingua.types.factories import assistant, user
 from interlingua.types.messages import Message, Role
 from tests.core.codec import values
+from tests.support.counts import examples
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(values.messages)
 def test_decode_of_encode_is_the_message(message: Message) -> None:
     back = decode_message(encode_message(message))
@@ -38,7 +39,7 @@ def test_decode_of_encode_is_the_message(message: Message) -> None:
     assert type(back.role) is Role
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 @given(values.messages)
 def test_text_round_trip_and_its_second_writing_are_exact(message: Message) -> None:
     line = dumps_message(message)
@@ -50,7 +51,7 @@ def test_text_round_trip_and_its_second_writing_are_exact(message: Message) -> N
     assert json.loads(line) == json.loads(json.dumps(thaw(encode_message(message))))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(values.messages, st.data())
 def test_unknown_fields_come_back_verbatim_wherever_they_stand(message: Message, data: st.DataObject) -> None:
     stored = json.loads(dumps_message(message))

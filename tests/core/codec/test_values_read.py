@@ -17,6 +17,7 @@ from interlingua.errors import DecodeError
 from interlingua.json import FrozenDict, thaw
 from interlingua.types import NO_METADATA, Message, TextBlock, ToolKind, ToolResultBlock, ToolUseBlock, assistant, user
 from tests.core.codec import values
+from tests.support.counts import examples
 
 
 def _types(value: Any) -> Any:
@@ -49,7 +50,7 @@ def _refusal(stored: Any) -> DecodeError | None:
     return None
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(values.messages)
 def test_read_with_the_types_it_was_written_with(message: Message) -> None:
     stored = json.loads(json.dumps(thaw(encode_message(message))))
@@ -58,7 +59,7 @@ def test_read_with_the_types_it_was_written_with(message: Message) -> None:
     assert _types(decode_message(dict(reversed(stored.items())))) == _types(message)
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(values.messages, st.data())
 def test_every_refusal_names_a_place_that_exists(message: Message, data: st.DataObject) -> None:
     stored = values.at_random(data, json.loads(json.dumps(thaw(encode_message(message)))))

@@ -17,6 +17,7 @@ from interlingua.request.project import project_conversation
 from interlingua.types.factories import user
 from interlingua.types.messages import SILENTLY_ANSWERED, Message, MessageMetadata, Role
 from tests.core.request import scene
+from tests.support.counts import examples
 
 TARGETS = [scene.target(), scene.target(scene.NARROW), scene.target(attrs.evolve(scene.ABLE, supports_tools=False))]
 
@@ -50,7 +51,7 @@ def _remembered(messages: list[Message], target: Target) -> tuple[list[Message],
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(history=scene.histories)
 def test_every_call_is_answered_right_after_it_in_order(target: Target, history: list[Message]) -> None:
     """Cases 07, 08, 09."""
@@ -68,7 +69,7 @@ def test_every_call_is_answered_right_after_it_in_order(target: Target, history:
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(history=scene.histories)
 def test_ids_are_injective_and_fit(target: Target, history: list[Message]) -> None:
     """Case 10."""
@@ -82,7 +83,7 @@ def test_ids_are_injective_and_fit(target: Target, history: list[Message]) -> No
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(history=scene.histories)
 def test_nothing_goes_out_that_the_target_cannot_carry(target: Target, history: list[Message]) -> None:
     """Cases 01, 12, 21."""
@@ -101,7 +102,7 @@ def test_nothing_goes_out_that_the_target_cannot_carry(target: Target, history: 
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(history=scene.histories, then=scene.histories)
 def test_a_turn_is_a_prefix_of_the_next(target: Target, history: list[Message], then: list[Message]) -> None:
     """DESIGN 8, at message level: a request ends where the model is to speak, so the history ends closed."""
@@ -114,7 +115,7 @@ def test_a_turn_is_a_prefix_of_the_next(target: Target, history: list[Message], 
 
 
 @pytest.mark.parametrize("target", TARGETS)
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(history=scene.histories, data=st.data())
 def test_continuing_equals_walking_afresh(target: Target, history: list[Message], data: st.DataObject) -> None:
     at = 0
@@ -127,7 +128,7 @@ def test_continuing_equals_walking_afresh(target: Target, history: list[Message]
         assert continued[1] == fresh[1]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(history=scene.histories, other=scene.histories, data=st.data())
 def test_edits_forks_and_targets_give_what_a_fresh_conversation_gives(
     history: list[Message], other: list[Message], data: st.DataObject
@@ -161,7 +162,7 @@ def test_edits_forks_and_targets_give_what_a_fresh_conversation_gives(
         assert written == [encode(message) for message in remembered]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(history=scene.histories)
 def test_targets_do_not_see_each_others_memory(history: list[Message]) -> None:
     """A -> B -> A gives A back its own (DESIGN 6)."""
@@ -172,7 +173,7 @@ def test_targets_do_not_see_each_others_memory(history: list[Message]) -> None:
     assert [_shown(_remembered(history, TARGETS[0])[0])] == before[:1]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(history=scene.histories)
 def test_every_drop_is_in_the_ledger(history: list[Message]) -> None:
     """DESIGN 7: a lossy projection is never silent."""

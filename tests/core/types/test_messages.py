@@ -44,6 +44,7 @@ from interlingua.types.factories import (
     user,
 )
 from tests.core.codec import values
+from tests.support.counts import examples
 
 CALL = ToolUseBlock(id="tu_1", name="read", input={"path": "a"})
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
@@ -155,7 +156,7 @@ def test_provider_raw_is_not_part_of_equality_or_hash() -> None:
     assert attrs.evolve(plain, metadata=MessageMetadata(user_id="u")) != plain
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(values.messages)
 def test_messages_pickle_copy_and_hash(message: Message) -> None:
     claim_conversation([message]).keep()  # what was prepared of it stays behind

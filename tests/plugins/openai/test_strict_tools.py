@@ -27,6 +27,7 @@ from interlingua_cli.lint import lint_request
 from interlingua_contract.strategies import tools as tool_lists
 from tests.plugins.openai.wire import PROVIDER
 from tests.support import driving
+from tests.support.counts import examples
 
 MODEL = "gpt-5.6-sol"
 SCHEMA: dict[str, Any] = {
@@ -224,7 +225,7 @@ def test_a_null_that_stands_for_absence_is_absent_again_and_goes_back_as_it_came
 
 
 @apis
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(data=st.data())
 def test_whatever_is_strict_keeps_to_the_subset(api: str, data: st.DataObject) -> None:
     tools = data.draw(tool_lists())

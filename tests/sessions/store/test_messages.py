@@ -19,6 +19,7 @@ from interlingua.types.messages import Message, MessageMetadata, MessageStatus, 
 from interlingua_sessions import Store, open_store
 from interlingua_sessions.store import SessionNotFoundError
 from tests.support.conversations import histories
+from tests.support.counts import examples
 
 PARTIAL = MessageMetadata(status=MessageStatus.PARTIAL)
 
@@ -43,7 +44,7 @@ def test_what_was_appended_comes_back_equal(store: Store) -> None:
     assert store.message(whole.id) == whole == store.last("s")
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(histories(Origin("acme", "chat", "a"), Origin("other", "talk", "b")))
 def test_any_conversation_comes_back_as_its_canonical_text(history: list[Message]) -> None:
     with open_store(":memory:") as store:
