@@ -320,7 +320,7 @@ def _opaque_refusal(block: OpaqueBlock, message: Message) -> str | None:
 
 
 def _unanswered_server_calls(message: Message) -> set[str]:
-    """Return ids of server calls whose result never came: the service refuses them."""
+    """Return ids of server calls without a result: the service refuses them."""
     metadata = message.metadata
     if metadata.status is MessageStatus.COMPLETE and metadata.stop_reason in (None, *_WAITING):
         return set()
@@ -425,7 +425,7 @@ def _later_system(piece: Elements, notes: Notes, messages: Sequence[Message], at
     """A later system message stands in the list where the wire allows it, else as tagged user text (WIRE.md, System).
 
     The wire allows it before an answer. One that said nothing is not sent back: what stood before it stays as it was
-    sent, and the joining says that there was no answer.
+    sent, and a text says that there was no answer.
     """
     if _is_answered_after(messages, at) and _may_precede_system(_message_before(messages, at)):
         return piece
@@ -436,7 +436,7 @@ def _later_system(piece: Elements, notes: Notes, messages: Sequence[Message], at
 
 
 def _is_answered_after(messages: Sequence[Message], at: int) -> bool:
-    """Tell whether a model was, or is, asked behind this system message and others beside it."""
+    """Tell whether a model was, or is, called behind this system message and others beside it."""
     for place in range(at, len(messages)):
         if messages[place].role is not _SYSTEM:
             return False

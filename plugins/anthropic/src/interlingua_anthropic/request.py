@@ -73,7 +73,7 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     headers (WIRE.md, Connection).
 
     Raises:
-        CapabilityError: something was asked that this model refuses, or the request is too large.
+        CapabilityError: an option that this model refuses, or the request is too large.
     """
     facts = facts_of(options.model)
     losses: list[Loss] = []
@@ -103,21 +103,21 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
 def _conversation(
     messages: Sequence[Message],
     tools: Sequence[ToolDefinition],
-    own: Sequence[Any],
+    service_tools: Sequence[Any],
     options: AdapterOptions,
     fields: dict[str, Json],
     losses: list[Loss],
 ) -> str:
     """Write tools, system, messages and the choice; return the digest of the prefix where thinking is bound to it."""
     facts = facts_of(options.model)
-    if tools or own:
+    if tools or service_tools:
         written = to_wire_tools(tools, losses) if tools else None
-        written = with_service_tools(written, own) if own else written
+        written = with_service_tools(written, service_tools) if service_tools else written
     else:
         written = tools_of_history(messages)
     if written is not None:
         fields["tools"] = written.sent
-    head = written.plain if written is not None else b""
+    head = written.unmarked if written is not None else b""
     bound = bool(facts.get("thinking_bound_to_prefix"))
     turns = to_wire_turns(messages, head, written.spent if written is not None else SpentMarks(), bound=bound)
     losses.extend(turns.losses)
@@ -125,10 +125,10 @@ def _conversation(
         fields["system"] = turns.system
     fields["messages"] = turns.messages
     _prefill(messages, turns.ends_with, facts, losses)
-    if not (tools or own) and is_forced(options):
+    if not (tools or service_tools) and is_forced(options):
         raise CapabilityError("a call is demanded and there are no tools", path="options.tool_choice")
     if written is not None:
-        choice = to_wire_tool_choice(options, facts, losses) if tools or own else {"type": "none"}
+        choice = to_wire_tool_choice(options, facts, losses) if tools or service_tools else {"type": "none"}
         if choice is not None:
             fields["tool_choice"] = dumps(choice)
     return turns.prefix
@@ -226,14 +226,14 @@ class WrittenTools(NamedTuple):
     """The definitions: as sent, without cache markers (as the prefix is compared), and the markers spent."""
 
     sent: bytes
-    plain: bytes
+    unmarked: bytes
     spent: SpentMarks
 
 
 def to_wire_tools(tools: Sequence[ToolDefinition], losses: list[Loss]) -> WrittenTools:
-    """Write the definitions."""
-    plain = [dumps(to_wire_input_schema_tool(tool)) for tool in tools]
-    sent = plain[:]
+    """Write the definitions, with at most four cache markers."""
+    unmarked = [dumps(to_wire_input_schema_tool(tool)) for tool in tools]
+    sent = unmarked[:]
     used, short = 0, False
     for at, tool in enumerate(tools):
         if tool.cache is None:
@@ -248,19 +248,19 @@ def to_wire_tools(tools: Sequence[ToolDefinition], losses: list[Loss]) -> Writte
             reason = "a 1h cache marker may not follow a 5m one; sent as 5m"
             losses.append(Loss(path=path, block_type="tool", verdict="rewritten", reason=reason))
             ttl = None
-        sent[at] = append_member(plain[at], "cache_control", cache_control(ttl))
+        sent[at] = append_member(unmarked[at], "cache_control", cache_control(ttl))
         used, short = used + 1, short or ttl != "1h"
-    return WrittenTools(json_array(sent), json_array(plain), SpentMarks(used, short))
+    return WrittenTools(json_array(sent), json_array(unmarked), SpentMarks(used, short))
 
 
-def with_service_tools(written: WrittenTools | None, own: Sequence[Any]) -> WrittenTools:
+def with_service_tools(written: WrittenTools | None, service_tools: Sequence[Any]) -> WrittenTools:
     """Add the service's own tools, as the caller wrote them, behind the definitions; their cache markers count."""
-    known = written or WrittenTools(b"[]", b"[]", SpentMarks())
-    more = dumps(own)
-    marks = [tool["cache_control"] for tool in own if isinstance(tool, Mapping) and tool.get("cache_control")]
-    short = known.spent.short or any(mark.get("ttl") != "1h" for mark in marks)
-    spent = SpentMarks(known.spent.used + len(marks), short)
-    return WrittenTools(concat_arrays(known.sent, more), concat_arrays(known.plain, more), spent)
+    before = written or WrittenTools(b"[]", b"[]", SpentMarks())
+    more = dumps(service_tools)
+    marks = [tool["cache_control"] for tool in service_tools if isinstance(tool, Mapping) and tool.get("cache_control")]
+    short = before.spent.short or any(mark.get("ttl") != "1h" for mark in marks)
+    spent = SpentMarks(before.spent.used + len(marks), short)
+    return WrittenTools(concat_arrays(before.sent, more), concat_arrays(before.unmarked, more), spent)
 
 
 def tools_of_history(messages: Sequence[Message]) -> WrittenTools | None:
@@ -360,12 +360,12 @@ def _budgeted(options: AdapterOptions, effort: str | None, max_tokens: int, loss
             f"max_tokens={max_tokens} leaves no room for thinking; give more than {MIN_BUDGET}",
             path="options.max_tokens",
         )
-    asked = options.thinking_budget
-    if asked is None:  # half of the answer at most, or nothing would be left to say it
+    wanted = options.thinking_budget
+    if wanted is None:  # half of the answer at most, or nothing would be left for the text
         budget = max(min(_BUDGETS[effort or "medium"], max_tokens // 2), MIN_BUDGET)
     else:
-        budget = max(min(asked, max_tokens - 1), MIN_BUDGET)
-        if budget != asked:
+        budget = max(min(wanted, max_tokens - 1), MIN_BUDGET)
+        if budget != wanted:
             reason = f"a budget is at least {MIN_BUDGET} and below max_tokens; sent as {budget}"
             losses.append(option_loss("thinking_budget", "rewritten", reason))
     return {"type": "enabled", "budget_tokens": budget}
@@ -410,7 +410,7 @@ def estimate_input_tokens(
     """Estimate by bytes: 3.6 bytes a token plus 8 a message; within -40 % and +60 % of recorded text requests."""
     bound = options is not None and bool(facts_of(options.model).get("thinking_bound_to_prefix"))
     size = sum(map(_message_tokens, messages, encode_messages(messages, bound=bound)))
-    return size + (int(len(to_wire_tools(tools, []).plain) / _BYTES_PER_TOKEN) if tools else 0)
+    return size + (int(len(to_wire_tools(tools, []).unmarked) / _BYTES_PER_TOKEN) if tools else 0)
 
 
 def _message_tokens(message: Message, elements: Elements) -> int:

@@ -122,14 +122,14 @@ def citations_of(raw: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def from_wire_usage(raw: Mapping[str, Any]) -> Usage:
     """Return the counts; on this wire `input_tokens` excludes cached tokens (WIRE.md, Usage)."""
-    plain, read, written = (
+    uncached, read, written = (
         _count(raw, name) for name in ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
     )
     split = raw.get("cache_creation")
     details = raw.get("output_tokens_details")
     tier = raw.get("service_tier")
     return Usage(
-        input_tokens=None if plain is None else plain + (read or 0) + (written or 0),
+        input_tokens=None if uncached is None else uncached + (read or 0) + (written or 0),
         output_tokens=_count(raw, "output_tokens"),
         cached_input_tokens=read,
         cache_creation_input_tokens=written,

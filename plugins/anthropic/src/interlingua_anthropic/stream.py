@@ -43,7 +43,7 @@ from interlingua_anthropic.response import (
     trace_of,
 )
 
-_TAKES = {
+_DELTAS = {
     "text": ("text_delta", "text"),
     "thinking": ("thinking_delta", "thinking"),
     "tool_use": ("input_json_delta", "partial_json"),
@@ -78,7 +78,7 @@ async def stream_response(  # noqa: C901, PLR0912  the hot path stays in one fra
             delta = event["delta"]
             kind = delta["type"]
             block = opened.get(event["index"])
-            if block is not None and block.takes == kind:
+            if block is not None and block.delta_kind == kind:
                 text = delta[block.field]
                 if text.__class__ is str:
                     if kind == "text_delta":
@@ -103,11 +103,11 @@ async def stream_response(  # noqa: C901, PLR0912  the hot path stays in one fra
 
 @attrs.define
 class Open:
-    """A block that has begun and not ended; `takes` is the kind of its plain deltas, `field` where their text is."""
+    """A block that has begun and not ended; its usual deltas have `delta_kind`, with their text in `field`."""
 
     index: int
     raw: dict[str, Any]
-    takes: str
+    delta_kind: str
     field: str
     start: ToolUseStart | None = None
     pieces: list[str] = attrs.field(factory=list)
@@ -131,7 +131,7 @@ class Reader:
         self._offset = 0
 
     def read(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
-        """Translate one event that is not a plain delta."""
+        """Translate one event that is not a usual delta."""
         kind = event.get("type")
         if kind == "content_block_start":
             yield from self._start(event["index"], event["content_block"])
@@ -169,7 +169,7 @@ class Reader:
         """End what is open, so that an interrupted message keeps its signatures and opaque blocks.
 
         Args:
-            whole: the message is said to be complete, so a call that is still open is whole too.
+            whole: the message is complete, so a call that is still open is whole too.
         """
         for index in sorted(self.open):
             if whole or self.open[index].start is None:
@@ -195,7 +195,7 @@ class Reader:
         self._begun.add(wire_index + self._offset)
         index = self._last = max(wire_index + self._offset, self._last + 1)
         kind = raw.get("type")
-        opened = Open(index, raw, *_TAKES.get(str(kind), ("", "")))
+        opened = Open(index, raw, *_DELTAS.get(str(kind), ("", "")))
         if kind == "tool_use":
             name, issued = self._context.tool_name(required_text(raw, "name")), issued_id(raw)
             minted = self._context.mint_tool_use_id()
@@ -219,14 +219,14 @@ class Reader:
                 name = _TEXTS[kind]
                 yield from self._start(wire_index, {"type": name, name: delta.get(name)})
             return
-        if kind == opened.takes and delta.get(opened.field) is None:
+        if kind == opened.delta_kind and delta.get(opened.field) is None:
             return  # no text, in another word
         raw = opened.raw
         if kind == "signature_delta":
             raw["signature"] = required_text(delta, "signature")
         elif kind == "citations_delta":
             raw["citations"] = [*(raw.get("citations") or ()), delta["citation"]]
-        elif opened.takes and (kind in _TEXTS or kind == "input_json_delta"):
+        elif opened.delta_kind and (kind in _TEXTS or kind == "input_json_delta"):
             raise MalformedResponseError(
                 f"a {kind} that block {event['index']} ({raw.get('type')}) cannot take", path="delta"
             )
@@ -235,7 +235,7 @@ class Reader:
         elif kind in _TEXTS:
             name = _TEXTS[kind]
             raw[name] = (raw.get(name) or "") + required_text(delta, name)
-        elif not opened.takes:  # a delta of a newer kind: its fields belong to the block
+        elif not opened.delta_kind:  # a delta of a newer kind: its fields belong to the block
             raw.update({name: value for name, value in delta.items() if name != "type"})
 
     def _stop(self, wire_index: int) -> Iterator[StreamEvent]:

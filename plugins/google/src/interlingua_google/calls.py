@@ -133,7 +133,7 @@ class Calls:
         """End what is open; a call cut off keeps the arguments that came.
 
         Args:
-            whole: the answer is said to be complete, so the call is.
+            whole: the answer is complete, so the call is.
         """
         if whole:
             yield from self._end()

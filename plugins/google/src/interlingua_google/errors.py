@@ -72,11 +72,11 @@ def error_from_envelope(
     code = error.get("code")
     details = [item for item in error.get("details") or () if isinstance(item, dict)]
     reasons = [str(item["reason"]) for item in details if "reason" in item]
-    known = status if status is not None and status >= 400 else code if isinstance(code, int) else None
-    kind = _class_of(message, word, reasons, known)
+    http_status = status if status is not None and status >= 400 else code if isinstance(code, int) else None
+    kind = _class_of(message, word, reasons, http_status)
     return kind(
         message,
-        status=status if status is not None else known,
+        status=status if status is not None else http_status,
         code=reasons[0] if reasons else word if isinstance(word, str) else None,
         retryable=False if word in _NOT_RETRIED else None,
         retry_after=_retry_delay(details) or retry_after(headers or {}),

@@ -79,15 +79,15 @@ def _sum(left: int | None, right: int | None) -> int | None:
 def from_wire_ending(
     last: Mapping[str, Any], feedback: Any, *, empty: bool, calls: bool, context: RequestContext
 ) -> Iterator[StreamEvent]:
-    """Yield the terminal event, or nothing where the answer never said that it is over.
+    """Yield the terminal event, or nothing where the answer has no finish reason.
 
-    A failure with something said is a stop reason; one with nothing said is a typed error.
+    A failure with content is a stop reason; one without is a typed error.
 
     Args:
         last: `finishReason` and `finishMessage` of the answer, {} while it has none.
         feedback: the prompt's feedback, where there was any.
-        empty: nothing was said.
-        calls: calls are among what was said.
+        empty: the answer has no content.
+        calls: the answer holds calls.
         context: whose exchange it is.
     """
     reason = feedback.get("blockReason") if isinstance(feedback, dict) else None

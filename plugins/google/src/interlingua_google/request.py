@@ -42,7 +42,7 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     behind the declared ones. With `cachedContent` in it, what that holds already is left out of the request.
 
     Raises:
-        CapabilityError: something was asked that this model refuses.
+        CapabilityError: an option that this model refuses.
     """
     losses: list[Loss] = []
     extra: dict[str, Any] = dict(options.provider_options)
@@ -125,7 +125,7 @@ def to_wire_tools(tools: Sequence[ToolDefinition], losses: list[Loss]) -> list[d
 def to_wire_tool_choice(
     tools: Sequence[ToolDefinition], options: AdapterOptions, losses: list[Loss]
 ) -> dict[str, Any] | None:
-    """Return `functionCallingConfig`, or None where nothing is to be said.
+    """Return `functionCallingConfig`, or None where nothing is to be sent.
 
     Raises:
         CapabilityError: a call is demanded and there are no tools.

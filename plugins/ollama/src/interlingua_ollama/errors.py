@@ -38,8 +38,8 @@ def error_from_body(
     error = body["error"]
     message = error if isinstance(error, str) else dumps(error).decode()
     if status is None or status < 400:
-        own = body.get("status")
-        status = own if isinstance(own, int) and own >= 400 else None
+        inner = body.get("status")
+        status = inner if isinstance(inner, int) and inner >= 400 else None
     return _class_of(message.lower(), status)(message, status=status, retry_after=retry_after(headers))
 
 

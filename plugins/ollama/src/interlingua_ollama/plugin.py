@@ -21,12 +21,11 @@ from interlingua.plugins import (
     WireResponse,
     bearer_auth,
     hookimpl,
-    loads,
 )
 from interlingua.types import AdapterCapabilities, AdapterOptions, Message, StreamEvent, ToolDefinition
 from interlingua_ollama.errors import from_wire_error
 from interlingua_ollama.request import API, estimate_input_tokens, to_wire
-from interlingua_ollama.response import from_wire_response
+from interlingua_ollama.response import from_wire_auxiliary, from_wire_response
 from interlingua_ollama.stream import stream_response
 
 HOSTED = "https://ollama.com"
@@ -174,11 +173,6 @@ def base_url_of(host: str) -> str:
 def auxiliary_request(kind: str) -> WireRequest | None:
     """Return the request for `models`, the list of the running server."""
     return WireRequest(method="GET", path="/api/tags", body=b"", api=API) if kind == "models" else None
-
-
-def from_wire_auxiliary(kind: str, response: WireResponse) -> Any:
-    """Return a list of model names for `models`."""
-    return [model["model"] for model in loads(response.body)["models"]] if kind == "models" else None
 
 
 plugin = _Ollama()
