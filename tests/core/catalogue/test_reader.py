@@ -135,7 +135,7 @@ def test_finding_by_id_then_alias_then_dated_snapshot(name: str, found: str | No
 
 
 def test_importing_stays_cheap() -> None:
-    """DESIGN 3: values load when touched; nothing of the codec, the HTTP client or a big library comes along."""
+    """Values load when first used, without the codec, the HTTP client or a big library."""
     code = "import sys, interlingua.catalogue; print([m for m in ('httpx', 'cattrs', 'pluggy') if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

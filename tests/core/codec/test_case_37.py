@@ -1,6 +1,6 @@
-"""Field case 37, the canonical side: a history imported from another agent is a valid one, kept whole, gone on with.
+"""Field case 37, the canonical side: a history imported from another agent is valid, kept whole, and continued.
 
-Reading the agents' own files is a plugin's affair; what it would make of one is made by hand here. pytest comes in.
+The history is made by hand, as a plugin that reads the agents' files would make it.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from interlingua.types.factories import user
 from interlingua.types.messages import Message, MessageMetadata, Provenance, Role
 from interlingua.types.options import AdapterOptions
 
-RECORD = {"isSidechain": True, "parentUuid": "p-1", "version": "9.9"}  # what the agent's file said of this message
-STRANGE = {"type": "file-history-snapshot", "snapshot": {"a": [1, None]}}
+RECORD = {"isSidechain": True, "parentUuid": "p-1", "version": "9.9"}  # what the agent's file holds of this message
+SNAPSHOT = {"type": "file-history-snapshot", "snapshot": {"a": [1, None]}}
 
 
 def imported(role: Role, content: list[object], **facts: object) -> Message:
@@ -27,7 +27,7 @@ def imported(role: Role, content: list[object], **facts: object) -> Message:
 
 CALL = ToolUseBlock(id="toolu_01", name="Read", input={"file_path": "/a"}, provider_id="toolu_01")
 HISTORY = [
-    imported(Role.USER, [TextBlock(text="Summarise it."), UnknownBlock(raw=STRANGE)]),
+    imported(Role.USER, [TextBlock(text="Summarise it."), UnknownBlock(raw=SNAPSHOT)]),
     imported(Role.ASSISTANT, [ThinkingBlock(text="hm", signature="sig"), CALL], provider="anthropic",
              model="anthropic:claude-opus-4-8", api="messages"),
     imported(Role.TOOL, [ToolResultBlock(tool_use_id="toolu_01", content="# A")], parent_tool_use_id="toolu_01"),
@@ -46,10 +46,10 @@ def test_case_37_side_chains_and_unknown_records_are_kept_on_re_save() -> None:
         assert again == message
         assert json.loads(dumps_message(again))["metadata"]["transcript"] == RECORD
     first = json.loads(dumps_message(HISTORY[0]))
-    assert first["content"][1] == STRANGE
+    assert first["content"][1] == SNAPSHOT
 
 
-def test_case_37_it_goes_on_at_its_own_provider_and_at_another() -> None:
+def test_case_37_it_continues_at_its_own_provider_and_at_another() -> None:
     def body(key: str, model: str) -> str:
         messages = [*HISTORY, user("And now?", session_id="old")]
         return write_request(Registry().provider(key), messages, [], AdapterOptions(model=model)).body.decode()

@@ -155,7 +155,7 @@ def test_what_cannot_be_stored_is_refused_when_written() -> None:
 
 
 @pytest.mark.parametrize("end", ["", "\n", "\r\n"])
-def test_a_broken_line_is_told_by_its_number_and_its_character(end: str) -> None:
+def test_a_broken_line_is_named_by_its_number_and_its_character(end: str) -> None:
     lines = [f"{dumps_message(user('hi'))}\n", f'{{"id": "x"{end}']
     with pytest.raises(DecodeError) as caught:
         list(read_jsonl(lines))
@@ -168,7 +168,7 @@ def test_tools_round_trip_and_are_refused_with_the_place(caplog: pytest.LogCaptu
     tool = ToolDefinition(name="read_file", description="", input_schema=schema, side_effects=SideEffects.READ)
     stored = encode_tool(tool)
 
-    # seed 003 §4.5: these five, all written
+    # format.md, Tools: these five, all written
     assert stored == {
         "name": "read_file",
         "description": "",

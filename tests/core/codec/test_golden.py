@@ -1,4 +1,4 @@
-"""Stored sessions load: the files in golden/ are written by hand from seed 003 §8, in the words of §4 (case 28)."""
+"""Stored sessions load: the files in golden/ are the format's examples, written by hand (case 28)."""
 
 from __future__ import annotations
 
@@ -22,8 +22,7 @@ def _lines(name: str) -> list[str]:
     return (GOLDEN / name).read_text(encoding="utf-8").splitlines()
 
 
-def test_the_seeds_question_and_answer() -> None:
-    """Seed 003 §8.1."""
+def test_a_question_and_its_answer() -> None:
     question, answer = read_jsonl(_lines("question.jsonl"))
 
     assert (question.id, question.session_id, question.role) == ("01HZ001", "sess_42", Role.USER)
@@ -40,8 +39,7 @@ def test_the_seeds_question_and_answer() -> None:
     assert metadata.status is MessageStatus.COMPLETE
 
 
-def test_the_seeds_tool_turn() -> None:
-    """Seed 003 §8.2."""
+def test_a_tool_turn() -> None:
     messages = list(read_jsonl(_lines("tool_turn.jsonl")))
 
     assert [message.role for message in messages] == ["user", "assistant", "tool", "assistant"]
@@ -57,7 +55,7 @@ def test_what_a_golden_file_says_is_written_back_as_it_was(name: str) -> None:
 
 
 def test_case_28_a_newer_versions_file_is_kept_with_one_warning(caplog: pytest.LogCaptureFixture) -> None:
-    """Seed 003 §10: unknown metadata fields and unknown block types are tolerated, with a warning."""
+    """Unknown metadata fields and unknown block types are tolerated, with a warning."""
     with caplog.at_level(logging.WARNING, "interlingua"):
         messages = list(read_jsonl(_lines("newer.jsonl")))
 
@@ -79,10 +77,10 @@ def test_one_warning_per_list(caplog: pytest.LogCaptureFixture) -> None:
     assert len(caplog.records) == 1
 
 
-def test_the_stored_form_of_a_small_message_has_the_seeds_fields_in_order() -> None:
+def test_a_small_message_is_stored_with_the_required_fields_in_order() -> None:
     stored = encode_message(user("hi"))
 
-    # seed 003 §4.1 and §4.3, nothing else: additive fields are written only where they say something
+    # format.md, Messages and Metadata: additive fields are written only where they are not their defaults
     assert list(stored) == ["id", "session_id", "role", "content", "metadata", "created_at", "schema_version"]
     assert set(stored["metadata"]) == {
         "model", "provider", "routing", "usage", "parent_tool_use_id", "status", "provider_raw", "user_id", "team_id",

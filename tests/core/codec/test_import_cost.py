@@ -8,7 +8,7 @@ import sys
 LOADED = """
 import interlingua, interlingua.codec, sys
 message = interlingua.user("x")
-watched = {"cattrs", "httpx", "jsonschema", "ulid", "pluggy", "filetype", "hashlib", "logging", "pathlib", "urllib.parse"}
+watched = set("cattrs httpx jsonschema ulid pluggy filetype hashlib logging pathlib urllib.parse".split())
 print(sorted(watched & (set(sys.modules) - before)))
 interlingua.loads_message(interlingua.dumps_message(message))
 print(sorted({"cattrs", "httpx", "pluggy", "hashlib", "logging"} & (set(sys.modules) - before)))

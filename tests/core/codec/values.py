@@ -1,7 +1,4 @@
-"""Hypothesis strategies for canonical values: every block type, extremes of unicode, nested JSON.
-
-Plain generators with no knowledge of the codec. The tests of codec, values and projection come in.
-"""
+"""Hypothesis strategies for canonical values: every block type, extremes of unicode, nested JSON."""
 
 from __future__ import annotations
 
@@ -60,9 +57,7 @@ unknown_blocks = st.builds(
     objects.map(lambda rest: {name: value for name, value in rest.items() if name != "type"}),
 )
 plain_blocks: st.SearchStrategy[ContentBlock] = st.one_of(
-    st.builds(
-        TextBlock, text=texts, citations=st.lists(objects, max_size=2).map(tuple), signature=maybe, cache=hints
-    ),
+    st.builds(TextBlock, text=texts, citations=st.lists(objects, max_size=2).map(tuple), signature=maybe, cache=hints),
     st.builds(ThinkingBlock, text=texts, signature=maybe),
     st.builds(RedactedThinkingBlock, data=texts),
     st.builds(ImageBlock, source=sources, media_type=texts, detail=maybe, cache=hints),

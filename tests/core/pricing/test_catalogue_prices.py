@@ -14,7 +14,7 @@ import pytest
 from interlingua.catalogue import Price, find_model, load_catalogue
 
 ROOT = Path(__file__).parents[3]
-AT = datetime(2026, 11, 21, 12, tzinfo=UTC)  # the moment the price sheet was evaluated for
+AT = datetime(2026, 11, 21, 12, tzinfo=UTC)  # the moment for which the rows below were looked up
 FILES = {
     "anthropic": files("interlingua_anthropic") / "models.json",
     "openai": files("interlingua_openai") / "models.json",
@@ -30,7 +30,7 @@ NAMES = (
     "cache_write_1h_per_mtok_usd",
 )
 
-# Literal rows of the price sheet (PRICES, first table): file, id, context, prices below, cliff, prices above.
+# Rows copied from the services' price lists: file, id, context, prices below, tier limit, prices above.
 SHEET = [
     ("anthropic", "claude-fable-5-2", 1_000_000, "8 40 0.2 10 16", None, None),
     ("anthropic", "claude-opus-5-5", 1_000_000, "4 20 0.2 5 8", None, None),
@@ -52,7 +52,7 @@ SHEET = [
 ]
 
 
-def _sheet(cells: str) -> dict[str, Decimal | None]:
+def _listed(cells: str) -> dict[str, Decimal | None]:
     return {name: None if cell == "-" else Decimal(cell) for name, cell in zip(NAMES, cells.split(), strict=True)}
 
 
@@ -61,20 +61,20 @@ def _ours(price: Price, input_tokens: int) -> dict[str, Decimal | None]:
     return {name: getattr(rates, name) for name in NAMES}
 
 
-@pytest.mark.parametrize(("file", "name", "context", "below", "cliff", "above"), SHEET, ids=[row[1] for row in SHEET])
-def test_row_of_the_price_sheet(
-    file: str, name: str, context: int, below: str, cliff: int | None, above: str | None
+@pytest.mark.parametrize(("file", "name", "context", "below", "limit", "above"), SHEET, ids=[row[1] for row in SHEET])
+def test_row_of_the_price_list(
+    file: str, name: str, context: int, below: str, limit: int | None, above: str | None
 ) -> None:
     model = find_model(load_catalogue(FILES[file].read_bytes()), name)
     assert model is not None
     assert model.max_context_tokens == context
     price = model.price_at(AT)
     assert price is not None
-    assert [tier.above_input_tokens for tier in price.tiers] == ([cliff] if cliff else [])
-    assert _ours(price, 1000) == _sheet(below)
-    if cliff and above:
-        assert _ours(price, cliff) == _sheet(below)
-        assert _ours(price, cliff + 1) == _sheet(above)
+    assert [tier.above_input_tokens for tier in price.tiers] == ([limit] if limit else [])
+    assert _ours(price, 1000) == _listed(below)
+    if limit and above:
+        assert _ours(price, limit) == _listed(below)
+        assert _ours(price, limit + 1) == _listed(above)
 
 
 @pytest.mark.parametrize("name", ["gpt-6.2-astra", "gpt-6.2-sol"])
@@ -96,7 +96,7 @@ def test_models_the_price_data_lacks_are_listed_without_a_price(name: str) -> No
     ],
 )
 def test_aliases_and_dated_snapshots(name: str, newest: str) -> None:
-    """Seed 003 §6.2 names the short aliases; the SDK's model_param lists the dated ids."""
+    """The short names are aliases; the SDK lists the dated ids."""
     model = find_model(load_catalogue(FILES["anthropic"].read_bytes()), name)
     assert model is not None
     assert model.id == newest

@@ -22,8 +22,8 @@ PRICE = Price(
 MODEL = ModelInfo(id="m", prices=(PRICE,), pricing_version="2026-05-08")
 
 
-def test_the_example_of_the_seed() -> None:
-    """Seed 003 §8.1: 8 input and 42 output tokens at 3 and 15 USD cost 0.000654 USD, priced by table 2026-05-08."""
+def test_an_example_by_hand() -> None:
+    """8 input and 42 output tokens at 3 and 15 USD cost 0.000654 USD, priced by table 2026-05-08."""
     usage = cost_of(Usage(input_tokens=8, output_tokens=42, latency_ms=820), MODEL, AT)
     assert usage.cost_usd == Decimal("0.000654")
     assert usage.pricing_version == "2026-05-08"
@@ -32,7 +32,7 @@ def test_the_example_of_the_seed() -> None:
 
 
 def test_case_18_cached_tokens_are_billed_once() -> None:
-    """REGRESSIONS 18: input is inclusive; 1000 = 500 plain + 300 read + 200 written, so plain input is 500."""
+    """Input is inclusive; 1000 = 500 plain + 300 read + 200 written, so plain input is 500."""
     usage = Usage(
         input_tokens=1000, output_tokens=0, cached_input_tokens=300, cache_creation_input_tokens=200, reasoning_tokens=0
     )
@@ -70,21 +70,21 @@ def test_audio_is_a_part_of_the_input_with_a_price_of_its_own() -> None:
 
 
 def test_case_18_reasoning_is_inside_output() -> None:
-    """REGRESSIONS 18: reasoning is part of output, so it costs nothing on top."""
+    """Reasoning is part of output, so it costs nothing on top."""
     without = cost_of(Usage(input_tokens=1, output_tokens=100), MODEL, AT)
     with_reasoning = cost_of(Usage(input_tokens=1, output_tokens=100, reasoning_tokens=90), MODEL, AT)
     assert with_reasoning.cost_usd == without.cost_usd
 
 
 def test_case_29_unknown_model_has_no_cost() -> None:
-    """REGRESSIONS 29: None and the reason, never 0."""
+    """None and the reason, never 0."""
     priced = cost_of(Usage(input_tokens=10, output_tokens=10), None, AT)
     assert (priced.cost_usd, priced.cost, priced.pricing_version) == (None, None, None)
     assert priced.cost_note == "model not in the catalogue"
 
 
 def test_case_29_a_price_of_zero_is_a_price() -> None:
-    """Seed 003 §6.3 lists a local model at 0.0: known to be free, which is not unknown."""
+    """A local model listed at 0.0 is known to be free, which is not unknown."""
     free = ModelInfo(id="local", prices=(Price(input_per_mtok_usd=Decimal(0), output_per_mtok_usd=Decimal(0)),))
     assert cost_of(Usage(input_tokens=10, output_tokens=10), free, AT).cost_usd == Decimal(0)
 
@@ -119,7 +119,7 @@ def test_case_29_a_price_of_zero_is_a_price() -> None:
     ],
 )
 def test_case_29_every_unknown_says_why(usage: Usage, model: ModelInfo, note: str) -> None:
-    """REGRESSIONS 29; a repriced usage also loses the cost it had."""
+    """A repriced usage also loses the cost it had."""
     priced = cost_of(attrs.evolve(usage, cost_usd=Decimal(1), pricing_version="old"), model, AT)
     assert (priced.cost_usd, priced.cost, priced.pricing_version) == (None, None, None)
     assert priced.cost_note == note
@@ -140,7 +140,7 @@ def test_a_tier_with_prices_of_its_own() -> None:
     assert priced.cost_usd == Decimal("0.000327")
 
 
-def test_a_cliff_bills_the_whole_request() -> None:
+def test_a_tier_bills_the_whole_request() -> None:
     """Sheet PRICES: past N tokens of input the whole request, output too, is billed at the tier's price."""
     dear = PriceTier(above_input_tokens=200_000, input_per_mtok_usd=Decimal(6), output_per_mtok_usd=Decimal("22.5"))
     model = attrs.evolve(MODEL, prices=(attrs.evolve(PRICE, tiers=(dear,)),))

@@ -105,7 +105,7 @@ def _tier_names(model: ModelInfo) -> list[str]:
 
 
 TIERED = [(key, model, tier) for key, model in MODELS for tier in _tier_names(model)]
-CONTEXT_KEY = {"batch": "processing"}  # the package's names for what selects a variant (sheet PRICES, price_context)
+CONTEXT_KEY = {"batch": "processing"}  # the package's names for what selects a variant (its `price_context`)
 
 
 @pytest.mark.parametrize(("key", "model", "tier"), TIERED, ids=[f"{key}:{m.id}:{tier}" for key, m, tier in TIERED])

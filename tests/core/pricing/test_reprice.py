@@ -1,4 +1,4 @@
-"""Stored messages priced again (seed 003 §6.3)."""
+"""Stored messages priced again (format.md, Pricing)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""ToolDefinition: names, freezing and registration-time refusal (seed 003 §4 and §5.4)."""
+"""ToolDefinition: names, freezing, and refusal when it is made (format.md, Tools)."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def make(**fields: Any) -> ToolDefinition:
     return ToolDefinition(**(given | fields))
 
 
-def test_defaults_are_the_seeds() -> None:
+def test_defaults_are_those_of_the_format() -> None:
     tool = make()
     assert (tool.requires_workspace, tool.cache, tool.kind) == (True, None, None)
     assert tool.input_schema == SCHEMA
 
 
-def test_side_effects_are_the_seeds() -> None:
+def test_side_effects_are_those_of_the_format() -> None:
     assert [str(effect) for effect in SideEffects] == ["none", "read", "write", "execute", "network"]
 
 

@@ -1,6 +1,6 @@
-"""Media factories: every form of seed 001, documents and video beside it, and the way back to bytes.
+"""Media factories: every form of images and audio, documents and video, and back to bytes.
 
-Expected media types are IANA's and seed 001's table; picture bytes are made by Pillow, not by us. pytest comes in.
+Expected media types are IANA's; image bytes are made by Pillow.
 """
 
 from __future__ import annotations
@@ -77,13 +77,13 @@ def test_audio_by_prefix_base64_and_the_default(tmp_path: Path) -> None:
     path.write_bytes(b"fLaC" + bytes(60))
     assert audio_block(f"file:{path}").media_type == "audio/flac"
     assert audio_block(base64.b64encode(b"OggS" + bytes(60)).decode()).media_type == "audio/ogg"
-    assert audio_block(b"nothing anybody knows").media_type == "audio/mpeg"  # seed 001, AudioContent
+    assert audio_block(b"nothing anybody knows").media_type == "audio/mpeg"
     assert audio_block(b"RIFF\x10\0\0\0WAVEfmt ") == AudioBlock(
         source=ImageSource(kind="base64", data=base64.b64encode(b"RIFF\x10\0\0\0WAVEfmt ").decode()),
         media_type="audio/wav",
     )
     with pytest.raises(CallerError, match="base64"):
-        audio_block("https://example.com/clip.mp3")  # seed 001 has no audio by URL
+        audio_block("https://example.com/clip.mp3")
 
 
 @pytest.mark.parametrize(("data", "media_type"), [(MP4, "video/mp4"), (WEBM, "video/webm")])

@@ -1,4 +1,4 @@
-"""Messages as values: accessors and factories of seed 001, equality, hashing, pickling, the view of seed 002."""
+"""Messages as values: accessors, factories, equality, hashing, pickling, the flat response."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ from tests.support.counts import examples
 
 CALL = ToolUseBlock(id="tu_1", name="read", input={"path": "a"})
 PNG = b"\x89PNG\r\n\x1a\n" + bytes(8)
-# seed 001's tables, with the specifications' magic numbers
+# the specifications' magic numbers
 IMAGES = [
     (b"\xff\xd8\xff\xe0" + bytes(8), "image/jpeg"),
     (PNG, "image/png"),
@@ -147,7 +147,7 @@ def test_a_word_is_the_role_and_the_status_it_names() -> None:
 
 
 def test_provider_raw_is_not_part_of_equality_or_hash() -> None:
-    """Seed 003 §6.4."""
+    """format.md, Usage."""
     plain = user("x")
     raw = attrs.evolve(plain, metadata=MessageMetadata(provider_raw={"replay": {"k": [1]}}))
 
@@ -207,7 +207,7 @@ def test_origin() -> None:
     assert MessageMetadata().origin is None
 
 
-def test_chat_response_is_seed_002s_view() -> None:
+def test_chat_response_is_a_flat_view() -> None:
     calls = [CALL, ToolUseBlock(id="tu_2", name="n", raw_input="{", parse_error="cut")]
     usage = Usage(input_tokens=9, output_tokens=3, cached_input_tokens=4, cost_usd=Decimal("0.5"))
     metadata = MessageMetadata(model="acme:m", usage=usage, stop_reason=StopReason.TOOL_USE)

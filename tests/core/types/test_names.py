@@ -1,4 +1,4 @@
-"""canonical_names: injective, deterministic, first appearance wins (DESIGN 3: names are snake_case and unique)."""
+"""canonical_names: injective, deterministic, first appearance wins (format.md, Tools)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""normalise_schema; REGRESSIONS case 23. Shapes marked pydantic or OpenAPI are what those tools emit."""
+"""normalise_schema (case 23). Shapes marked pydantic or OpenAPI are what those tools emit."""
 
 from __future__ import annotations
 

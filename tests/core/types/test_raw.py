@@ -1,4 +1,4 @@
-"""The size policy of provider_raw (DESIGN 3: replay is never trimmed, trace is trimmable by size or age)."""
+"""The size policy of provider_raw: `replay` is never trimmed, `trace` by size or age."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The schema subset: seed 003 §5.4 is the source of every expectation here."""
+"""The schema subset: format.md, Tools, is the source of every expectation here."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from . import strategies as s
 
 
 def oracle(node: Any, *, root: bool = True) -> bool:
-    """Seed 003 §5.4 read as a predicate, written without looking at the code."""
+    """format.md, Tools, as a predicate, written without looking at the code."""
     if not isinstance(node, dict) or set(node) - set(s.KEYWORDS) or (root and node.get("type") != "object"):
         return False
     required = node.get("required", [])
@@ -38,7 +38,7 @@ def oracle(node: Any, *, root: bool = True) -> bool:
 
 
 @given(st.one_of(s.loose_roots, s.inside_roots))
-def test_accepts_exactly_what_the_seed_allows(schema: Any) -> None:
+def test_accepts_exactly_the_subset(schema: Any) -> None:
     before = copy.deepcopy(schema)
     try:
         check_schema(schema)

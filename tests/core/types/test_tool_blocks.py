@@ -62,7 +62,7 @@ def test_raw_arguments_are_sent_back_byte_exact() -> None:
     ],
 )
 def test_a_result_that_is_not_text_or_blocks_is_json_text(value: Any, content: Any) -> None:
-    """DESIGN 3."""
+    """format.md, Blocks."""
     assert ToolResultBlock(tool_use_id="t", content=value).content == content
 
 

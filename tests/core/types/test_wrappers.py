@@ -1,4 +1,4 @@
-"""Tool-schema wrappers; the expected objects are those printed in seed 002, Schema Translation."""
+"""Tool-schema wrappers; the expected objects are the three forms that services document."""
 
 from __future__ import annotations
 

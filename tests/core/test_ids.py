@@ -54,7 +54,7 @@ def test_a_clock_that_steps_back_does_not_step_ids_back() -> None:
 
 
 def test_after_a_stored_id_from_the_future() -> None:
-    """Seed 003 §6.1: monotonic per session; a session of another clock leaves all others where they are."""
+    """Increasing within a session; a session of another clock leaves all others where they are."""
     future = str(ULID.from_timestamp((STAMP + 10**9) / 1000))
     minter = UlidMinter(clock=lambda: STAMP * 1_000_000)
     session = [future]
@@ -85,7 +85,7 @@ def test_reading_is_the_librarys() -> None:
 
 
 def test_tool_ids() -> None:
-    """Seed 003 §6.2: `tu_<ulid>`."""
+    """`tu_<ulid>`."""
     prefix, _, rest = new_tool_use_id().partition("_")
 
     assert prefix == "tu"
@@ -101,7 +101,7 @@ def test_tool_ids() -> None:
     ],
 )
 def test_model_ids(text: str, provider: str, name: str) -> None:
-    """Seed 003 §6.2: `<provider>:<model_name>`."""
+    """`<provider>:<model_name>`."""
     assert split_model_id(text) == ModelId(provider, name)
     assert str(split_model_id(text)) == text
 
