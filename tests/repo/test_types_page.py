@@ -5,7 +5,11 @@ from __future__ import annotations
 import attrs
 
 import interlingua.types
-from tests.repo.types_page import page
+from tests.repo.types_page import PAGE, page
+
+
+def test_the_page_is_current() -> None:
+    assert PAGE.read_text(encoding="utf-8") == page(), "run python -m tests.repo.types_page"
 
 
 def test_every_public_value_is_in_it() -> None:

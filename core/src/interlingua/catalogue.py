@@ -40,7 +40,11 @@ class Rates:
 
 @attrs.frozen(kw_only=True)
 class PriceTier(Rates):
-    """Rates that bill the whole request once its inclusive input passes `above_input_tokens`."""
+    """Rates that bill the whole request once its inclusive input passes `above_input_tokens`.
+
+    Attributes:
+        above_input_tokens: the rates apply to requests of more inclusive input tokens than this.
+    """
 
     above_input_tokens: int
 

@@ -96,7 +96,12 @@ def ulid_value(text: str) -> int:
 
 
 class ModelId(NamedTuple):
-    """A canonical model id, `<provider>:<model_name>`; names may contain colons and slashes."""
+    """A canonical model id, `<provider>:<model_name>`; names may contain colons and slashes.
+
+    Attributes:
+        provider: provider key.
+        name: the provider's name of the model; it may hold colons and slashes.
+    """
 
     provider: str
     name: str

@@ -63,7 +63,14 @@ class Loss:
 
 
 class BlockLoss(NamedTuple):
-    """A loss of one block, before its message's place in the conversation is known."""
+    """A loss of one block, before its message's place in the conversation is known.
+
+    Attributes:
+        block: index of the block in its message.
+        block_type: the block's `type`.
+        verdict: rewritten, dropped or blocked.
+        reason: one sentence for a person.
+    """
 
     block: int
     block_type: str
@@ -91,7 +98,12 @@ def message_loss(index: int, reason: str, message_id: str | None = None) -> Loss
 
 
 class WireChunk(NamedTuple):
-    """One framed event of a stream: its name ("" when the framing gives none) and its payload bytes."""
+    """One framed event of a stream: its name ("" when the framing gives none) and its payload bytes.
+
+    Attributes:
+        event: name of the event; "" where the framing gives none.
+        data: payload bytes.
+    """
 
     event: str
     data: bytes
@@ -128,7 +140,13 @@ class WireRequest:
 @fast_frozen
 @attrs.frozen(kw_only=True)
 class WireResponse:
-    """A complete answer: status, headers (names in lower case) and the whole body."""
+    """A complete answer: status, headers (names in lower case) and the whole body.
+
+    Attributes:
+        status: HTTP status.
+        headers: names in lower case.
+        body: the whole body.
+    """
 
     status: int = 200
     headers: Mapping[str, str] = attrs.field(factory=dict)

@@ -105,7 +105,11 @@ Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh",
 
 @attrs.frozen
 class ToolChoice:
-    """Force the one tool of this name."""
+    """Force the one tool of this name.
+
+    Attributes:
+        name: canonical name of the tool.
+    """
 
     name: str
 

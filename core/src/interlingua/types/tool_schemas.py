@@ -148,7 +148,12 @@ class SchemaChange:
 
 @attrs.frozen(kw_only=True)
 class NormalisedSchema:
-    """A schema inside the subset, and what was changed to get it there (in the order met, each once)."""
+    """A schema inside the subset, and what was changed to get it there (in the order met, each once).
+
+    Attributes:
+        schema: the schema in the subset.
+        changes: what was changed, in order.
+    """
 
     schema: FrozenDict = attrs.field(converter=freeze)
     changes: tuple[SchemaChange, ...] = ()
