@@ -387,9 +387,9 @@ class TurnBase(Generic[ClientT]):
     def prepare_start(self) -> TurnStart:
         """Return how the turn begins, from the session as it was last read; raises as `begin`."""
         state = self._state
-        question = self._user_messages()
-        opening = state.opening()
-        context = state.context([one for one in (opening, *question) if one is not None])
+        question: list[Message] = self._user_messages()
+        opening: Message | None = state.opening()
+        context = state.context(question if opening is None else [opening, *question])
         decision = state.router.decide(state.chain, self._routed_turn(context, self._tools), sized=False)
         return TurnStart(opening, question, decision)
 
@@ -403,8 +403,9 @@ class TurnBase(Generic[ClientT]):
     def preview(self) -> Plan:
         """Return what the first step would be; nothing is stored and no decision observed."""
         state = self._state
-        opening = state.opening()
-        context = state.context([one for one in (opening, *self._user_messages()) if one is not None])
+        question: list[Message] = self._user_messages()
+        opening: Message | None = state.opening()
+        context = state.context(question if opening is None else [opening, *question])
         decision = state.router.decide(state.chain, self._routed_turn(context, self._tools))
         return Plan(messages=context, decision=decision, tools=self._tools, options=self._options)
 
