@@ -1,6 +1,6 @@
 """A provider that says what a test wrote down, whole or streamed, and keeps what it was asked; nothing leaves memory.
 
-No real provider's format lives here. The tests of tools, compaction and events come in.
+No real provider's format lives here.
 
 The wire: `{"parts": [["text", t], ["think", t], ["call", id, name, arguments]], "end": reason, "in": n, "out": n}`;
 streamed, the same as server-sent events: a part in pieces, `{"at": index, …}`, then `{"end": …}`.

@@ -1,6 +1,6 @@
-"""Seed 000 §5.2's agent events of a real run, their JSON, messages in the seed's form, and §7's reply payload.
+"""The agent events of a real run, their JSON, messages in that JSON, and the reply payload.
 
-Expected shapes are the seed's own examples and field lists. pytest comes in.
+Expected shapes were written by hand from the format's description (docs/agents/events.md).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from interlingua_agents.drivers import AgentLoop
 from interlingua_agents.tools import ToolContext, tool
 from tests.agents.scripted import CAPABLE, Say, Script, Theatre, call, playing, playing_async
 
-FIELDS = {  # seed 000 §5.2, word for word
+FIELDS = {  # docs/agents/events.md
     "agent_start": {"type"},
     "agent_end": {"type", "messages"},
     "turn_start": {"type"},
@@ -119,11 +119,11 @@ def test_a_failed_run_ends_its_events(tmp_path: Path) -> None:
     assert (ended.message.metadata.status, ended.message.text_content()) == (il.MessageStatus.ERROR, "half of it")
 
 
-AT = datetime(2025, 2, 19, 21, 20, tzinfo=UTC)  # 1740000000000 in the seed's milliseconds
+AT = datetime(2025, 2, 19, 21, 20, tzinfo=UTC)  # 1740000000000 in milliseconds
 
 
 def test_messages_in_the_seeds_form() -> None:
-    """Seed 000 §3's examples, made canonical by hand, come out as the seed has them."""
+    """Messages made canonical by hand are written as the format has them."""
     image = il.ImageBlock(source=il.types.ImageSource(kind="base64", data="iVBORw0KGgo"), media_type="image/png")
     text = il.TextBlock(text="What's in this screenshot?")
     asked = il.Message(role=il.Role.USER, content=(text, image), created_at=AT)

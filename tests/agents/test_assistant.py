@@ -1,6 +1,6 @@
-"""Seed 000 §5.1's events as a view of canonical streams: made-up ones, recorded ones, failed and cancelled ones.
+"""Assistant events as a view of canonical streams: made-up ones, recorded ones, failed and cancelled ones.
 
-The grammar checked is the seed's: start, blocks each start-delta*-end, one last event. pytest comes in.
+The grammar checked: start, blocks each start-delta*-end, one last event.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.agents.scripted import Say, Theatre, call
 from tests.support import tree
 from tests.support.cassettes import load_exchanges
 
-FIELDS = {  # seed 000 §5.1, word for word
+FIELDS = {  # docs/agents/events.md
     "start": {"type", "partial"},
     "done": {"type", "reason", "message"},
     "error": {"type", "reason", "error"},
@@ -48,7 +48,7 @@ def streamed(theatre: Theatre) -> tuple[list[ev.AssistantMessageEvent], il.Messa
 
 
 def check_grammar(events: Sequence[ev.AssistantMessageEvent]) -> None:
-    """The seed's order, its fields, and partials that hold just what was told so far."""
+    """The events' order, their fields, and partials that hold just what was told so far."""
     assert events[0].type == "start"
     assert events[-1].type in ("done", "error")
     said: dict[int, str] = {}
@@ -148,7 +148,7 @@ def test_an_event_holds_no_message() -> None:
 
 
 def test_blocks_that_come_whole_are_one_delta_and_unknown_to_the_seed_are_none() -> None:
-    """A wire may give a call or a text in one piece, and blocks that seed 000 has no word for."""
+    """A wire may give a call or a text in one piece, and blocks that no event is for."""
     use = il.ToolUseBlock(id="tu_1", name="read", input={"path": "a"})
     said: list[il.StreamEvent] = [
         il.types.BlockStart(index=0, block=il.types.RedactedThinkingBlock(data="x")),
@@ -186,7 +186,7 @@ def test_a_failed_stream_ends_with_an_error_and_raises_nothing() -> None:
 
 
 def test_a_partial_in_json_is_not_aborted_while_it_grows() -> None:
-    """The runtime of seed 000 begins a partial with `stop`; a user interface takes `aborted` for the end."""
+    """A partial begins with `stop`; a user interface takes `aborted` for the end."""
     whole, _ = streamed(Theatre(Say(parts=["text", call("read", {"path": "a"})])))
     cut, _ = streamed(Theatre(Say(parts=["half of it"], cut=True)))
 

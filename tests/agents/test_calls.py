@@ -1,6 +1,6 @@
 """The calls of one answer: side by side or alone, with consent or without, in time, in order, and not too long.
 
-Expectations are the issue's sentences and the docs page; the model is a script. pytest comes in.
+Expectations are docs/agents/README.md; the model is a script.
 """
 
 from __future__ import annotations
@@ -253,7 +253,7 @@ def test_a_large_result_is_cut_with_a_note_and_kept_whole(tmp_path: Path) -> Non
 
 
 def test_the_words_of_both_life_cycles() -> None:
-    """Seed 004 §6's states in seed 003 §9's words; what was given up is neither a success nor a failure."""
+    """The phases of a call in the store's words; what was given up is neither a success nor a failure."""
     assert {phase.value: CALL_STATUS[phase].value for phase in Phase} == {
         "pending": "pending",
         "running": "pending",

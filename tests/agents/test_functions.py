@@ -1,6 +1,6 @@
 """Typed functions as tools, and the registry: what a model is told, how an input becomes arguments.
 
-Expected schemas are written by hand from the JSON Schema specification and seed 003 §5.4. pytest comes in.
+Expected schemas are written by hand from the JSON Schema specification and format.md, Tools.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The tool loop live, streaming, against a llama.cpp server of its own: a real model calls and reads what came back.
 
-Skipped where there is no server or model on the machine. pytest comes in.
+Skipped where there is no server or model on the machine.
 """
 
 from __future__ import annotations

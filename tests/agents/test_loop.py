@@ -1,6 +1,6 @@
 """The loop with a real session and store under it: what the model sees and what is stored.
 
-Expectations are the issue's sentences, seed 003 §9 and seed 004 §6; the model is a script. pytest comes in.
+Expectations are docs/agents/README.md; the model is a script.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def test_a_call_is_run_stored_and_answered(tmp_path: Path) -> None:
         assert [message.id for message in session.store.messages("s")] == sorted(one.id for one in session.messages)
         assert theatre.asked[1]["messages"][-1] == {"role": "tool", "results": [{"error": False, "text": "5"}]}
         assert theatre.asked[0]["tools"] == ["add"]
-        # seed 003 §9's words for seed 004 §6's life cycle, with its start and end
+        # the store's words for the life cycle, with its start and end
         assert (row.status, row.provider_id, row.result_message_id) == ("succeeded", "c1", session.messages[2].id)
         assert row.started_at is not None
         assert row.completed_at is not None

@@ -1,7 +1,7 @@
 """The tool loop over recorded exchanges of two wires, with a swap in between and back.
 
 The cassette refuses any request that is not, byte for byte but for ids minted anew, the one that was recorded: what the
-loop sends after running a tool is so held against what a real server was sent. pytest comes in.
+loop sends after running a tool is so held against what a real server was sent.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How a run ends: limits, cancellation, Ctrl-C, a dead process; and that no call stays open.
 
-Expectations are the issue's sentences; the model is a script. pytest comes in.
+Expectations are docs/agents/README.md; the model is a script.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Clients of the made-up provider for the tests of sessions, and an observer that keeps what it is told.
 
-No real provider is spoken to here. The tests of sessions and routing come in.
+No real provider is spoken to here.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ def test_model_switches_the_session_for_good(run: Run, server: LocalServer, plac
     with open_store(place) as store:
         record = store.session("moon")
     assert record.active_model == "compatible:other"
-    assert record.routing_policy == {"manual_reason": "user swap via /model command"}  # seed 003 §8.3
+    assert record.routing_policy == {"manual_reason": "user swap via /model command"}
 
 
 def test_failures_keep_what_came_and_the_chat_goes_on(run: Run, server: LocalServer, place: Path) -> None:

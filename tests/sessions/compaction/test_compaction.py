@@ -1,6 +1,6 @@
 """Compaction in real sessions: when it acts, what it stores, what is sent from then on, and what core then drops.
 
-Expectations are seed 004 §9's order of policies and the issue's sentences. pytest comes in.
+Expectations are docs/sessions/compaction.md.
 """
 
 from __future__ import annotations
@@ -246,7 +246,7 @@ def test_without_a_limit_and_a_known_window_nothing_is_done() -> None:
 
 
 class Thinking:
-    """Answers in the Messages wire with signed thinking, as sheet anthropic §5 has it."""
+    """Answers in the Messages wire with signed thinking."""
 
     def __init__(self) -> None:
         self.asked: list[dict[str, Any]] = []
@@ -270,7 +270,7 @@ class Thinking:
 
 
 def test_case_03_thinking_bound_to_its_prefix_goes_after_compaction_and_new_thinking_stays(tmp_path: Path) -> None:
-    """DESIGN 6: dropped with a Loss instead of a 400; what answers the compacted context is whole again."""
+    """Dropped with a Loss instead of a 400; what answers the compacted context is whole again."""
     model = Thinking()
     client = il.Client(
         "anthropic:claude-opus-5-5", http_client=replaying_client(model), retry=0,

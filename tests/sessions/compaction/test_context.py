@@ -1,6 +1,6 @@
 """The context builder: what a model is sent of a history and the session-only entries beside it.
 
-Expectations are seed 001's sentences on session-only messages and the design's laws. pytest comes in.
+Expectations are docs/sessions/compaction.md.
 """
 
 from __future__ import annotations

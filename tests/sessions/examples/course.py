@@ -1,6 +1,6 @@
-"""The course of seed 003's worked examples 2 and 3 in a stored session, and what the seed says the store holds then.
+"""A tool call, then a swap in mid-session, in a stored session, and what the store holds then.
 
-Nothing is replayed or started here. The replayed and the live test come in.
+Shared by the replayed and the live test.
 The words are those of the recorded demo, which plays the same examples.
 """
 
@@ -15,7 +15,7 @@ from interlingua_sessions import Store
 from interlingua_sessions.routing.policy import RoutingPolicy
 from interlingua_sessions.session import Session
 
-SWAP = "user swap via /model command"  # seed 003 §8.3's own reason
+SWAP = "user swap via /model command"
 
 
 def opened(store: Store, client: Client, cast: Scenario, session_id: str = "sess_42") -> Session:
@@ -39,7 +39,7 @@ def read_a_file(session: Session, text: str, *, cached: bool = False) -> Message
 
 
 def check_tool_turn(store: Store, session: Session, model: str, *, mode: RoutingMode) -> None:
-    """What §8.2 shows: user, assistant with the call, tool message naming it, assistant; all in one store."""
+    """User, assistant with the call, tool message naming it, assistant; all in one store."""
     last_question = max(at for at, one in enumerate(session.messages) if one.role is Role.USER)
     turn = session.messages[last_question:]
     asked, result = turn[1], turn[2]

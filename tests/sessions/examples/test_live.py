@@ -1,4 +1,4 @@
-"""Seed 003's worked examples through a real store, live against a llama.cpp server of its own."""
+"""The worked examples through a real store, live against a llama.cpp server of its own."""
 
 from __future__ import annotations
 

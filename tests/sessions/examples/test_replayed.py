@@ -1,4 +1,4 @@
-"""Seed 003's worked examples 1-4 through a real store, the services answering from cassettes."""
+"""Four worked examples through a real store, the services answering from cassettes."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def test_examples_2_and_3_a_tool_then_a_swap_in_mid_session(store: Store, tmp_pa
 
 
 def check_foreign_ids(session: Session) -> None:
-    """§8.3: the other provider's calls in tool_calls with JSON text, their results as tool messages of the same id."""
+    """The other provider's calls in tool_calls with JSON text, their results as tool messages of the same id."""
     body = json.loads(session.to_wire("and?", api="chat").body)
     called = [call for message in body["messages"] for call in message.get("tool_calls", ())]
     answered = [message["tool_call_id"] for message in body["messages"] if message["role"] == "tool"]
@@ -107,7 +107,7 @@ def check_foreign_ids(session: Session) -> None:
 
 
 class WithTextOnly(_Anthropic):
-    """The service's own plugin, with the seed's hypothetical model in its catalogue."""
+    """The service's own plugin, with a hypothetical model in its catalogue."""
 
     @hookimpl
     def models(self) -> Sequence[ModelInfo]:

@@ -189,7 +189,7 @@ FALL = [
 def test_a_proposal_that_cannot_answer_is_passed_over(
     server: Server, watching: Watching, limit: Any, asked: Any, capability: str, why: str, opened: Open
 ) -> None:
-    """Seed 003 §7.2: a turn that needs what a model lacks falls through, and does not fail at the adapter."""
+    """A turn that needs what a model lacks falls through, and does not fail at the adapter."""
     able = {"supports_structured_output": True, "supports_image_urls": True}
     policy = RoutingPolicy(workspace_default="one:small", global_default="two:large", manual_reason="mine")
     session = opened(server, policy=policy, limits={"one": able | limit, "two": able})
@@ -237,7 +237,7 @@ def test_an_override_that_cannot_work_is_refused_and_stores_nothing(
 
 
 def test_a_model_of_no_catalogue_is_never_refused(server: Server, opened: Open) -> None:
-    """DESIGN 9: assumed capabilities are no ground for a refusal."""
+    """Assumed capabilities are no ground for a refusal."""
     session = opened(server, "one:a", limits={"two": IMAGES | {"assumed": True}})
     session.send([PICTURE])
 

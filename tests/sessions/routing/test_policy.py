@@ -10,7 +10,7 @@ from interlingua_sessions.routing.policy import ChainPolicy, RoutingPolicy, Rule
 
 
 def test_the_mode_mapping_is_the_seeds() -> None:
-    """Seed 003 §4.3, the table in RoutingMode."""
+    """Each link of the chain has its mode on the record."""
     assert {policy.name: policy.mode for policy in ChainPolicy} == {
         "PER_MESSAGE_OVERRIDE": RoutingMode.OVERRIDE,
         "MANUAL_STICKY": RoutingMode.MANUAL,

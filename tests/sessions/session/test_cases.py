@@ -1,4 +1,4 @@
-"""Field cases (REGRESSIONS.md) that a stored session must survive; the number is in each name."""
+"""Field cases that a stored session must survive; the number is in each name."""
 
 from __future__ import annotations
 

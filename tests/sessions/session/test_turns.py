@@ -98,14 +98,14 @@ def test_a_failure_keeps_the_question_and_none_answers_it(store: Store) -> None:
 
 
 def test_the_prompt_is_put_in_front_once_and_stored(store: Store) -> None:
-    """Seed 004, special features 1: added when there is none."""
+    """Added when there is none."""
     prompt = SystemPrompt(base="You are Wolo, an AI coding agent.", agent="Wolo", display_name="CodeHelper")
     with served() as server, client(server) as c:
         Session.open(store, "s", client=c, system=prompt).send("hi")
         Session.open(store, "s", client=c, system="Something else.").send("more")
 
     asked = [json.loads(got.body)["texts"] for got in server.got]
-    said = "You are CodeHelper, an AI coding agent."  # seed 004, special features 2
+    said = "You are CodeHelper, an AI coding agent."
     assert asked == [[said, "hi"], [said, "hi", "hello", "more"]]
     assert texts(store)[0] == ("system", said)
 

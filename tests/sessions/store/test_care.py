@@ -1,4 +1,4 @@
-"""Verifying, pricing again, trimming: the store looked after (seed 003 §5, §6.3, §6.4)."""
+"""Verifying, pricing again, trimming: the store looked after."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A writer killed at any point: what was acknowledged is there, nothing is there by halves (issue 5, Show 2)."""
+"""A writer killed at any point: what was acknowledged is there, nothing is there by halves."""
 
 from __future__ import annotations
 

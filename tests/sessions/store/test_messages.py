@@ -1,4 +1,4 @@
-"""Messages in and out: whole, in order, under ids that only grow; and streamed ones on their way (seed 003 §6, §9)."""
+"""Messages in and out: whole, in order, under ids that only grow; and streamed ones on their way."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of seed 003 §9, column by column, and how a database comes by them."""
+"""The tables, column by column, and how a database gets them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from interlingua_sessions import open_store
 from interlingua_sessions.store import StoreError
 from tests.support import raw_sql, tree
 
-# typed from the seed: name, is it an integer, may it be null
-SEED = {
+# name, is it an integer, may it be null
+TABLES = {
     "sessions": [
         ("id", False, False), ("workspace_path", False, False), ("active_model", False, True),
         ("routing_policy_json", False, True), ("schema_version", True, False), ("created_at", True, False),
@@ -48,14 +48,14 @@ def _columns(place: str, table: str) -> list[tuple[str, bool, bool]]:
     ]
 
 
-@pytest.mark.parametrize("table", SEED)
-def test_the_tables_of_the_seed_are_there_as_written(place: str, table: str) -> None:
+@pytest.mark.parametrize("table", TABLES)
+def test_the_tables_are_there_as_written(place: str, table: str) -> None:
     open_store(place).close()
 
-    assert _columns(place, table) == SEED[table]
+    assert _columns(place, table) == TABLES[table]
 
 
-def test_the_indexes_of_the_seed_are_there(place: str) -> None:
+def test_the_indexes_are_there(place: str) -> None:
     open_store(place).close()
     if place.startswith("postgresql:"):
         sql = "SELECT indexname, indexdef FROM pg_indexes WHERE schemaname = current_schema()"
@@ -73,7 +73,7 @@ def test_sqlite_is_strict_and_writes_ahead(tmp_path: object) -> None:
     place = f"{tmp_path}/store.db"
     with open_store(place):
         assert raw_sql.rows(place, "PRAGMA journal_mode") == [("wal",)]
-    for table in SEED:
+    for table in TABLES:
         assert raw_sql.rows(place, f"PRAGMA table_list({table})")[0][5] == 1
     with pytest.raises(sqlite3.IntegrityError):
         raw_sql.rows(place, "INSERT INTO sessions VALUES ('s', '', NULL, NULL, 'one', 0, 0)")

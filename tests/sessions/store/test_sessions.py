@@ -1,4 +1,4 @@
-"""Sessions and their session-only entries: made, listed, changed (seed 003 §9, seed 001)."""
+"""Sessions and their session-only entries: made, listed, changed."""
 
 from __future__ import annotations
 

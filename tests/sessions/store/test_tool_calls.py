@@ -1,4 +1,4 @@
-"""Tool calls: found without reading JSON, moved through their life, answered by messages (seed 003 §9, seed 004)."""
+"""Tool calls: found without reading JSON, moved through their life, answered by messages."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_failed_calls_are_found_and_counted(asked: Store) -> None:
     assert asked.count_failed_tool_calls() == {"s": 1}
 
 
-def test_the_life_cycle_of_seed_004(asked: Store) -> None:
+def test_the_life_cycle_of_a_call(asked: Store) -> None:
     asked.update_tool_call("tu_1", started_at=START)
     running = asked.tool_call("tu_1")
     assert (running.status, running.is_running, running.started_at) == ("pending", True, START)

@@ -1,4 +1,4 @@
-"""Two processes that append to one session: nothing lost, ids in the order of the commits (issue 5, Show 3)."""
+"""Two processes that append to one session: nothing lost, ids in the order of the commits."""
 
 from __future__ import annotations
 

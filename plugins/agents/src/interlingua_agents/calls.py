@@ -279,7 +279,7 @@ _GRACE = 1.0  # seconds that cancelled tools have to put things in order
 class CallBatch:
     """Runs the calls of one answer and reports what happens; when `run` ends, each call has its answer.
 
-    Every call is `Taken` first and `Answered` last. Reports come in the order things happen.
+    Every call is `Taken` first and `Answered` last. Reports are in the order things happen.
 
     Args:
         calls: of one answer, in its order.

@@ -316,7 +316,7 @@ class ToolPruning:
 _SHORTEST_PIECE = 2_000  # characters; a limit below that is a mistake, not a reason to ask a thousand times
 
 
-_ROOM = 0.8  # of the window; the rest is for the summary and for the estimate's error
+_INPUT_SHARE = 0.8  # of the window; the rest is for the summary and for the estimate's error
 
 
 INSTRUCTION = """\
@@ -332,7 +332,7 @@ class Summary:
 
     Attributes:
         keep: newest messages that stay word for word, as a share of the token limit.
-        instruction: what the model is told to do.
+        instruction: what the model is asked to do.
     """
 
     keep: float = 0.25
@@ -348,8 +348,8 @@ class Summary:
         before = facts.estimate(facts.context())
         text, answer = "", None
         for piece in self._pieces(facts, build_context(messages[:covers], facts.entries), limit):
-            told = f"<earlier-summary>\n{text}\n</earlier-summary>\n\n{piece}" if text else piece
-            answer = yield [system(self.instruction), user(told)]
+            text_and_piece = f"<earlier-summary>\n{text}\n</earlier-summary>\n\n{piece}" if text else piece
+            answer = yield [system(self.instruction), user(text_and_piece)]
             text = answer.text_content().strip()
             if not text or answer.metadata.status is not MessageStatus.COMPLETE:
                 _log.warning("session %s: the model wrote no summary; the context stays as it is", facts.id)
@@ -359,11 +359,11 @@ class Summary:
 
     def _pieces(self, facts: SessionFacts, covered: Sequence[Message], limit: int) -> list[str]:
         """Return the transcript, in as few pieces as fit the model by the provider's estimate."""
-        room = max(limit, int(facts.window * _ROOM))
-        size = 2 * LETTERS_PER_TOKEN * sum(map(weight, covered))  # with room for who says what
+        most = max(limit, int(facts.window * _INPUT_SHARE))
+        size = 2 * LETTERS_PER_TOKEN * sum(map(weight, covered))  # and as much for who said what
         while size > _SHORTEST_PIECE:
             first = next(pieces(covered, size), "")
-            if facts.estimate([system(self.instruction), user(first)]) <= room:
+            if facts.estimate([system(self.instruction), user(first)]) <= most:
                 break
             size = size * 3 // 4
         return list(pieces(covered, max(size, 1)))
@@ -373,11 +373,11 @@ class Summary:
 
         The question under way is only cut off from what followed it when both together would fill the limit anyway.
         """
-        room = self.keep * limit
+        left = self.keep * limit
         best = len(messages)
         for place in range(len(messages) - 1, done - 1, -1):
-            room -= weight(messages[place])
-            if room < 0 and best < len(messages):
+            left -= weight(messages[place])
+            if left < 0 and best < len(messages):
                 break
             if messages[place].role in (Role.USER, Role.ASSISTANT):
                 best = place

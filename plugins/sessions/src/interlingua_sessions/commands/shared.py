@@ -65,7 +65,7 @@ _WORTH_A_BAR = 1000
 
 @contextmanager
 def shown(what: str, total: int) -> Iterator[Callable[[int], None] | None]:
-    """Show a bar while this lasts; yields what is told of every step, or None where no bar is shown.
+    """Show a bar meanwhile; yields what is to be called with every step, or None where no bar is shown.
 
     Args:
         what: is done.
@@ -90,8 +90,8 @@ def over_messages(what: str, store: Store, session_id: str | None) -> Iterator[C
     if total < _WORTH_A_BAR:
         yield None
         return
-    with shown(what, total) as told:
-        yield told
+    with shown(what, total) as advance:
+        yield advance
 
 
 def _seen() -> bool:

@@ -218,7 +218,7 @@ def constraint_failure_event(refused: RefusedCandidate, session_id: str, active_
 
 
 def refusal_sentence(refused: RefusedCandidate) -> str:
-    """Say a refusal as seed 003's worked example 4 does; the model is called as the user called it."""
+    """Return a refusal as a sentence; the model is named as the user named it."""
     return f"Cannot swap to {refused.candidate.model}: {refused.why}. Active model unchanged."
 
 

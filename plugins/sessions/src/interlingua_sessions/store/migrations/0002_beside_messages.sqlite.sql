@@ -1,4 +1,4 @@
--- What seed 003's tables have no place for. A session is read in the order of its ids, and the next id is minted from
+-- What the first tables have no place for. A session is read in the order of its ids, and the next id is minted from
 -- the last one inside the transaction: without this index both would read the whole session.
 CREATE INDEX idx_messages_session_id ON messages(session_id, id);
 
@@ -8,7 +8,7 @@ CREATE TABLE partial_messages (
     FOREIGN KEY (message_id) REFERENCES messages(id)
 ) STRICT;
 
--- Seed 004's start time and error of a call, where a tool loop told.
+-- When a call's tool began to run and why it failed, where a tool loop recorded it.
 CREATE TABLE tool_runs (
     tool_call_id TEXT PRIMARY KEY,
     started_at INTEGER,
@@ -23,7 +23,7 @@ CREATE TABLE kept_results (
     FOREIGN KEY (tool_call_id) REFERENCES tool_calls(id)
 ) STRICT;
 
--- Seed 001's session-only messages; they never go to a model.
+-- Session-only entries; they are not sent to a model as they are.
 CREATE TABLE session_entries (
     id TEXT PRIMARY KEY,
     session_id TEXT NOT NULL,
@@ -39,7 +39,7 @@ CREATE TABLE session_entries (
 
 CREATE INDEX idx_session_entries_session_id ON session_entries(session_id, id);
 
--- Seed 003 §6.3: what a message cost before and after each repricing, each with its pricing_version.
+-- What a message cost before and after each repricing, each with its pricing_version.
 CREATE TABLE repricings (
     message_id TEXT NOT NULL,
     repriced_at INTEGER NOT NULL,
