@@ -1,4 +1,4 @@
-"""Blocking and asynchronous sessions offer the same, by the same names (decision 152)."""
+"""Blocking and asynchronous sessions offer the same, by the same names."""
 
 from __future__ import annotations
 
