@@ -16,7 +16,7 @@ from interlingua_contract.subject import Subject
 
 @rule(
     "C46",
-    "Every cassette is readable and asks as we ask; a good answer in it is a message or the provider's own error.",
+    "Every cassette is readable and has requests of our form; a good answer is a message or the provider's error.",
     source="docs/plugins/how-to/record-cassettes.md",
     fix="""Record with pytest-recording and `decode_compressed_response=True`. Traffic that belongs to no endpoint of
     the connection is not looked at; an answer that cannot be read is a mistake of the adapter.""",

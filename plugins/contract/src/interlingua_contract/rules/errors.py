@@ -17,7 +17,7 @@ _STATUSES = (400, 401, 402, 403, 404, 408, 409, 413, 418, 422, 429, 500, 502, 50
 
 @rule(
     "C40",
-    "A failure without a readable body gets the class of its status, and whether to try again.",
+    "A failure without a readable body gets the class of its status, and may be retried as that class may.",
     source="errors.md; hook from_wire_error",
     fix="""Start from `interlingua.plugins.error_class_for_status(response.status)` and let the body only make it
     more exact. A gateway's HTML page or an empty body must not raise.""",

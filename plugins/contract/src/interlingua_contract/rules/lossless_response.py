@@ -62,7 +62,7 @@ def _check_invariants(message: Message, exchange: Exchange) -> Iterator[Finding]
     source="hook stream_response",
     fix="Yield a delta for each chunk that brings text, inside the loop over `response_stream`.",
 )
-def events_come_in_time(subject: Subject) -> Iterator[Finding]:
+def events_are_not_held_back(subject: Subject) -> Iterator[Finding]:
     """Feed event by event and see when text arrives."""
     for exchange in recorded_streams(subject):
         frames = Frames(subject, exchange)
@@ -99,7 +99,7 @@ def _pieces(subject: Subject, exchange: Exchange, found: ReadResult) -> int:
     source="hook stream_response",
     fix="Ignore events, types and fields you do not know; never index into what may not be there.",
 )
-def unknown_events_are_passed_over(subject: Subject) -> Iterator[Finding]:
+def unknown_events_are_skipped(subject: Subject) -> Iterator[Finding]:
     """One unknown event at every place of each recorded stream."""
     for exchange in recorded_streams(subject):
         frames = Frames(subject, exchange)

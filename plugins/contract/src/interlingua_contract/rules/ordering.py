@@ -16,12 +16,10 @@ from interlingua_contract.scenes import FOREIGN, READ, LawBroken, assistant_turn
 from interlingua_contract.strategies import EXTREMES, conversations
 from interlingua_contract.subject import Aim, Subject
 
-_LETTERS = {"text": "t", "argument": "a", "result": "u"}
-
 
 @rule(
     "C09",
-    "Every call is answered right after it, in the order of the calls, whatever order the results came in.",
+    "Every call is answered right after it, in the order of the calls, whatever order the results arrived in.",
     source="format.md, Rule 22; format.md, Projection and losses",
     fix="""Core hands you results already in call order, right after the message with the calls. Write them there and
     in that order; where the wire wants all results in one element put them together, and nothing else between.""",
@@ -114,7 +112,7 @@ def _surroundings(body: Any, word: str) -> str:
     fix="""Give each message the role that the wire has for it. `ToolResultBlock.is_error` goes into the wire's own
     field; where it has none, write it into the result's text, or append a Loss.""",
 )
-def roles_are_told_apart(subject: Subject) -> Iterator[Finding]:
+def roles_are_distinguishable(subject: Subject) -> Iterator[Finding]:
     """The forms of one message of each role, and two results that differ only in `is_error`."""
     for aim in subject.aims:
         calls = [call(1)]

@@ -100,7 +100,7 @@ def to_wire_is_deterministic(subject: Subject) -> Iterator[Finding]:
     message, take `interlingua.plugins.thaw(value)` first. Keep nothing on a message;
     `interlingua.plugins.encode_each` remembers what was written of each.""",
 )
-def arguments_are_left_alone(subject: Subject) -> Iterator[Finding]:
+def inputs_are_not_changed(subject: Subject) -> Iterator[Finding]:
     """Arguments look the same after writing as before, opaque state included."""
 
     def law(aim: Aim, drawn: tuple[list[Message], list[Any]]) -> None:
@@ -127,7 +127,7 @@ def _snapshot(messages: list[Message], offered: list[Any], options: AdapterOptio
     fix="""What changes from call to call belongs to core: ids and time come with the RequestContext, the environment
     comes to `connection` as `settings.environ`, signatures are made by the function that `Connection.auth` names.""",
 )
-def hooks_ask_nothing_of_the_world(subject: Subject) -> Iterator[Finding]:
+def hooks_have_no_side_effects(subject: Subject) -> Iterator[Finding]:
     """Watch the interpreter while the pure hooks run."""
     for aim in subject.aims:
         with watch_side_effects() as seen:

@@ -38,7 +38,7 @@ SCHEMA: dict[str, Any] = {
     source="format.md, Identity",
     fix="""The ids you are given are wire ids already: write `block.id` for a call and `block.tool_use_id` for a
     result, unchanged. Do not cut, prefix, count or hash them. If the wire refuses them, declare its `tool_id_pattern`
-    and `tool_id_max_length`; if it has no ids at all, say `ids_on_wire=False` in the quirks.""",
+    and `tool_id_max_length`; if it has no ids at all, set `ids_on_wire=False` in the quirks.""",
 )
 def call_ids_are_whole(subject: Subject) -> Iterator[Finding]:
     """Compare the ids that core resolved with the leaves of the body."""
