@@ -1,6 +1,5 @@
 """pytest-recording for the tests of recorded traffic: the cassettes' one configuration and their one folder.
 
-Nothing is recorded here (`make record` does). pytest comes in by itself; no test imports this file.
 A test without the `vcr` marker notices nothing of it.
 """
 

@@ -1,6 +1,7 @@
 """Server-side tools, their results, and citations: kept exact, sent back to the service they came from, to no other.
 
-Each answer has the shape its service documents; `MARK` stands in it for what only its service can read. Targets are all installed providers.
+Each answer has the shape its service documents; `MARK` stands in it for what only its service can read. Targets are all
+installed providers.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Laws of the doctor over damaged histories: a second visit repairs nothing, the repair can be sent, nothing is lost.
 
 Histories are those of the contract's published strategies, damaged by leaving out, doubling and moving messages.
-pytest comes in.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Options by name: what is refused, and when two requests share one value.
-
-pytest comes in.
-"""
+"""Options by name: what is refused, and when two requests share one value."""
 
 from __future__ import annotations
 

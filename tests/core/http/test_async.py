@@ -1,6 +1,6 @@
 """`AsyncClient`: the same exchange with `await`, over several event loops, and cancelled.
 
-What it shares with the blocking client is tested there. pytest comes in.
+What it shares with the blocking client is tested there.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Bodies as servers send them: compressed, refused, redirected.
-
-pytest comes in.
-"""
+"""Bodies as servers send them: compressed, refused, redirected."""
 
 
 # ruff: noqa: SIM117  a server, its client and the failure are three things

@@ -1,6 +1,6 @@
 """Our own HTTP clients go to httpx's transports at once: what still holds of httpx's clients, and what does not.
 
-pytest comes in. Expected headers are HTTP's own (RFC 9110, RFC 7617), not this code's.
+Expected headers are HTTP's own (RFC 9110, RFC 7617), not this code's.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""`import interlingua` loads nothing it was not asked for (issue 2, Show 5), and every name it promises is there.
-
-pytest comes in.
-"""
+"""`import interlingua` loads nothing it was not asked for (issue 2, Show 5), and every name it promises is there."""
 
 from __future__ import annotations
 

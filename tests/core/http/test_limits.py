@@ -1,7 +1,6 @@
 """Limits of a target on media: told before sending with place and limit, or the images made smaller on request.
 
 Pictures are made and measured by Pillow, PDF page trees written by hand after the PDF specification (7.7.3).
-pytest comes in.
 """
 
 from __future__ import annotations
@@ -113,7 +112,10 @@ def test_media_that_will_not_be_sent_count_for_nothing() -> None:
     assert check(messages, max_image_bytes=1, max_image_side=1) == (messages, ())  # a reference has no bytes here
     target = Target(provider="p", model="m", capabilities=AdapterCapabilities(max_images=1))
     both = [user(images=[picture(), picture()])]
-    assert enforce_media_limits(both, {0: MessageMedia(both[0], ())}, target, downscale=False) == (both, ())  # projection drops them: no images here at all
+    assert enforce_media_limits(both, {0: MessageMedia(both[0], ())}, target, downscale=False) == (
+        both,
+        (),
+    )  # projection drops them: no images here at all
 
 
 def test_pages_of_pdf_documents_add_up() -> None:

@@ -1,7 +1,4 @@
-"""Media by reference: files of the workspace and image URLs, made bytes only where they must be (DESIGN 5).
-
-pytest comes in.
-"""
+"""Media by reference: files of the workspace and image URLs, made bytes only where they must be."""
 
 
 # ruff: noqa: SIM117  a server, its client and the failure are three things

@@ -1,6 +1,6 @@
-"""Trying again: the rule, and what the client does with it over a real connection (REGRESSIONS case 26).
+"""Trying again: the rule, and what the client does with it over a real connection (field case 26).
 
-Expected waits come from the case and from RFC 9110 §10.2.3 (Retry-After). pytest comes in.
+Expected waits come from the case and from RFC 9110 §10.2.3 (Retry-After).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """`Client.send` and `to_wire` against a real server: what leaves, what comes back, what is refused before sending.
 
-The wire is the made-up one of tests/support; adapters have tests of their own. pytest comes in.
+The wire is the made-up one of tests/support; adapters have tests of their own.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def test_an_answer_is_a_priced_and_timed_message() -> None:
     assert metadata.usage is not None
     assert metadata.usage.latency_ms is not None
     assert (metadata.usage.cost_usd, metadata.usage.cost_note) == (None, "no price known for known")
-    assert message.id > question.id  # seed 003 §6.1: monotonic per session
+    assert message.id > question.id  # monotonic per session
     assert message.session_id == question.session_id
 
 
@@ -226,7 +226,7 @@ def test_a_conversation_beyond_repair_is_refused_and_a_dangling_call_is_not() ->
     with il.Client("fake:known", registry=registry(), environ={}) as c:
         c.to_wire([il.user("hi"), il.assistant([call]), il.user("well?")], tools=[TOOL])
         with pytest.raises(il.errors.InvalidConversationError, match="'add'"):
-            c.to_wire("hi", tools=[TOOL, TOOL])  # names are globally unique (seed 003 §4.5)
+            c.to_wire("hi", tools=[TOOL, TOOL])  # names are unique
 
 
 def test_bad_tool_inputs_are_told_to_observers_and_stay() -> None:

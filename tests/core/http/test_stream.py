@@ -1,6 +1,6 @@
 """`MessageStream` over a real connection: events, the message, and every way a stream can end.
 
-The wire is the made-up one of tests/support. pytest comes in.
+The wire is the made-up one of tests/support.
 """
 
 
@@ -81,7 +81,12 @@ def test_a_cut_after_the_terminal_event_takes_nothing_away() -> None:
 
 def test_a_failing_status_raises_on_entering_with_its_body() -> None:
     reply = Reply(status=401, body=[b"who are you"], headers={"request-id": "r1"})
-    with served(reply) as server, client(server) as c, pytest.raises(il.errors.AuthenticationError) as caught, c.stream("hi"):
+    with (
+        served(reply) as server,
+        client(server) as c,
+        pytest.raises(il.errors.AuthenticationError) as caught,
+        c.stream("hi"),
+    ):
         pass
     assert (caught.value.body, caught.value.request_id) == (b"who are you", "r1")
 
@@ -102,7 +107,12 @@ def test_events_called_json_are_events_all_the_same() -> None:
 
 def test_case_15_an_error_in_one_json_body_is_typed() -> None:
     reply = Reply(body=[json.dumps({"error": "busy"}).encode()])
-    with served(reply) as server, client(server) as c, pytest.raises(il.errors.OverloadedError, match="busy"), c.stream("hi"):
+    with (
+        served(reply) as server,
+        client(server) as c,
+        pytest.raises(il.errors.OverloadedError, match="busy"),
+        c.stream("hi"),
+    ):
         pass
 
 

@@ -1,6 +1,6 @@
 """Every limit of `Timeout`, over a real connection that is slow at that place.
 
-The server waits longer than the limit and shorter than half a second. pytest comes in.
+The server waits longer than the limit and shorter than half a second.
 """
 
 
@@ -99,7 +99,10 @@ def test_connect() -> None:
 
 
 def test_nobody_there_is_a_retryable_transport_error() -> None:
-    with client(Server("http://127.0.0.1:1", []), il.Timeout()) as c, pytest.raises(il.errors.APIConnectionError) as caught:
+    with (
+        client(Server("http://127.0.0.1:1", []), il.Timeout()) as c,
+        pytest.raises(il.errors.APIConnectionError) as caught,
+    ):
         c.send("hi")
     assert caught.value.retryable
 

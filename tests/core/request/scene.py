@@ -1,7 +1,4 @@
-"""A made-up target and its conversations, for the projection laws.
-
-No expectations live here. The projection tests come in.
-"""
+"""A made-up target and its conversations, for the projection laws."""
 
 from __future__ import annotations
 

@@ -105,7 +105,7 @@ def test_nothing_goes_out_that_the_target_cannot_carry(target: Target, history: 
 @settings(max_examples=examples(150), deadline=None)
 @given(history=scene.histories, then=scene.histories)
 def test_a_turn_is_a_prefix_of_the_next(target: Target, history: list[Message], then: list[Message]) -> None:
-    """DESIGN 8, at message level: a request ends where the model is to speak, so the history ends closed."""
+    """At message level: a request ends where the model is to speak, so the history ends closed."""
     history = [*history, user("go on")]
     now, losses_now = _fresh(history, target)
     later, losses_later = _fresh([*history, *then], target)
@@ -165,7 +165,7 @@ def test_edits_forks_and_targets_give_what_a_fresh_conversation_gives(
 @settings(max_examples=examples(100), deadline=None)
 @given(history=scene.histories)
 def test_targets_do_not_see_each_others_memory(history: list[Message]) -> None:
-    """A -> B -> A gives A back its own (DESIGN 6)."""
+    """A -> B -> A gives A back its own."""
     before = [_shown(_remembered(history, target)[0]) for target in TARGETS]
     after = [_shown(_remembered(history, target)[0]) for target in TARGETS]
 
@@ -176,7 +176,7 @@ def test_targets_do_not_see_each_others_memory(history: list[Message]) -> None:
 @settings(max_examples=examples(100), deadline=None)
 @given(history=scene.histories)
 def test_every_drop_is_in_the_ledger(history: list[Message]) -> None:
-    """DESIGN 7: a lossy projection is never silent."""
+    """A lossy projection is never silent."""
     target = TARGETS[0]
     projected, losses = project_conversation(history, target)
     paths = {(loss.path, loss.block_type) for loss in losses}

@@ -88,7 +88,7 @@ def test_case_33_four_markers_at_most_and_none_of_1h_after_5m() -> None:
 
 
 def test_a_result_that_says_nothing_takes_no_marker_and_leaves_it_to_others() -> None:
-    """A part is needed to carry a marker, and Claude refuses blank ones (anthropic/WIRE.md, Content blocks), whoever sends them."""
+    """A marker needs a part, and Claude refuses blank ones, whoever sends them (anthropic/WIRE.md, Content blocks)."""
     calls = [ToolUseBlock(id=f"tu_{at}", name="read_file", input={}) for at in range(5)]
     results = [
         Message(role=Role.TOOL, content=(ToolResultBlock(tool_use_id=call.id, content=said, cache=SHORT),))

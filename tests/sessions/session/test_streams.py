@@ -96,7 +96,10 @@ def test_ctrl_c_keeps_the_text_as_cancelled(store: Store) -> None:
 
 def test_a_cut_connection_keeps_the_text_as_an_error(store: Store) -> None:
     with served(Reply(body=[*sse({"t": "hel"}), 0.05, None])) as server, client(server) as c:
-        with Session.open(store, "s", client=c).stream("hi") as stream, pytest.raises(il.errors.StreamInterruptedError) as caught:
+        with (
+            Session.open(store, "s", client=c).stream("hi") as stream,
+            pytest.raises(il.errors.StreamInterruptedError) as caught,
+        ):
             _ = stream.message
         assert caught.value.partial == answer(store)
         with pytest.raises(il.errors.StreamInterruptedError):
@@ -112,7 +115,9 @@ def test_case_35_a_partial_turn_is_sent_again_as_its_text_alone(store: Store) ->
         session = Session.open(store, "s", client=c)
         session.add(il.user("hi"))
         metadata = il.types.MessageMetadata(status=il.MessageStatus.CANCELLED, model="fake:known", provider="fake")
-        half = il.ToolUseBlock(id=il.types.new_tool_use_id(), name="look", input={}, raw_input='{"a', parse_error="cut off")
+        half = il.ToolUseBlock(
+            id=il.types.new_tool_use_id(), name="look", input={}, raw_input='{"a', parse_error="cut off"
+        )
         content = (il.ThinkingBlock(text="hm"), il.TextBlock(text="hel"), half)
         session.add(il.Message(role=il.Role.ASSISTANT, content=content, metadata=metadata))
         wire = session.to_wire("go on")
