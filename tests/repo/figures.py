@@ -265,7 +265,7 @@ def _holds(page: Path, section: str) -> bool:
     if rules := _RULES.match(section):
         known = set(re.findall(r"^[#|*\- ]*(?:Rule )?(\d+)\b", text_of(page), re.MULTILINE))
         return set(re.findall(r"\d+", rules[1])) <= known
-    said = section.strip().lower()
+    said = section.strip(" '").lower()
     return any(title.lower().startswith(said) or said.startswith(f"{title.lower()} ") for title in headings(page))
 
 
@@ -276,8 +276,8 @@ def _pages(path: Path, name: str) -> list[Path]:
     if "/" in name:
         return [ROOT / name, ROOT / "plugins" / name, (path.parent / name).resolve()]
     parts = {part.replace("-", "_") for part in path.relative_to(ROOT).parts}
-    owners = [folder for folder in tree.DISTRIBUTIONS if folder.name.replace("-", "_") in parts]
-    return [folder / "WIRE.md" for folder in owners or tree.DISTRIBUTIONS]
+    pages = [folder / "WIRE.md" for folder in tree.DISTRIBUTIONS if (folder / "WIRE.md").is_file()]
+    return [page for page in pages if page.parent.name.replace("-", "_") in parts] or pages
 
 
 def dead_links() -> list[str]:
