@@ -69,6 +69,15 @@ def dumps(value: Any) -> bytes:
         return _dumps_slow(value)
 
 
+def dumps_exact(value: Any) -> bytes:
+    """Write JSON as `dumps` does, in bytes without spare memory: for what is kept.
+
+    orjson leaves up to eight times a text's size allocated behind its result (measured: 5.3 MB for 400 messages of
+    450 KB), and paging that memory in takes three times as long as writing the text.
+    """
+    return dumps([value])[1:-1]
+
+
 def _dumps_slow(value: Any) -> bytes:
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     return replace_lone_surrogates(text).encode()

@@ -12,8 +12,8 @@ _NAMES = {
     "catalogue": "ModelInfo Price PriceTier Rates find_model load_catalogue",
     "ids": "split_model_id",
     "json": (
-        "EMPTY FrozenDict FrozenList dumps freeze freeze_object freeze_optional loads loads_fast "
-        "replace_lone_surrogates thaw"
+        "EMPTY FrozenDict FrozenList dumps dumps_exact freeze freeze_object freeze_optional loads "
+        "loads_fast replace_lone_surrogates thaw"
     ),
     "plugins.encoding": (
         "Json Piece ProjectedMessages append_member concat_arrays encode_each json_array json_object was_answered"

@@ -15,6 +15,7 @@ from interlingua.plugins import (
     Piece,
     append_member,
     dumps,
+    dumps_exact,
     encode_each,
     message_loss,
     was_answered,
@@ -164,7 +165,7 @@ def _elements(message: Message, *, with_thinking: bool) -> Elements:
     role = "assistant" if by_model else "system" if message.role is _SYSTEM else "user"
     trimmed = _trimmed_end(message, elements) if by_model else b""
     if marks or trimmed:
-        parts = tuple([dumps(element) for element in elements])
+        parts = tuple([dumps_exact(element) for element in elements])
         return Elements(role, b",".join(parts), Notes(tuple(rows), tuple(marks), parts, trimmed))
     notes = Notes(tuple(rows)) if rows or role == "system" else None
     return Elements(role, dumps(elements)[1:-1], notes)

@@ -7,7 +7,7 @@ import binascii
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from interlingua.plugins import EMPTY, BlockLoss, dumps
+from interlingua.plugins import EMPTY, BlockLoss, dumps, dumps_exact
 from interlingua.types import (
     AudioBlock,
     ContentBlock,
@@ -63,7 +63,7 @@ def to_wire_message(message: Message, profile: Profile) -> Element:
     losses: list[BlockLoss] = []
     if role is _ASSISTANT:
         body = _assistant(message, profile, losses)
-        return Element(b"" if body is None else dumps(body), tuple(losses))
+        return Element(b"" if body is None else dumps_exact(body), tuple(losses))
     if role is _TOOL:
         return _tool(message, profile, losses)
     return _user(message, profile, losses)
@@ -90,7 +90,7 @@ def _user(message: Message, profile: Profile, losses: list[BlockLoss]) -> Elemen
         if len(texts) == len(parts):
             content = "\n\n".join(texts)
     body = {"role": dialect.system_role if system else "user", "content": content}
-    return Element(dumps(body), tuple(losses), tuple(hints))
+    return Element(dumps_exact(body), tuple(losses), tuple(hints))
 
 
 def _marked(part: dict[str, Any], at: int, profile: Profile) -> dict[str, Any]:
@@ -138,7 +138,7 @@ def _tool(message: Message, profile: Profile, losses: list[BlockLoss]) -> Elemen
                     hints.append(Hint(at, block.cache.ttl))
             else:
                 losses.append(BlockLoss(at, block.type, "rewritten", _EMPTY_RESULT if markers else _NO_MARKERS))
-        out.append(dumps({"role": "tool", "tool_call_id": block.tool_use_id, "content": content}))
+        out.append(dumps_exact({"role": "tool", "tool_call_id": block.tool_use_id, "content": content}))
     return Element(out[0] if len(out) == 1 else b",".join(out), tuple(losses), tuple(hints))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from interlingua.plugins import BlockLoss, dumps, encode_each
+from interlingua.plugins import BlockLoss, dumps_exact, encode_each
 from interlingua.types import (
     ContentBlock,
     ImageBlock,
@@ -86,7 +86,7 @@ def to_wire_message(message: Message, tool_name: str | None = None) -> Element:
         body["images"] = images
     if calls:
         body["tool_calls"] = calls
-    return Element(dumps(body) if texts or len(body) > 2 else None, tuple(rows))
+    return Element(dumps_exact(body) if texts or len(body) > 2 else None, tuple(rows))
 
 
 def _thinking(block: ThinkingBlock, at: int, rows: list[BlockLoss]) -> str:
@@ -125,4 +125,4 @@ def _result(message: Message, tool_name: str | None, rows: list[BlockLoss]) -> b
     body = {"role": "tool", "content": text, "tool_name": block.tool_name or tool_name}
     if body["tool_name"] is None:
         del body["tool_name"]
-    return dumps({**body, "tool_call_id": block.tool_use_id})
+    return dumps_exact({**body, "tool_call_id": block.tool_use_id})
