@@ -105,8 +105,9 @@ def _fields(cls: type) -> Iterator[tuple[str, str, str]]:
         return
     if isinstance(getattr(cls, "type", None), str):
         yield "type", "str", f"`{cls.type}`"
-    for field in _public(cls):
-        yield field.name, _type(field.type), _default(field.default)
+    kinds = {name: kind for base in reversed(cls.__mro__) for name, kind in inspect.get_annotations(base).items()}
+    for field in _public(cls):  # not `field.type`: who asked attrs to resolve types changed it for all
+        yield field.name, _type(kinds[field.name]), _default(field.default)
 
 
 def _type(kind: Any) -> str:
