@@ -30,6 +30,20 @@ REASONED = 2_500_000
 PARTS = 3_000_000
 HOSTED = 4_000_000
 CHOICES = 5_000_000
+_TEXT_MEMBERS = ("text", "summary", "data", "signature")
+# whichever of them a service uses: the dialect's come first, for a service may send two with the same text
+REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
+# read elsewhere, or padding without meaning (WIRE.md, Streams)
+BODY_FIELDS = frozenset(("choices", "usage", "object", "obfuscation", "p", "error", "service_tier"))
+CHOICE_FIELDS = frozenset(("index", "finish_reason", "message", "delta", "logprobs", "usage", "text"))
+MESSAGE_FIELDS = frozenset(
+    (
+        "role", "content", "refusal", "tool_calls", "function_call", "images", "audio", "reasoning_details",
+        "annotations", "executed_tools", "name", "padding", "token_id", *REASONING_FIELDS,
+    )
+)  # fmt: skip
+# a later non-empty value replaces these; other strings are pieces to be joined
+_NAMES = frozenset(("id", "type", "role", "name", "format", "signature", "object", "tool_call_id"))
 
 
 @attrs.define
@@ -108,11 +122,6 @@ def _thinking(part: dict[str, Any], pieces: Pieces) -> None:
         pieces.closed = part["closed"]
 
 
-_TEXT_MEMBERS = ("text", "summary", "data", "signature")
-# whichever of them a service uses: the dialect's come first, for a service may send two with the same text
-REASONING_FIELDS = ("reasoning_content", "reasoning", "reasoning_text", "thinking")
-
-
 class Reasoning:
     """Reads the reasoning fields of messages and deltas."""
 
@@ -182,17 +191,6 @@ def _member(detail: Any, name: str) -> str | None:
 
 def _detail_text(detail: Any) -> str:
     return _member(detail, "text") or _member(detail, "summary") or ""
-
-
-# read elsewhere, or padding without meaning (WIRE.md, Streams)
-BODY_FIELDS = frozenset(("choices", "usage", "object", "obfuscation", "p", "error", "service_tier"))
-CHOICE_FIELDS = frozenset(("index", "finish_reason", "message", "delta", "logprobs", "usage", "text"))
-MESSAGE_FIELDS = frozenset(
-    (
-        "role", "content", "refusal", "tool_calls", "function_call", "images", "audio", "reasoning_details",
-        "annotations", "executed_tools", "name", "padding", "token_id", *REASONING_FIELDS,
-    )
-)  # fmt: skip
 
 
 class Extras:
@@ -301,10 +299,6 @@ def _update_hosted(known: list[Any], news: list[Any]) -> None:
             merge_list(known, [entry])
         else:
             same.update({key: value for key, value in entry.items() if value is not None})
-
-
-# a later non-empty value replaces these; other strings are pieces to be joined
-_NAMES = frozenset(("id", "type", "role", "name", "format", "signature", "object", "tool_call_id"))
 
 
 def merge_object(into: dict[str, Any], delta: dict[str, Any]) -> None:

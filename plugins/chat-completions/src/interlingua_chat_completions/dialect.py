@@ -14,6 +14,10 @@ API = "chat"
 ENDPOINT = r"/chat/completions$"
 ToolChoiceKind = Literal["auto", "none", "required", "named"]
 ALL_CHOICES: frozenset[ToolChoiceKind] = frozenset(("auto", "none", "required", "named"))
+IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
+AUDIO = ("audio/wav", "audio/x-wav", "audio/mpeg", "audio/mp3")
+DOCUMENTS = ("application/pdf", "text/plain", "text/markdown", "text/csv")
+CAPABILITY_FIELDS = frozenset(field.name for field in attrs.fields(AdapterCapabilities))
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -128,12 +132,6 @@ class Dialect:
     def takes_reasoning(self) -> bool:
         """True when reasoning can be sent back in some form."""
         return self.reasoning_echo is not None or self.reasoning_details or self.content_chunks
-
-
-IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
-AUDIO = ("audio/wav", "audio/x-wav", "audio/mpeg", "audio/mp3")
-DOCUMENTS = ("application/pdf", "text/plain", "text/markdown", "text/csv")
-CAPABILITY_FIELDS = frozenset(field.name for field in attrs.fields(AdapterCapabilities))
 
 
 def capabilities_of(

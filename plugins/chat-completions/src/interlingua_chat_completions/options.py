@@ -12,6 +12,7 @@ from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.tools import strict_schema
 
 Lose = Callable[[str, Verdict, str], None]
+_LADDER = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 
 def to_wire_options(options: AdapterOptions, dialect: Dialect, losses: list[Loss]) -> dict[str, bytes]:
@@ -98,9 +99,6 @@ def _response_format(options: AdapterOptions, dialect: Dialect) -> dict[str, Any
     if strict is not None:
         form["strict"] = True
     return {"type": "json_schema", "json_schema": form}
-
-
-_LADDER = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 
 def to_wire_effort(

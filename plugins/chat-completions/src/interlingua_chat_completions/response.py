@@ -35,6 +35,37 @@ from interlingua_chat_completions.content import (
 from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.errors import from_wire_error_body, is_error
 
+_CACHED = (
+    ("prompt_tokens_details", "cached_tokens"),
+    ("prompt_token_details", "cached_tokens"),  # Mistral
+    ("prompt_cache_hit_tokens",),
+    ("num_cached_tokens",),
+    ("cached_tokens",),
+    ("cache_read_input_tokens",),
+)
+_WRITTEN = (("prompt_tokens_details", "cache_write_tokens"), ("cache_creation_input_tokens",))
+_WRITTEN_1H = (("cache_creation", "ephemeral_1h_input_tokens"),)
+_REASONING = (("completion_tokens_details", "reasoning_tokens"), ("reasoning_tokens",))
+_REASONS = {
+    "stop": StopReason.END_TURN,
+    "end": StopReason.END_TURN,
+    "end_turn": StopReason.END_TURN,
+    "eos": StopReason.END_TURN,
+    "stop_sequence": StopReason.STOP_SEQUENCE,
+    "tool_calls": StopReason.TOOL_USE,
+    "function_call": StopReason.TOOL_USE,
+    "tool_use": StopReason.TOOL_USE,
+    "length": StopReason.MAX_TOKENS,
+    "max_tokens": StopReason.MAX_TOKENS,
+    "model_length": StopReason.CONTEXT_WINDOW,
+    "model_context_window_exceeded": StopReason.CONTEXT_WINDOW,
+    "content_filter": StopReason.REFUSAL,
+    "sensitive": StopReason.REFUSAL,
+    "refusal": StopReason.REFUSAL,
+    "error": StopReason.ERROR,
+    "network_error": StopReason.ERROR,
+}
+
 
 def from_wire_response(response: WireResponse, context: RequestContext, dialect: Dialect) -> Message:
     """Read a complete body.
@@ -218,19 +249,6 @@ def _numbers(choices: list[dict[str, Any]], *, whole: bool) -> list[int]:
     return numbers
 
 
-_CACHED = (
-    ("prompt_tokens_details", "cached_tokens"),
-    ("prompt_token_details", "cached_tokens"),  # Mistral
-    ("prompt_cache_hit_tokens",),
-    ("num_cached_tokens",),
-    ("cached_tokens",),
-    ("cache_read_input_tokens",),
-)
-_WRITTEN = (("prompt_tokens_details", "cache_write_tokens"), ("cache_creation_input_tokens",))
-_WRITTEN_1H = (("cache_creation", "ephemeral_1h_input_tokens"),)
-_REASONING = (("completion_tokens_details", "reasoning_tokens"), ("reasoning_tokens",))
-
-
 def from_wire_usage(usage: Mapping[str, Any], tier: str | None = None) -> Usage:
     """Read a `usage` object; `prompt_tokens` already includes what was cached (WIRE.md, Usage).
 
@@ -276,27 +294,6 @@ def _count(value: Any) -> int | None:
     if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
         return None
     return int(value)
-
-
-_REASONS = {
-    "stop": StopReason.END_TURN,
-    "end": StopReason.END_TURN,
-    "end_turn": StopReason.END_TURN,
-    "eos": StopReason.END_TURN,
-    "stop_sequence": StopReason.STOP_SEQUENCE,
-    "tool_calls": StopReason.TOOL_USE,
-    "function_call": StopReason.TOOL_USE,
-    "tool_use": StopReason.TOOL_USE,
-    "length": StopReason.MAX_TOKENS,
-    "max_tokens": StopReason.MAX_TOKENS,
-    "model_length": StopReason.CONTEXT_WINDOW,
-    "model_context_window_exceeded": StopReason.CONTEXT_WINDOW,
-    "content_filter": StopReason.REFUSAL,
-    "sensitive": StopReason.REFUSAL,
-    "refusal": StopReason.REFUSAL,
-    "error": StopReason.ERROR,
-    "network_error": StopReason.ERROR,
-}
 
 
 def from_wire_finish(raw: str | None, *, calls: bool, refused: bool) -> StopReason:

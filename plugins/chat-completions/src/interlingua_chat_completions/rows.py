@@ -35,6 +35,16 @@ from interlingua_chat_completions.provider import (
     wire_rules,
 )
 
+_KEYS = frozenset(
+    (
+        "format", "base_url", "base_url_env", "key_env", "key_required", "hosts", "models", "dialect",
+        "capabilities", "rules", "profiles",
+    )
+)  # fmt: skip
+_PROFILE = frozenset(("models", "dialect", "capabilities"))
+_DIALECT = {field.name for field in attrs.fields(Dialect)}
+_HERE = Path(__file__).parent
+
 
 @attrs.frozen(kw_only=True, eq=False)
 class Profile:
@@ -144,16 +154,6 @@ def check_type(key: str, name: str, value: Any, kind: type) -> Any:
 def row_error(key: str, name: str, why: str) -> PluginError:
     """Return the error that names the row and the field."""
     return PluginError(f"row {key!r}: {name} {why}", provider=key)
-
-
-_KEYS = frozenset(
-    (
-        "format", "base_url", "base_url_env", "key_env", "key_required", "hosts", "models", "dialect",
-        "capabilities", "rules", "profiles",
-    )
-)  # fmt: skip
-_PROFILE = frozenset(("models", "dialect", "capabilities"))
-_DIALECT = {field.name for field in attrs.fields(Dialect)}
 
 
 def read_row(key: str, table: Mapping[str, Any], models: str | None = None) -> Row:
@@ -303,9 +303,6 @@ class CompatibleProvider(ChatProvider):
     def wire_rules(self) -> Sequence[str]:
         """What the row's service refuses."""
         return wire_rules(*self.row.rules)
-
-
-_HERE = Path(__file__).parent
 
 
 def provider_from_row(key: str, table: Mapping[str, Any]) -> CompatibleProvider:
