@@ -62,3 +62,16 @@ def test_the_example_is_canonical() -> None:
     example = json.loads(found[1])
 
     assert encode_message(decode_message(example)) == example
+
+
+def test_every_citation_leads_to_a_section() -> None:
+    sections = "|".join([*re.findall(r"^## (.+)$", PAGE, re.MULTILINE), "Projection", "Section", r"Rules? [\dN{]"])
+    cited = re.compile(rf"format\.md, (?!(?:{sections}))[A-Z][^\n]{{0,40}}")
+    found = [
+        f"{path.relative_to(tree.ROOT)}: {text}"
+        for path in tree.tracked()
+        if path.suffix in {".py", ".md", ".toml"} and path.name != "test_format_page.py"
+        for text in cited.findall(path.read_text(encoding="utf-8"))
+    ]
+
+    assert not found, "docs/reference/format.md has no such section:\n" + "\n".join(found)
