@@ -14,7 +14,6 @@ from interlingua.types import (
     Role,
     TextBlock,
     ThinkingBlock,
-    ToolResultBlock,
     ToolUseBlock,
 )
 
@@ -25,26 +24,25 @@ _ROLES = {Role.SYSTEM: "system", Role.USER: "user", Role.ASSISTANT: "assistant"}
 
 
 class Element(NamedTuple):
-    """One message on this wire, None where nothing of it can be sent, and its losses."""
+    """One message on this wire, None where nothing of it can be sent; its losses; whether its result has no name."""
 
     wire: bytes | None
     rows: tuple[BlockLoss, ...] = ()
+    nameless: bool = False
 
 
 def to_wire_messages(messages: Sequence[Message]) -> list[Element]:
     """Write all messages; results are matched by name here, so one without a name gets its call's."""
     elements = encode_each(messages, "ollama", to_wire_message)
-    for at, message in enumerate(messages):
-        if message.role is _TOOL and (name := _missing_tool_name(messages, at)) is not None:
-            elements[at] = to_wire_message(message, name)
+    for at, element in enumerate(elements):
+        if element.nameless:
+            elements[at] = to_wire_message(messages[at], _missing_tool_name(messages, at))
     return elements
 
 
 def _missing_tool_name(messages: Sequence[Message], at: int) -> str | None:
     """Return the name of the call that a result without a name answers: core put it right behind that call."""
-    block = next((block for block in messages[at].content if isinstance(block, ToolResultBlock)), None)
-    if block is None or block.tool_name is not None:
-        return None
+    block = messages[at].tool_results()[0]
     while at > 0 and messages[at].role is _TOOL:
         at -= 1
     return next((call.name for call in messages[at].tool_calls() if call.id == block.tool_use_id), None)
@@ -59,7 +57,7 @@ def to_wire_message(message: Message, tool_name: str | None = None) -> Element:
     """
     rows: list[BlockLoss] = []
     if message.role is _TOOL:
-        return Element(_result(message, tool_name, rows), tuple(rows))
+        return _result(message, tool_name, rows)
     texts: list[str] = []
     thoughts: list[str] = []
     images: list[str] = []
@@ -110,10 +108,11 @@ def _call(block: ToolUseBlock, at: int, place: int, rows: list[BlockLoss]) -> di
     return {"id": block.id, "function": {"index": place, "name": block.name, "arguments": value}}
 
 
-def _result(message: Message, tool_name: str | None, rows: list[BlockLoss]) -> bytes | None:
-    block = next((block for block in message.content if isinstance(block, ToolResultBlock)), None)
-    if block is None:
-        return None
+def _result(message: Message, tool_name: str | None, rows: list[BlockLoss]) -> Element:
+    results = message.tool_results()
+    if not results:
+        return Element(None)
+    block = results[0]
     text = "\n".join([part.text for part in block.content if isinstance(part, TextBlock)])
     for part in block.content:
         if not isinstance(part, TextBlock):
@@ -122,7 +121,9 @@ def _result(message: Message, tool_name: str | None, rows: list[BlockLoss]) -> b
         text = ERROR_PREFIX + text
         reason = "no error flag for tool results on this wire; the text says that it is one"
         rows.append(BlockLoss(0, block.type, "rewritten", reason))
-    body = {"role": "tool", "content": text, "tool_name": block.tool_name or tool_name}
-    if body["tool_name"] is None:
-        del body["tool_name"]
-    return dumps_exact({**body, "tool_call_id": block.tool_use_id})
+    body = {"role": "tool", "content": text}
+    name = block.tool_name or tool_name
+    if name is not None:
+        body["tool_name"] = name
+    body["tool_call_id"] = block.tool_use_id
+    return Element(dumps_exact(body), tuple(rows), nameless=name is None and block.tool_name is None)

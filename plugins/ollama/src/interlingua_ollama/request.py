@@ -36,10 +36,11 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     losses: list[Loss] = []
     others = to_wire_options(options, losses)
     elements = to_wire_messages(messages)
-    for at, (_, rows) in enumerate(elements):
-        losses += [row.at(at, messages[at].id) for row in rows]
-    written = json_array([wire for wire, _ in elements if wire is not None])
-    fields: dict[str, Json] = {"model": dumps(options.model), "messages": written}
+    for at, element in enumerate(elements):
+        if element.rows:
+            losses += [row.at(at, messages[at].id) for row in element.rows]
+    written = b",".join([element.wire for element in elements if element.wire is not None])
+    fields: dict[str, Json] = {"model": dumps(options.model), "messages": [b"[", written, b"]"]}
     if tools and options.tool_choice != "none":  # "none" is expressed by naming no tool
         fields["tools"] = to_wire_tools(tools, losses)
     fields.update({name: dumps(value) for name, value in others.items()})
