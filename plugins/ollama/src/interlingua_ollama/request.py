@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from interlingua.errors import CapabilityError
-from interlingua.plugins import Json, Loss, WireRequest, dumps, json_array, json_object, option_loss
+from interlingua.plugins import Json, Loss, Piece, WireRequest, dumps, json_array, json_object, option_loss
 from interlingua.types import AdapterOptions, ImageBlock, Message, ToolChoice, ToolDefinition, to_wire_function_tool
 from interlingua_ollama.messages import to_wire_messages
 
@@ -35,12 +35,14 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     """
     losses: list[Loss] = []
     others = to_wire_options(options, losses)
-    elements = to_wire_messages(messages)
-    for at, element in enumerate(elements):
+    written: list[Piece] = []  # joined once, with the request around them
+    for at, element in enumerate(to_wire_messages(messages)):
         if element.rows:
             losses += [row.at(at, messages[at].id) for row in element.rows]
-    written = b",".join([element.wire for element in elements if element.wire is not None])
-    fields: dict[str, Json] = {"model": dumps(options.model), "messages": [b"[", written, b"]"]}
+        if element.wire is not None:
+            written += (b"," if written else b"[", element.wire)
+    written.append(b"]" if written else b"[]")
+    fields: dict[str, Json] = {"model": dumps(options.model), "messages": written}
     if tools and options.tool_choice != "none":  # "none" is expressed by naming no tool
         fields["tools"] = to_wire_tools(tools, losses)
     fields.update({name: dumps(value) for name, value in others.items()})
