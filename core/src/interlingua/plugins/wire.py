@@ -22,7 +22,6 @@ from interlingua.errors import (
     RateLimitError,
     ServerError,
 )
-from interlingua.frozen import fast_frozen
 from interlingua.ids import new_tool_use_id, new_ulid
 from interlingua.types.blocks import ContentBlock, TextBlock
 from interlingua.types.events import StreamEvent
@@ -109,7 +108,6 @@ class WireChunk(NamedTuple):
     data: bytes
 
 
-@fast_frozen
 @attrs.frozen(kw_only=True)
 class WireRequest:
     """One request as bytes, without auth.
@@ -137,7 +135,6 @@ class WireRequest:
     echo: Mapping[str, Any] = attrs.field(factory=dict)
 
 
-@fast_frozen
 @attrs.frozen(kw_only=True)
 class WireResponse:
     """A complete answer: status, headers (names in lower case) and the whole body.
@@ -223,7 +220,6 @@ def _now() -> datetime:
 _EMPTY_ANSWER = (TextBlock(text=""),)
 
 
-@fast_frozen
 @attrs.frozen(kw_only=True)
 class RequestContext:
     """Everything core knows about the exchange an answer belongs to.
