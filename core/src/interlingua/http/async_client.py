@@ -9,11 +9,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from interlingua.errors import APIConnectionError, CallerError, InterlinguaError
-from interlingua.http.limits import Retry, Timeout
+from interlingua.http.limits import Deadline, Retry, Timeout
 from interlingua.http.shared import AuxiliaryExchange, Exchange, ImageDownload, SharedState
-from interlingua.http.transport import AsyncAnswer, AsyncTransport
+from interlingua.http.transport import AsyncAnswer, AsyncTransport, Outgoing
 from interlingua.plugins.registry import Registry
-from interlingua.plugins.wire import WireRequest
+from interlingua.plugins.wire import WireRequest, WireResponse
 from interlingua.response.finalize import FAILED
 from interlingua.response.stream import StreamReader, StreamState
 from interlingua.types.events import ErrorEvent, StreamEvent, TextDelta
@@ -112,7 +112,8 @@ class AsyncMessageStream:
     async def _open(self, exchange: Exchange) -> list[StreamEvent]:
         answer = self._answer = await self._transport.open(exchange.begin_attempt(), exchange.deadline)
         if answer.status >= FAILED:
-            exchange.response.read(answer.status, answer.headers, await answer.read())
+            body = await answer.read()
+            exchange.response.read(WireResponse(status=answer.status, headers=answer.headers, body=body))
         reader = StreamReader(exchange.response, exchange.connection.framing, answer.status, answer.headers)
         self._state.reader = reader
         self._chunks = answer.chunks()
@@ -238,12 +239,11 @@ class AsyncClient:
         **options: Any,
     ) -> Message:
         """Send a conversation and return the assistant's message; arguments and errors as for `Client.send`."""
-        exchange = await self._write_exchange(
-            self._begin_exchange(messages, model, tools, routing, user_id, options, stream=False)
-        )
+        options["user_id"] = user_id
+        exchange = await self._write(self._shared.begin_exchange(messages, model, tools, options, routing=routing))
         while True:
             try:
-                return await self._attempt(exchange)
+                return exchange.response.read(await self._receive(exchange.begin_attempt(), exchange.deadline))
             except InterlinguaError as error:
                 await self._sleep(exchange.retry_delay(error))
 
@@ -258,8 +258,9 @@ class AsyncClient:
         **options: Any,
     ) -> AsyncMessageStream:
         """Return the answer as a stream, to be used in an `async with` statement; arguments as for `send`."""
-        exchange = self._begin_exchange(messages, model, tools, routing, user_id, options, stream=True)
-        return AsyncMessageStream(exchange, self._write_exchange, self._transport, self._sleep)
+        options["user_id"] = user_id
+        exchange = self._shared.begin_exchange(messages, model, tools, options, routing=routing, stream=True)
+        return AsyncMessageStream(exchange, self._write, self._transport, self._sleep)
 
     async def to_wire(
         self,
@@ -271,10 +272,7 @@ class AsyncClient:
         **options: Any,
     ) -> WireRequest:
         """Return the request that `send` (or `stream`) would make, with its ledger, without auth; nothing is sent."""
-        user_id = options.pop("user_id", None)
-        exchange = await self._write_exchange(
-            self._begin_exchange(messages, model, tools, None, user_id, options, stream=stream)
-        )
+        exchange = await self._write(self._shared.begin_exchange(messages, model, tools, options, stream=stream))
         return exchange.request.wire
 
     def models(self, provider: str | None = None) -> tuple[ModelInfo, ...]:
@@ -314,10 +312,7 @@ class AsyncClient:
             CapabilityError: the provider offers no count; `Provider.estimate_input_tokens` estimates one.
             ProviderError: the service answered with a failure.
         """
-        user_id = options.pop("user_id", None)
-        exchange = await self._write_exchange(
-            self._begin_exchange(messages, model, tools, None, user_id, options, stream=False)
-        )
+        exchange = await self._write(self._shared.begin_exchange(messages, model, tools, options))
         found: int = await self._ask(exchange.request.provider, "count_tokens", {"request": exchange.request.wire})
         return found
 
@@ -333,46 +328,20 @@ class AsyncClient:
     ) -> None:
         await self.close()
 
-    def _begin_exchange(
-        self,
-        messages: str | Message | Sequence[Message],
-        model: str | None,
-        tools: Sequence[ToolDefinition],
-        routing: RoutingDecisionRecord | None,
-        user_id: str | None,
-        options: Mapping[str, Any],
-        *,
-        stream: bool,
-    ) -> Exchange:
-        return self._shared.begin_exchange(
-            messages,
-            model=model,
-            tools=tools,
-            routing=routing,
-            user_id=user_id,
-            options=options,
-            stream=stream,
-        )
-
-    async def _write_exchange(self, exchange: Exchange) -> Exchange:
+    async def _write(self, exchange: Exchange) -> Exchange:
         return exchange.write({url: await self._fetch(url) for url in exchange.request.urls})
 
     async def _ask(self, provider: Provider, kind: str, arguments: Mapping[str, Any]) -> Any:
         auxiliary = AuxiliaryExchange(self._shared, provider, kind, arguments)
-        answer = await self._transport.open(auxiliary.begin_attempt(), auxiliary.deadline)
-        try:
-            body = await answer.read()
-        finally:
-            await answer.close()
-        return auxiliary.read(answer.status, answer.headers, body)
+        return auxiliary.read(await self._receive(auxiliary.begin_attempt(), auxiliary.deadline))
 
-    async def _attempt(self, exchange: Exchange) -> Message:
-        answer = await self._transport.open(exchange.begin_attempt(), exchange.deadline)
+    async def _receive(self, request: Outgoing, deadline: Deadline) -> WireResponse:
+        answer = await self._transport.open(request, deadline)
         try:
             body = await answer.read()
         finally:
             await answer.close()
-        return exchange.response.read(answer.status, answer.headers, body)
+        return WireResponse(status=answer.status, headers=answer.headers, body=body)
 
     async def _fetch(self, url: str) -> Fetched:
         download = ImageDownload(self._shared, url)

@@ -10,11 +10,11 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from interlingua.errors import APIConnectionError, CallerError, InterlinguaError
-from interlingua.http.limits import Retry, Timeout
+from interlingua.http.limits import Deadline, Retry, Timeout
 from interlingua.http.shared import AuxiliaryExchange, Exchange, ImageDownload, SharedState
-from interlingua.http.transport import Answer, SyncTransport
+from interlingua.http.transport import Answer, Outgoing, SyncTransport
 from interlingua.plugins.registry import Registry
-from interlingua.plugins.wire import WireRequest
+from interlingua.plugins.wire import WireRequest, WireResponse
 from interlingua.response.finalize import FAILED
 from interlingua.response.stream import StreamReader, StreamState
 from interlingua.types.events import ErrorEvent, StreamEvent, TextDelta
@@ -110,7 +110,8 @@ class MessageStream:
     def _open(self, exchange: Exchange) -> list[StreamEvent]:
         answer = self._answer = self._transport.open(exchange.begin_attempt(), exchange.deadline)
         if answer.status >= FAILED:
-            exchange.response.read(answer.status, answer.headers, answer.read())
+            body = answer.read()
+            exchange.response.read(WireResponse(status=answer.status, headers=answer.headers, body=body))
         reader = StreamReader(exchange.response, exchange.connection.framing, answer.status, answer.headers)
         self._state.reader = reader
         self._chunks = answer.chunks()
@@ -245,10 +246,11 @@ class Client:
             ProviderError: the service answered with a failure.
             WireError: the answer could not be had, or not read.
         """
-        exchange = self._begin_exchange(messages, model, tools, routing, user_id, options, stream=False)
+        options["user_id"] = user_id
+        exchange = self._write(self._shared.begin_exchange(messages, model, tools, options, routing=routing))
         while True:
             try:
-                return self._attempt(exchange)
+                return exchange.response.read(self._receive(exchange.begin_attempt(), exchange.deadline))
             except InterlinguaError as error:
                 self._sleep(exchange.retry_delay(error))
 
@@ -263,7 +265,9 @@ class Client:
         **options: Any,
     ) -> MessageStream:
         """Return the answer as a stream, to be used in a `with` statement; arguments as for `send`."""
-        exchange = self._begin_exchange(messages, model, tools, routing, user_id, options, stream=True)
+        options["user_id"] = user_id
+        exchange = self._shared.begin_exchange(messages, model, tools, options, routing=routing, stream=True)
+        self._write(exchange)
         return MessageStream(exchange, self._transport, self._sleep)
 
     def to_wire(
@@ -276,9 +280,8 @@ class Client:
         **options: Any,
     ) -> WireRequest:
         """Return the request that `send` (or `stream`) would make, with its ledger, without auth; nothing is sent."""
-        return self._begin_exchange(
-            messages, model, tools, None, options.pop("user_id", None), options, stream=stream
-        ).request.wire
+        exchange = self._write(self._shared.begin_exchange(messages, model, tools, options, stream=stream))
+        return exchange.request.wire
 
     def models(self, provider: str | None = None) -> tuple[ModelInfo, ...]:
         """Return the catalogue of a provider: the one named, else the default model's."""
@@ -317,8 +320,7 @@ class Client:
             CapabilityError: the provider offers no count; `Provider.estimate_input_tokens` estimates one.
             ProviderError: the service answered with a failure.
         """
-        user_id = options.pop("user_id", None)
-        exchange = self._begin_exchange(messages, model, tools, None, user_id, options, stream=False)
+        exchange = self._write(self._shared.begin_exchange(messages, model, tools, options))
         found: int = self._ask(exchange.request.provider, "count_tokens", {"request": exchange.request.wire})
         return found
 
@@ -334,44 +336,20 @@ class Client:
     ) -> None:
         self.close()
 
-    def _begin_exchange(
-        self,
-        messages: str | Message | Sequence[Message],
-        model: str | None,
-        tools: Sequence[ToolDefinition],
-        routing: RoutingDecisionRecord | None,
-        user_id: str | None,
-        options: Mapping[str, Any],
-        *,
-        stream: bool,
-    ) -> Exchange:
-        exchange = self._shared.begin_exchange(
-            messages,
-            model=model,
-            tools=tools,
-            routing=routing,
-            user_id=user_id,
-            options=options,
-            stream=stream,
-        )
+    def _write(self, exchange: Exchange) -> Exchange:
         return exchange.write({url: self._fetch(url) for url in exchange.request.urls})
 
     def _ask(self, provider: Provider, kind: str, arguments: Mapping[str, Any]) -> Any:
         auxiliary = AuxiliaryExchange(self._shared, provider, kind, arguments)
-        answer = self._transport.open(auxiliary.begin_attempt(), auxiliary.deadline)
-        try:
-            body = answer.read()
-        finally:
-            answer.close()
-        return auxiliary.read(answer.status, answer.headers, body)
+        return auxiliary.read(self._receive(auxiliary.begin_attempt(), auxiliary.deadline))
 
-    def _attempt(self, exchange: Exchange) -> Message:
-        answer = self._transport.open(exchange.begin_attempt(), exchange.deadline)
+    def _receive(self, request: Outgoing, deadline: Deadline) -> WireResponse:
+        answer = self._transport.open(request, deadline)
         try:
             body = answer.read()
         finally:
             answer.close()
-        return exchange.response.read(answer.status, answer.headers, body)
+        return WireResponse(status=answer.status, headers=answer.headers, body=body)
 
     def _fetch(self, url: str) -> Fetched:
         download = ImageDownload(self._shared, url)

@@ -135,13 +135,12 @@ class SharedState:
     def begin_exchange(
         self,
         messages: str | Message | Sequence[Message],
-        *,
         model: str | None,
         tools: Sequence[ToolDefinition],
-        routing: RoutingDecisionRecord | None,
-        user_id: str | None,
         options: Mapping[str, Any],
-        stream: bool,
+        *,
+        routing: RoutingDecisionRecord | None = None,
+        stream: bool = False,
     ) -> Exchange:
         """Read a caller's arguments into an exchange; its image URLs are still to be fetched and its bytes written.
 
@@ -152,6 +151,7 @@ class SharedState:
         """
         resolved = self.resolve_model(model)
         given = dict(options)
+        user_id = given.pop("user_id", None)
         if self.headers:
             given["headers"] = {**self.headers, **(given.get("headers") or {})}
         if given.get("api") is None and (api := self._settings.get(resolved.provider.key, {}).get("api")) is not None:
@@ -254,15 +254,14 @@ class AuxiliaryExchange:
             raise no_key(connection, self._provider.key)
         return outgoing(connection, self._request, self._shared.headers)
 
-    def read(self, status: int, headers: Mapping[str, str], body: bytes) -> Any:
+    def read(self, response: WireResponse) -> Any:
         """Return what was asked for.
 
         Raises:
             ProviderError: the service answered with a failure.
             MalformedResponseError: the answer cannot be read.
         """
-        response = WireResponse(status=status, headers=headers, body=body)
-        if status >= FAILED:
+        if response.status >= FAILED:
             context = RequestContext(origin=Origin(self._provider.key, self._request.api, ""))
             raise self._provider.from_wire_error(response, context)
         return self._provider.from_wire_auxiliary(self._kind, response)

@@ -38,7 +38,7 @@ class ResponseReader:
         self._registry = registry
         self._model_info = model_info
 
-    def read(self, status: int, headers: Mapping[str, str], body: bytes) -> Message:
+    def read(self, response: WireResponse) -> Message:
         """Return the message of a whole answer.
 
         Raises:
@@ -46,13 +46,12 @@ class ResponseReader:
             MalformedResponseError: it is not what the wire format allows.
         """
         request = self.request
-        response = WireResponse(status=status, headers=headers, body=body)
-        if status >= FAILED:
-            raise self.annotate_error(request.provider.from_wire_error(response, request.context), headers)
+        if response.status >= FAILED:
+            raise self.annotate_error(request.provider.from_wire_error(response, request.context), response.headers)
         try:
             message = request.provider.from_wire_response(response, request.context)
         except InterlinguaError as error:
-            self.annotate_error(error, headers)
+            self.annotate_error(error, response.headers)
             raise
         return self.finalize(message)
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 
 from interlingua.errors import APITimeoutError, CallerError, InterlinguaError
 from interlingua.json import loads
-from interlingua.plugins.wire import WireRequest
+from interlingua.plugins.wire import WireRequest, WireResponse
 from interlingua.response.decode import StreamDecoder
 from interlingua.response.finalize import ResponseReader
 from interlingua.response.framing import Framer, framer
@@ -135,7 +135,8 @@ class StreamReader:
         except ValueError:
             return None
         try:
-            self._whole = self._response.read(self._status, self._headers, body)
+            response = WireResponse(status=self._status, headers=self._headers, body=body)
+            self._whole = self._response.read(response)
         except InterlinguaError as error:
             self._fail(error)
             return [ErrorEvent(error=error)]

@@ -52,11 +52,7 @@ def plan_request(
     """
     shared = SharedState(model, api_key=None, base_url=base_url, registry=state.registry, settings=state.settings,
                          timeout=None, retry=None, headers=None, workspace=Path.cwd(), environ=os.environ)  # fmt: skip
-    fields = dict(options or {})
-    user_id = fields.pop("user_id", None)
-    exchange = shared.begin_exchange(
-        messages, model=None, tools=tools, routing=None, user_id=user_id, options=fields, stream=stream
-    )
+    exchange = shared.begin_exchange(messages, None, tools, options or {}, stream=stream)
     urls = exchange.request.urls
     if exact and urls:
         raise CallerError(f"{model} takes no image by URL, and nothing is fetched here: {', '.join(urls)}")
