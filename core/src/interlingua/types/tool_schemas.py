@@ -10,7 +10,6 @@ import attrs
 
 from interlingua.errors import CallerError, UnsupportedSchemaError
 from interlingua.json import FrozenDict, freeze
-from interlingua.types import tools as refs
 from interlingua.types.tools import (
     MAX_DEPTH,
     SideEffects,
@@ -21,7 +20,7 @@ from interlingua.types.tools import (
     pointer,
 )
 
-DESCRIBED = frozenset({
+_DESCRIBED = frozenset({
     "default", "examples", "example", "deprecated",
     "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
     "minLength", "maxLength", "pattern", "contentEncoding", "contentMediaType",
@@ -30,100 +29,13 @@ DESCRIBED = frozenset({
 })  # fmt: skip
 """Keywords outside the subset that a model can read as words in the description."""
 
-REFUSED = frozenset({
+_REFUSED = frozenset({
     "not", "if", "then", "else", "patternProperties", "dependentSchemas", "dependencies",
     "prefixItems", "additionalItems", "contains", "minContains", "maxContains", "contentSchema",
     "unevaluatedItems", "unevaluatedProperties", "$dynamicRef", "$recursiveRef",
 })  # fmt: skip
 """Keywords that change which inputs are valid, and have no form in the subset nor in a few words."""
 _NULL_KEYS = ({"type"}, {"enum"}, {"type", "enum"})
-
-
-def as_words(keyword: str, value: Any, place: str) -> str:
-    """Write a keyword as words for a description, as `minimum: 1`.
-
-    Raises:
-        UnsupportedSchemaError: the value is not JSON.
-    """
-    try:
-        return f"{keyword}: {json.dumps(value, ensure_ascii=False, allow_nan=False)}"
-    except (TypeError, ValueError, RecursionError) as error:
-        raise UnsupportedSchemaError(f"{keyword} is not a JSON value", path=place) from error
-
-
-def with_words(description: str, words: Sequence[str]) -> str:
-    """Add keyword words to a description, in brackets."""
-    text = "; ".join(words)
-    if not words or not description:
-        return description or text
-    return f"{description} ({text})"
-
-
-def without_null(types: Any) -> Any:
-    """Reduce a list of types to its only type beside null; anything else comes back as it is."""
-    if not isinstance(types, list):
-        return types
-    rest = [name for name in types if name != "null"] or types
-    return rest[0] if len(rest) == 1 else types
-
-
-def is_null(schema: Mapping[str, Any]) -> bool:
-    """Say whether a folded schema accepts null only."""
-    only_null = (schema.get("type", "null"), schema.get("enum", [None])) == ("null", [None])
-    return only_null and schema.keys() - {"description"} in _NULL_KEYS
-
-
-def joined_enum(branches: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
-    """Fold alternatives that are all enumerations of one type into one enumeration; None when they are not.
-
-    The description of each alternative's values moves to the common description.
-    """
-    types = {branch.get("type") for branch in branches}
-    if len(types) != 1 or not all(
-        "enum" in item and item.keys() <= {"type", "enum", "description"} for item in branches
-    ):
-        return None
-    values = {json.dumps(value): value for branch in branches for value in branch["enum"]}  # 1 and true stay apart
-    lines = [f"{json.dumps(item['enum'])[1:-1]}: {item['description']}" for item in branches if "description" in item]
-    kind = types.pop()
-    joined = {} if kind is None else {"type": kind}
-    return joined | {"enum": list(values.values())} | ({"description": "\n".join(lines)} if lines else {})
-
-
-def conjunction(branches: Sequence[Mapping[str, Any]], place: str) -> dict[str, Any]:
-    """Merge all branches of an `allOf`.
-
-    Raises:
-        UnsupportedSchemaError: two of them have different values of one keyword.
-    """
-    joined: dict[str, Any] = {}
-    for branch in branches:
-        merge(joined, branch, place, place)
-    return joined
-
-
-def merge(own: dict[str, Any], other: Mapping[str, Any], place: str, path: str) -> None:
-    """Add an inlined schema to `own`; both descriptions stay.
-
-    Args:
-        own: changed in place.
-        other: the inlined schema.
-        place: pointer of the keyword it was inlined for.
-        path: pointer of the node that holds the keyword.
-
-    Raises:
-        UnsupportedSchemaError: they have different values of one keyword.
-    """
-    for keyword, value in other.items():
-        if keyword not in own:
-            own[keyword] = value
-        elif json.dumps(own[keyword]) != json.dumps(value):  # in Python 1 == True, in JSON not
-            if keyword != "description":
-                also = pointer(path, keyword)
-                raise UnsupportedSchemaError(f"the inlined schema has another {keyword!r} than {also}", path=place)
-            own[keyword] = f"{own[keyword]}\n{value}"
-
-
 SchemaAction = Literal["inlined", "folded", "described", "dropped", "added"]
 _COMPOSING = ("const", "$ref", "allOf", "anyOf", "oneOf")
 _MAX_NODES = 10_000  # references that fan out grow exponentially; a real tool has tens of nodes
@@ -210,12 +122,12 @@ class _Walk:
         for keyword, value in node.items():
             self._keyword(own, words, keyword, value, path, depth)
         self._fold_type(own, path, nullable=node.get("nullable") is True)
-        if text := with_words(own.get("description", ""), words):
+        if text := _with_words(own.get("description", ""), words):
             own["description"] = text
         for keyword in _COMPOSING:
             if keyword in node:
                 place = pointer(path, keyword)
-                merge(own, self._inlined(keyword, node[keyword], path, depth + 1), place, path)
+                _merge(own, self._inlined(keyword, node[keyword], path, depth + 1), place, path)
         return own
 
     def _keyword(self, own: dict[str, Any], words: list[str], keyword: Any, value: Any, path: str, depth: int) -> None:
@@ -241,12 +153,12 @@ class _Walk:
 
     def _leave_out(self, words: list[str], keyword: Any, value: Any, path: str) -> None:
         place = pointer(path, keyword)
-        if keyword in REFUSED or not isinstance(keyword, str):
+        if keyword in _REFUSED or not isinstance(keyword, str):
             raise UnsupportedSchemaError(
                 f"{keyword!r} has no form in the tool-schema subset; redesign the schema", path=place
             )
-        if keyword in DESCRIBED and not (keyword == "default" and value is None):
-            words.append(as_words(keyword, value, place))
+        if keyword in _DESCRIBED and not (keyword == "default" and value is None):
+            words.append(_as_words(keyword, value, place))
             self.report(path, keyword, "described", words[-1])
         else:
             self.report(path, keyword, "dropped", "does not change which inputs are valid")
@@ -257,12 +169,12 @@ class _Walk:
         place = pointer(path, "additionalProperties")
         inner = self.node(value, place, depth + 1)
         if inner:
-            words.append(as_words("additionalProperties", inner, place))
+            words.append(_as_words("additionalProperties", inner, place))
         self.report(path, "additionalProperties", "described" if inner else "folded", "widened to true")
         return True
 
     def _fold_type(self, own: dict[str, Any], path: str, *, nullable: bool) -> None:
-        folded = without_null(own.get("type"))
+        folded = _without_null(own.get("type"))
         if nullable:
             self.report(path, "nullable", "folded", "null is no longer accepted")
         if isinstance(own.get("type"), list):
@@ -280,16 +192,16 @@ class _Walk:
         if keyword == "$ref":
             return self._inline(value, path, depth)
         if keyword == "const":
-            self.report(path, keyword, "folded", as_words("an enum of one value", value, place))
+            self.report(path, keyword, "folded", _as_words("an enum of one value", value, place))
             return {"enum": [value]}
         if not isinstance(value, list) or not value:
             raise UnsupportedSchemaError(f"{keyword} must be a non-empty array of schemas", path=place)
         branches = [self.node(branch, pointer(place, index), depth) for index, branch in enumerate(value)]
         if keyword == "allOf":
-            folded: dict[str, Any] | None = conjunction(branches, place)
+            folded: dict[str, Any] | None = _conjunction(branches, place)
         else:
-            branches = [branch for branch in branches if not is_null(branch)] or branches[:1]
-            folded = branches[0] if len(branches) == 1 else joined_enum(branches)
+            branches = [branch for branch in branches if not _is_null(branch)] or branches[:1]
+            folded = branches[0] if len(branches) == 1 else _joined_enum(branches)
         if folded is None:
             problem = (
                 f"the {len(branches)} branches of {keyword} do not fold into one schema; keep one, or split the tool"
@@ -301,14 +213,132 @@ class _Walk:
 
     def _inline(self, ref: Any, path: str, depth: int) -> dict[str, Any]:
         place = pointer(path, "$ref")
-        target = refs.target_pointer(ref, place)
+        target = _target_pointer(ref, place)
         if target in self._expanding:
             raise UnsupportedSchemaError(f"$ref {ref!r} is recursive; tool schemas are finite trees", path=place)
         self._expanding.add(target)
-        result = self.node(refs.follow(self.root, target, place), target, depth)
+        result = self.node(_follow(self.root, target, place), target, depth)
         self._expanding.discard(target)
         self.report(path, "$ref", "inlined", f"{ref} inlined")
         return result
+
+
+def _as_words(keyword: str, value: Any, place: str) -> str:
+    """Write a keyword as words for a description, as `minimum: 1`.
+
+    Raises:
+        UnsupportedSchemaError: the value is not JSON.
+    """
+    try:
+        return f"{keyword}: {json.dumps(value, ensure_ascii=False, allow_nan=False)}"
+    except (TypeError, ValueError, RecursionError) as error:
+        raise UnsupportedSchemaError(f"{keyword} is not a JSON value", path=place) from error
+
+
+def _with_words(description: str, words: Sequence[str]) -> str:
+    """Add keyword words to a description, in brackets."""
+    text = "; ".join(words)
+    if not words or not description:
+        return description or text
+    return f"{description} ({text})"
+
+
+def _without_null(types: Any) -> Any:
+    """Reduce a list of types to its only type beside null; anything else comes back as it is."""
+    if not isinstance(types, list):
+        return types
+    rest = [name for name in types if name != "null"] or types
+    return rest[0] if len(rest) == 1 else types
+
+
+def _is_null(schema: Mapping[str, Any]) -> bool:
+    """Say whether a folded schema accepts null only."""
+    only_null = (schema.get("type", "null"), schema.get("enum", [None])) == ("null", [None])
+    return only_null and schema.keys() - {"description"} in _NULL_KEYS
+
+
+def _joined_enum(branches: Sequence[Mapping[str, Any]]) -> dict[str, Any] | None:
+    """Fold alternatives that are all enumerations of one type into one enumeration; None when they are not.
+
+    The description of each alternative's values moves to the common description.
+    """
+    types = {branch.get("type") for branch in branches}
+    if len(types) != 1 or not all(
+        "enum" in item and item.keys() <= {"type", "enum", "description"} for item in branches
+    ):
+        return None
+    values = {json.dumps(value): value for branch in branches for value in branch["enum"]}  # 1 and true stay apart
+    lines = [f"{json.dumps(item['enum'])[1:-1]}: {item['description']}" for item in branches if "description" in item]
+    kind = types.pop()
+    joined = {} if kind is None else {"type": kind}
+    return joined | {"enum": list(values.values())} | ({"description": "\n".join(lines)} if lines else {})
+
+
+def _conjunction(branches: Sequence[Mapping[str, Any]], place: str) -> dict[str, Any]:
+    """Merge all branches of an `allOf`.
+
+    Raises:
+        UnsupportedSchemaError: two of them have different values of one keyword.
+    """
+    joined: dict[str, Any] = {}
+    for branch in branches:
+        _merge(joined, branch, place, place)
+    return joined
+
+
+def _merge(own: dict[str, Any], other: Mapping[str, Any], place: str, path: str) -> None:
+    """Add an inlined schema to `own`; both descriptions stay.
+
+    Args:
+        own: changed in place.
+        other: the inlined schema.
+        place: pointer of the keyword it was inlined for.
+        path: pointer of the node that holds the keyword.
+
+    Raises:
+        UnsupportedSchemaError: they have different values of one keyword.
+    """
+    for keyword, value in other.items():
+        if keyword not in own:
+            own[keyword] = value
+        elif json.dumps(own[keyword]) != json.dumps(value):  # in Python 1 == True, in JSON not
+            if keyword != "description":
+                also = pointer(path, keyword)
+                raise UnsupportedSchemaError(f"the inlined schema has another {keyword!r} than {also}", path=place)
+            own[keyword] = f"{own[keyword]}\n{value}"
+
+
+def _target_pointer(ref: Any, place: str) -> str:
+    """Return the JSON pointer inside the document that a `$ref` names.
+
+    Raises:
+        UnsupportedSchemaError: it is not a `#` or `#/…` reference; `place` is the pointer of the `$ref`.
+    """
+    if not isinstance(ref, str) or not (ref == "#" or ref.startswith("#/")):
+        raise UnsupportedSchemaError(f"$ref {ref!r} leaves the schema; only '#/…' can be inlined", path=place)
+    if "%" not in ref:
+        return ref[1:]
+    from urllib.parse import unquote  # noqa: PLC0415  escaped references are rare, the import is not free
+
+    return unquote(ref[1:])
+
+
+def _follow(root: Any, target: str, place: str) -> Any:
+    """Return what a JSON pointer names in a document (RFC 6901).
+
+    Raises:
+        UnsupportedSchemaError: it names nothing; `place` is the pointer of the `$ref`.
+    """
+    node = root
+    for token in target.split("/")[1:]:
+        key = token.replace("~1", "/").replace("~0", "~")
+        if isinstance(node, Mapping) and key in node:
+            node = node[key]
+        elif isinstance(node, Sequence) and not isinstance(node, str) and key.isdecimal() and int(key) < len(node):
+            node = node[int(key)]
+        else:
+            raise UnsupportedSchemaError(f"$ref '#{target}' points at nothing", path=place)
+    return node
 
 
 _NO_INPUT: Mapping[str, Any] = {"type": "object", "properties": {}}

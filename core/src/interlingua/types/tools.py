@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from functools import lru_cache
 from itertools import count
@@ -272,39 +272,6 @@ def _digest(text: str) -> str:
     from hashlib import sha256  # noqa: PLC0415  most names fit, and the import is not free
 
     return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_LENGTH]
-
-
-def target_pointer(ref: Any, place: str) -> str:
-    """Return the JSON pointer inside the document that a `$ref` names.
-
-    Raises:
-        UnsupportedSchemaError: it is not a `#` or `#/…` reference; `place` is the pointer of the `$ref`.
-    """
-    if not isinstance(ref, str) or not (ref == "#" or ref.startswith("#/")):
-        raise UnsupportedSchemaError(f"$ref {ref!r} leaves the schema; only '#/…' can be inlined", path=place)
-    if "%" not in ref:
-        return ref[1:]
-    from urllib.parse import unquote  # noqa: PLC0415  escaped references are rare, the import is not free
-
-    return unquote(ref[1:])
-
-
-def follow(root: Any, target: str, place: str) -> Any:
-    """Return what a JSON pointer names in a document (RFC 6901).
-
-    Raises:
-        UnsupportedSchemaError: it names nothing; `place` is the pointer of the `$ref`.
-    """
-    node = root
-    for token in target.split("/")[1:]:
-        key = token.replace("~1", "/").replace("~0", "~")
-        if isinstance(node, Mapping) and key in node:
-            node = node[key]
-        elif isinstance(node, Sequence) and not isinstance(node, str) and key.isdecimal() and int(key) < len(node):
-            node = node[int(key)]
-        else:
-            raise UnsupportedSchemaError(f"$ref '#{target}' points at nothing", path=place)
-    return node
 
 
 _MAX_MESSAGE = 300  # a message quotes the input, which may be a whole file
