@@ -12,8 +12,6 @@ from interlingua.types import StreamEvent, ToolUseBlock, ToolUseEnd, ToolUseInpu
 from interlingua_chat_completions.tools import STRICT_ECHO, from_wire_strict_input
 
 CALLS = 2
-
-
 """Block index of the first call; thinking is 0 and text is 1."""
 
 
@@ -38,8 +36,8 @@ class CallTable:
         self._by_id: dict[str, Call] = {}
         self._strict: Mapping[str, Any] = context.echo.get(STRICT_ECHO) or EMPTY
 
-    def read(self, fragment: dict[str, Any], position: int, of: int, out: list[StreamEvent]) -> None:
-        """Take one entry of `tool_calls`, the `position`-th `of` so many."""
+    def read(self, fragment: dict[str, Any], position: int, total: int, out: list[StreamEvent]) -> None:
+        """Read one entry of `tool_calls`: the one at `position` of `total`."""
         custom = fragment.get("custom")
         is_custom = fragment.get("type") == "custom" or ("function" not in fragment and isinstance(custom, dict))
         inner = custom if is_custom else fragment.get("function")
@@ -51,26 +49,26 @@ class CallTable:
         own = own if isinstance(own, str) and own else None
         index = fragment.get("index")
         index = index if isinstance(index, int | str) else None
-        call = self._find(index, own, name, given, position, of)
+        call = self._find(index, own, name, given, position, total)
         if call is None:
             call = self._open(own, name, "custom" if is_custom else "function", given, out)
         if index is not None:
             self.by_index[index] = call
-        self._more(call, own, name, given, out)
+        self._append(call, own, name, given, out)
 
     def read_function_call(self, fragment: dict[str, Any], out: list[StreamEvent]) -> None:
-        """Take the deprecated `function_call`; an empty one says nothing."""
+        """Read the deprecated `function_call`; an empty one is ignored."""
         name, given = fragment.get("name") or "", fragment.get("arguments")
         call = next((call for call in self.calls if call.form == "function_call"), None)
         if call is None:
             if not name and not given:
                 return
             call = self._open(None, str(name), "function_call", given, out)
-        self._more(call, None, str(name), given, out)
+        self._append(call, None, str(name), given, out)
 
     def end(self) -> list[StreamEvent]:
-        """Every call is whole: a call whose id or name came late, or whose input is no JSON, says so now."""
-        return [ToolUseEnd(index=call.start.index, block=self._whole(call)) for call in self.calls]
+        """Return the ends of all calls; with the block where the id or the name came late, or the input is no JSON."""
+        return [ToolUseEnd(index=call.start.index, block=self._block(call)) for call in self.calls]
 
     def replay(self) -> dict[str, Any]:
         """Return which calls go back in another form than `function`: their wire ids."""
@@ -78,19 +76,19 @@ class CallTable:
         return {"custom_calls": custom} if custom else {}
 
     def _find(
-        self, index: int | str | None, own: str | None, name: str, given: Any, position: int, of: int
+        self, index: int | str | None, own: str | None, name: str, given: Any, position: int, total: int
     ) -> Call | None:
         if index is not None:
             call = self.by_index.get(index)
             if call is None:
                 return None
             if own and call.provider_id and own != call.provider_id:
-                # one index for several calls, told apart by id; a new id without a name is only a relabelled fragment
+                # one index for several calls that differ by id; a new id without a name is only a relabelled fragment
                 return self._by_id.get(own) or (None if name else call)
             return None if not own and _starts_second_call(call, name, given) else call
         if own is not None:
             return self._by_id.get(own)
-        if of > 1:
+        if total > 1:
             return self.calls[position] if position < len(self.calls) and not name else None
         return self.calls[-1] if self.calls and not name else None
 
@@ -110,7 +108,7 @@ class CallTable:
         out.append(start)
         return call
 
-    def _more(self, call: Call, own: str | None, name: str, given: Any, out: list[StreamEvent]) -> None:
+    def _append(self, call: Call, own: str | None, name: str, given: Any, out: list[StreamEvent]) -> None:
         call.provider_id = call.provider_id or own
         if not call.name or (name != call.name and not call.pieces):  # repeated it stays; in pieces it grows
             call.name = name if name.startswith(call.name) else call.name + name
@@ -121,7 +119,7 @@ class CallTable:
             call.pieces.append(text)
             out.append(ToolUseInputDelta(index=call.start.index, partial_json=text))
 
-    def _whole(self, call: Call) -> ToolUseBlock | None:
+    def _block(self, call: Call) -> ToolUseBlock | None:
         start = call.start
         name = self._context.tool_name(call.name)
         if call.form == "custom":

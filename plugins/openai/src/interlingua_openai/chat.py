@@ -10,7 +10,7 @@ from interlingua_chat_completions.dialect import Dialect
 from interlingua_openai.catalogue import CHAT, capabilities_of, facts_of
 from interlingua_openai.errors import ERROR_CODES
 
-# these refuse the very field, whatever it says (lint/chat.toml)
+# these refuse the field, whatever its value (lint/chat.toml)
 _no_parallel = re.compile(r"o[134](-.*)?").fullmatch
 
 
