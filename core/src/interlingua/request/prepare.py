@@ -6,9 +6,10 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
+import attrs
+
 from interlingua.catalogue import ModelInfo
 from interlingua.errors import CallerError, CapabilityError, InvalidConversationError
-from interlingua.frozen import replace
 from interlingua.ids import new_ulid
 from interlingua.plugins.provider import Provider, Target
 from interlingua.plugins.wire import Loss, RequestContext, WireRequest
@@ -205,10 +206,10 @@ def _write(
     if request.losses:
         losses += locate_losses(request.losses, projected, messages, losses)
     if losses or names:
-        request = replace(request, losses=losses, tool_names=names)
+        request = attrs.evolve(request, losses=losses, tool_names=names)
         if losses:
             provider.log_losses(losses, messages[0].session_id if messages else "")
-    return replace(request, losses=(*lost, *request.losses)) if lost else request
+    return attrs.evolve(request, losses=(*lost, *request.losses)) if lost else request
 
 
 def _id_after(last: str) -> str:
