@@ -361,10 +361,7 @@ def to_wire_turns(messages: Sequence[Message], head: bytes, spent: SpentMarks, *
     leading = next((at for at, piece in enumerate(pieces) if piece.role != "system"), len(pieces))
     losses: list[Loss] = []
     marked: list[int] = []
-    for at, piece in enumerate(pieces):
-        notes = piece.notes
-        if notes is None:
-            continue
+    for at, piece, notes in [(at, each, each.notes) for at, each in enumerate(pieces) if each.notes is not None]:
         if notes.trimmed and was_answered(messages, at):
             pieces[at] = _with_trimmed_end(piece.role, notes, messages[at])
         elif piece.role == "system" and at >= leading:
@@ -378,9 +375,7 @@ def to_wire_turns(messages: Sequence[Message], head: bytes, spent: SpentMarks, *
     system = b",".join([piece.joined for piece in pieces[:leading] if piece.joined])
     body: list[Piece] = [b"["]
     last: str | None = None
-    for at in range(leading, len(pieces)):
-        piece = pieces[at]
-        role, joined = piece.role, piece.joined
+    for at, (role, joined, _, _, _) in enumerate(pieces[leading:], leading):
         if not joined:
             continue
         if role == last:

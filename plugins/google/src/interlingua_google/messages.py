@@ -86,16 +86,13 @@ def to_wire_contents(messages: Sequence[Message], model: str) -> Contents:
     body: list[Piece] = [b"["]
     last: str | None = None
     calls: Mapping[str, tuple[str, bool]] = {}
-    for at in range(leading, len(pieces)):
-        role, joined, rows, made_calls, results = pieces[at]
+    for at, (role, joined, rows, made_calls, results) in enumerate(pieces[leading:], leading):
         is_tool = messages[at].role is _TOOL
-        if is_tool:
-            joined = join_results(results, calls)
-        else:
-            calls = made_calls
+        calls = calls if is_tool else made_calls
+        written = join_results(results, calls) if is_tool else joined
         if rows:
             losses += [row.at(at, messages[at].id) for row in rows]
-        if not joined:
+        if not written:
             continue
         if last is None and role == "model":
             reason = "this wire's first content is the user's; one that says so was put before it"
@@ -103,7 +100,7 @@ def to_wire_contents(messages: Sequence[Message], model: str) -> Contents:
             body += (_OPEN["user"], _FIRST_USER)
             last = "user"
         batch = is_tool and last == "results"
-        body += (b"," if batch else _NEXT[role] if last else _OPEN[role], joined)
+        body += (b"," if batch else _NEXT[role] if last else _OPEN[role], written)
         last = "results" if is_tool else role
     if last == "model":
         reason = "the history ends with the model's words; this wire has no prefill and answers them as they are"
