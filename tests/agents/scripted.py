@@ -76,7 +76,8 @@ class Script:
     @il.plugins.hookimpl
     def models(self) -> Sequence[il.plugins.ModelInfo]:
         price = Price(input_per_mtok_usd=Decimal(100), output_per_mtok_usd=Decimal(1_000))
-        return [il.plugins.ModelInfo(id="dear", prices=[price], pricing_version="test"), il.plugins.ModelInfo(id="unpriced")]
+        dear = il.plugins.ModelInfo(id="dear", prices=[price], pricing_version="test")
+        return [dear, il.plugins.ModelInfo(id="unpriced")]
 
     @il.plugins.hookimpl
     def connection(self, settings: il.plugins.ConnectionSettings) -> il.plugins.Connection:

@@ -150,9 +150,9 @@ def test_a_broken_stream_leaves_what_came(face: str) -> None:
 
 def test_a_failure_leaves_the_list_as_it_was() -> None:
     messages = [il.user("2 + 3?")]
-    with serving(Theatre(Say(fail=(500, "{}")))) as url, il.Client(MODEL, **given(url)) as client:
-        with pytest.raises(il.InterlinguaError):
-            AgentLoop([add]).run(MemoryTurn(client, messages))
+    failing = Theatre(Say(fail=(500, "{}")))
+    with serving(failing) as url, il.Client(MODEL, **given(url)) as client, pytest.raises(il.InterlinguaError):
+        AgentLoop([add]).run(MemoryTurn(client, messages))
 
     assert roles(messages) == ["user"]
 

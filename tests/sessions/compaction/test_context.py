@@ -19,8 +19,8 @@ def entry(
     custom_type: str | None = None,
 ) -> SessionEntry:  # fmt: skip
     return SessionEntry(
-        id=il.types.new_ulid(), session_id="s", kind=kind, custom_type=custom_type, text=text, data=data or {}, after=after,
-        created_at=datetime.now(UTC),
+        id=il.types.new_ulid(), session_id="s", kind=kind, custom_type=custom_type, text=text, data=data or {},
+        after=after, created_at=datetime.now(UTC),
     )  # fmt: skip
 
 

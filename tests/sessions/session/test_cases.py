@@ -137,10 +137,12 @@ def test_case_39_an_answer_of_reasoning_alone_is_kept_and_gone_on_with(store: St
     with served() as server, client(server) as c:
         session = Session.open(store, "s", client=c)
         session.add(il.user("hi"))
+        mode = il.types.RoutingMode.DEFAULT
+        chosen = il.types.RoutingDecisionRecord(mode=mode, chosen_model="other:m", reason="x")
         metadata = il.types.MessageMetadata(
             model="other:m", provider="other", stop_reason=il.StopReason.MAX_TOKENS, usage=il.Usage(output_tokens=9),
             provenance=il.types.Provenance.GENERATED,
-            routing=il.types.RoutingDecisionRecord(mode=il.types.RoutingMode.DEFAULT, chosen_model="other:m", reason="x"),
+            routing=chosen,
         )  # fmt: skip
         session.add(il.Message(role=il.Role.ASSISTANT, content=[il.ThinkingBlock(text="hm")], metadata=metadata))
         session.send("and?")
