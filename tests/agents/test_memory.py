@@ -180,6 +180,22 @@ def test_limits_hold_and_options_are_passed_on() -> None:
     assert roles(messages) == ["user", "assistant", "tool", "assistant", "tool"]
 
 
+def test_a_shortened_result_is_kept_whole() -> None:
+    @tool(side_effects="none", result_limit=10)
+    def read() -> str:
+        """Read a lot."""
+        return "x" * 50
+
+    messages = [il.user("read")]
+    with serving(Theatre(Say(parts=[call("read")]), "Done.")) as url, il.Client(MODEL, **given(url)) as client:
+        turn = MemoryTurn(client, messages)
+        AgentLoop([read]).run(turn)
+
+    (result,) = messages[2].tool_results()
+    assert "40 of 50 characters left out" in result.content[0].text  # type: ignore[union-attr]
+    assert turn.kept_results[result.tool_use_id].content[0].text == "x" * 50  # type: ignore[union-attr]
+
+
 def test_a_turn_without_a_model_is_refused() -> None:
     with il.Client(None, registry=registry()) as client, pytest.raises(il.CallerError, match="no model"):
         MemoryTurn(client, [il.user("hi")])

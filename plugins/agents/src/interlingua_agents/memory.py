@@ -12,14 +12,21 @@ from typing import Any, Generic, Self, TypeVar
 import attrs
 
 from interlingua import AsyncClient, CallerError, Client, InterlinguaError
-from interlingua.types import Message, MessageStatus, StreamEvent, ToolDefinition, ToolUseBlock
+from interlingua.types import Message, MessageStatus, StreamEvent, ToolDefinition, ToolResultBlock, ToolUseBlock
 from interlingua_agents.calls import Answer
 
 ClientT = TypeVar("ClientT", Client, AsyncClient)
 
 
 class _Turn(Generic[ClientT]):
-    """What both faces share: the history, and how it grows."""
+    """What both faces share: the history, and how it grows.
+
+    Attributes:
+        client: sends.
+        messages: the history.
+        model: canonical id of the model that is asked.
+        kept_results: whole results, by call id, of calls whose message holds the result shortened.
+    """
 
     def __init__(
         self, client: ClientT, messages: list[Message], *, model: str | None = None, options: Mapping[str, Any]
@@ -30,6 +37,7 @@ class _Turn(Generic[ClientT]):
         self.client: ClientT = client
         self.messages = messages
         self.model = str(client.registry.resolve(name))
+        self.kept_results: dict[str, ToolResultBlock] = {}
         self._options = dict(options)
 
     @property
@@ -53,7 +61,9 @@ class _Turn(Generic[ClientT]):
         return any(one.tool_use_id == call.id for message in self.messages for one in message.tool_results())
 
     def add_result(self, message: Message, answer: Answer) -> Message:
-        """Append a tool message; a result that was shortened for the model is not kept in full."""
+        """Append a tool message; a result that it holds shortened is kept whole in `kept_results`."""
+        if answer.whole is not None:
+            self.kept_results[answer.call.id] = answer.whole
         return self.add(message)
 
     def add(self, message: Message) -> Message:
