@@ -21,11 +21,11 @@ from interlingua.http.limits import Deadline, error_for_failure, error_for_no_cl
 if TYPE_CHECKING:
     from interlingua.plugins.wire import Connection, WireRequest
 
-
 _log = logging.getLogger("interlingua")
 
 # a client whose timeouts are all httpx's default was given none: five seconds would cut most answers off
 _LIBRARY_DEFAULT = {5.0}
+
 # no pool limit: a caller's threads decide how many requests run at once
 _LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=64)
 _LF = b"\n"

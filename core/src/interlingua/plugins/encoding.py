@@ -10,8 +10,8 @@ from interlingua.json import dumps
 from interlingua.types.messages import SILENTLY_ANSWERED, Message, Role
 
 T = TypeVar("T")
-
 Piece = bytes | memoryview
+
 Json = bytes | Sequence[Piece]
 """A ready JSON value, whole or in pieces: a history is joined once, with the request around it."""
 

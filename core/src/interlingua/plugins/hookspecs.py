@@ -23,10 +23,8 @@ if TYPE_CHECKING:
     from interlingua.types.options import AdapterCapabilities, AdapterOptions
     from interlingua.types.tools import ToolDefinition
 
-
 PROJECT = "interlingua"
 CONTRACT_VERSION = 1
-
 hookspec = pluggy.HookspecMarker(PROJECT)
 hookimpl = pluggy.HookimplMarker(PROJECT)
 

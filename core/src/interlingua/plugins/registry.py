@@ -30,13 +30,13 @@ PROVIDERS = f"{PROJECT}.providers"
 ROWS = f"{PROJECT}.rows"
 FORMATS = f"{PROJECT}.formats"
 PLUGINS = f"{PROJECT}.plugins"
+
 REQUIRED = ("capabilities", "to_wire", "from_wire_response", "stream_response", "connection", "models")
 """Hooks that every provider answers."""
 
 _log = logging.getLogger(PROJECT)
 _GROUPS = (PROVIDERS, ROWS, FORMATS, PLUGINS)
 _HELP = "install the distribution that ships it (pip install interlingua-<provider>), or configure a row of that name"
-
 EntryPoints = Iterable[importlib.metadata.EntryPoint]
 
 

@@ -13,8 +13,8 @@ from interlingua.types.tools import ToolDefinition
 
 # `model` and `user_id` are arguments of their own; `stream` is which method is called
 _NAMES = frozenset(option_fields()) - {"model", "stream", "user_id"}
-
 _NO_CONVERSATION = "a conversation is a sequence of Message values; interlingua.user(...) makes one"
+
 _HINTS = {
     "stream": "call .stream(...) for a stream",
     "system": "put interlingua.system(...) first in the messages",

@@ -34,13 +34,14 @@ from interlingua.types.options import AdapterCapabilities
 
 SIZE_LIMIT = 32 * 1024 * 1024
 """Bytes one file or image may have."""
-MEDIA = frozenset((ImageBlock, AudioBlock, VideoBlock, DocumentBlock))
 
+MEDIA = frozenset((ImageBlock, AudioBlock, VideoBlock, DocumentBlock))
 _HEAD = 256 * 1024  # base64 characters; a JPEG may carry long metadata before its size
 _PAGES = re.compile(rb"/Type\s*/Pages\b[^>]*?/Count\s+(\d+)|/Count\s+(\d+)[^>]*?/Type\s*/Pages\b")
 _STEPS = 12
 _QUALITY = 85  # of JPEG and WEBP; Pillow's default for JPEG is 75
 _MARGIN = 0.9  # how much more than computed a step shrinks: compressed size is not proportional to area
+
 _LIMITS = (
     "max_images",
     "max_image_bytes",

@@ -31,7 +31,6 @@ from interlingua.types.messages import Message, MessageStatus, Role
 from interlingua.types.tools import ToolDefinition
 
 B = TypeVar("B", bound=Any)
-
 _DIGEST = 8  # letters of a digest that a changed tool name ends in
 _LETTERS = (r"[^A-Za-z0-9_-]", r"[^A-Za-z0-9_]", r"[^A-Za-z0-9]")
 _ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
@@ -180,7 +179,11 @@ def _is_simple(block: Any, *, tools: bool) -> bool:
     if kind is TextBlock:
         text = block.text
         return (
-            block.signature is None and block.cache is None and not block.citations and text != "" and not text.isspace()
+            block.signature is None
+            and block.cache is None
+            and not block.citations
+            and text != ""
+            and not text.isspace()
         )
     if kind is ToolUseBlock:
         return tools and block.signature is None and block.cache is None and block.parse_error is None

@@ -24,8 +24,8 @@ from interlingua.types.messages import SCHEMA_VERSION, Message, Provenance, Role
 from interlingua.types.tools import ToolDefinition, validate_input
 
 R = TypeVar("R", bound=Callable[..., Any])
-
 ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
+
 RULES: dict[int, Callable[..., Any]] = {}
 """Every rule by its number."""
 
@@ -462,4 +462,5 @@ CONVERSATION_RULES: tuple[Callable[[Checked], Iterator[Violation]], ...] = (
     i21_results_answer_earlier_calls,
     i22_calls_are_answered,
 )
+
 MESSAGE_RULES: tuple[Callable[[Message], Iterator[Violation]], ...] = tuple(RULES[number] for number in range(1, 17))

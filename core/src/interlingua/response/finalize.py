@@ -18,6 +18,7 @@ from interlingua.types.tools import ToolDefinition
 
 FAILED = 300
 """Statuses from here on are failures: no provider redirects an API."""
+
 UNFINISHED_COST = "the answer was cut off before the provider's final count"
 _REQUEST_IDS = ("request-id", "x-request-id")
 

@@ -13,7 +13,6 @@ from interlingua.plugins.wire import WireChunk
 EVENT_LIMIT = 64 * 1024 * 1024
 """Bytes one event may hold by default, line ends around it not counted."""
 
-
 make_chunk: Callable[[tuple[str, bytes]], WireChunk] = partial(tuple.__new__, WireChunk)
 """Make a `WireChunk` of a pair without a Python call: one is made per event."""
 
