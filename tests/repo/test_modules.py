@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
 from pathlib import Path
 
@@ -31,16 +32,23 @@ def test_functions_fit_a_screen() -> None:
     assert p95 <= P95_FUNCTION, f"95th percentile is {p95} lines; the longest: {lengths[-8:]}"
 
 
-@pytest.mark.parametrize("package", [package for _, package in tree.packages()])
-def test_a_distribution_states_its_exports(package: str) -> None:
-    importlib.import_module(package).__all__  # noqa: B018 - that it is there
+PACKAGES = [module for module in tree.shipped() if module.path.name == "__init__.py"]
+
+
+@pytest.mark.parametrize("module", PACKAGES, ids=lambda module: module.name)
+def test_a_package_that_reexports_states_its_exports(module: tree.Module) -> None:
+    own = [node for node in ast.walk(module.tree) if isinstance(node, ast.ImportFrom) and _is_own(node, module)]
+
+    assert not own or hasattr(importlib.import_module(module.name), "__all__"), f"{module.where} needs __all__"
+
+
+def _is_own(node: ast.ImportFrom, module: tree.Module) -> bool:
+    return (node.module or "").partition(".")[0] == module.name.partition(".")[0]
 
 
 def test_exports_are_sorted_and_there() -> None:
     wrong = []
-    for module in tree.shipped():
-        if module.path.name != "__init__.py":
-            continue
+    for module in PACKAGES:
         loaded = importlib.import_module(module.name)
         exported = list(getattr(loaded, "__all__", ()))
         if len(set(exported)) != len(exported):

@@ -1,4 +1,4 @@
-"""A request whose prefix is no longer the one sent before is told of before it goes out, with what that costs."""
+"""A warning comes before a request is sent whose prefix is no longer the one sent before, with what that costs."""
 
 from __future__ import annotations
 

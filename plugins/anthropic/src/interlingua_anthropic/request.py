@@ -309,7 +309,7 @@ def to_wire_thinking(
     """Return (`thinking`, `effort`), each None where nothing is to be sent.
 
     Raises:
-        CapabilityError: `max_tokens` leaves no room for the smallest budget.
+        CapabilityError: `max_tokens` is below the smallest budget.
     """
     accepted = tuple(facts.get("thinking", _ANY_THINKING))
     effort = options.effort
@@ -357,7 +357,7 @@ def _off(
 def _budgeted(options: AdapterOptions, effort: str | None, max_tokens: int, losses: list[Loss]) -> dict[str, Any]:
     if max_tokens <= MIN_BUDGET:
         raise CapabilityError(
-            f"max_tokens={max_tokens} leaves no room for thinking; give more than {MIN_BUDGET}",
+            f"max_tokens={max_tokens} leaves no tokens for thinking; give more than {MIN_BUDGET}",
             path="options.max_tokens",
         )
     wanted = options.thinking_budget

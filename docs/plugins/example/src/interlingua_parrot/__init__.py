@@ -1,7 +1,6 @@
 """The Parrot service for interlingua.
 
 Never imported by core: the entry point `parrot` of the group `interlingua.providers` leads to `plugin`.
-Applications come in through that entry point alone.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """The birds: what each can carry and costs, from `models.json`.
 
 Never asks the network; a bird that is not listed gets the service's defaults, marked assumed.
-The plugin object comes in.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """How many input tokens a request will cost, roughly, without asking the service.
 
 Never exact: four characters of the request a token.
-The plugin object comes in.
 """
 
 from __future__ import annotations

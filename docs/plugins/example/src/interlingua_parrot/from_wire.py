@@ -1,7 +1,6 @@
 """A whole answer of the talk API -> canonical Message, and the readers that both roads share.
 
 Never reads a stream, and never mints an id or asks the clock: the context does.
-The plugin object and `stream` come in.
 """
 
 from __future__ import annotations

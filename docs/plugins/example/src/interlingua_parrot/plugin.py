@@ -1,7 +1,6 @@
 """The provider object: everything this plugin offers, one hook a line or two.
 
 Never holds translation itself; each hook hands on to the module of its direction.
-The entry point `interlingua.providers: parrot` comes in.
 """
 
 from __future__ import annotations

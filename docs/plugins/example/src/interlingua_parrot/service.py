@@ -1,7 +1,6 @@
 """The service: its host, its key, and what its errors mean.
 
 Never sends anything, and puts the key nowhere but into the signer's answer.
-The plugin object and the readers come in.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """A framed stream of the talk API -> events, as they come.
 
 Never awaits anything but its source, and keeps no state beyond one answer.
-The plugin object comes in.
 """
 
 from __future__ import annotations

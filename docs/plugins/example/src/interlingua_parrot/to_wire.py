@@ -1,7 +1,6 @@
 """Canonical conversation -> one request of the talk API.
 
 Never holds a key and never reads the clock: the same arguments give the same bytes.
-The plugin object comes in.
 """
 
 from __future__ import annotations
