@@ -37,6 +37,7 @@ from interlingua.types.tools import ToolDefinition
 
 T = TypeVar("T")
 Hook = Callable[[Any, Any], Any]
+Encode = Callable[[Message], dict[str, Any]]
 
 # -- the fields of the stored form ------------------------------------------------------------------------------------
 
@@ -334,12 +335,15 @@ def _warn(text: str, *facts: object) -> None:
     logging.getLogger("interlingua").warning(text, *facts)
 
 
-def read_message(data: Any, newer: NewerContent, *, index: int | None = None, line: int | None = None) -> Message:
+def read_message(
+    data: Any, newer: NewerContent, encode: Encode, *, index: int | None = None, line: int | None = None
+) -> Message:
     """Read a message; unknown fields are kept in its `metadata.extra`.
 
     Args:
         data: the stored form.
         newer: takes note of what a newer version wrote.
+        encode: writes a message; called where there are unknown fields, to name their places.
         index: where the message stands in its array, for errors.
         line: its line in a file, from 1, for errors.
 
@@ -349,7 +353,7 @@ def read_message(data: Any, newer: NewerContent, *, index: int | None = None, li
     try:
         message, unknown = _read(data, Message)
         if unknown:
-            message = _with_unknown_fields(message, unknown)
+            message = _with_unknown_fields(message, unknown, encode)
     except DecodeProblem as problem:
         place = problem.path if index is None else f"messages[{index}]{problem.path}"
         text = problem.message if line is None else f"line {line}: {problem.message}"
@@ -429,16 +433,14 @@ def _take_unknown_fields(data: dict[Any, Any], cls: type) -> dict[str, dict[Any,
     return found
 
 
-def _with_unknown_fields(message: Message, unknown: dict[str, dict[Any, Any]]) -> Message:
+def _with_unknown_fields(message: Message, unknown: dict[str, dict[Any, Any]], encode: Encode) -> Message:
     """Keep unknown fields in `metadata.extra`, from where they are written back."""
-    from interlingua.codec.writing import write_message  # noqa: PLC0415  the writer imports this module
-
     extra = unknown.pop("metadata", {})
     if unknown:
         earlier = extra.get(UNKNOWN_FIELDS, {})
         if not isinstance(earlier, dict):
             raise DecodeProblem("expected object", f".metadata.{UNKNOWN_FIELDS}")
-        written = {path: part for path, part, _ in stored_objects(write_message(message))}
+        written = {path: part for path, part, _ in stored_objects(encode(message))}
         taken = {place_of(path, written[path]): fields for path, fields in unknown.items()}
         extra[UNKNOWN_FIELDS] = {**earlier, **taken}
     return attrs.evolve(message, metadata=attrs.evolve(message.metadata, extra=freeze_object(extra)))

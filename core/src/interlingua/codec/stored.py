@@ -49,7 +49,7 @@ def decode_message(data: Any) -> Message:
         DecodeError: with the exact `path`, such as `content[0].text`.
     """
     newer = _reading().NewerContent()
-    message: Message = _reading().read_message(data, newer)
+    message: Message = _reading().read_message(data, newer, encode_message)
     newer.warn()
     return message
 
@@ -69,7 +69,7 @@ def decode_messages(data: Any) -> list[Message]:
         raise DecodeError(f"expected array, got {type(data).__name__}", path="messages")
     newer = _reading().NewerContent()
     read = _reading().read_message
-    messages = [read(each, newer, index=index) for index, each in enumerate(data)]
+    messages = [read(each, newer, encode_message, index=index) for index, each in enumerate(data)]
     newer.warn()
     return messages
 
@@ -113,7 +113,7 @@ def read_jsonl(lines: Iterable[str | bytes]) -> Iterator[Message]:
                     data = loads(line)
                 except ValueError as error:
                     raise DecodeError(f"line {number}: not JSON: {line_fault(error)}") from error
-                yield _reading().read_message(data, newer, line=number)
+                yield _reading().read_message(data, newer, encode_message, line=number)
     finally:
         newer.warn()
 
