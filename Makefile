@@ -15,7 +15,7 @@ help: ## List the targets
 demo: $(VENV)/.demo ## Replay a recorded conversation across two providers (ARGS="--live …" for the real thing)
 	@$(BIN)/interlingua demo $(ARGS)
 
-test: $(VENV)/.dev ## Run the tests (ARGS="tests/core -k name" to choose; INTERLINGUA_CORPUS=folder adds recorded traffic)
+test: $(VENV)/.dev ## Run the tests on every CPU (ARGS="tests/core -k name" to choose; INTERLINGUA_FULL=1 repeats the long laws in full; INTERLINGUA_CORPUS=folder adds recorded traffic)
 	$(BIN)/python -m pytest $(WORKERS) $(ARGS)
 
 mutants: $(VENV)/.dev ## Print the kill matrix: broken adapters, the rules that catch them (ARGS="--only chat")
