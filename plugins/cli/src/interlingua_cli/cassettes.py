@@ -17,29 +17,17 @@ from interlingua.errors import CallerError
 
 @attrs.frozen(kw_only=True)
 class Exchange:
-    """One request and its answer.
+    """One request and its answer."""
 
-    Attributes:
-        cassette: file name without its ending.
-        method: HTTP method.
-        uri: the whole address.
-        request: the request's body, parsed where it is JSON, else None.
-        request_body: the same as bytes.
-        request_headers: names in lower case.
-        status: HTTP status.
-        headers: of the answer, names in lower case.
-        body: of the answer, as bytes.
-    """
-
-    cassette: str
+    cassette: str  # file name without its ending
     method: str
-    uri: str
-    request: Any
-    request_body: bytes
-    request_headers: Mapping[str, str]
+    uri: str  # the whole address
+    request: Any  # the request's body, parsed where it is JSON, else None
+    request_body: bytes  # the same as bytes
+    request_headers: Mapping[str, str]  # names in lower case
     status: int
-    headers: Mapping[str, str]
-    body: bytes
+    headers: Mapping[str, str]  # of the answer, names in lower case
+    body: bytes  # of the answer, as bytes
 
     @property
     def good(self) -> bool:

@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from interlingua.http.client import Client
     from interlingua.plugins import Loss
 
-
 QUOTES = '"""'
 
 HELP = (
@@ -72,11 +71,7 @@ def run_chat(chat: Chat) -> None:
 
 
 def read_input() -> str | None:
-    """Return the next message, a line or several between triple quotes; None at the end of input.
-
-    Raises:
-        KeyboardInterrupt: Ctrl-C; what was typed is dropped.
-    """
+    """Return the next message, a line or several between triple quotes; None at the end of input."""
     try:
         line = _read_line(">>> ")
         start = line.lstrip()

@@ -17,16 +17,12 @@ _SETTINGS: dict[str, type] = {"api_key_env": str, "base_url": str, "api": str, "
 
 @attrs.frozen(kw_only=True)
 class Config:
-    """The file's content, checked.
+    """The file's content, checked."""
 
-    Attributes:
-        rows: provider key -> row, for the format library that reads it.
-        aliases: short name -> `<provider>:<model>`.
-        providers: provider key -> `api_key_env`, `base_url`, `api`, `options`.
-    """
-
+    # provider key -> row, for the format library that reads it
     rows: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)
-    aliases: Mapping[str, str] = attrs.field(factory=dict)
+    aliases: Mapping[str, str] = attrs.field(factory=dict)  # short name -> `<provider>:<model>`
+    # provider key -> `api_key_env`, `base_url`, `api`, `options`
     providers: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)
 
     def settings(self, environ: Mapping[str, str]) -> dict[str, dict[str, Any]]:
@@ -49,11 +45,7 @@ def config_path(environ: Mapping[str, str]) -> Path:
 
 
 def read_config(environ: Mapping[str, str]) -> Config:
-    """Read the file; without one the configuration is empty, unless the variable names it.
-
-    Raises:
-        DecodeError: it is missing though named, not TOML, or has an unknown entry; `path` is the place in it.
-    """
+    """Read the file; without one the configuration is empty, unless the variable names it."""
     path = config_path(environ)
     try:
         data = tomllib.loads(path.read_text(encoding="utf-8"))

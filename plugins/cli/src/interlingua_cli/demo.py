@@ -156,33 +156,20 @@ _RECORDED_URL = "http://recorded"
 
 @attrs.frozen(kw_only=True)
 class Scenario:
-    """Everything `run_demo` needs, and how to make its client.
+    """Everything `run_demo` needs, and how to make its client."""
 
-    Attributes:
-        models: the two canonical model ids.
-        turns: what the user says.
-        options: request options.
-        settings: connection settings per provider key.
-        cassette: the recorded exchanges to answer from; None talks to the network.
-        as_if: model id -> the model whose list price is shown for its tokens, for models without a price.
-        where: where the answers are from, one line for a person.
-    """
-
-    models: tuple[str, ...]
+    models: tuple[str, ...]  # the two canonical model ids
     turns: tuple[Turn, ...]
     options: Mapping[str, Any] = attrs.field(factory=dict)
-    settings: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)
-    cassette: Path | None = None
+    settings: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)  # connection settings per provider key
+    cassette: Path | None = None  # the recorded exchanges to answer from; None talks to the network
+    # model id -> the model whose list price is shown for its tokens, for models without a price
     as_if: Mapping[str, str] = attrs.field(factory=dict)
-    where: str
+    where: str  # where the answers are from, one line for a person
 
 
 def find_folder() -> Path:
-    """Return the folder of the recorded session, in the checkout of the current folder or of this package.
-
-    Raises:
-        CallerError: there is none; the message says what to do instead.
-    """
+    """Return the folder of the recorded session, in the checkout of the current folder or of this package."""
     for start in (Path.cwd(), Path(__file__).resolve()):
         for folder in (start, *start.parents):
             if (folder / FOLDER / "session.toml").is_file():
@@ -191,11 +178,7 @@ def find_folder() -> Path:
 
 
 def live_scenario(models: str) -> Scenario:
-    """Use two models that the user named.
-
-    Raises:
-        CallerError: not two.
-    """
+    """Use two models that the user named."""
     names = tuple(name.strip() for name in models.split(","))
     if len(names) != 2 or not all(names):
         raise CallerError("--live takes two models, PROVIDER:NAME each, with a comma between them")
@@ -259,11 +242,7 @@ class Cassette:
         self._at = 0
 
     def __call__(self, method: str, path: str, body: bytes) -> Recorded:
-        """Return the next recorded answer.
-
-        Raises:
-            CallerError: the request is not the one that was recorded here.
-        """
+        """Return the next recorded answer."""
         if self._at == len(self._exchanges):
             raise CallerError(f"{self._path.name} holds {self._at} exchanges and one more was asked for")
         found = self._exchanges[self._at]
@@ -274,11 +253,7 @@ class Cassette:
 
 
 class DemoPrinter:
-    """Prints what happens, and keeps the totals.
-
-    Args:
-        as_if: model id -> the catalogue entry whose price is shown for it, for models without a price.
-    """
+    """Prints what happens, and keeps the totals."""
 
     def __init__(self, as_if: Mapping[str, ModelInfo] | None = None) -> None:
         self._console = make_console()

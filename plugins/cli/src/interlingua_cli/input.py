@@ -63,12 +63,7 @@ def attach_file(path: Path) -> ContentBlock:
 
 
 def read_conversation(path: str) -> list[Message]:
-    """Read a conversation; `-` is standard input.
-
-    Raises:
-        DecodeError: a line is no canonical message, or there is none; the message names file and line.
-        OSError: the file cannot be read.
-    """
+    """Read a conversation; `-` is standard input."""
     with click.open_file(path, "rb") as lines:
         try:
             messages = list(read_jsonl(lines))
@@ -80,11 +75,7 @@ def read_conversation(path: str) -> list[Message]:
 
 
 def read_tools(path: str) -> list[ToolDefinition]:
-    """Read tool definitions: a JSON array, or one definition.
-
-    Raises:
-        DecodeError: not JSON, or not a tool; the message names the file and which one.
-    """
+    """Read tool definitions: a JSON array, or one definition."""
     with click.open_file(path, "rb") as file:
         try:
             data = loads(file.read())
@@ -158,11 +149,7 @@ def _option_readers() -> dict[str, Callable[[str], Any]]:
 
 
 def read_options(_ctx: click.Context, _parameter: click.Parameter, pairs: Iterable[str]) -> dict[str, Any]:
-    """Read `name=value` pairs, each value by the type of its field in AdapterOptions; a click callback.
-
-    Raises:
-        click.BadParameter: no such option, or its value is not of its type.
-    """
+    """Read `name=value` pairs, each value by the type of its field in AdapterOptions; a click callback."""
     options: dict[str, Any] = {}
     for pair in pairs:
         name, equals, text = pair.partition("=")

@@ -20,7 +20,6 @@ from interlingua.errors import CallerError, InterlinguaError
 from interlingua_cli.state import State, plugin_option
 
 GROUP = "interlingua.commands"  # entry points: COMMAND = a click command, COMMAND.NAME = what changes that command
-
 EXTENSIBLE = ("chat",)  # commands that `register_commands` may change: asking loads every plugin
 
 
@@ -157,11 +156,7 @@ def _read_summary(entry: EntryPoint) -> str | None:
 
 
 def _read_source(module: str) -> str | None:
-    """Return a module's source without importing it or its packages.
-
-    Raises:
-        ImportError: there is no such module.
-    """
+    """Return a module's source without importing it or its packages."""
     names = module.split(".")
     spec = find_spec(names[0])
     for end in range(2, len(names) + 1):

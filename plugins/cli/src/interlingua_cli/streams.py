@@ -14,11 +14,7 @@ _VISIBLE = {code: f"\\x{code:02x}" for code in (*range(0x20), *range(0x7F, 0xA0)
 
 
 def prepare_streams() -> None:
-    """Replace closed streams, and let those that are not UTF-8 escape what they cannot write.
-
-    Raises:
-        SystemExit: standard output is closed.
-    """
+    """Replace closed streams, and let those that are not UTF-8 escape what they cannot write."""
     if sys.stderr is None:
         sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115  open as long as the program
     if sys.stdin is None:

@@ -43,14 +43,7 @@ _DESCRIPTIONS = {
 
 
 def examine(lines: Iterable[bytes]) -> Diagnosis:
-    """Examine a conversation stored as JSON Lines.
-
-    Args:
-        lines: of the file, in bytes, as iterating over a file opened with `rb` gives them.
-
-    Raises:
-        CallerError: the file is no conversation but of another kind, such as a store's export.
-    """
+    """Examine a conversation stored as JSON Lines."""
     findings: list[Finding] = []
     before, records = read_records(lines, findings)
     records = [record for record in records if _repair_content(record, findings)]
@@ -79,12 +72,7 @@ def _check_rules(records: list[Record]) -> Iterable[Finding]:
 def check_target(
     messages: Sequence[Message], plan: Callable[[Sequence[Message]], PreparedRequest]
 ) -> tuple[Finding, ...]:
-    """Return what one target would refuse: by its capabilities, its context window and its linter; nothing is sent.
-
-    Args:
-        messages: the conversation, repaired as far as it goes.
-        plan: writes a conversation's request to the target, without sending it.
-    """
+    """Return what one target would refuse: by its capabilities, its context window and its linter; nothing is sent."""
     if not messages:
         return ()
     try:

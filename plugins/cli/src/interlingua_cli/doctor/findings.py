@@ -18,59 +18,35 @@ Remedy = Literal["removed", "replaced", "inserted", "moved"]
 
 @attrs.frozen(kw_only=True)
 class Finding:
-    """One thing that would make a provider reject the conversation.
+    """One thing that would make a provider reject the conversation."""
 
-    Attributes:
-        rule: name of what is wrong, in words joined by hyphens.
-        line: line of the file, from 1; None where it is about a request.
-        path: place in the message on that line, or in the request.
-        message: one sentence for a person.
-        citation: where the rule is from.
-        remedy: what the repair does; None where only a person can mend it.
-        was: the JSON that the repair removes or changes, whole.
-        now: the JSON that it puts there.
-        hint: what a person can do where there is no remedy.
-    """
-
-    rule: str
-    line: int | None
-    path: str
-    message: str
-    citation: str
-    remedy: Remedy | None = None
-    was: Any = None
-    now: Any = None
-    hint: str | None = None
+    rule: str  # name of what is wrong, in words joined by hyphens
+    line: int | None  # line of the file, from 1; None where it is about a request
+    path: str  # place in the message on that line, or in the request
+    message: str  # one sentence for a person
+    citation: str  # where the rule is from
+    remedy: Remedy | None = None  # what the repair does; None where only a person can mend it
+    was: Any = None  # the JSON that the repair removes or changes, whole
+    now: Any = None  # the JSON that it puts there
+    hint: str | None = None  # what a person can do where there is no remedy
 
 
 @attrs.frozen(kw_only=True)
 class Line:
-    """One line of the repaired conversation.
+    """One line of the repaired conversation."""
 
-    Attributes:
-        number: of the line it was read from; None for an inserted one.
-        text: its JSON, without line end; the very same text where nothing changed.
-        message: its message.
-    """
-
-    number: int | None
-    text: str
+    number: int | None  # of the line it was read from; None for an inserted one
+    text: str  # its JSON, without line end; the very same text where nothing changed
     message: Message
 
 
 @attrs.frozen(kw_only=True)
 class Diagnosis:
-    """What was found in a conversation file, and the conversation repaired.
+    """What was found in a conversation file, and the conversation repaired."""
 
-    Attributes:
-        findings: in the file's order.
-        before: the lines that hold anything, as they were: number -> text.
-        after: the lines after the repair.
-    """
-
-    findings: tuple[Finding, ...]
-    before: dict[int, str]
-    after: tuple[Line, ...]
+    findings: tuple[Finding, ...]  # in the file's order
+    before: dict[int, str]  # the lines that hold anything, as they were: number -> text
+    after: tuple[Line, ...]  # the lines after the repair
 
     @property
     def messages(self) -> list[Message]:
@@ -97,19 +73,12 @@ _ENCODING = "format.md, Canonical JSON"  # cited by findings about a line as suc
 
 @attrs.define
 class Record:
-    """A message of the file, as it was read and as it is repaired so far.
+    """A message of the file, as it was read and as it is repaired so far."""
 
-    Attributes:
-        number: line of the file; None for an inserted message.
-        text: the line as it was.
-        message: the message as it is now.
-        changed: the line has to be written from the message.
-    """
-
-    number: int | None
-    text: str
-    message: Message
-    changed: bool = False
+    number: int | None  # line of the file; None for an inserted message
+    text: str  # the line as it was
+    message: Message  # the message as it is now
+    changed: bool = False  # the line has to be written from the message
 
     def replace(self, message: Message) -> None:
         """Put a changed message in place of this one."""
@@ -133,18 +102,7 @@ class Record:
 
 
 def read_records(lines: Iterable[bytes], findings: list[Finding]) -> tuple[dict[int, str], list[Record]]:
-    """Read a file.
-
-    Args:
-        lines: its lines, with or without line ends.
-        findings: appended to, for every line that is not what it should be.
-
-    Raises:
-        CallerError: it holds records of another kind, such as a store's export.
-
-    Returns:
-        The text of each line that holds anything, and the records of those that hold a message.
-    """
+    """Read a file."""
     before: dict[int, str] = {}
     records: list[Record] = []
     for number, raw in enumerate(lines, 1):

@@ -19,12 +19,7 @@ REMOVED = ".removed.jsonl"  # appended to the name of the repaired file: the rep
 
 
 def diff_repair(diagnosis: Diagnosis, name: str) -> Iterator[str]:
-    """Yield the lines of a unified diff between the file and its repair; none where nothing would change.
-
-    Args:
-        diagnosis: of the file.
-        name: the file's name in the diff's headers.
-    """
+    """Yield the lines of a unified diff between the file and its repair; none where nothing would change."""
     kept = {line.number: line.text for line in diagnosis.after if line.number is not None}
     order = [line.number for line in diagnosis.after if line.number is not None]
     moved = set(order) - set(_find_unmoved(order))
@@ -68,17 +63,7 @@ def _pretty_lines(text: str) -> list[str]:
 
 
 def write_repaired(diagnosis: Diagnosis, out: Path, *, replace: bool = False) -> list[Path]:
-    """Write the repaired conversation, and beside it every repair with what it removed; return the files written.
-
-    Args:
-        diagnosis: of the conversation.
-        out: the file to write.
-        replace: `out` is the examined file itself; a copy of it is kept, numbered `.bak`, `.bak1`, ….
-
-    Raises:
-        CallerError: `out` exists and may not be replaced.
-        OSError: a file cannot be written; `out` is then as it was.
-    """
+    """Write the repaired conversation, and beside it every repair with what it removed; return the files written."""
     written: list[Path] = []
     if out.exists():
         if not replace:

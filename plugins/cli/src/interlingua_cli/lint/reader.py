@@ -45,20 +45,12 @@ def lint_request(provider: Provider, request: WireRequest) -> tuple[LintFinding,
 
 
 def covers_request(provider: Provider, request: WireRequest) -> bool:
-    """Tell whether a rule file of the provider covers this request; where none does, `lint_request` finds nothing.
-
-    Raises:
-        DecodeError: a rule file cannot be read.
-    """
+    """Tell whether a rule file of the provider covers this request; where none does, `lint_request` finds nothing."""
     return any(rules.covers(request) for rules in provider_rules(provider))
 
 
 def provider_rules(provider: Provider) -> tuple[LintRules, ...]:
-    """Return the rules that a provider ships (hook `wire_rules`), one for each of its rule files.
-
-    Raises:
-        DecodeError: a rule file cannot be read.
-    """
+    """Return the rules that a provider ships (hook `wire_rules`), one for each of its rule files."""
     return tuple(_load_once(text) for text in provider.wire_rules)
 
 

@@ -32,12 +32,7 @@ class Path:
     steps: tuple[Step, ...]
 
     def select(self, value: Any, start: str = "") -> Iterator[Hit]:
-        """Yield what the path leads to; missing fields are not yielded.
-
-        Args:
-            value: plain JSON.
-            start: the place of `value` itself, put before the places of the hits.
-        """
+        """Yield what the path leads to; missing fields are not yielded."""
         hits: Iterator[Hit] = iter((Hit(start, value),))
         for step in self.steps:
             hits = _apply(step, hits)
@@ -177,19 +172,12 @@ class Fault(NamedTuple):
 
 @attrs.frozen(kw_only=True)
 class RequestFacts:
-    """What rules look at in one request.
+    """What rules look at in one request."""
 
-    Attributes:
-        body: the parsed body.
-        size: of the body, in bytes.
-        model: name of the model, from the body or the path.
-        headers: names in lower case.
-    """
-
-    body: Any
-    size: int
-    model: str
-    headers: Mapping[str, str]
+    body: Any  # the parsed body
+    size: int  # of the body, in bytes
+    model: str  # name of the model, from the body or the path
+    headers: Mapping[str, str]  # names in lower case
 
 
 Check = Callable[[Sequence[Hit], RequestFacts], Iterator[Fault]]
@@ -197,18 +185,11 @@ Check = Callable[[Sequence[Hit], RequestFacts], Iterator[Fault]]
 
 @attrs.frozen(kw_only=True)
 class LintFinding:
-    """One thing in a request that the service is known to refuse.
+    """One thing in a request that the service is known to refuse."""
 
-    Attributes:
-        rule: id of the rule.
-        path: place in the body, `messages[3].content[1].id`; empty for the body itself.
-        message: the rule's statement and what was found instead.
-        citation: the source of the rule.
-    """
-
-    rule: str
-    path: str
-    message: str
+    rule: str  # id of the rule
+    path: str  # place in the body, `messages[3].content[1].id`; empty for the body itself
+    message: str  # the rule's statement and what was found instead
     citation: str
 
     def __str__(self) -> str:
@@ -217,19 +198,13 @@ class LintFinding:
 
 @attrs.frozen(kw_only=True)
 class When:
-    """On which requests a rule holds; without conditions on all.
+    """On which requests a rule holds; without conditions on all."""
 
-    Attributes:
-        model: expression for the whole model name.
-        headers: expression for the whole value of each header; a missing header is the empty text.
-        has: paths that must all lead somewhere.
-        lacks: paths that must all lead nowhere.
-    """
-
-    model: re.Pattern[str] | None = None
+    model: re.Pattern[str] | None = None  # expression for the whole model name
+    # expression for the whole value of each header; a missing header is the empty text
     headers: Mapping[str, re.Pattern[str]] = attrs.field(factory=dict)
-    has: tuple[Path, ...] = ()
-    lacks: tuple[Path, ...] = ()
+    has: tuple[Path, ...] = ()  # paths that must all lead somewhere
+    lacks: tuple[Path, ...] = ()  # paths that must all lead nowhere
 
     def holds(self, request: RequestFacts) -> bool:
         """Tell whether the rule applies to this request."""
@@ -243,25 +218,15 @@ class When:
 
 @attrs.frozen(kw_only=True)
 class LintRule:
-    """One rule of a file.
+    """One rule of a file."""
 
-    Attributes:
-        id: in words joined by hyphens, unique in its file.
-        says: one sentence for a person.
-        citation: the document and section it is from, or `recorded 400`.
-        at: the parts of the body it looks at.
-        when: the requests it applies to.
-        verb: name of the check.
-        check: the check with its parameter.
-    """
-
-    id: str
-    says: str
-    citation: str
-    at: tuple[Path, ...]
-    when: When
-    verb: str
-    check: Check = attrs.field(repr=False, eq=False)
+    id: str  # in words joined by hyphens, unique in its file
+    says: str  # one sentence for a person
+    citation: str  # the document and section it is from, or `recorded 400`
+    at: tuple[Path, ...]  # the parts of the body it looks at
+    when: When  # the requests it applies to
+    verb: str  # name of the check
+    check: Check = attrs.field(repr=False, eq=False)  # the check with its parameter
 
     def findings(self, request: RequestFacts) -> Iterator[LintFinding]:
         """Yield what in this request breaks the rule."""
@@ -275,30 +240,20 @@ class LintRule:
 
 @attrs.frozen(kw_only=True)
 class LintRules:
-    """The rules of one rule file.
+    """The rules of one rule file."""
 
-    Attributes:
-        title: which service and API it is about.
-        endpoint: expression for the end of the paths whose requests it covers.
-        model_in_path: expression whose group finds the model in the path, where the body does not name it.
-        rules: in the file's order.
-    """
-
-    title: str
-    endpoint: re.Pattern[str]
+    title: str  # which service and API it is about
+    endpoint: re.Pattern[str]  # expression for the end of the paths whose requests it covers
+    # expression whose group finds the model in the path, where the body does not name it
     model_in_path: re.Pattern[str] | None = None
-    rules: tuple[LintRule, ...]
+    rules: tuple[LintRule, ...]  # in the file's order
 
     def covers(self, request: WireRequest) -> bool:
         """Tell whether the file is about requests like this one, by method and path."""
         return request.method == "POST" and self.endpoint.search(_without_query(request.path)) is not None
 
     def lint(self, request: WireRequest) -> tuple[LintFinding, ...]:
-        """Apply every rule to a request, which the file should cover.
-
-        Raises:
-            ValueError: the body is not JSON.
-        """
+        """Apply every rule to a request, which the file should cover."""
         facts = self._read_facts(request)
         return tuple(finding for rule in self.rules for finding in rule.findings(facts))
 

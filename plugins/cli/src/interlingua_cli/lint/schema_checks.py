@@ -18,29 +18,19 @@ _ONES = ("items", "additionalProperties", "not", "if", "then", "else", "contains
 
 @attrs.frozen(kw_only=True)
 class Subset:
-    """What schemas must be like.
+    """What schemas must be like."""
 
-    Attributes:
-        root: type that the root must have.
-        keywords: the only ones allowed, where named.
-        never: keywords that are refused.
-        formats: the only values of `format` allowed, where named.
-        closed: every object has `additionalProperties: false`.
-        all_required: every property is in `required`.
-        acyclic: no definition leads back to itself.
-        resolved: every reference leads to a part of the schema itself.
-        booleans: `true` and `false` may stand for a schema.
-    """
-
-    root: str | None = None
+    root: str | None = None  # type that the root must have
+    # the only ones allowed, where named
     keywords: frozenset[str] | None = attrs.field(default=None, converter=attrs.converters.optional(frozenset))
-    never: frozenset[str] = attrs.field(default=frozenset(), converter=frozenset)
+    never: frozenset[str] = attrs.field(default=frozenset(), converter=frozenset)  # keywords that are refused
+    # the only values of `format` allowed, where named
     formats: frozenset[str] | None = attrs.field(default=None, converter=attrs.converters.optional(frozenset))
-    closed: bool = False
-    all_required: bool = False
-    acyclic: bool = False
-    resolved: bool = False
-    booleans: bool = True
+    closed: bool = False  # every object has `additionalProperties: false`
+    all_required: bool = False  # every property is in `required`
+    acyclic: bool = False  # no definition leads back to itself
+    resolved: bool = False  # every reference leads to a part of the schema itself
+    booleans: bool = True  # `true` and `false` may stand for a schema
 
 
 @verb("schema")

@@ -74,11 +74,7 @@ class Matcher:
         self._matches: dict[tuple[str, str, str, str], Match | None] = {}
 
     def match(self, entry: Entry) -> Match:
-        """Return who reads this entry.
-
-        Raises:
-            UnknownProviderError: no installed adapter has this endpoint.
-        """
+        """Return who reads this entry."""
         url = urlsplit(entry.url)
         key = (url.netloc, url.path, entry.provider, entry.endpoint)
         if key not in self._matches:
@@ -143,21 +139,13 @@ _TOOL_NAME_RULE = 7  # the model's doing, not the adapter's: it may call a tool 
 
 @attrs.frozen(kw_only=True)
 class Outcome:
-    """What became of one entry.
-
-    Attributes:
-        id: the entry's id.
-        group: the API it is counted under.
-        message: the answer, when there was one.
-        error: the failure, when there was one; of the service, or of us.
-        decoded: True for a valid message, and for an error that the service reported and that has its type.
-    """
+    """What became of one entry."""
 
     id: str
-    group: str
-    message: Message | None = None
-    error: BaseException | None = None
-    decoded: bool
+    group: str  # the API it is counted under
+    message: Message | None = None  # the answer, when there was one
+    error: BaseException | None = None  # the failure, when there was one; of the service, or of us
+    decoded: bool  # True for a valid message, and for an error that the service reported and that has its type
 
     @property
     def opaque(self) -> bool:
@@ -166,13 +154,7 @@ class Outcome:
 
 
 def replay(entry: Entry, matcher: Matcher, *, chunk: int | None = None) -> Outcome:
-    """Decode one entry; whatever is raised becomes the outcome's error.
-
-    Args:
-        entry: the exchange.
-        matcher: finds its provider.
-        chunk: cut a stream into pieces of so many bytes; None feeds it whole.
-    """
+    """Decode one entry; whatever is raised becomes the outcome's error."""
     try:
         message = decode_entry(entry, matcher.match(entry), chunk=chunk)
         violations = [found for found in check_message(message) if found.number != _TOOL_NAME_RULE]
@@ -184,22 +166,14 @@ def replay(entry: Entry, matcher: Matcher, *, chunk: int | None = None) -> Outco
 
 
 def decode_entry(entry: Entry, match: Match, *, chunk: int | None = None) -> Message:
-    """Read an entry's answer: an error, a whole answer or a stream.
-
-    Raises:
-        InterlinguaError: what the service reported, or why its answer cannot be read.
-    """
+    """Read an entry's answer: an error, a whole answer or a stream."""
     return decode_answer(entry, match.provider, match.connection, make_context(entry, match), chunk=chunk)
 
 
 def decode_answer(
     entry: Entry, provider: Provider, connection: Connection, context: RequestContext, *, chunk: int | None = None
 ) -> Message:
-    """Read an entry's answer in the given context.
-
-    Raises:
-        InterlinguaError: what the service reported, or why its answer cannot be read.
-    """
+    """Read an entry's answer in the given context."""
     if entry.status >= 400:
         raise provider.from_wire_error(_make_response(entry), context)
     if not entry.streamed:

@@ -36,11 +36,7 @@ class Recording:
         return self.raw.tell() if self.size is not None else 0
 
     def lines(self) -> Iterator[tuple[str, bytes]]:
-        """Yield each line that is not blank, with a name for it, such as `day.jsonl:3`.
-
-        Raises:
-            DecodeError: it cannot be read further, such as a gzip file that was cut short; `path` names the line.
-        """
+        """Yield each line that is not blank, with a name for it, such as `day.jsonl:3`."""
         number = 0
         try:
             for number, line in enumerate(self.text, 1):
@@ -52,11 +48,7 @@ class Recording:
 
 @contextmanager
 def open_recording(path: str) -> Iterator[Recording]:
-    """Open a file, or standard input for `-`; gzip is recognised by its first bytes.
-
-    Raises:
-        OSError: it cannot be read.
-    """
+    """Open a file, or standard input for `-`; gzip is recognised by its first bytes."""
     if path == "-":
         raw = sys.stdin.buffer
         yield Recording(name="stdin", size=None, raw=raw, text=_decompress(raw))
@@ -78,29 +70,17 @@ _NDJSON_TYPES = ("ndjson", "jsonl", "stream+json")
 
 @attrs.frozen(kw_only=True)
 class Entry:
-    """One recorded exchange: a JSON object on a line of its own.
+    """One recorded exchange: a JSON object on a line of its own."""
 
-    Attributes:
-        id: the recording's own name, `<api>/<digest>`.
-        url: where the request went.
-        status: HTTP status of the answer.
-        headers: of the answer, names in lower case.
-        body: of the answer, as on the wire.
-        kind: json, sse, ndjson, or another framing's name; read from the body where the recording has none.
-        model: the model asked for, else the one that answered.
-        provider: the recorder's word for the service; a hint.
-        endpoint: the recorder's word for the endpoint; a hint.
-    """
-
-    id: str
-    url: str
-    status: int = 200
-    headers: Mapping[str, str] = attrs.field(factory=dict)
-    body: bytes
-    kind: str
-    model: str
-    provider: str = ""
-    endpoint: str = ""
+    id: str  # the recording's own name, `<api>/<digest>`
+    url: str  # where the request went
+    status: int = 200  # HTTP status of the answer
+    headers: Mapping[str, str] = attrs.field(factory=dict)  # of the answer, names in lower case
+    body: bytes  # of the answer, as on the wire
+    kind: str  # json, sse, ndjson, or another framing's name; read from the body where the recording has none
+    model: str  # the model asked for, else the one that answered
+    provider: str = ""  # the recorder's word for the service; a hint
+    endpoint: str = ""  # the recorder's word for the endpoint; a hint
 
     @property
     def group(self) -> str:
@@ -115,15 +95,7 @@ class Entry:
 
 
 def read_entry(line: bytes, name: str) -> Entry:
-    """Read one line of a recording.
-
-    Args:
-        line: JSON text.
-        name: what to call an entry that has no id.
-
-    Raises:
-        DecodeError: the line is no JSON object, or its fields are not what they should be.
-    """
+    """Read one line of a recording."""
     try:
         data = loads_fast(line)
     except ValueError as error:
@@ -174,12 +146,7 @@ def _read_model(data: Mapping[str, Any]) -> str:
 
 
 def read_exclusions(path: str) -> dict[str, str]:
-    """Read the entries that are not to be judged, id -> reason: `[[exclude]]` tables with `id` and `reason`.
-
-    Raises:
-        DecodeError: not TOML, or an exclusion lacks its id or reason; the message names the place.
-        OSError: the file cannot be read.
-    """
+    """Read the entries that are not to be judged, id -> reason: `[[exclude]]` tables with `id` and `reason`."""
     try:
         data = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except ValueError as error:
