@@ -12,7 +12,7 @@ from click.testing import CliRunner
 from hypothesis import HealthCheck, given, settings
 
 from interlingua.errors import CallerError
-from interlingua.request.validate import validate_conversation
+from interlingua.request.rules import validate_conversation
 from interlingua.types.events import MessageComplete, TextDelta, ToolUseEnd, ToolUseInputDelta, ToolUseStart
 from interlingua.types.messages import Message, StopReason
 from interlingua_cli.root import cli

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from interlingua.http.limits import *
     from interlingua.plugins.registry import *
     from interlingua.pricing import *
-    from interlingua.request.validate import *
+    from interlingua.request.rules import *
     from interlingua.types.blocks import *
     from interlingua.types.events import *
     from interlingua.types.factories import *
@@ -61,7 +61,7 @@ _get, __dir__, _ = lazy_names(
         "http.limits": "Retry Timeout",
         "plugins.registry": "Registry",
         "pricing": "cost_of",
-        "request.validate": "validate_conversation",
+        "request.rules": "validate_conversation",
         "types.blocks": (
             "AudioBlock CacheHint DocumentBlock ImageBlock TextBlock ThinkingBlock ToolResultBlock "
             "ToolUseBlock VideoBlock"

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from interlingua.codec import dumps_message, encode_message
-from interlingua.request.validate import validate_conversation
+from interlingua.request.rules import validate_conversation
 from interlingua.types import (
     Message,
     MessageMetadata,

@@ -10,7 +10,7 @@ import json
 from interlingua.codec import dumps_message, loads_message
 from interlingua.plugins import write_request
 from interlingua.plugins.registry import Registry
-from interlingua.request.validate import validate_conversation
+from interlingua.request.rules import validate_conversation
 from interlingua.types.blocks import TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock, UnknownBlock
 from interlingua.types.factories import user
 from interlingua.types.messages import Message, MessageMetadata, Provenance, Role

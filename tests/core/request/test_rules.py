@@ -12,8 +12,7 @@ from typing import Any
 import attrs
 import pytest
 
-from interlingua.request.rules import RULES
-from interlingua.request.validate import check_message, validate_conversation
+from interlingua.request.rules import RULES, check_message, validate_conversation
 from interlingua.types.blocks import ImageBlock, ImageSource, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 from interlingua.types.factories import assistant, system, tool_result, user
 from interlingua.types.messages import (

@@ -27,7 +27,7 @@ _NAMES = {
         "retry_after wrap_stream"
     ),
     "request.prepare": "estimate_input_tokens write_request",
-    "response.assemble": "Assembler",
+    "response.decode": "Assembler",
     "response.framing": "Framer NdjsonFramer SseFramer",
 }
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from interlingua.plugins.registry import *
     from interlingua.plugins.wire import *
     from interlingua.request.prepare import *
-    from interlingua.response.assemble import *
+    from interlingua.response.decode import *
     from interlingua.response.framing import *
 else:
     __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

@@ -22,8 +22,7 @@ from interlingua.plugins.registry import Registry
 from interlingua.pricing import lost_cache
 from interlingua.request.media import MessageMedia, find_media
 from interlingua.request.project import Projection
-from interlingua.request.rules import Violation
-from interlingua.request.validate import find_blocking_violations, located
+from interlingua.request.rules import Violation, find_blocking_violations, located
 from interlingua.types.messages import Message, Role
 from interlingua.types.options import AdapterOptions
 from interlingua.types.tools import ToolDefinition

@@ -11,7 +11,7 @@ from interlingua.errors import CapabilityError, InvalidConversationError
 from interlingua.plugins import estimate_input_tokens
 from interlingua.request.prepare import PreparedRequest
 from interlingua.request.project import MISSING_RESULT
-from interlingua.request.validate import check_sendable
+from interlingua.request.rules import check_sendable
 from interlingua.types import (
     ContentBlock,
     Message,

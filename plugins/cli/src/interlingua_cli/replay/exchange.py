@@ -15,7 +15,7 @@ import attrs
 from interlingua.errors import InterlinguaError, InvalidConversationError, ProviderError, UnknownProviderError
 from interlingua.ids import TOOL_PREFIX
 from interlingua.plugins import Connection, ConnectionSettings, Provider, Registry, RequestContext, WireResponse
-from interlingua.request.validate import check_message
+from interlingua.request.rules import check_message
 from interlingua.response.decode import StreamDecoder
 from interlingua.response.framing import framer
 from interlingua.types import Message, MessageStatus, OpaqueBlock, Origin, RoutingDecisionRecord, RoutingMode

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from interlingua.codec import encode_message
-from interlingua.request.validate import check_message
+from interlingua.request.rules import check_message
 from interlingua.response.decode import StreamDecoder
 from interlingua.response.framing import framer
 from interlingua.types import Message, MessageStatus
