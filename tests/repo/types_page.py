@@ -22,7 +22,7 @@ SECTIONS = {
     "Events": "interlingua.types.events",
     "Options and capabilities": "interlingua.types.options",
     "Tools": "interlingua.types.tools",
-    "Foreign tool schemas": "interlingua.types.tool_schemas",
+    "Foreign tool schemas": "interlingua_agents.schemas",
     "Identity": "interlingua.ids",
     "Wire values": "interlingua.plugins.wire",
     "Catalogue and prices": "interlingua.catalogue",

@@ -77,7 +77,7 @@ def test_every_exported_name_is_there() -> None:
 
 
 def test_importing_tools_does_not_import_the_validator() -> None:
-    costly = ("jsonschema", "httpx", "cattrs", "interlingua.types.tool_schemas")
+    costly = ("jsonschema", "httpx", "cattrs", "interlingua_agents.schemas")
     code = f"import sys, interlingua.types.tools; print([m for m in {costly} if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"

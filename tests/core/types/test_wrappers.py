@@ -10,13 +10,13 @@ import pytest
 from hypothesis import given
 
 from interlingua.errors import CallerError, UnsupportedSchemaError
-from interlingua.types.tool_schemas import (
+from interlingua.types.tools import SideEffects, ToolDefinition, ToolKind
+from interlingua_agents.schemas import (
     from_wire_tool,
     to_wire_flat_function_tool,
     to_wire_function_tool,
     to_wire_input_schema_tool,
 )
-from interlingua.types.tools import SideEffects, ToolDefinition, ToolKind
 
 from . import strategies as s
 

@@ -32,10 +32,7 @@ _NAMES = {
     "types.options": "AdapterCapabilities AdapterOptions Effort ReplayScope ToolChoice ToolChoiceOption option_fields",
     "types.tools": (
         "ToolDefinition SideEffects ToolKind InputViolation TOOL_NAME_MAX_LENGTH TOOL_NAME_PATTERN "
-        "canonical_names check_schema validate_input"
-    ),
-    "types.tool_schemas": (
-        "NormalisedSchema SchemaAction SchemaChange normalise_schema from_wire_tool "
+        "SCHEMA_MAX_DEPTH canonical_names check_keyword check_schema json_pointer validate_input from_wire_tool "
         "to_wire_flat_function_tool to_wire_function_tool to_wire_input_schema_tool"
     ),
 }
@@ -47,7 +44,6 @@ if TYPE_CHECKING:
     from interlingua.types.factories import *
     from interlingua.types.messages import *
     from interlingua.types.options import *
-    from interlingua.types.tool_schemas import *
     from interlingua.types.tools import *
 else:
     __getattr__, __dir__, __all__ = lazy_names(__name__, _NAMES)

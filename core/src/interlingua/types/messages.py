@@ -295,8 +295,10 @@ class MessageMetadata:
 
 NO_METADATA = MessageMetadata()
 SCHEMA_VERSION = 1
+
 SILENTLY_ANSWERED = "interlingua.silently_answered"
 """Key of `metadata.extra` on a projected message whose answer held nothing that could be sent (`was_answered`)."""
+
 DEFAULT_SESSION = "default"
 
 
@@ -372,6 +374,7 @@ class Message:
 
 _FIELDS = ("id", "session_id", "role", "content", "metadata", "created_at", "schema_version")
 Conversation = Sequence[Message]
+
 TRACE_LIMIT = 65_536
 """Bytes of JSON that the trace of one message may take, by default."""
 

@@ -1,4 +1,4 @@
-"""Tool definitions, the schema subset they are written in, and checking a call's input."""
+"""Tool definitions, the schema subset they are written in, their wire wrappers, and checking a call's input."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from functools import lru_cache
 from itertools import count
-from typing import Any
+from typing import Any, Literal
 
 import attrs
 
@@ -52,7 +52,8 @@ class ToolKind(StrEnum):
 
 TYPES = ("string", "number", "integer", "boolean", "null", "object", "array")
 """The values of `type` that a tool schema may have (format.md, Tools)."""
-MAX_DEPTH = 64
+
+SCHEMA_MAX_DEPTH = 64
 """Levels of nesting accepted: far more than any provider takes, and short of Python's recursion limit."""
 
 
@@ -70,8 +71,10 @@ def check_schema(schema: Mapping[str, Any]) -> None:
         path, node, depth = stack.pop()
         if not isinstance(node, Mapping):
             raise UnsupportedSchemaError(f"a schema must be a JSON object, not {type(node).__name__}", path=path)
-        if depth > MAX_DEPTH:
-            raise UnsupportedSchemaError(f"the schema nests deeper than {MAX_DEPTH} levels; flatten it", path=path)
+        if depth > SCHEMA_MAX_DEPTH:
+            raise UnsupportedSchemaError(
+                f"the schema nests deeper than {SCHEMA_MAX_DEPTH} levels; flatten it", path=path
+            )
         for keyword, value in node.items():
             check_keyword(keyword, value, path)
         stack += [(at, child, depth + 1) for at, child in reversed(list(children(node, path)))]
@@ -89,12 +92,12 @@ def check_keyword(keyword: Any, value: Any, path: str) -> None:
         UnsupportedSchemaError: the keyword is outside the subset, or its value is malformed.
     """
     check = _CHECKS.get(keyword)
-    place = pointer(path, keyword)
+    place = json_pointer(path, keyword)
     if check is None:
         allowed = ", ".join(_CHECKS)
         raise UnsupportedSchemaError(
             f"tool schemas may not use {keyword!r}; allowed are {allowed}. Remove it, or pass the schema through"
-            " normalise_schema(), which inlines, folds or describes what it can and reports each change",
+            " normalise_schema() of interlingua-agents: it inlines, folds or describes, and reports each change",
             path=place,
         )
     if complaint := check(value):
@@ -104,12 +107,12 @@ def check_keyword(keyword: Any, value: Any, path: str) -> None:
 def children(node: Mapping[str, Any], path: str) -> Iterator[tuple[str, Any]]:
     """Yield each direct subschema of a checked node with its pointer."""
     for name, child in node.get("properties", {}).items():
-        yield pointer(path, "properties", name), child
+        yield json_pointer(path, "properties", name), child
     if "items" in node:
-        yield pointer(path, "items"), node["items"]
+        yield json_pointer(path, "items"), node["items"]
 
 
-def pointer(path: str, *tokens: Any) -> str:
+def json_pointer(path: str, *tokens: Any) -> str:
     """Extend a JSON pointer by tokens, escaped (RFC 6901)."""
     return path + "".join("/" + str(token).replace("~", "~0").replace("/", "~1") for token in tokens)
 
@@ -148,7 +151,7 @@ def _boolean(value: Any) -> str | None:
 
 def _is_json(value: Any) -> bool:
     level = [value]
-    for _ in range(MAX_DEPTH):
+    for _ in range(SCHEMA_MAX_DEPTH):
         inner: list[Any] = []
         for item in level:
             if isinstance(item, Mapping):
@@ -315,4 +318,91 @@ def _validator(schema: bytes) -> Any:
 def _violation(error: Any) -> InputViolation:
     message = error.message
     short = message if len(message) <= _MAX_MESSAGE else message[: _MAX_MESSAGE - 1] + "…"
-    return InputViolation(path=pointer("", *error.absolute_path), message=short)
+    return InputViolation(path=json_pointer("", *error.absolute_path), message=short)
+
+
+_DESCRIBED = frozenset({
+    "default", "examples", "example", "deprecated",
+    "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
+    "minLength", "maxLength", "pattern", "contentEncoding", "contentMediaType",
+    "minItems", "maxItems", "uniqueItems",
+    "minProperties", "maxProperties", "propertyNames", "dependentRequired",
+})  # fmt: skip
+"""Keywords outside the subset that a model can read as words in the description."""
+
+_REFUSED = frozenset({
+    "not", "if", "then", "else", "patternProperties", "dependentSchemas", "dependencies",
+    "prefixItems", "additionalItems", "contains", "minContains", "maxContains", "contentSchema",
+    "unevaluatedItems", "unevaluatedProperties", "$dynamicRef", "$recursiveRef",
+})  # fmt: skip
+"""Keywords that change which inputs are valid, and have no form in the subset nor in a few words."""
+
+_NULL_KEYS = ({"type"}, {"enum"}, {"type", "enum"})
+SchemaAction = Literal["inlined", "folded", "described", "dropped", "added"]
+_COMPOSING = ("const", "$ref", "allOf", "anyOf", "oneOf")
+_MAX_NODES = 10_000  # references that fan out grow exponentially; a real tool has tens of nodes
+_NO_INPUT: Mapping[str, Any] = {"type": "object", "properties": {}}
+
+
+def to_wire_input_schema_tool(definition: ToolDefinition) -> dict[str, Any]:
+    """Return `{name, description, input_schema}`; an empty description is left out."""
+    return {**_named(definition), "input_schema": definition.input_schema}
+
+
+def to_wire_function_tool(definition: ToolDefinition) -> dict[str, Any]:
+    """Return `{type: "function", function: {name, description, parameters}}`; an empty description is left out."""
+    return {"type": "function", "function": {**_named(definition), "parameters": definition.input_schema}}
+
+
+def to_wire_flat_function_tool(definition: ToolDefinition) -> dict[str, Any]:
+    """Return `{type: "function", name, description, parameters}`; an empty description is left out."""
+    return {"type": "function", **_named(definition), "parameters": definition.input_schema}
+
+
+def from_wire_tool(
+    tool: Mapping[str, Any], *, side_effects: SideEffects, requires_workspace: bool = True, kind: ToolKind | None = None
+) -> ToolDefinition:
+    """Read a tool in any of the three wrappers; what no wire carries comes from the caller.
+
+    Args:
+        tool: one entry of a wire's list of tools; keys beside name, description and schema are not read.
+        side_effects: what running the tool may change.
+        requires_workspace: as in ToolDefinition.
+        kind: as in ToolDefinition.
+
+    Raises:
+        CallerError: it is none of the three, or its name is not canonical.
+        UnsupportedSchemaError: its schema is outside the subset; `path` points into the schema.
+    """
+    name, description, schema = _unwrapped(tool)
+    if not isinstance(description, str):
+        raise CallerError(f"the description of tool {name!r} must be a string, not {type(description).__name__}")
+    return ToolDefinition(
+        name=name,
+        description=description,
+        input_schema=schema,
+        side_effects=side_effects,
+        requires_workspace=requires_workspace,
+        kind=kind,
+    )
+
+
+def _named(definition: ToolDefinition) -> dict[str, Any]:
+    named = {"name": definition.name}
+    if definition.description:
+        named["description"] = definition.description
+    return named
+
+
+def _unwrapped(tool: Mapping[str, Any]) -> tuple[Any, Any, Any]:
+    inner, key = tool, "input_schema"
+    if tool.get("type") == "function":
+        inner, key = tool.get("function", tool), "parameters"
+    if not isinstance(inner, Mapping) or "name" not in inner or (key == "input_schema" and key not in inner):
+        raise CallerError(
+            "not a tool definition: expected {name, description, input_schema}, {type: 'function', function: {name,"
+            " description, parameters}} or {type: 'function', name, description, parameters}, got the keys"
+            f" {', '.join(map(str, tool))}"
+        )
+    schema = inner.get(key)
+    return inner["name"], inner.get("description") or "", _NO_INPUT if schema is None else schema

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from interlingua_agents.memory import AsyncMemoryTurn, MemoryTurn
     from interlingua_agents.protocols import AsyncSteps, Compactor, Facts, Steps, ToolLoop
     from interlingua_agents.run import StopCause, Stopped
+    from interlingua_agents.schemas import NormalisedSchema, SchemaChange, normalise_schema
     from interlingua_agents.tools import (
         DEFAULT_PERMISSIONS,
         Confirmation,
@@ -53,11 +54,13 @@ _NAMES = {
     "memory": "AsyncMemoryTurn MemoryTurn",
     "protocols": "AsyncSteps Compactor Facts Steps ToolLoop",
     "run": "StopCause Stopped",
+    "schemas": "NormalisedSchema SchemaChange normalise_schema",
     "tools": (
         "DEFAULT_PERMISSIONS Confirmation Permission Phase Policy Tool ToolContext ToolError ToolOutput Toolbox "
         "by_side_effects tool tool_of"
     ),
 }
+
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 __all__ = [
@@ -73,10 +76,12 @@ __all__ = [
     "Confirmation",
     "Facts",
     "MemoryTurn",
+    "NormalisedSchema",
     "Permission",
     "Phase",
     "Policy",
     "ReplyPayload",
+    "SchemaChange",
     "Steps",
     "StopCause",
     "Stopped",
@@ -91,6 +96,7 @@ __all__ = [
     "assistant_events_async",
     "assistant_stop_reason",
     "by_side_effects",
+    "normalise_schema",
     "reply_payload",
     "to_wire_event",
     "to_wire_message",

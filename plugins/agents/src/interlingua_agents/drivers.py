@@ -27,7 +27,6 @@ from interlingua_agents.tools import Confirmation, Policy, Tool, Toolbox
 Confirm: TypeAlias = Callable[[Confirmation], bool | Awaitable[bool]]
 MakeBatch: TypeAlias = Callable[[AskPerson | None, Callable[[CallReport], None]], CallBatch]
 T = TypeVar("T")
-
 _PATIENCE = 3.0  # seconds that an interrupted batch has to report how its calls ended
 
 

@@ -99,6 +99,7 @@ _Makers: TypeAlias = dict[type, Callable[..., AssistantMessageEvent]]
 _STARTS: _Makers = {TextBlock: TextStart, ThinkingBlock: ThinkingStart, ToolUseBlock: ToolCallStart}
 _DELTAS: _Makers = {TextBlock: TextDelta, ThinkingBlock: ThinkingDelta, ToolUseBlock: ToolCallDelta}
 _ENDS: _Makers = {TextBlock: TextEnd, ThinkingBlock: ThinkingEnd, ToolUseBlock: ToolCallEnd}
+
 _REASONS: dict[StopReason, AssistantStopReason] = {
     StopReason.TOOL_USE: "toolUse",
     StopReason.MAX_TOKENS: "length",
@@ -274,7 +275,6 @@ _SPELLING = {
     "partial_result": "partialResult",
     "is_error": "isError",
 }
-
 
 _READ = ("partial", "content", "tool_call", "message")
 """What events make when it is read: properties, not fields."""

@@ -290,6 +290,4 @@ AgentEvent: TypeAlias = (
     | ToolExecutionUpdate
     | ToolExecutionEnd
 )
-
-
 """What happens while an agent runs, model calls and tools together."""

@@ -11,7 +11,7 @@ import msgspec
 from docstring_parser import parse
 
 from interlingua import CallerError
-from interlingua.types import normalise_schema
+from interlingua_agents.schemas import normalise_schema
 from interlingua_agents.tools import ToolContext
 
 

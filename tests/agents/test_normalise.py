@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from jsonschema import Draft202012Validator
 
 from interlingua.errors import UnsupportedSchemaError
-from interlingua.types.tool_schemas import normalise_schema
 from interlingua.types.tools import check_schema
+from interlingua_agents.schemas import normalise_schema
 
 from . import strategies as s
 

@@ -1,4 +1,4 @@
-"""Read tool schemas written for other systems into the canonical subset, and report what changed."""
+"""Convert tool schemas written for other systems into the canonical subset, and report what changed."""
 
 from __future__ import annotations
 
@@ -8,16 +8,13 @@ from typing import Any, Literal
 
 import attrs
 
-from interlingua.errors import CallerError, UnsupportedSchemaError
-from interlingua.json import FrozenDict, freeze
-from interlingua.types.tools import (
-    MAX_DEPTH,
-    SideEffects,
-    ToolDefinition,
-    ToolKind,
+from interlingua.errors import UnsupportedSchemaError
+from interlingua.plugins import FrozenDict, freeze
+from interlingua.types import (
+    SCHEMA_MAX_DEPTH,
     check_keyword,
     check_schema,
-    pointer,
+    json_pointer,
 )
 
 _DESCRIBED = frozenset({
@@ -35,6 +32,7 @@ _REFUSED = frozenset({
     "unevaluatedItems", "unevaluatedProperties", "$dynamicRef", "$recursiveRef",
 })  # fmt: skip
 """Keywords that change which inputs are valid, and have no form in the subset nor in a few words."""
+
 _NULL_KEYS = ({"type"}, {"enum"}, {"type", "enum"})
 SchemaAction = Literal["inlined", "folded", "described", "dropped", "added"]
 _COMPOSING = ("const", "$ref", "allOf", "anyOf", "oneOf")
@@ -101,14 +99,14 @@ class _Walk:
 
     def report(self, path: str, keyword: str, action: SchemaAction, note: str) -> None:
         """Note a change; a definition inlined twice reports once."""
-        place = pointer(path, keyword) if keyword else path
+        place = json_pointer(path, keyword) if keyword else path
         change = SchemaChange(path=place, keyword=keyword, action=action, note=note)
         self.changes[change] = None
 
     def node(self, node: Any, path: str, depth: int) -> dict[str, Any]:
         """Return the normalised copy of one schema."""
         self._nodes += 1
-        if depth > MAX_DEPTH or self._nodes > _MAX_NODES:
+        if depth > SCHEMA_MAX_DEPTH or self._nodes > _MAX_NODES:
             raise UnsupportedSchemaError(
                 "the schema is too deep or too large once its references are inlined", path=path
             )
@@ -126,12 +124,12 @@ class _Walk:
             own["description"] = text
         for keyword in _COMPOSING:
             if keyword in node:
-                place = pointer(path, keyword)
+                place = json_pointer(path, keyword)
                 _merge(own, self._inlined(keyword, node[keyword], path, depth + 1), place, path)
         return own
 
     def _keyword(self, own: dict[str, Any], words: list[str], keyword: Any, value: Any, path: str, depth: int) -> None:
-        place = pointer(path, keyword)
+        place = json_pointer(path, keyword)
         if keyword in _COMPOSING or keyword == "nullable":
             return
         if keyword == "type":
@@ -143,7 +141,7 @@ class _Walk:
             own[keyword] = value
         elif keyword == "properties":
             check_keyword(keyword, value, path)
-            own[keyword] = {name: self.node(sub, pointer(place, name), depth + 1) for name, sub in value.items()}
+            own[keyword] = {name: self.node(sub, json_pointer(place, name), depth + 1) for name, sub in value.items()}
         elif keyword == "items":
             own[keyword] = self.node(value, place, depth + 1)
         elif keyword == "additionalProperties":
@@ -152,7 +150,7 @@ class _Walk:
             self._leave_out(words, keyword, value, path)
 
     def _leave_out(self, words: list[str], keyword: Any, value: Any, path: str) -> None:
-        place = pointer(path, keyword)
+        place = json_pointer(path, keyword)
         if keyword in _REFUSED or not isinstance(keyword, str):
             raise UnsupportedSchemaError(
                 f"{keyword!r} has no form in the tool-schema subset; redesign the schema", path=place
@@ -166,7 +164,7 @@ class _Walk:
     def _additional(self, words: list[str], value: Any, path: str, depth: int) -> bool:
         if isinstance(value, bool):
             return value
-        place = pointer(path, "additionalProperties")
+        place = json_pointer(path, "additionalProperties")
         inner = self.node(value, place, depth + 1)
         if inner:
             words.append(_as_words("additionalProperties", inner, place))
@@ -188,7 +186,7 @@ class _Walk:
                 check_keyword("enum", own["enum"], path)
 
     def _inlined(self, keyword: str, value: Any, path: str, depth: int) -> dict[str, Any]:
-        place = pointer(path, keyword)
+        place = json_pointer(path, keyword)
         if keyword == "$ref":
             return self._inline(value, path, depth)
         if keyword == "const":
@@ -196,7 +194,7 @@ class _Walk:
             return {"enum": [value]}
         if not isinstance(value, list) or not value:
             raise UnsupportedSchemaError(f"{keyword} must be a non-empty array of schemas", path=place)
-        branches = [self.node(branch, pointer(place, index), depth) for index, branch in enumerate(value)]
+        branches = [self.node(branch, json_pointer(place, index), depth) for index, branch in enumerate(value)]
         if keyword == "allOf":
             folded: dict[str, Any] | None = _conjunction(branches, place)
         else:
@@ -212,7 +210,7 @@ class _Walk:
         return folded
 
     def _inline(self, ref: Any, path: str, depth: int) -> dict[str, Any]:
-        place = pointer(path, "$ref")
+        place = json_pointer(path, "$ref")
         target = _target_pointer(ref, place)
         if target in self._expanding:
             raise UnsupportedSchemaError(f"$ref {ref!r} is recursive; tool schemas are finite trees", path=place)
@@ -303,7 +301,7 @@ def _merge(own: dict[str, Any], other: Mapping[str, Any], place: str, path: str)
             own[keyword] = value
         elif json.dumps(own[keyword]) != json.dumps(value):  # in Python 1 == True, in JSON not
             if keyword != "description":
-                also = pointer(path, keyword)
+                also = json_pointer(path, keyword)
                 raise UnsupportedSchemaError(f"the inlined schema has another {keyword!r} than {also}", path=place)
             own[keyword] = f"{own[keyword]}\n{value}"
 
@@ -339,70 +337,3 @@ def _follow(root: Any, target: str, place: str) -> Any:
         else:
             raise UnsupportedSchemaError(f"$ref '#{target}' points at nothing", path=place)
     return node
-
-
-_NO_INPUT: Mapping[str, Any] = {"type": "object", "properties": {}}
-
-
-def to_wire_input_schema_tool(definition: ToolDefinition) -> dict[str, Any]:
-    """Return `{name, description, input_schema}`; an empty description is left out."""
-    return {**_named(definition), "input_schema": definition.input_schema}
-
-
-def to_wire_function_tool(definition: ToolDefinition) -> dict[str, Any]:
-    """Return `{type: "function", function: {name, description, parameters}}`; an empty description is left out."""
-    return {"type": "function", "function": {**_named(definition), "parameters": definition.input_schema}}
-
-
-def to_wire_flat_function_tool(definition: ToolDefinition) -> dict[str, Any]:
-    """Return `{type: "function", name, description, parameters}`; an empty description is left out."""
-    return {"type": "function", **_named(definition), "parameters": definition.input_schema}
-
-
-def from_wire_tool(
-    tool: Mapping[str, Any], *, side_effects: SideEffects, requires_workspace: bool = True, kind: ToolKind | None = None
-) -> ToolDefinition:
-    """Read a tool in any of the three wrappers; what no wire carries comes from the caller.
-
-    Args:
-        tool: one entry of a wire's list of tools; keys beside name, description and schema are not read.
-        side_effects: what running the tool may change.
-        requires_workspace: as in ToolDefinition.
-        kind: as in ToolDefinition.
-
-    Raises:
-        CallerError: it is none of the three, or its name is not canonical.
-        UnsupportedSchemaError: its schema is outside the subset; `path` points into the schema.
-    """
-    name, description, schema = _unwrapped(tool)
-    if not isinstance(description, str):
-        raise CallerError(f"the description of tool {name!r} must be a string, not {type(description).__name__}")
-    return ToolDefinition(
-        name=name,
-        description=description,
-        input_schema=schema,
-        side_effects=side_effects,
-        requires_workspace=requires_workspace,
-        kind=kind,
-    )
-
-
-def _named(definition: ToolDefinition) -> dict[str, Any]:
-    named = {"name": definition.name}
-    if definition.description:
-        named["description"] = definition.description
-    return named
-
-
-def _unwrapped(tool: Mapping[str, Any]) -> tuple[Any, Any, Any]:
-    inner, key = tool, "input_schema"
-    if tool.get("type") == "function":
-        inner, key = tool.get("function", tool), "parameters"
-    if not isinstance(inner, Mapping) or "name" not in inner or (key == "input_schema" and key not in inner):
-        raise CallerError(
-            "not a tool definition: expected {name, description, input_schema}, {type: 'function', function: {name,"
-            " description, parameters}} or {type: 'function', name, description, parameters}, got the keys"
-            f" {', '.join(map(str, tool))}"
-        )
-    schema = inner.get(key)
-    return inner["name"], inner.get("description") or "", _NO_INPUT if schema is None else schema
