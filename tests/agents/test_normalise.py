@@ -14,8 +14,7 @@ from jsonschema import Draft202012Validator
 from interlingua.errors import UnsupportedSchemaError
 from interlingua.types.tools import check_schema
 from interlingua_agents.schemas import normalise_schema
-
-from . import strategies as s
+from tests.core.types import strategies as s
 
 
 def one(schema: Any, **root: Any) -> Any:

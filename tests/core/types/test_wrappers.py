@@ -17,8 +17,7 @@ from interlingua_agents.schemas import (
     to_wire_function_tool,
     to_wire_input_schema_tool,
 )
-
-from . import strategies as s
+from tests.core.types import strategies as s
 
 SCHEMA = {"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]}
 INPUT_SCHEMA = {"name": "read_file", "description": "Read a file", "input_schema": SCHEMA}
