@@ -10,8 +10,10 @@ import pytest
 from hypothesis import given
 
 from interlingua.errors import CallerError, UnsupportedSchemaError
-from interlingua.types.tools import SideEffects, ToolDefinition, ToolKind
-from interlingua_agents.schemas import (
+from interlingua.types.tools import (
+    SideEffects,
+    ToolDefinition,
+    ToolKind,
     from_wire_tool,
     to_wire_flat_function_tool,
     to_wire_function_tool,

@@ -155,7 +155,7 @@ def project_blocks(
         target: who is to carry them.
     """
     tools = target.capabilities.supports_tools
-    if all([_is_simple(block, tools=tools) for block in content]):
+    if all(_is_simple(block, tools=tools) for block in content):
         return content, ()
     rows: list[BlockLoss] = []
     critical = message.metadata.critical
@@ -188,7 +188,7 @@ def _is_simple(block: Any, *, tools: bool) -> bool:
     if kind is ToolUseBlock:
         return tools and block.signature is None and block.cache is None and block.parse_error is None
     if kind is ToolResultBlock:
-        return tools and block.cache is None and all([type(part) is TextBlock and part.text for part in block.content])
+        return tools and block.cache is None and all(type(part) is TextBlock and part.text for part in block.content)
     return False
 
 
