@@ -162,8 +162,8 @@ class PluginHooks:
     def register_commands(self, cli: Any) -> None:
         """Called when the command line is built: add click commands to the group `cli`.
 
-        This is for plugins that are loaded into a run or installed as plugins; a distribution whose purpose is a command
-        names it by an entry point of the group `interlingua.commands` instead, and is imported only when it is run.
+        For plugins that are loaded into a run or installed as plugins. A distribution whose purpose is a command names
+        it by an entry point of the group `interlingua.commands` instead, and is imported when it is run.
         """
 
     @hookspec
