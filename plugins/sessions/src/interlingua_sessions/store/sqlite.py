@@ -116,9 +116,12 @@ class _Transaction:
 
     def __enter__(self) -> None:
         self._lock.acquire()
+        nested = self._connection.in_transaction
         try:
             self._execute("BEGIN IMMEDIATE")
-        except BaseException:
+        except BaseException:  # Ctrl-C may come between BEGIN and here
+            if self._connection.in_transaction and not nested:
+                self._connection.execute("ROLLBACK")
             self._lock.release()
             raise
 
