@@ -77,11 +77,7 @@ def _open_emit(emit: str | None, files: Sequence[str]) -> Iterator[IO[bytes] | N
 
 
 def _decode_recording(
-    recording: Recording,
-    matcher: Matcher,
-    chunk: int | None,
-    report: Report,
-    excluded: Mapping[str, str],
+    recording: Recording, matcher: Matcher, chunk: int | None, report: Report, excluded: Mapping[str, str]
 ) -> Iterator[Outcome]:
     """Decode a recording; where it cannot be read further, that is one failure, and what came before counts."""
     try:
@@ -91,11 +87,7 @@ def _decode_recording(
 
 
 def _decode_entries(
-    lines: Iterator[tuple[str, bytes]],
-    matcher: Matcher,
-    chunk: int | None,
-    report: Report,
-    excluded: Mapping[str, str],
+    lines: Iterator[tuple[str, bytes]], matcher: Matcher, chunk: int | None, report: Report, excluded: Mapping[str, str]
 ) -> Iterator[Outcome]:
     for name, line in lines:
         try:

@@ -80,12 +80,7 @@ def check_target(
     except CapabilityError as error:
         hint = "choose another target, or change what it cannot take"
         refused = Finding(
-            rule="cannot",
-            line=None,
-            path=error.path,
-            message=str(error),
-            citation=_CAPABILITIES,
-            hint=hint,
+            rule="cannot", line=None, path=error.path, message=str(error), citation=_CAPABILITIES, hint=hint
         )
         return (refused,)
     except InvalidConversationError:

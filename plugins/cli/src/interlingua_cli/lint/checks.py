@@ -5,22 +5,46 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial, wraps
 from itertools import pairwise
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from interlingua_cli.lint.rules import Check, Fault, Hit, Path, RequestFacts, join_path, parse_path
 
-CheckMaker = Callable[[Any], Check]
-_Maker = TypeVar("_Maker", bound=CheckMaker)
-VERBS: dict[str, CheckMaker] = {}
+_Parameter = TypeVar("_Parameter")
+_VerbCheck = Callable[[_Parameter, Sequence[Hit], RequestFacts], Iterator[Fault]]
+_HitCheck = Callable[[_Parameter, Hit], Iterator[Fault]]
+VERBS: dict[str, Callable[[Any], Check]] = {}
 
 
-def verb(name: str) -> Callable[[_Maker], _Maker]:
-    """Register a function that makes a check of a verb's parameter; it raises ValueError for one it cannot use."""
+def verb(name: str, read: Callable[[Any], _Parameter]) -> Callable[[_VerbCheck[_Parameter]], _VerbCheck[_Parameter]]:
+    """Register a check of all selected values; `read` reads its parameter, or raises ValueError."""
 
-    def register(make: _Maker) -> _Maker:
+    def register(check: _VerbCheck[_Parameter]) -> _VerbCheck[_Parameter]:
+        def make(given: Any) -> Check:
+            return partial(check, read(given))
+
+        make.__doc__ = check.__doc__
         VERBS[name] = make
-        return make
+        return check
+
+    return register
+
+
+def hit_verb(
+    name: str, read: Callable[[Any], _Parameter], kinds: type | tuple[type, ...] = object
+) -> Callable[[_HitCheck[_Parameter]], _HitCheck[_Parameter]]:
+    """Register a check of one value at a time; values of other kinds pass."""
+
+    def register(check: _HitCheck[_Parameter]) -> _HitCheck[_Parameter]:
+        @wraps(check)
+        def check_hits(given: _Parameter, hits: Sequence[Hit], _request: RequestFacts) -> Iterator[Fault]:
+            for hit in hits:
+                if isinstance(hit.value, kinds):
+                    yield from check(given, hit)
+
+        verb(name, read)(check_hits)
+        return check
 
     return register
 
@@ -61,9 +85,14 @@ def shorten(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
+def is_number(value: Any) -> bool:
+    """Tell whether a JSON value is a number."""
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
 _TYPES: dict[str, Callable[[Any], bool]] = {
     "string": lambda value: isinstance(value, str),
-    "number": lambda value: isinstance(value, (int, float)) and not isinstance(value, bool),
+    "number": is_number,
     "integer": lambda value: isinstance(value, int) and not isinstance(value, bool),
     "boolean": lambda value: isinstance(value, bool),
     "object": lambda value: isinstance(value, dict),
@@ -72,294 +101,200 @@ _TYPES: dict[str, Callable[[Any], bool]] = {
 }
 
 
-def _check_values(wrong: Callable[[Any], str | None]) -> Check:
-    """Make a check of a function that returns what is wrong with one value, or None."""
-
-    def check(hits: Sequence[Hit], _request: RequestFacts) -> Iterator[Fault]:
-        for hit in hits:
-            found = wrong(hit.value)
-            if found is not None:
-                yield Fault(hit.path, found)
-
-    return check
-
-
-@verb("is")
-def is_type(given: Any) -> Check:
-    """The value has one of these types."""
+def _read_types(given: Any) -> tuple[str, ...]:
     names = read_texts(given)
     unknown = [name for name in names if name not in _TYPES]
     if unknown:
         raise ValueError(f"{unknown[0]!r} is not a type; types are {', '.join(_TYPES)}")
-    return _check_values(
-        lambda value: None if any(_TYPES[name](value) for name in names) else f"it is {shorten(value)}"
-    )
+    return names
 
 
-@verb("one_of")
-def one_of(given: Any) -> Check:
-    """The value is one of these."""
+@hit_verb("is", _read_types)
+def is_type(names: Sequence[str], hit: Hit) -> Iterator[Fault]:
+    """The value has one of these types."""
+    if not any(_TYPES[name](hit.value) for name in names):
+        yield Fault(hit.path, f"it is {shorten(hit.value)}")
+
+
+def _read_values(given: Any) -> list[Any]:
     if not isinstance(given, list) or not given:
         raise ValueError("expected a list of values")
-    return _check_values(lambda value: None if value is None or value in given else f"it is {shorten(value)}")
+    return given
 
 
-@verb("between")
-def between(given: Any) -> Check:
+@hit_verb("one_of", _read_values)
+def one_of(values: Sequence[Any], hit: Hit) -> Iterator[Fault]:
+    """The value is one of these."""
+    if hit.value is not None and hit.value not in values:
+        yield Fault(hit.path, f"it is {shorten(hit.value)}")
+
+
+@hit_verb("between", read_bounds)
+def between(bounds: tuple[float, float], hit: Hit) -> Iterator[Fault]:
     """The number is not below the first and not above the second."""
-    least, most = read_bounds(given)
-    return _check_values(
-        lambda value: f"it is {value}" if _TYPES["number"](value) and not least <= value <= most else None
-    )
+    if is_number(hit.value) and not bounds[0] <= hit.value <= bounds[1]:
+        yield Fault(hit.path, f"it is {hit.value}")
 
 
-@verb("strictly_between")
-def strictly_between(given: Any) -> Check:
+@hit_verb("strictly_between", read_bounds)
+def strictly_between(bounds: tuple[float, float], hit: Hit) -> Iterator[Fault]:
     """The number is above the first and below the second."""
-    low, high = read_bounds(given)
-    return _check_values(lambda value: f"it is {value}" if _TYPES["number"](value) and not low < value < high else None)
+    if is_number(hit.value) and not bounds[0] < hit.value < bounds[1]:
+        yield Fault(hit.path, f"it is {hit.value}")
 
 
-@verb("length")
-def length(given: Any) -> Check:
+@hit_verb("length", read_bounds, (str, list, dict))
+def length(bounds: tuple[float, float], hit: Hit) -> Iterator[Fault]:
     """The text, list or object is so long: characters, elements, fields."""
-    least, most = read_bounds(given)
-
-    def wrong(value: Any) -> str | None:
-        if not isinstance(value, (str, list, dict)) or least <= len(value) <= most:
-            return None
-        return f"it has {len(value)}"
-
-    return _check_values(wrong)
+    if not bounds[0] <= len(hit.value) <= bounds[1]:
+        yield Fault(hit.path, f"it has {len(hit.value)}")
 
 
-@verb("matches")
-def matches(given: Any) -> Check:
+@hit_verb("matches", read_pattern, str)
+def matches(pattern: re.Pattern[str], hit: Hit) -> Iterator[Fault]:
     """The whole text fits the expression."""
-    pattern = read_pattern(given)
-    return _check_values(
-        lambda value: f"it is {shorten(value)}" if isinstance(value, str) and not pattern.fullmatch(value) else None
-    )
+    if not pattern.fullmatch(hit.value):
+        yield Fault(hit.path, f"it is {shorten(hit.value)}")
 
 
-@verb("lacks_match")
-def lacks_match(given: Any) -> Check:
+@hit_verb("lacks_match", read_pattern, str)
+def lacks_match(pattern: re.Pattern[str], hit: Hit) -> Iterator[Fault]:
     """The expression is found nowhere in the text."""
-    pattern = read_pattern(given)
-
-    def wrong(value: Any) -> str | None:
-        found = pattern.search(value) if isinstance(value, str) else None
-        return f"there is {shorten(found[0])}" if found else None
-
-    return _check_values(wrong)
+    if found := pattern.search(hit.value):
+        yield Fault(hit.path, f"there is {shorten(found[0])}")
 
 
-@verb("among")
-def among(given: Any) -> Check:
+@verb("among", parse_path)
+def among(others: Path, hits: Sequence[Hit], request: RequestFacts) -> Iterator[Fault]:
     """The value is one of those this path leads to."""
-    others = parse_path(given)
-
-    def check(hits: Sequence[Hit], request: RequestFacts) -> Iterator[Fault]:
-        known = [hit.value for hit in others.select(request.body)]
-        for hit in hits:
-            if hit.value not in known:
-                yield Fault(hit.path, f"it is {shorten(hit.value)}")
-
-    return check
+    values = [hit.value for hit in others.select(request.body)]
+    for hit in hits:
+        if hit.value not in values:
+            yield Fault(hit.path, f"it is {shorten(hit.value)}")
 
 
-@verb("less_than")
-def less_than(given: Any) -> Check:
+@verb("less_than", parse_path)
+def less_than(other: Path, hits: Sequence[Hit], request: RequestFacts) -> Iterator[Fault]:
     """The number is smaller than the one this path leads to, where there is one."""
-    other = parse_path(given)
-
-    def check(hits: Sequence[Hit], request: RequestFacts) -> Iterator[Fault]:
-        limits = [hit for hit in other.select(request.body) if _TYPES["number"](hit.value)]
-        for hit in hits:
-            for limit in limits:
-                if _TYPES["number"](hit.value) and hit.value >= limit.value:
-                    yield Fault(hit.path, f"it is {hit.value} and {limit.path} is {limit.value}")
-
-    return check
+    limits = [hit for hit in other.select(request.body) if is_number(hit.value)]
+    for hit in hits:
+        for limit in limits:
+            if is_number(hit.value) and hit.value >= limit.value:
+                yield Fault(hit.path, f"it is {hit.value} and {limit.path} is {limit.value}")
 
 
-def _check_fields(faults: Callable[[str, dict[str, Any]], Iterator[Fault]]) -> Check:
-    """Make a check of a function that looks at an object's fields that are not null; services read null as absence."""
-
-    def check(hits: Sequence[Hit], _request: RequestFacts) -> Iterator[Fault]:
-        for hit in hits:
-            if isinstance(hit.value, dict):
-                yield from faults(hit.path, {name: value for name, value in hit.value.items() if value is not None})
-
-    return check
+# Fields: services read null as absence.
 
 
-@verb("requires")
-def requires(given: Any) -> Check:
+@hit_verb("requires", read_texts, dict)
+def requires(names: Sequence[str], hit: Hit) -> Iterator[Fault]:
     """Every one of these fields is there."""
-    names = read_texts(given)
-
-    def faults(path: str, there: dict[str, Any]) -> Iterator[Fault]:
-        for name in names:
-            if name not in there:
-                yield Fault(join_path(path, name), f"{name} is missing")
-
-    return _check_fields(faults)
+    for name in names:
+        if hit.value.get(name) is None:
+            yield Fault(join_path(hit.path, name), f"{name} is missing")
 
 
-@verb("forbids")
-def forbids(given: Any) -> Check:
+@hit_verb("forbids", read_texts, dict)
+def forbids(names: Sequence[str], hit: Hit) -> Iterator[Fault]:
     """None of these fields is there."""
-    names = read_texts(given)
-
-    def faults(path: str, there: dict[str, Any]) -> Iterator[Fault]:
-        for name in names:
-            if name in there:
-                yield Fault(join_path(path, name), f"{name} is there")
-
-    return _check_fields(faults)
+    for name in names:
+        if hit.value.get(name) is not None:
+            yield Fault(join_path(hit.path, name), f"{name} is there")
 
 
-@verb("allows")
-def allows(given: Any) -> Check:
+@hit_verb("allows", read_texts, dict)
+def allows(names: Sequence[str], hit: Hit) -> Iterator[Fault]:
     """No field but these is there."""
-    names = frozenset(read_texts(given))
-
-    def faults(path: str, there: dict[str, Any]) -> Iterator[Fault]:
-        for name in there:
-            if name not in names:
-                yield Fault(join_path(path, name), f"{name} is not a field of it")
-
-    return _check_fields(faults)
+    for name, value in hit.value.items():
+        if value is not None and name not in names:
+            yield Fault(join_path(hit.path, name), f"{name} is not a field of it")
 
 
-@verb("exactly_one_of")
-def exactly_one_of(given: Any) -> Check:
+@hit_verb("exactly_one_of", read_texts, dict)
+def exactly_one_of(names: Sequence[str], hit: Hit) -> Iterator[Fault]:
     """One of these fields is there, and no second one."""
-    names = read_texts(given)
-
-    def faults(path: str, there: dict[str, Any]) -> Iterator[Fault]:
-        found = [name for name in names if name in there]
-        if len(found) != 1:
-            yield Fault(path, f"there is {' and '.join(found) or 'none'}")
-
-    return _check_fields(faults)
+    found = [name for name in names if hit.value.get(name) is not None]
+    if len(found) != 1:
+        yield Fault(hit.path, f"there is {' and '.join(found) or 'none'}")
 
 
-@verb("at_most_one_of")
-def at_most_one_of(given: Any) -> Check:
+@hit_verb("at_most_one_of", read_texts, dict)
+def at_most_one_of(names: Sequence[str], hit: Hit) -> Iterator[Fault]:
     """No two of these fields are there."""
-    names = read_texts(given)
-
-    def faults(path: str, there: dict[str, Any]) -> Iterator[Fault]:
-        found = [name for name in names if name in there]
-        if len(found) > 1:
-            yield Fault(path, f"there are {' and '.join(found)}")
-
-    return _check_fields(faults)
+    found = [name for name in names if hit.value.get(name) is not None]
+    if len(found) > 1:
+        yield Fault(hit.path, f"there are {' and '.join(found)}")
 
 
-@verb("count")
-def count(given: Any) -> Check:
+@verb("count", read_bounds)
+def count(bounds: tuple[float, float], hits: Sequence[Hit], _request: RequestFacts) -> Iterator[Fault]:
     """So many values are selected in all."""
-    least, most = read_bounds(given)
-
-    def check(hits: Sequence[Hit], _request: RequestFacts) -> Iterator[Fault]:
-        found = [hit for hit in hits if hit.value is not None]
-        if not least <= len(found) <= most:
-            place = found[int(most)].path if len(found) > most else ""
-            yield Fault(place, f"there are {len(found)}")
-
-    return check
+    least, most = bounds
+    found = [hit for hit in hits if hit.value is not None]
+    if not least <= len(found) <= most:
+        yield Fault(found[int(most)].path if len(found) > most else "", f"there are {len(found)}")
 
 
-@verb("unique")
-def unique(given: Any) -> Check:
+@hit_verb("unique", parse_path)
+def unique(inside: Path, hit: Hit) -> Iterator[Fault]:
     """No two of the values that this path leads to, from one place, are the same."""
-    inside = parse_path(given)
-
-    def check(hits: Sequence[Hit], _request: RequestFacts) -> Iterator[Fault]:
-        for hit in hits:
-            first: dict[str, str] = {}
-            for found in inside.select(hit.value, hit.path):
-                same = first.setdefault(repr(found.value), found.path)
-                if same != found.path:
-                    yield Fault(found.path, f"{shorten(found.value)} is at {same} already")
-
-    return check
+    places: dict[str, str] = {}
+    for found in inside.select(hit.value, hit.path):
+        same = places.setdefault(repr(found.value), found.path)
+        if same != found.path:
+            yield Fault(found.path, f"{shorten(found.value)} is at {same} already")
 
 
-@verb("body_bytes")
-def body_bytes(given: Any) -> Check:
+@verb("body_bytes", read_bounds)
+def body_bytes(bounds: tuple[float, float], _hits: Sequence[Hit], request: RequestFacts) -> Iterator[Fault]:
     """The body as it is sent has so many bytes."""
-    least, most = read_bounds(given)
-
-    def check(_hits: Sequence[Hit], request: RequestFacts) -> Iterator[Fault]:
-        if not least <= request.size <= most:
-            yield Fault("", f"it has {request.size}")
-
-    return check
+    if not bounds[0] <= request.size <= bounds[1]:
+        yield Fault("", f"it has {request.size}")
 
 
-@verb("first")
-def first(given: Any) -> Check:
+@hit_verb("first", parse_path, list)
+def first(fits: Path, hit: Hit) -> Iterator[Fault]:
     """The list's first element passes the filter."""
-    return _check_end(given, 0)
+    if hit.value and not fits.found(hit.value[0]):
+        yield Fault(join_path(hit.path, 0), f"it is {_describe(hit.value[0])}")
 
 
-@verb("last")
-def last(given: Any) -> Check:
+@hit_verb("last", parse_path, list)
+def last(fits: Path, hit: Hit) -> Iterator[Fault]:
     """The list's last element passes the filter."""
-    return _check_end(given, -1)
+    if hit.value and not fits.found(hit.value[-1]):
+        yield Fault(join_path(hit.path, len(hit.value) - 1), f"it is {_describe(hit.value[-1])}")
 
 
-def _check_end(given: Any, at: int) -> Check:
-    fits = parse_path(given)
-
-    def check(hits: Sequence[Hit], _request: RequestFacts) -> Iterator[Fault]:
-        for hit in hits:
-            if isinstance(hit.value, list) and hit.value and not fits.found(hit.value[at]):
-                yield Fault(join_path(hit.path, at % len(hit.value)), f"it is {_describe(hit.value[at])}")
-
-    return check
-
-
-@verb("leading")
-def leading(given: Any) -> Check:
+@hit_verb("leading", parse_path, list)
+def leading(fits: Path, hit: Hit) -> Iterator[Fault]:
     """In the list, elements that pass the filter stand before all that do not."""
-    fits = parse_path(given)
-
-    def check(hits: Sequence[Hit], _request: RequestFacts) -> Iterator[Fault]:
-        for hit in hits:
-            passed = [fits.found(element) for element in hit.value] if isinstance(hit.value, list) else []
-            late = next((at for at, (before, after) in enumerate(pairwise(passed), 1) if after and not before), None)
-            if late is not None:
-                yield Fault(join_path(hit.path, late), f"it stands behind {_describe(hit.value[late - 1])}")
-
-    return check
+    passed = [fits.found(element) for element in hit.value]
+    late = next((at for at, (before, after) in enumerate(pairwise(passed), 1) if after and not before), None)
+    if late is not None:
+        yield Fault(join_path(hit.path, late), f"it stands behind {_describe(hit.value[late - 1])}")
 
 
-@verb("followed_by")
-def followed_by(given: Any) -> Check:
+def _read_sequence(given: Any) -> tuple[Path, list[Path]]:
+    if not isinstance(given, dict) or given.keys() != {"each", "by"}:
+        raise ValueError('expected {each = "[…]", by = "[…]"}')
+    return parse_path(given["each"]), [parse_path(text) for text in read_texts(given["by"])]
+
+
+@hit_verb("followed_by", _read_sequence, list)
+def followed_by(sequence: tuple[Path, list[Path]], hit: Hit) -> Iterator[Fault]:
     """In the list, after `each` element that passes the first filter comes one that passes `by`, or the end.
 
     `by` may be several filters, of which one is enough.
     """
-    if not isinstance(given, dict) or given.keys() != {"each", "by"}:
-        raise ValueError('expected {each = "[…]", by = "[…]"}')
-    each, by = parse_path(given["each"]), [parse_path(text) for text in read_texts(given["by"])]
-
-    def check(hits: Sequence[Hit], _request: RequestFacts) -> Iterator[Fault]:
-        for hit in hits:
-            for at, (one, after) in enumerate(pairwise(hit.value if isinstance(hit.value, list) else [])):
-                if each.found(one) and not any(path.found(after) for path in by):
-                    yield Fault(join_path(hit.path, at + 1), f"{_describe(after)} follows {_describe(one)}")
-
-    return check
+    each, by = sequence
+    for at, (one, after) in enumerate(pairwise(hit.value), 1):
+        if each.found(one) and not any(path.found(after) for path in by):
+            yield Fault(join_path(hit.path, at), f"{_describe(after)} follows {_describe(one)}")
 
 
 def _describe(element: Any) -> str:
-    """Name an element by what such elements are known by."""
+    """Name an element by its role or type, where it has one."""
     if isinstance(element, dict):
         for key in ("role", "type"):
             if key in element:
@@ -367,30 +302,33 @@ def _describe(element: Any) -> str:
     return shorten(element)
 
 
-_REQUIRED = {"calls", "results"}
+class _Pairing(NamedTuple):
+    """The parameter of `answered`."""
+
+    calls: Path
+    results: Path
+    within: Path | None
+    merges: bool
 
 
-@verb("answered")
-def answered(given: Any) -> Check:
+def _read_pairing(given: Any) -> _Pairing:
+    required = {"calls", "results"}
+    if not isinstance(given, dict) or not required <= given.keys() <= required | {"within", "merges"}:
+        raise ValueError('expected {calls = "…", results = "…"} and perhaps within = "[…]" and merges = true')
+    within = parse_path(given["within"]) if "within" in given else None
+    return _Pairing(parse_path(given["calls"]), parse_path(given["results"]), within, bool(given.get("merges")))
+
+
+@hit_verb("answered", _read_pairing, list)
+def answered(pairing: _Pairing, hit: Hit) -> Iterator[Fault]:
     """In the list, every call has its result and every result its call.
 
     `calls` and `results` lead from an element to the ids. With `within`, the results stand in the elements right
     behind the call that pass this filter; without it anywhere behind the call. With `merges`, elements that hold calls
     and stand side by side count as one.
     """
-    if not isinstance(given, dict) or not _REQUIRED <= given.keys() <= _REQUIRED | {"within", "merges"}:
-        raise ValueError('expected {calls = "…", results = "…"} and perhaps within = "[…]" and merges = true')
-    calls, results = parse_path(given["calls"]), parse_path(given["results"])
-    within = parse_path(given["within"]) if "within" in given else None
-    merges = bool(given.get("merges"))
-
-    def check(hits: Sequence[Hit], _request: RequestFacts) -> Iterator[Fault]:
-        for hit in hits:
-            if isinstance(hit.value, list):
-                for turn in _split_turns(hit, within, merges):
-                    yield from _find_unpaired(turn, calls, results)
-
-    return check
+    for turn in _split_turns(hit, pairing.within, pairing.merges):
+        yield from _find_unpaired(turn, pairing.calls, pairing.results)
 
 
 def _split_turns(hit: Hit, within: Path | None, merges: bool) -> Iterator[list[Hit]]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import attrs
 
-from interlingua_cli.lint.checks import read_texts, shorten, verb
-from interlingua_cli.lint.rules import Check, Fault, Hit, RequestFacts, join_path
+from interlingua_cli.lint.checks import hit_verb, read_texts, shorten
+from interlingua_cli.lint.rules import Fault, Hit, join_path
 
 _DEFINITIONS = ("$defs", "definitions")
 _MAPS = ("properties", *_DEFINITIONS, "patternProperties", "dependentSchemas")
@@ -33,23 +33,21 @@ class Subset:
     booleans: bool = True  # `true` and `false` may stand for a schema
 
 
-@verb("schema")
-def schema(given: Any) -> Check:
-    """The schema keeps to this subset."""
+def _read_subset(given: Any) -> Subset:
     names = {field.name for field in attrs.fields(Subset)}
     if not isinstance(given, dict) or not given or given.keys() - names:
         raise ValueError(f"expected a table with some of {', '.join(sorted(names))}")
     for name in given.keys() & {"keywords", "never", "formats"}:
         read_texts(given[name])
-    subset = Subset(**given)
+    return Subset(**given)
 
-    def check(hits: Sequence[Hit], _request: RequestFacts) -> Iterator[Fault]:
-        for hit in hits:
-            yield from _check_root(hit, subset)
-            for place, node in _walk(hit.path, hit.value):
-                yield from _check_node(place, node, subset)
 
-    return check
+@hit_verb("schema", _read_subset)
+def schema(subset: Subset, hit: Hit) -> Iterator[Fault]:
+    """The schema keeps to this subset."""
+    yield from _check_root(hit, subset)
+    for place, node in _walk(hit.path, hit.value):
+        yield from _check_node(place, node, subset)
 
 
 def _check_root(hit: Hit, subset: Subset) -> Iterator[Fault]:
