@@ -10,8 +10,7 @@ import pytest
 from interlingua.codec import dumps_message
 from interlingua.errors import UnknownProviderError
 from interlingua.types import MessageStatus
-from interlingua_cli.replay.exchange import Matcher, Outcome, replay
-from interlingua_cli.replay.report import Report, outcome_to_json
+from interlingua_cli.replay.exchange import Matcher, Outcome, Report, outcome_to_json, replay
 from interlingua_cli.replay.source import read_entry
 from tests.cli.replay.acme import Acme, line, registry
 

@@ -22,43 +22,17 @@ if TYPE_CHECKING:
     from interlingua_cli.streams import escape_controls
 
 __all__ = [
-    "State",
-    "attach_file",
-    "check_text",
-    "escape_controls",
-    "json_option",
-    "main",
-    "option_option",
-    "plugin_option",
-    "print_calls",
-    "print_error",
-    "print_json",
-    "print_ledger",
-    "print_stream",
-    "print_table",
-    "print_usage",
-    "read_piped_text",
-    "run_chat",
-]
+    "State", "attach_file", "check_text", "escape_controls", "json_option", "main", "option_option", "plugin_option",
+    "print_calls", "print_error", "print_json", "print_ledger", "print_stream", "print_table", "print_usage",
+    "read_piped_text", "run_chat",
+]  # fmt: skip
 
-_MODULES = {  # imported when a name is first used
-    "State": "state",
-    "attach_file": "input",
-    "check_text": "input",
-    "escape_controls": "streams",
-    "json_option": "output",
-    "option_option": "input",
-    "plugin_option": "state",
-    "print_calls": "output",
-    "print_error": "output",
-    "print_json": "output",
-    "print_ledger": "output",
-    "print_stream": "output",
-    "print_table": "output",
-    "print_usage": "output",
-    "read_piped_text": "input",
-    "run_chat": "chat",
-}
+_MODULES = {  # name -> its module, imported when the name is first used
+    "State": "state", "attach_file": "input", "check_text": "input", "escape_controls": "streams",
+    "json_option": "output", "option_option": "input", "plugin_option": "state", "print_calls": "output",
+    "print_error": "output", "print_json": "output", "print_ledger": "output", "print_stream": "output",
+    "print_table": "output", "print_usage": "output", "read_piped_text": "input", "run_chat": "chat",
+}  # fmt: skip
 
 
 def main() -> None:

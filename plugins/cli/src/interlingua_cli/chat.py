@@ -74,21 +74,15 @@ def read_input() -> str | None:
     """Return the next message, a line or several between triple quotes; None at the end of input."""
     try:
         line = _read_line(">>> ")
-        start = line.lstrip()
-        if not start.startswith(QUOTES):
-            return line
-        return _read_block(start[len(QUOTES) :])
     except EOFError:
         return None
-
-
-def _read_block(first: str) -> str:
-    lines = [first]
+    if not line.lstrip().startswith(QUOTES):
+        return line
+    lines = [line.lstrip().removeprefix(QUOTES)]
     with contextlib.suppress(EOFError):  # the end of input closes a block too
         while not lines[-1].rstrip().endswith(QUOTES):
             lines.append(_read_line("... "))
-    text = "\n".join(lines).rstrip()
-    return text.removesuffix(QUOTES).strip("\n")
+    return "\n".join(lines).rstrip().removesuffix(QUOTES).strip("\n")
 
 
 def _read_line(prompt: str) -> str:
@@ -191,7 +185,10 @@ class ModelChat:
             return
         try:
             name = str(self._state.registry.resolve(model))
-            losses = self._find_losses(name) if self.messages else ()
+            losses: Sequence[Loss] = ()
+            if self.messages:
+                planned = plan_request(self._state, self.messages, name, exact=False, options=self._options)
+                losses = planned.request.wire.losses
         except InterlinguaError as error:
             print_error(self._state, error)
             return
@@ -201,9 +198,6 @@ class ModelChat:
         )
         click.echo(f"now {name}", err=True)
         print_ledger(losses, err=True)
-
-    def _find_losses(self, model: str) -> Sequence[Loss]:
-        return plan_request(self._state, self.messages, model, exact=False, options=self._options).request.wire.losses
 
     def _report(self, error: InterlinguaError) -> Message | None:
         """Print an error; return the part of the answer that arrived before it."""

@@ -144,9 +144,7 @@ def run_demo(client: Client, models: Sequence[str], turns: Sequence[Turn], **opt
 
 def _run_tool(call: ToolUseBlock) -> Message:
     path = str(call.input.get("path"))
-    if path not in FILES:
-        return tool_result(call, f"no file {path!r}", is_error=True)
-    return tool_result(call, FILES[path])
+    return tool_result(call, FILES.get(path, f"no file {path!r}"), is_error=path not in FILES)
 
 
 FOLDER = Path("cassettes") / "demo"
@@ -187,46 +185,38 @@ def live_scenario(models: str) -> Scenario:
 
 def local_scenario(url: str) -> Scenario:
     """Use a local server that speaks both wires of the recorded session."""
-    table = _read_table(find_folder())
     base = url.rstrip("/").removesuffix("/v1")
-    return _small_scenario(table, base, where=f"live from {base}")
+    return _read_scenario(find_folder(), base, where=f"live from {base}")
 
 
 def recorded_scenario() -> Scenario:
     """Replay the recorded session."""
     folder = find_folder()
-    table = _read_table(folder)
-    return attrs.evolve(_small_scenario(table, _RECORDED_URL, where=table["recorded"]), cassette=folder / CASSETTE)
+    return attrs.evolve(_read_scenario(folder, _RECORDED_URL), cassette=folder / CASSETTE)
 
 
-def _read_table(folder: Path) -> dict[str, Any]:
-    return tomllib.loads((folder / "session.toml").read_text(encoding="utf-8"))
-
-
-def _small_scenario(table: Mapping[str, Any], base: str, *, where: str) -> Scenario:
-    settings = {key: {"base_url": base + path} for key, path in table["paths"].items()}
-    models = tuple(table["models"])
-    as_if = dict(zip(models, table["as_if"], strict=True))
+def _read_scenario(folder: Path, base: str, *, where: str | None = None) -> Scenario:
+    table = tomllib.loads((folder / "session.toml").read_text(encoding="utf-8"))
     return Scenario(
-        models=models, turns=SMALL_TURNS, options=table["options"], settings=settings, as_if=as_if, where=where
+        models=tuple(table["models"]),
+        turns=SMALL_TURNS,
+        options=table["options"],
+        settings={key: {"base_url": base + path} for key, path in table["paths"].items()},
+        as_if=dict(zip(table["models"], table["as_if"], strict=True)),
+        where=where or table["recorded"],
     )
 
 
 _NEW_CALL_ID = re.compile(r"tu_[0-9A-HJKMNP-TV-Z]{26}")
 
 
-def same_request(left: bytes, right: bytes) -> bool:
-    """Tell whether two bodies are one request: new call ids are compared by their order of appearance."""
-    return bool(_with_stable_ids(left) == _with_stable_ids(right))
-
-
 def _with_stable_ids(body: bytes) -> Any:
+    """Return a request's content with new call ids replaced by their order of appearance, to compare two of them."""
     seen: dict[str, str] = {}
 
-    def name(match: re.Match[str]) -> str:
-        return seen.setdefault(match.group(), f"call-{len(seen)}")
-
-    text = _NEW_CALL_ID.sub(name, body.decode("utf-8", "replace"))
+    text = _NEW_CALL_ID.sub(
+        lambda match: seen.setdefault(match.group(), f"call-{len(seen)}"), body.decode("utf-8", "replace")
+    )
     try:
         return loads(text)
     except ValueError:
@@ -247,7 +237,7 @@ class Cassette:
             raise CallerError(f"{self._path.name} holds {self._at} exchanges and one more was asked for")
         found = self._exchanges[self._at]
         self._at += 1
-        if not (found.uri.endswith(path) and same_request(found.request_body, body)):
+        if not found.uri.endswith(path) or _with_stable_ids(found.request_body) != _with_stable_ids(body):
             raise CallerError(f"exchange {self._at} of {self._path.name} was recorded for another request")
         return Recorded(found.status, found.headers, found.body)
 
@@ -265,23 +255,17 @@ class DemoPrinter:
     def print_step(self, step: Step) -> None:
         """Print one step."""
         if isinstance(step, UserTurn):
-            self._print_question(step)
+            self._console.print()
+            self._console.rule(f"[bold]turn {step.number}[/] · {step.model}", align="left")
+            self._print_line("user", "green", step.message.text_content())
         elif isinstance(step, SwapLedger):
-            self._print_ledger(step)
+            self._console.print(f"  [yellow]swap to {step.model}: loss ledger, {len(step.losses)} row(s)[/]")
+            for loss in step.losses:
+                self._console.print(f"    {loss.path}  {loss.block_type}  {loss.verdict}: {loss.reason}", markup=False)
         elif step.message.role is Role.TOOL:
             self._print_line("tool", "cyan", step.message.tool_results()[0].content[0].text)  # type: ignore[union-attr]
         else:
             self._print_answer(step.message)
-
-    def _print_question(self, step: UserTurn) -> None:
-        self._console.print()
-        self._console.rule(f"[bold]turn {step.number}[/] · {step.model}", align="left")
-        self._print_line("user", "green", step.message.text_content())
-
-    def _print_ledger(self, step: SwapLedger) -> None:
-        self._console.print(f"  [yellow]swap to {step.model}: loss ledger, {len(step.losses)} row(s)[/]")
-        for loss in step.losses:
-            self._console.print(f"    {loss.path}  {loss.block_type}  {loss.verdict}: {loss.reason}", markup=False)
 
     def _print_answer(self, message: Message) -> None:
         for block in message.thinking():
@@ -291,10 +275,11 @@ class DemoPrinter:
         for call in message.tool_calls():
             self._print_line("calls", "magenta", f"{call.name}({call.input_json})")
         usage = message.metadata.usage or Usage()
-        self.tokens += (usage.input_tokens or 0) + (usage.output_tokens or 0)
-        money = self._format_cost(message, usage)
-        stop = message.metadata.stop_reason
-        facts = f"{message.metadata.model} · {message.metadata.api} · {stop} · {_format_tokens(usage)} · {money}"
+        counts = (usage.input_tokens, usage.output_tokens)
+        self.tokens += sum(count or 0 for count in counts)
+        read, written = ("?" if count is None else count for count in counts)
+        metadata, money = message.metadata, self._format_cost(message, usage)
+        facts = f"{metadata.model} · {metadata.api} · {metadata.stop_reason} · {read} in, {written} out · {money}"
         self._console.print(f"         [dim]{facts}[/]")
 
     def _format_cost(self, message: Message, usage: Usage) -> str:
@@ -330,14 +315,6 @@ class DemoPrinter:
         self._console.print(f"[dim]{where}[/]")
 
 
-def _format_tokens(usage: Usage) -> str:
-    return f"{_format_count(usage.input_tokens)} in, {_format_count(usage.output_tokens)} out"
-
-
-def _format_count(value: int | None) -> str:
-    return "?" if value is None else str(value)
-
-
 def step_to_json(step: Step) -> dict[str, Any]:
     """Return one step as plain JSON."""
     if isinstance(step, UserTurn):
@@ -362,7 +339,9 @@ def demo(state: State, live: str | None, live_url: str | None, as_json: bool) ->
     chosen = live_scenario(live) if live else local_scenario(live_url) if live_url else recorded_scenario()
     state.ledger_shown = True
     state.models_announced = frozenset(chosen.as_if)  # said in the closing lines
-    with _make_client(state, chosen) as client:
+    settings = {**state.settings, **chosen.settings}
+    http_client = replaying_client(Cassette(chosen.cassette)) if chosen.cassette else None
+    with Client(registry=state.registry, settings=settings, http_client=http_client) as client:
         steps = run_demo(client, chosen.models, chosen.turns, **chosen.options)
         if as_json:
             print_json({"source": chosen.where, "steps": [step_to_json(step) for step in steps]})
@@ -373,11 +352,3 @@ def demo(state: State, live: str | None, live_url: str | None, as_json: bool) ->
         for step in steps:
             printer.print_step(step)
         printer.print_end(chosen.where)
-
-
-def _make_client(state: State, chosen: Scenario) -> Client:
-    settings = {**state.settings, **chosen.settings}
-    http_client = None
-    if chosen.cassette is not None:
-        http_client = replaying_client(Cassette(chosen.cassette))
-    return Client(registry=state.registry, settings=settings, http_client=http_client)

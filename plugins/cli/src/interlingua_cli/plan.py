@@ -93,8 +93,8 @@ def estimate_lost_cache(request: PreparedRequest, input_tokens: int) -> dict[str
     if origin == f"{provider.key}:{model}":
         return facts | {"cost_note": "the same model: what it cached stays"}
 
-    def prefix_tokens(prefix: Sequence[Message]) -> int:
-        return estimate_input_tokens(provider, prefix, request.tools, request.options)
-
-    lost = lost_cache(messages, input_tokens, provider.model(model), datetime.now(UTC), prefix_tokens)
+    lost = lost_cache(
+        messages, input_tokens, provider.model(model), datetime.now(UTC),
+        lambda prefix: estimate_input_tokens(provider, prefix, request.tools, request.options),
+    )  # fmt: skip
     return facts | attrs.asdict(lost)

@@ -13,14 +13,12 @@ import click
 from interlingua.errors import DecodeError
 from interlingua.json import dumps
 from interlingua_cli.output import json_option, make_console, print_json, print_table
-from interlingua_cli.replay.exchange import Matcher, Outcome, replay
-from interlingua_cli.replay.report import Report, outcome_to_json
+from interlingua_cli.replay.exchange import Matcher, Outcome, Report, outcome_to_json, replay
 from interlingua_cli.replay.source import Recording, open_recording, read_entry, read_exclusions
 from interlingua_cli.state import State, plugin_option
 
 _MAX_FAILURES = 20
 _COLUMNS = ("entries", "decoded", "failed", "opaque", "excluded")
-_Progress = Callable[[int], None]
 
 
 @click.command("corpus")
@@ -81,24 +79,18 @@ def _decode_recording(
 ) -> Iterator[Outcome]:
     """Decode a recording; where it cannot be read further, that is one failure, and what came before counts."""
     try:
-        yield from _decode_entries(recording.lines(), matcher, chunk, report, excluded)
+        for name, line in recording.lines():
+            try:
+                entry = read_entry(line, name)
+            except Exception as error:
+                yield Outcome(id=name, group="unreadable", error=error, decoded=False)
+                continue
+            if entry.id in excluded:
+                report.exclude(entry.group)
+            else:
+                yield replay(entry, matcher, chunk=chunk)
     except DecodeError as error:
         yield Outcome(id=error.path, group="unreadable", error=error, decoded=False)
-
-
-def _decode_entries(
-    lines: Iterator[tuple[str, bytes]], matcher: Matcher, chunk: int | None, report: Report, excluded: Mapping[str, str]
-) -> Iterator[Outcome]:
-    for name, line in lines:
-        try:
-            entry = read_entry(line, name)
-        except Exception as error:
-            yield Outcome(id=name, group="unreadable", error=error, decoded=False)
-            continue
-        if entry.id in excluded:
-            report.exclude(entry.group)
-        else:
-            yield replay(entry, matcher, chunk=chunk)
 
 
 def _emit_line(outcome: Outcome, emit: IO[bytes] | None) -> Outcome:
@@ -115,7 +107,7 @@ def _emit_line(outcome: Outcome, emit: IO[bytes] | None) -> Outcome:
 
 
 @contextlib.contextmanager
-def _show_progress(name: str, size: int | None) -> Iterator[_Progress]:
+def _show_progress(name: str, size: int | None) -> Iterator[Callable[[int], None]]:
     if size is None or not sys.stderr.isatty():
         yield lambda _position: None
         return

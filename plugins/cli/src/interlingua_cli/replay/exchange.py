@@ -1,17 +1,20 @@
-"""Decode a recorded exchange with the installed provider it belongs to."""
+"""Decode recorded exchanges with the installed provider each belongs to, and count the outcomes per API."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from hashlib import sha256
 from itertools import count
+from typing import Any
 from urllib.parse import urlsplit
 
 import attrs
 
+from interlingua.codec import encode_message
 from interlingua.errors import InterlinguaError, InvalidConversationError, ProviderError, UnknownProviderError
 from interlingua.ids import TOOL_PREFIX
 from interlingua.plugins import Connection, ConnectionSettings, Provider, Registry, RequestContext, WireResponse
@@ -45,14 +48,12 @@ class _Service:
 
     def nearness(self, hosts: tuple[str, ...]) -> int:
         """Tell how exactly this service claims a host: the length of the name that matches, 0 for not at all."""
-        return max(
-            (len(name) for name in self.connection.hosts if any(_matches_host(name, host) for host in hosts)), default=0
+        names = (  # a host may end with the name, after a dot or (as with regions) a hyphen
+            name
+            for name in self.connection.hosts
+            if any(host == name or host.endswith((f".{name}", f"-{name}")) for host in hosts)
         )
-
-
-def _matches_host(name: str, host: str) -> bool:
-    """Tell whether a host is this name or ends with it, after a dot or (as with regions) a hyphen."""
-    return host == name or host.endswith((f".{name}", f"-{name}"))
+        return max(map(len, names), default=0)
 
 
 def _split_hosts(netloc: str) -> tuple[str, ...]:
@@ -118,12 +119,6 @@ def derive_message_id(name: str) -> str:
     return "".join([_ALPHABET[(value >> shift) & 31] for shift in range(125, -1, -5)])
 
 
-def derive_tool_use_ids(name: str) -> Callable[[], str]:
-    """Return a function that gives the tool-use ids of an entry: the first, the second, and so on."""
-    numbers = count()
-    return lambda: TOOL_PREFIX + derive_message_id(f"{name}#{next(numbers)}")
-
-
 def read_date(headers: Mapping[str, str]) -> datetime:
     """Return when the answer was given, by its `date` header, else a fixed day."""
     try:
@@ -166,18 +161,19 @@ def replay(entry: Entry, matcher: Matcher, *, chunk: int | None = None) -> Outco
 
 
 def decode_entry(entry: Entry, match: Match, *, chunk: int | None = None) -> Message:
-    """Read an entry's answer: an error, a whole answer or a stream."""
+    """Read an entry's answer; ids and times are derived from the entry."""
     return decode_answer(entry, match.provider, match.connection, make_context(entry, match), chunk=chunk)
 
 
 def decode_answer(
     entry: Entry, provider: Provider, connection: Connection, context: RequestContext, *, chunk: int | None = None
 ) -> Message:
-    """Read an entry's answer in the given context."""
+    """Read an entry's answer, an error, a whole answer or a stream, in the given context."""
+    response = WireResponse(status=entry.status, headers=entry.headers, body=entry.body)
     if entry.status >= 400:
-        raise provider.from_wire_error(_make_response(entry), context)
+        raise provider.from_wire_error(response, context)
     if not entry.streamed:
-        return provider.from_wire_response(_make_response(entry), context)
+        return provider.from_wire_response(response, context)
     framing = entry.kind if entry.kind in ("sse", "ndjson") else connection.framing
     decoder = StreamDecoder(provider, framer(framing), context)
     size = chunk or len(entry.body) or 1
@@ -191,11 +187,12 @@ def make_context(entry: Entry, match: Match) -> RequestContext:
     """Return the context of an entry; ids and times are derived from the entry."""
     model = f"{match.provider.key}:{entry.model}"
     date = read_date(entry.headers)
+    numbers = count()
     return RequestContext(
         origin=Origin(match.provider.key, match.api, entry.model),
         message_id=derive_message_id(entry.id),
         session_id=SESSION_ID,
-        mint_tool_use_id=derive_tool_use_ids(entry.id),
+        mint_tool_use_id=lambda: TOOL_PREFIX + derive_message_id(f"{entry.id}#{next(numbers)}"),
         clock=lambda: date,
         routing=RoutingDecisionRecord(mode=RoutingMode.MANUAL, chosen_model=model, reason="recorded"),
     )
@@ -209,5 +206,69 @@ def get_partial(error: BaseException | None) -> Message | None:
     return None
 
 
-def _make_response(entry: Entry) -> WireResponse:
-    return WireResponse(status=entry.status, headers=entry.headers, body=entry.body)
+@attrs.define(kw_only=True)
+class _Tally:
+    entries: int = 0
+    decoded: int = 0
+    failed: int = 0
+    opaque: int = 0
+    excluded: int = 0
+    errors: Counter[str] = attrs.field(factory=Counter)
+    failures: list[dict[str, str]] = attrs.field(factory=list)
+
+    def as_json(self) -> dict[str, Any]:
+        data = attrs.asdict(self, recurse=False)
+        return {**data, "errors": dict(sorted(self.errors.items()))}
+
+
+class Report:
+    """Counts outcomes per API; `errors` counts the service's errors, which were decoded."""
+
+    def __init__(self) -> None:
+        self._groups: dict[str, _Tally] = {}
+
+    def add(self, outcome: Outcome) -> None:
+        """Count one entry."""
+        tally = self._groups.setdefault(outcome.group, _Tally())
+        tally.entries += 1
+        tally.opaque += outcome.opaque
+        if not outcome.decoded:
+            tally.failed += 1
+            tally.failures.append({"id": outcome.id, "error": f"{type(outcome.error).__name__}: {outcome.error}"})
+            return
+        tally.decoded += 1
+        if outcome.error is not None:
+            tally.errors[type(outcome.error).__name__] += 1
+
+    def exclude(self, group: str) -> None:
+        """Count an excluded entry: neither decoded nor failed."""
+        tally = self._groups.setdefault(group, _Tally())
+        tally.entries += 1
+        tally.excluded += 1
+
+    @property
+    def failed(self) -> int:
+        """How many entries failed, over all APIs."""
+        return sum(tally.failed for tally in self._groups.values())
+
+    def as_json(self) -> dict[str, Any]:
+        """Return the report per API, in the order of first appearance."""
+        return {group: tally.as_json() for group, tally in self._groups.items()}
+
+
+def outcome_to_json(outcome: Outcome) -> dict[str, Any]:
+    """Return an entry's line: its canonical message, or its error with the part of the answer before it."""
+    if outcome.message is not None:
+        return {"id": outcome.id, "message": encode_message(outcome.message)}
+    line: dict[str, Any] = {"id": outcome.id, "error": error_to_json(outcome.error)}
+    partial = get_partial(outcome.error)
+    return line if partial is None else {**line, "partial": encode_message(partial)}
+
+
+def error_to_json(error: BaseException | None) -> dict[str, Any]:
+    """Return an error as JSON: class, message, status, and whether to try again."""
+    facts: dict[str, Any] = {"type": type(error).__name__, "message": str(error)}
+    if isinstance(error, InterlinguaError):
+        facts.update(message=error.message, status=error.status, retryable=error.retryable,
+                     retry_after=error.retry_after)  # fmt: skip
+    return facts
