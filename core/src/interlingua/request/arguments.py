@@ -83,9 +83,10 @@ def read_tools(given: Sequence[ToolDefinition], options: AdapterOptions) -> Sequ
     Raises:
         CallerError: one is no ToolDefinition, or the options force a tool that is not among them.
     """
-    odd = next((type(tool).__name__ for tool in given if not isinstance(tool, ToolDefinition)), None)
-    if odd is not None:
-        raise CallerError(f"a tool is a ToolDefinition, not {odd}; from_wire_tool(...) reads a wire's")
+    for tool in given:
+        if not isinstance(tool, ToolDefinition):
+            kind = type(tool).__name__
+            raise CallerError(f"a tool is a ToolDefinition, not {kind}; from_wire_tool(...) reads a wire's")
     forced = options.tool_choice
     if isinstance(forced, ToolChoice) and all(tool.name != forced.name for tool in given):
         names = ", ".join(tool.name for tool in given) or "none"

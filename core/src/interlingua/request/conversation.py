@@ -66,7 +66,9 @@ class PreparedConversation:
         """
         found: list[Violation] = []
         for index in range(self._checked, len(self.messages)):
-            found += located(find_blocking_violations(self.messages[index]), index)
+            violations = find_blocking_violations(self.messages[index])
+            if violations:
+                found += located(violations, index)
         if found:
             del self.messages[self._checked :]
             return tuple(found)

@@ -118,7 +118,8 @@ class Projection:
         elif role is _SYSTEM and self._open is not None:
             self._open.later += self._add_alone(message, index)  # results stay right behind their calls
         else:
-            self._close()
+            if self._open is not None:
+                self._close(self._open)
             if role is _ASSISTANT:
                 self._only_system = False
                 self._add_answer(message, index)
@@ -250,12 +251,11 @@ class Projection:
             found = self._names[name] = wire_name(name, self.target)
         return found
 
-    def _close(self) -> None:
-        if self._open is not None:
-            out, losses = self._answer_all(self._open)
-            self._out += out
-            self._losses += losses
-            self._open = None
+    def _close(self, opened: _OpenCalls) -> None:
+        out, losses = self._answer_all(opened)
+        self._out += out
+        self._losses += losses
+        self._open = None
 
     def _answer_all(self, opened: _OpenCalls) -> tuple[list[Message], list[Loss]]:
         """Return a result for every call, in the calls' order; media that results cannot hold follow them."""

@@ -155,7 +155,10 @@ def project_blocks(
         target: who is to carry them.
     """
     tools = target.capabilities.supports_tools
-    if all(_is_simple(block, tools=tools) for block in content):
+    for block in content:
+        if not _is_simple(block, tools=tools):
+            break
+    else:
         return content, ()
     rows: list[BlockLoss] = []
     critical = message.metadata.critical
