@@ -77,7 +77,7 @@ def read_messages(given: str | Message | Sequence[Message]) -> Sequence[Message]
     return given
 
 
-def read_tools(given: Sequence[ToolDefinition], options: AdapterOptions) -> Sequence[ToolDefinition]:
+def read_tools(given: Sequence[Any], options: AdapterOptions) -> Sequence[ToolDefinition]:
     """Return the tools as they are.
 
     Raises:
@@ -85,8 +85,7 @@ def read_tools(given: Sequence[ToolDefinition], options: AdapterOptions) -> Sequ
     """
     for tool in given:
         if not isinstance(tool, ToolDefinition):
-            kind = type(tool).__name__
-            raise CallerError(f"a tool is a ToolDefinition, not {kind}; from_wire_tool(...) reads a wire's")
+            raise CallerError(f"a tool is a ToolDefinition, not {type(tool).__name__}; from_wire_tool(...) reads a wire's")
     forced = options.tool_choice
     if isinstance(forced, ToolChoice) and all(tool.name != forced.name for tool in given):
         names = ", ".join(tool.name for tool in given) or "none"
