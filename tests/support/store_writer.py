@@ -21,7 +21,7 @@ from interlingua.types.blocks import TextBlock, ToolUseBlock
 from interlingua.types.factories import tool_result, user
 from interlingua.types.messages import Message, MessageMetadata, MessageStatus, Role
 from interlingua_sessions import Store, open_store
-from interlingua_sessions.persistence import SnapshotThread
+from interlingua_sessions.streams import SnapshotThread
 
 WORDS = ("alpha ", "béta ", "gamma\n", "δέλτα ", "epsilon ", "ζ")
 CHUNK_EVERY = 0.004

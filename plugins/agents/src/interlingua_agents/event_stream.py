@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
-from typing import Any, Protocol, TypeAlias
+from collections.abc import AsyncIterator, Callable, Iterator
+from typing import Any, TypeAlias
 
 import attrs
 
@@ -50,6 +50,7 @@ from interlingua_agents.events import (
     ToolCallEnd,
     ToolCallStart,
 )
+from interlingua_agents.protocols import AsyncCanonicalStream, CanonicalStream
 
 
 class BlockAccumulator:
@@ -209,34 +210,6 @@ class AssistantView:
         block = self._open.pop(index, None)
         if block is not None:
             yield _ENDS[block](growing=growth, seen=len(growth.events), content_index=growth.places[index])
-
-
-class CanonicalStream(Protocol):
-    """What is needed of a stream: core's `MessageStream` and a session's step both have it."""
-
-    def __iter__(self) -> Iterator[StreamEvent]: ...
-
-    @property
-    def message(self) -> Message:
-        """The answer."""
-
-    @property
-    def partial(self) -> Message:
-        """What was received so far."""
-
-
-class AsyncCanonicalStream(Protocol):
-    """As `CanonicalStream`, asynchronous."""
-
-    def __aiter__(self) -> AsyncIterator[StreamEvent]: ...
-
-    @property
-    def message(self) -> Awaitable[Message]:
-        """The answer."""
-
-    @property
-    def partial(self) -> Message:
-        """What was received so far."""
 
 
 def assistant_events(stream: CanonicalStream) -> Iterator[AssistantMessageEvent]:

@@ -28,9 +28,7 @@ class _Turn(Generic[ClientT]):
         kept_results: whole results, by call id, of calls whose message holds the result shortened.
     """
 
-    def __init__(
-        self, client: ClientT, messages: list[Message], *, model: str | None = None, options: Mapping[str, Any]
-    ) -> None:
+    def __init__(self, client: ClientT, messages: list[Message], *, model: str | None = None, **options: Any) -> None:
         name = model or client.model
         if name is None:
             raise CallerError("no model: name one for this turn, or give the client a default")
@@ -38,7 +36,7 @@ class _Turn(Generic[ClientT]):
         self.messages = messages
         self.model = str(client.registry.resolve(name))
         self.kept_results: dict[str, ToolResultBlock] = {}
-        self._options = dict(options)
+        self._options = options
 
     @property
     def id(self) -> str:
@@ -91,9 +89,6 @@ class MemoryTurn(_Turn[Client]):
         CallerError: no model is named, or the name is no model.
     """
 
-    def __init__(self, client: Client, messages: list[Message], *, model: str | None = None, **options: Any) -> None:
-        super().__init__(client, messages, model=model, options=options)
-
     def ask(self, tools: Sequence[ToolDefinition] = ()) -> Message:
         """Send the conversation, append the answer and return it; raises what the client raises."""
         return self.add(self.client.send(list(self.messages), **self.arguments(tools)))
@@ -105,11 +100,6 @@ class MemoryTurn(_Turn[Client]):
 
 class AsyncMemoryTurn(_Turn[AsyncClient]):
     """As `MemoryTurn`, for asynchronous code; satisfies `AsyncSteps`."""
-
-    def __init__(
-        self, client: AsyncClient, messages: list[Message], *, model: str | None = None, **options: Any
-    ) -> None:
-        super().__init__(client, messages, model=model, options=options)
 
     async def ask(self, tools: Sequence[ToolDefinition] = ()) -> Message:
         """As `MemoryTurn.ask`."""

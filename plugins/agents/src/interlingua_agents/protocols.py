@@ -46,7 +46,21 @@ class Facts(Protocol):
         """Append the tool message of an answer to the history; returns it as it was added."""
 
 
-class StepStream(Protocol):
+class CanonicalStream(Protocol):
+    """What assistant events are made of: core's `MessageStream` and a session's step both have it."""
+
+    def __iter__(self) -> Iterator[StreamEvent]: ...
+
+    @property
+    def message(self) -> Message:
+        """The answer, as it was added where it belongs to a turn; reading it waits for the rest."""
+
+    @property
+    def partial(self) -> Message:
+        """What was received so far; made when read."""
+
+
+class StepStream(CanonicalStream, Protocol):
     """One streamed step: entering sends the request, iterating gives core's stream events.
 
     Leaving adds what was received to the history: COMPLETE, CANCELLED or ERROR.
@@ -56,36 +70,30 @@ class StepStream(Protocol):
 
     def __exit__(self, *exc: object) -> None: ...
 
-    def __iter__(self) -> Iterator[StreamEvent]: ...
-
-    @property
-    def message(self) -> Message:
-        """The answer as it was added; reading it waits for the rest."""
-
-    @property
-    def partial(self) -> Message:
-        """What was received so far; made when read."""
-
     def cancel(self) -> None:
         """Stop and keep what was received; any thread may call it."""
 
 
-class AsyncStepStream(Protocol):
-    """As `StepStream`, with `async with`, `async for` and `await stream.message`."""
-
-    async def __aenter__(self) -> Self: ...
-
-    async def __aexit__(self, *exc: object) -> None: ...
+class AsyncCanonicalStream(Protocol):
+    """As `CanonicalStream`, asynchronous."""
 
     def __aiter__(self) -> AsyncIterator[StreamEvent]: ...
 
     @property
     def message(self) -> Awaitable[Message]:
-        """As `StepStream.message`."""
+        """As `CanonicalStream.message`."""
 
     @property
     def partial(self) -> Message:
-        """As `StepStream.partial`."""
+        """As `CanonicalStream.partial`."""
+
+
+class AsyncStepStream(AsyncCanonicalStream, Protocol):
+    """As `StepStream`, with `async with`, `async for` and `await stream.message`."""
+
+    async def __aenter__(self) -> Self: ...
+
+    async def __aexit__(self, *exc: object) -> None: ...
 
     def cancel(self) -> None:
         """As `StepStream.cancel`."""

@@ -2,22 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any, Self
 
 from interlingua import AsyncClient, InterlinguaError
 from interlingua.plugins import WireRequest
 from interlingua.types import Message, ToolDefinition
-from interlingua_agents.protocols import Compactor, ToolLoop
+from interlingua_agents.protocols import ToolLoop
 from interlingua_agents.tools import Toolbox
-from interlingua_sessions.persistence import in_thread
-from interlingua_sessions.routing.policy import RoutingPolicy
-from interlingua_sessions.routing.router import Delegation, PatternStore
-from interlingua_sessions.session import SessionBase, as_loop, open_state
-from interlingua_sessions.setup import ContextBuilder, SystemPrompt
-from interlingua_sessions.store import Store
-from interlingua_sessions.streams import AsyncSessionStream
+from interlingua_sessions.routing.router import Delegation
+from interlingua_sessions.session import SessionBase, as_loop
+from interlingua_sessions.streams import AsyncSessionStream, in_thread
 from interlingua_sessions.turn import Content, TurnBase
 
 
@@ -58,7 +53,7 @@ class AsyncTurn(TurnBase[AsyncClient]):
         return await self._client.send(messages, **self.complete_arguments())
 
 
-class AsyncSession(SessionBase[AsyncClient]):
+class AsyncSession(SessionBase[AsyncClient, AsyncTurn]):
     """As `Session`, with `await`; one task at a time.
 
     What a turn reads and stores is read and stored in worker threads, so a database that is busy does not hold up the
@@ -66,46 +61,11 @@ class AsyncSession(SessionBase[AsyncClient]):
     and are done at once, in the loop's own thread.
     """
 
-    @classmethod
-    def open(
-        cls,
-        store: Store | str | Path,
-        session_id: str | None = None,
-        *,
-        client: AsyncClient | None = None,
-        model: str | None = None,
-        system: str | SystemPrompt | None = None,
-        policy: RoutingPolicy | None = None,
-        patterns: PatternStore | None = None,
-        user_id: str | None = None,
-        team_id: str | None = None,
-        workspace: str = "",
-        context: ContextBuilder | None = None,
-        compactor: Compactor | None = None,
-        options: Mapping[str, Any] | None = None,
-    ) -> AsyncSession:
-        """Open a session, making it where there is none of this id; arguments and errors as for `Session.open`."""
-        used = client if client is not None else AsyncClient()
-        state, own_store = open_state(
-            store, session_id, used, model=model, system=system, policy=policy, patterns=patterns, user_id=user_id,
-            team_id=team_id, workspace=workspace, context=context, options=options,
-        )  # fmt: skip
-        return cls(state, used, compactor, own_client=used if client is None else None, own_store=own_store)
+    _turn_type = AsyncTurn
 
-    def turn(
-        self,
-        content: Content = None,
-        *,
-        model: str | None = None,
-        tools: Sequence[ToolDefinition] = (),
-        delegate: str | Delegation | None = None,
-        **options: Any,
-    ) -> AsyncTurn:
-        """Return a turn to be driven step by step, as the tool loop does; arguments as for `send`."""
-        return AsyncTurn(
-            self._state, self._client, self._compactor, content,
-            model=model, delegate=delegate, tools=tools, options=options,
-        )  # fmt: skip
+    @staticmethod
+    def _default_client() -> AsyncClient:
+        return AsyncClient()
 
     async def send(
         self,

@@ -27,10 +27,7 @@ from interlingua_agents.protocols import AsyncSteps, Facts, Steps
 from interlingua_sessions.store import EntryKind, SessionEntry
 
 _log = logging.getLogger("interlingua")
-
 LETTERS_PER_TOKEN = 4
-
-
 _MEDIA = 1_500  # tokens of an image of usual size, by the services' own figures
 
 
@@ -97,7 +94,6 @@ def layout_of(entries: Sequence[SessionEntry]) -> Layout:
 
 
 _SUMMARY = "The conversation so far was summarised to save space. The summary:\n\n<summary>\n{}\n</summary>"
-
 
 _BRANCH = (
     "The conversation branched off here: another branch was tried and left. Its summary:\n\n<summary>\n{}\n</summary>"
@@ -314,10 +310,7 @@ class ToolPruning:
 
 
 _SHORTEST_PIECE = 2_000  # characters; a limit below that is a mistake, not a reason to ask a thousand times
-
-
 _INPUT_SHARE = 0.8  # of the window; the rest is for the summary and for the estimate's error
-
 
 INSTRUCTION = """\
 You write the memory of a conversation between a user and an assistant that goes on after you. Summarise the \

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Generic, Self
+from typing import Any, Generic, Self, TypeVar
 
-from interlingua import AsyncClient, Client, InterlinguaError
+from interlingua import Client, InterlinguaError
 from interlingua.plugins import WireRequest
 from interlingua.types import Message, ToolDefinition
 from interlingua_agents.drivers import AgentLoop
@@ -19,9 +20,13 @@ from interlingua_sessions.store import SessionEntry, SessionRecord, Store, open_
 from interlingua_sessions.streams import SessionStream
 from interlingua_sessions.turn import ClientT, Content, SessionState, TurnBase
 
+TurnT = TypeVar("TurnT", bound=TurnBase[Any])
 
-class SessionBase(Generic[ClientT]):
+
+class SessionBase(ABC, Generic[ClientT, TurnT]):
     """Everything of a session that does not wait for a model, which both faces share."""
+
+    _turn_type: type[TurnT]
 
     def __init__(
         self,
@@ -37,6 +42,70 @@ class SessionBase(Generic[ClientT]):
         self._compactor = compactor
         self._own_client: ClientT | None = own_client
         self._own_store = own_store
+
+    @staticmethod
+    @abstractmethod
+    def _default_client() -> ClientT: ...
+
+    @classmethod
+    def open(
+        cls,
+        store: Store | str | Path,
+        session_id: str | None = None,
+        *,
+        client: ClientT | None = None,
+        model: str | None = None,
+        system: str | SystemPrompt | None = None,
+        policy: RoutingPolicy | None = None,
+        patterns: PatternStore | None = None,
+        user_id: str | None = None,
+        team_id: str | None = None,
+        workspace: str = "",
+        context: ContextBuilder | None = None,
+        compactor: Compactor | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Open a session, making it where there is none of this id.
+
+        Args:
+            store: an open store, which stays the caller's, or the place of one.
+            session_id: None makes a new session with an id of its own.
+            client: None makes one, closed with the session.
+            model: the model of the last resort, when neither caller nor policy names one; None: the client's default.
+            system: stored and sent first in a conversation that has no system message yet; a stored one stays.
+            policy: replaces the session's routing policy; None keeps the stored one.
+            patterns: a pattern store, asked for each turn.
+            user_id: stable pseudonymous id written onto each message, and not sent to any provider.
+            team_id: likewise.
+            workspace: folder the session works in, for a new session.
+            context: what a model sees of history and entries; None: `build_context`, so all of it until compaction.
+            compactor: keeps the context inside the window.
+            options: request options of every turn, fields of `AdapterOptions`.
+
+        Raises:
+            StoreError: the store cannot be opened or read.
+            CallerError: the stored policy cannot be read, or the client's default model is no model.
+        """
+        used = client if client is not None else cls._default_client()
+        setup = SessionSetup(
+            registry=used.registry,
+            last_resort=model or used.model,
+            prompt=SystemPrompt(base=system) if isinstance(system, str) else system,
+            patterns=patterns,
+            user_id=user_id,
+            team_id=team_id,
+            context=context,
+            options=dict(options or {}),
+        )
+        opened = open_store(store) if isinstance(store, (str, Path)) else store
+        own_store = None if opened is store else opened
+        try:
+            state = SessionState.open(opened, session_id, setup, workspace=workspace, policy=policy)
+        except BaseException:
+            if own_store is not None:
+                own_store.close()
+            raise
+        return cls(state, used, compactor, own_client=used if client is None else None, own_store=own_store)
 
     @property
     def id(self) -> str:
@@ -101,41 +170,20 @@ class SessionBase(Generic[ClientT]):
         """
         return self._state.switch(model, reason)
 
-
-def open_state(
-    store: Store | str | Path,
-    session_id: str | None,
-    client: Client | AsyncClient,
-    *,
-    model: str | None,
-    system: str | SystemPrompt | None,
-    policy: RoutingPolicy | None,
-    patterns: PatternStore | None,
-    user_id: str | None,
-    team_id: str | None,
-    workspace: str,
-    context: ContextBuilder | None,
-    options: Mapping[str, Any] | None,
-) -> tuple[SessionState, Store | None]:
-    """Open a session's state; returns it with the store where that was opened here."""
-    setup = SessionSetup(
-        registry=client.registry,
-        last_resort=model or client.model,
-        prompt=SystemPrompt.of(system),
-        patterns=patterns,
-        user_id=user_id,
-        team_id=team_id,
-        context=context,
-        options=dict(options or {}),
-    )
-    if not isinstance(store, (str, Path)):
-        return SessionState.open(store, session_id, setup, workspace=workspace, policy=policy), None
-    mine = open_store(store)
-    try:
-        return SessionState.open(mine, session_id, setup, workspace=workspace, policy=policy), mine
-    except BaseException:
-        mine.close()
-        raise
+    def turn(
+        self,
+        content: Content = None,
+        *,
+        model: str | None = None,
+        tools: Sequence[ToolDefinition] = (),
+        delegate: str | Delegation | None = None,
+        **options: Any,
+    ) -> TurnT:
+        """Return a turn to be driven step by step, as the tool loop does; arguments as for `send`."""
+        return self._turn_type(
+            self._state, self._client, self._compactor, content,
+            model=model, delegate=delegate, tools=tools, options=options,
+        )  # fmt: skip
 
 
 def as_loop(tools: ToolLoop | Toolbox) -> ToolLoop:
@@ -184,72 +232,17 @@ class Turn(TurnBase[Client]):
         return self._client.send(messages, **self.complete_arguments())
 
 
-class Session(SessionBase[Client]):
+class Session(SessionBase[Client, Turn]):
     """A stored conversation and the models that answer in it; one thread at a time.
 
     Every message is in the store before a call returns, and streamed text a moment after it arrived.
     """
 
-    @classmethod
-    def open(
-        cls,
-        store: Store | str | Path,
-        session_id: str | None = None,
-        *,
-        client: Client | None = None,
-        model: str | None = None,
-        system: str | SystemPrompt | None = None,
-        policy: RoutingPolicy | None = None,
-        patterns: PatternStore | None = None,
-        user_id: str | None = None,
-        team_id: str | None = None,
-        workspace: str = "",
-        context: ContextBuilder | None = None,
-        compactor: Compactor | None = None,
-        options: Mapping[str, Any] | None = None,
-    ) -> Session:
-        """Open a session, making it where there is none of this id.
+    _turn_type = Turn
 
-        Args:
-            store: an open store, which stays the caller's, or the place of one.
-            session_id: None makes a new session with an id of its own.
-            client: None makes one, closed with the session.
-            model: the model of the last resort, when neither caller nor policy names one; None: the client's default.
-            system: stored and sent first in a conversation that has no system message yet; a stored one stays.
-            policy: replaces the session's routing policy; None keeps the stored one.
-            patterns: a pattern store, asked for each turn.
-            user_id: stable pseudonymous id written onto each message, and not sent to any provider.
-            team_id: likewise.
-            workspace: folder the session works in, for a new session.
-            context: what a model sees of history and entries; None: `build_context`, so all of it until compaction.
-            compactor: keeps the context inside the window.
-            options: request options of every turn, fields of `AdapterOptions`.
-
-        Raises:
-            StoreError: the store cannot be opened or read.
-            CallerError: the stored policy cannot be read, or the client's default model is no model.
-        """
-        used = client if client is not None else Client()
-        state, own_store = open_state(
-            store, session_id, used, model=model, system=system, policy=policy, patterns=patterns, user_id=user_id,
-            team_id=team_id, workspace=workspace, context=context, options=options,
-        )  # fmt: skip
-        return cls(state, used, compactor, own_client=used if client is None else None, own_store=own_store)
-
-    def turn(
-        self,
-        content: Content = None,
-        *,
-        model: str | None = None,
-        tools: Sequence[ToolDefinition] = (),
-        delegate: str | Delegation | None = None,
-        **options: Any,
-    ) -> Turn:
-        """Return a turn to be driven step by step, as the tool loop does; arguments as for `send`."""
-        return Turn(
-            self._state, self._client, self._compactor, content,
-            model=model, delegate=delegate, tools=tools, options=options,
-        )  # fmt: skip
+    @staticmethod
+    def _default_client() -> Client:
+        return Client()
 
     def send(
         self,

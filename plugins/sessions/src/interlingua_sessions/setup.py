@@ -45,11 +45,6 @@ class SystemPrompt:
         name = self.display_name
         return re.sub(rf"(?<!\w){re.escape(self.agent)}(?!\w)", lambda _: name, whole)
 
-    @classmethod
-    def of(cls, given: str | SystemPrompt | None) -> SystemPrompt | None:
-        """Return what a caller gave as a prompt."""
-        return cls(base=given) if isinstance(given, str) else given
-
     def message(self, session_id: str) -> Message | None:
         """Return it as a message; None where it is empty."""
         whole = self.text()

@@ -242,10 +242,11 @@ Content: TypeAlias = str | Message | Iterable[ContentBlock] | None
 
 
 class TurnStart(NamedTuple):
-    """What a turn is about to store, and the model it chose."""
+    """What a turn is about to store, what its model would then be sent, and the model it chose."""
 
     opening: Message | None
     question: list[Message]
+    context: Sequence[Message]
     decision: Decision
 
 
@@ -384,30 +385,27 @@ class TurnBase(Generic[ClientT]):
             self._state.refresh()
             self.store_start(self.prepare_start())
 
-    def prepare_start(self) -> TurnStart:
+    def prepare_start(self, *, sized: bool = False) -> TurnStart:
         """Return how the turn begins, from the session as it was last read; raises as `begin`."""
-        state = self._state
-        question: list[Message] = self._user_messages()
+        state, content = self._state, self._content
+        question: list[Message] = []
+        if content is not None:
+            question = [state.as_own(content if isinstance(content, Message) else user(content))]
         opening: Message | None = state.opening()
         context = state.context(question if opening is None else [opening, *question])
-        decision = state.router.decide(state.chain, self._routed_turn(context, self._tools), sized=False)
-        return TurnStart(opening, question, decision)
+        decision = state.router.decide(state.chain, self._routed_turn(context, self._tools), sized=sized)
+        return TurnStart(opening, question, context, decision)
 
     def store_start(self, prepared: TurnStart) -> None:
         """Store what the turn begins with."""
-        opening, question, decision = prepared
-        if opening is not None or question:
-            self._state.append(question, opening)
-        self._decision = decision
+        if prepared.opening is not None or prepared.question:
+            self._state.append(prepared.question, prepared.opening)
+        self._decision = prepared.decision
 
     def preview(self) -> Plan:
         """Return what the first step would be; nothing is stored and no decision observed."""
-        state = self._state
-        question: list[Message] = self._user_messages()
-        opening: Message | None = state.opening()
-        context = state.context(question if opening is None else [opening, *question])
-        decision = state.router.decide(state.chain, self._routed_turn(context, self._tools))
-        return Plan(messages=context, decision=decision, tools=self._tools, options=self._options)
+        start = self.prepare_start(sized=True)
+        return Plan(messages=start.context, decision=start.decision, tools=self._tools, options=self._options)
 
     def plan(self, tools: Sequence[ToolDefinition]) -> Plan:
         """Return the next step; the turn's model stays as long as it can carry what came since.
@@ -457,9 +455,3 @@ class TurnBase(Generic[ClientT]):
             delegation=self._delegation,
             record=self._state.needs,
         )
-
-    def _user_messages(self) -> list[Message]:
-        content = self._content
-        if content is None:
-            return []
-        return [self._state.as_own(content if isinstance(content, Message) else user(content))]

@@ -16,7 +16,6 @@ from interlingua_sessions.store import SessionNotFoundError, Store, open_store
 
 VARIABLE = "INTERLINGUA_SESSIONS"
 
-
 store_option = click.option(
     "--store",
     "place",

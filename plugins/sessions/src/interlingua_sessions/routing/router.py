@@ -42,8 +42,6 @@ from interlingua_sessions.routing.policy import (
 )
 
 _MEDIA = (ImageBlock, AudioBlock, VideoBlock, DocumentBlock)
-
-
 _Word: TypeAlias = tuple[str, str | None]
 _NOTHING: frozenset[_Word] = frozenset()
 

@@ -37,19 +37,22 @@ from interlingua_sessions.store.statements import (
 )
 
 T = TypeVar("T")
-
 INSERT_PRICE = "INSERT INTO repricings (message_id, repriced_at, old_usage_json, new_usage_json) VALUES (?, ?, ?, ?)"
 _UPDATE = "UPDATE messages SET metadata_json = ? WHERE id = ?"
+
 _HISTORY = """
     SELECT m.session_id, m.id, r.old_usage_json, r.new_usage_json, r.repriced_at
     FROM repricings r JOIN messages m ON m.id = r.message_id
     WHERE m.session_id = ? ORDER BY r.repriced_at, m.id"""
+
 _CALLS = """
     SELECT id, message_id, result_message_id, name, provider_id, status FROM tool_calls
     WHERE session_id = ? ORDER BY id"""
+
 _PARTIALS = """
     SELECT p.message_id FROM partial_messages p JOIN messages m ON m.id = p.message_id
     WHERE m.session_id = ? ORDER BY p.message_id"""
+
 _STRAY_ENTRIES = """
     SELECT e.id, e.after_message_id FROM session_entries e JOIN messages m ON m.id = e.after_message_id
     WHERE e.session_id = ? AND m.session_id <> e.session_id"""

@@ -92,15 +92,11 @@ class PostgresqlDatabase:
         try:
             yield
         except psycopg.Error as error:
-            raise StoreError(f"PostgreSQL: {str(error).strip()}{_advice(error)}") from error
+            unreachable = isinstance(error, psycopg.OperationalError) and error.sqlstate is None
+            advice = " (is the server running, and is the URL right?)" if unreachable else ""
+            raise StoreError(f"PostgreSQL: {str(error).strip()}{advice}") from error
 
 
 @cache
 def _marked(sql: str) -> Any:
     return sql.replace("?", "%s")
-
-
-def _advice(error: psycopg.Error) -> str:
-    if isinstance(error, psycopg.OperationalError) and error.sqlstate is None:
-        return " (is the server running, and is the URL right?)"
-    return ""

@@ -16,6 +16,14 @@ T = TypeVar("T")
 OLDEST = (3, 37)  # STRICT tables
 BUSY_SECONDS = 60.0  # another process writes; its transactions are short
 _POLL_SECONDS = 0.005  # SQLite's own waiting sleeps up to 100 ms at a time: too long for text that is streaming
+_ADVICE = {
+    "locked": f"another process held it for {BUSY_SECONDS:.0f} s: end that one and try again",
+    "unable to open": "does its folder exist, and may this user write there?",
+    "not a database": "restore it from a backup, or name another file",
+    "malformed": "restore it from a backup, or name another file",
+    "readonly": "give this user the right to write the file and its folder",
+    "full": "free some space; nothing that was stored is lost",
+}
 
 
 class SqliteDatabase:
@@ -103,7 +111,8 @@ class SqliteDatabase:
                 error = another
 
     def _store_error(self, error: sqlite3.Error) -> StoreError:
-        return StoreError(f"{self._where}: {error}{_advice(error)}")
+        advice = next((f" ({advice})" for words, advice in _ADVICE.items() if words in str(error)), "")
+        return StoreError(f"{self._where}: {error}{advice}")
 
 
 class _Transaction:
@@ -139,18 +148,3 @@ class _Transaction:
             self._connection.execute(sql)
         except sqlite3.Error as error:
             self._retry(error, lambda: self._connection.execute(sql))
-
-
-def _advice(error: sqlite3.Error) -> str:
-    text = str(error)
-    if "locked" in text:
-        return f" (another process held it for {BUSY_SECONDS:.0f} s: end that one and try again)"
-    if "unable to open" in text:
-        return " (does its folder exist, and may this user write there?)"
-    if "not a database" in text or "malformed" in text:
-        return " (restore it from a backup, or name another file)"
-    if "readonly" in text:
-        return " (give this user the right to write the file and its folder)"
-    if "full" in text:
-        return " (free some space; nothing that was stored is lost)"
-    return ""

@@ -37,56 +37,71 @@ from interlingua_sessions.store.schema import (
 
 COLUMNS = "id, session_id, role, content_json, metadata_json, created_at, schema_version"
 _FIELDS = frozenset({"id", "session_id", "role", "content", "metadata", "created_at", "schema_version"})
+
 UNKNOWN = "_unknown_fields"
 """Where the codec keeps fields that a newer version wrote."""
+
 EXACT = " "
 """Begins a JSON column that a fast parser would round: it holds integers of more than 64 bits."""
+
 _EXACTLY = (EXACT, EXACT.encode())
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 _NOTHING = encode_message(user(""))["metadata"]
 _NOTHING_JSON = orjson.dumps(_NOTHING)  # the metadata of most messages that no model generated
+
 PAGE = 500
 """Messages that are read at a time."""
 
 _SESSION = "id, workspace_path, active_model, routing_policy_json, schema_version, created_at, updated_at"
 _SESSION_WIDTH = _SESSION.count(",") + 1
 _ENTRY = "id, session_id, kind, custom_type, text, data_json, after_message_id, created_at"
+
 _CHANGES = """
     SELECT s.id, s.workspace_path, s.active_model, s.routing_policy_json, s.schema_version, s.created_at, s.updated_at,
         (SELECT count(*) FROM session_entries e WHERE e.session_id = s.id), {columns}
     FROM sessions s LEFT JOIN messages m ON m.session_id = s.id AND m.id > ?
     WHERE s.id = ? ORDER BY m.id LIMIT ?"""
+
 _INSERT_LAST = f"""
     INSERT INTO messages ({COLUMNS}) SELECT ?, ?, ?, ?, ?, ?, ?
     WHERE NOT EXISTS (SELECT 1 FROM messages WHERE session_id = ? AND id > ?) ON CONFLICT (id) DO NOTHING"""
+
 _INSERT = f"INSERT INTO messages ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING"
 _LAST = "SELECT id FROM messages WHERE session_id = ? ORDER BY id DESC LIMIT 1"
+
 _REPLACE = """
     UPDATE messages SET role = ?, content_json = ?, metadata_json = ?, created_at = ?, schema_version = ?
     WHERE id = ? AND session_id = ?"""
+
 _REPLACE_PARTIAL = f"{_REPLACE} AND EXISTS (SELECT 1 FROM partial_messages WHERE message_id = ?)"
+
 _CALLS = """
     INSERT INTO tool_calls
         (id, session_id, message_id, name, status, provider_id, provider, created_at, completed_at)
     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING"""
+
 _ANSWER = """
     UPDATE tool_calls SET
         result_message_id = ?,
         status = CASE WHEN status = 'cancelled' THEN status ELSE ? END,
         completed_at = coalesce(completed_at, ?)
     WHERE id = ? AND session_id = ? AND result_message_id IS NULL"""
+
 _END = """
     UPDATE tool_calls SET result_message_id = ?, status = ?, completed_at = ?
     WHERE id = ? AND session_id = ? AND result_message_id IS NULL"""
+
 _RUN = """
     INSERT INTO tool_runs (tool_call_id, started_at, error) SELECT id, ?, ? FROM tool_calls WHERE id = ?
     ON CONFLICT (tool_call_id) DO UPDATE SET
         started_at = coalesce(excluded.started_at, tool_runs.started_at),
         error = coalesce(excluded.error, tool_runs.error)"""
+
 _KEEP = """
     INSERT INTO kept_results (tool_call_id, result_json) SELECT id, ? FROM tool_calls WHERE id = ?
     ON CONFLICT (tool_call_id) DO UPDATE SET result_json = excluded.result_json"""
+
 _CALL = """
     SELECT c.id, c.session_id, c.message_id, c.result_message_id, c.name, c.status, c.provider_id, c.provider,
         c.created_at, c.completed_at, r.started_at, r.error
@@ -200,21 +215,19 @@ class Statements:
     ) -> Iterator[list[Row]]:
         """Yield rows of messages (`read_columns`) page by page, no transaction or cursor open between two."""
         low, high, left = after, before, limit
+        order = "id DESC" if newest_first else "id"
         while left is None or left > 0:
-            rows = self._page(session_id, low, high, PAGE if left is None else min(left, PAGE), newest_first)
+            size = PAGE if left is None else min(left, PAGE)
+            bounds = [(sign, bound) for sign, bound in ((">", low), ("<", high)) if bound is not None]
+            where = "".join(f" AND id {sign} ?" for sign, _ in bounds)
+            sql = f"SELECT {self.columns} FROM messages WHERE session_id = ?{where} ORDER BY {order} LIMIT ?"
+            rows = self.database.rows(sql, [session_id, *(bound for _, bound in bounds), size])
             if rows:
                 yield rows
             if len(rows) < PAGE:
                 return
             low, high = (low, rows[-1][0]) if newest_first else (rows[-1][0], high)
             left = None if left is None else left - len(rows)
-
-    def _page(self, session_id: str, low: str | None, high: str | None, size: int, newest_first: bool) -> list[Row]:
-        bounds = [(sign, bound) for sign, bound in ((">", low), ("<", high)) if bound is not None]
-        where = "".join(f" AND id {sign} ?" for sign, _ in bounds)
-        order = "id DESC" if newest_first else "id"
-        sql = f"SELECT {self.columns} FROM messages WHERE session_id = ?{where} ORDER BY {order} LIMIT ?"
-        return self.database.rows(sql, [session_id, *(bound for _, bound in bounds), size])
 
     def message(self, message_id: str) -> Message:
         """Return one message, or raise CallerError."""
@@ -225,8 +238,8 @@ class Statements:
 
     def has_role(self, session_id: str, role: str) -> bool:
         """Tell whether a session has a message of a role."""
-        return (
-            self.one("SELECT 1 FROM messages WHERE session_id = ? AND role = ? LIMIT 1", (session_id, role)) is not None
+        return bool(
+            self.database.rows("SELECT 1 FROM messages WHERE session_id = ? AND role = ? LIMIT 1", (session_id, role))
         )
 
     def last_id(self, session_id: str) -> str:
@@ -380,47 +393,29 @@ def read_session(row: Row) -> SessionRecord:
     """Return the record of a row of `sessions`."""
     name, workspace, model, policy, version, created, updated = row
     return SessionRecord(
-        id=name,
-        workspace_path=workspace,
-        active_model=model,
-        routing_policy=None if policy is None else orjson.loads(policy),
-        schema_version=version,
-        created_at=time_of(created),
-        updated_at=time_of(updated),
-    )
+        id=name, workspace_path=workspace, active_model=model,
+        routing_policy=None if policy is None else orjson.loads(policy), schema_version=version,
+        created_at=time_of(created), updated_at=time_of(updated),
+    )  # fmt: skip
 
 
 def read_entry(row: Row) -> SessionEntry:
     """Return the entry of a row of `session_entries`."""
     entry, session, kind, custom, text, data, after, created = row
     return SessionEntry(
-        id=entry,
-        session_id=session,
-        kind=EntryKind(kind),
-        custom_type=custom,
-        text=text,
-        data=orjson.loads(data),
-        after=after,
-        created_at=time_of(created),
-    )
+        id=entry, session_id=session, kind=EntryKind(kind), custom_type=custom, text=text,
+        data=orjson.loads(data), after=after, created_at=time_of(created),
+    )  # fmt: skip
 
 
 def _read_call(row: Row) -> ToolCallRecord:
     call, session, message, result, name, status, issued, provider, created, completed, started, error = row
     return ToolCallRecord(
-        id=call,
-        session_id=session,
-        message_id=message,
-        result_message_id=result,
-        name=name,
-        status=ToolCallStatus(status),
-        provider_id=issued,
-        provider=provider,
-        created_at=time_of(created),
+        id=call, session_id=session, message_id=message, result_message_id=result, name=name,
+        status=ToolCallStatus(status), provider_id=issued, provider=provider, created_at=time_of(created),
         completed_at=None if completed is None else time_of(completed),
-        started_at=None if started is None else time_of(started),
-        error=error,
-    )
+        started_at=None if started is None else time_of(started), error=error,
+    )  # fmt: skip
 
 
 def _call_row(message: Message, block: ToolUseBlock, made: int) -> tuple[Any, ...]:

@@ -43,7 +43,7 @@ from interlingua_sessions.store.statements import (
 
 SCHEMA_VERSION = 1  # of the canonical format
 _CHANGEABLE = ("workspace_path", "active_model", "routing_policy")
-_URLS = ("postgresql://", "postgres://")
+_HOLDS = "SELECT 1 FROM messages WHERE id = ? AND session_id = ?"
 
 Progress: TypeAlias = Callable[[int], None]
 """Called from time to time with how many more messages are done."""
@@ -181,11 +181,9 @@ class Store:
         end = CallEnd(status, stamp_of(completed_at), error, kept)
         row = message_row(message)
         with self._writing(message.session_id):
-            return (
-                [self._sql.insert(message, row, end)]
-                if after is None
-                else self._insert_behind([(message, row)], after, end)
-            )
+            if after is None:
+                return [self._sql.insert(message, row, end)]
+            return self._insert_behind([(message, row)], after, end)
 
     def save_partial(self, message: Message) -> Message:
         """Store a PARTIAL message, or what has become of it since: the id of the first answer names it from then on.
@@ -348,7 +346,9 @@ class Store:
         except TypeError as error:
             raise CallerError(f"the data of a session entry is not JSON: {error}") from error
         with self._writing(session_id):
-            place = (self._sql.last_id(session_id) or None) if after is None else self._require(session_id, after)
+            place = (self._sql.last_id(session_id) or None) if after is None else after
+            if after is not None and not self.database.rows(_HOLDS, (after, session_id)):
+                raise CallerError(f"session {session_id!r} has no message {after!r} for an entry to stand behind")
             entry_id = id_after(self._sql.last_entry_id(session_id))
             row = (entry_id, session_id, kind.value, custom_type, column_text(text), data_json, place, now_stamp())
             self._sql.insert_entry(row)
@@ -453,11 +453,6 @@ class Store:
             seen = stored.id
         return found
 
-    def _require(self, session_id: str, message_id: str) -> str:
-        if self._sql.one("SELECT 1 FROM messages WHERE id = ? AND session_id = ?", (message_id, session_id)) is None:
-            raise CallerError(f"session {session_id!r} has no message {message_id!r} for an entry to stand behind")
-        return message_id
-
 
 def open_store(place: str | Path) -> Store:
     """Open a store, making it where it is new and bringing it up to this version.
@@ -468,23 +463,21 @@ def open_store(place: str | Path) -> Store:
     Raises:
         StoreError: it cannot be opened, or a newer version wrote it; the message says what to do.
     """
-    database = _open_database(place)
+    database: Database
+    if isinstance(place, str) and place.startswith(("postgresql://", "postgres://")):
+        from interlingua_sessions.store.postgresql import PostgresqlDatabase  # noqa: PLC0415  psycopg is an extra
+
+        database = PostgresqlDatabase(place)
+    else:
+        from interlingua_sessions.store.sqlite import SqliteDatabase  # noqa: PLC0415  PostgreSQL needs no sqlite3
+
+        database = SqliteDatabase(place)
     try:
         migrate(database)
     except BaseException:
         database.close()
         raise
     return Store(database)
-
-
-def _open_database(place: str | Path) -> Database:
-    if isinstance(place, str) and place.startswith(_URLS):
-        from interlingua_sessions.store.postgresql import PostgresqlDatabase  # noqa: PLC0415  psycopg is an extra
-
-        return PostgresqlDatabase(place)
-    from interlingua_sessions.store.sqlite import SqliteDatabase  # noqa: PLC0415  a server on PostgreSQL needs no sqlite3
-
-    return SqliteDatabase(place)
 
 
 def _result_json(result: ToolResultBlock, session_id: str) -> str:

@@ -37,19 +37,24 @@ from interlingua_sessions.store.statements import (
 
 FORMAT_VERSION = 1  # of the canonical format, where a header says nothing
 FORMAT = 1
+
 _SESSION_LINE = """
     SELECT id, workspace_path, active_model, routing_policy_json, schema_version, created_at, updated_at
     FROM sessions WHERE id = ?"""
+
 _CALL_LINES = """
     SELECT c.id, c.status, c.completed_at, r.started_at, r.error
     FROM tool_calls c LEFT JOIN tool_runs r ON r.tool_call_id = c.id
     WHERE c.session_id = ? ORDER BY c.message_id, c.id"""
+
 _RESULT_LINES = """
     SELECT k.result_json FROM kept_results k JOIN tool_calls c ON c.id = k.tool_call_id
     WHERE c.session_id = ? ORDER BY k.tool_call_id"""
+
 _ENTRY_LINES = """
     SELECT id, kind, custom_type, text, data_json, after_message_id, created_at
     FROM session_entries WHERE session_id = ? ORDER BY id"""
+
 _PRICE_LINES = """
     SELECT r.message_id, r.repriced_at, r.old_usage_json, r.new_usage_json
     FROM repricings r JOIN messages m ON m.id = r.message_id
