@@ -5,7 +5,6 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 import attrs
 import click
@@ -50,29 +49,23 @@ def doctor(state: State, conversation: str, model: str | None, out: Path | None,
 
         diagnosis = diagnosis.with_findings(check_target(diagnosis.messages, plan))
     diff = list(diff_repair(diagnosis, Path(conversation).name))
-    written = _write_repair(diagnosis, Path(conversation) if in_place else out, replace=in_place)
+    written = []
+    if out is not None:
+        written = write_repaired(diagnosis, out)
+    elif in_place and diagnosis.repairs:
+        written = write_repaired(diagnosis, Path(conversation), replace=True)
     if as_json:
-        print_json(_diagnosis_to_json(diagnosis, diff, written))
+        print_json({
+            "findings": [attrs.asdict(finding) for finding in diagnosis.findings],
+            "repairable": len(diagnosis.repairs),
+            "left": len(diagnosis.left),
+            "diff": diff,
+            "written": [str(path) for path in written],
+        })  # fmt: skip
     else:
         _print_diagnosis(diagnosis, diff, written)
     if diagnosis.left or (diagnosis.repairs and not written):
         sys.exit(1)
-
-
-def _write_repair(diagnosis: Diagnosis, out: Path | None, *, replace: bool) -> list[Path]:
-    if out is None or (replace and not diagnosis.repairs):
-        return []
-    return write_repaired(diagnosis, out, replace=replace)
-
-
-def _diagnosis_to_json(diagnosis: Diagnosis, diff: list[str], written: list[Path]) -> dict[str, Any]:
-    return {
-        "findings": [attrs.asdict(finding) for finding in diagnosis.findings],
-        "repairable": len(diagnosis.repairs),
-        "left": len(diagnosis.left),
-        "diff": diff,
-        "written": [str(path) for path in written],
-    }
 
 
 def _print_diagnosis(diagnosis: Diagnosis, diff: list[str], written: list[Path]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import attrs
 
@@ -79,36 +79,22 @@ def check_target(
         request = plan(messages)
     except CapabilityError as error:
         hint = "choose another target, or change what it cannot take"
-        refused = Finding(
-            rule="cannot", line=None, path=error.path, message=str(error), citation=_CAPABILITIES, hint=hint
-        )
-        return (refused,)
+        return (Finding(rule="cannot", path=error.path, message=str(error), citation=_CAPABILITIES, hint=hint),)
     except InvalidConversationError:
         return ()  # `examine` reports broken rules
-    return tuple(_check_request(request))
-
-
-def _check_request(request: PreparedRequest) -> Iterator[Finding]:
-    for found in lint_request(request.provider, request.wire):
-        yield Finding(
-            rule=found.rule,
-            line=None,
-            path=f"request.{found.path}" if found.path else "request",
-            message=found.message,
-            citation=found.citation,
-            hint="see the loss ledger (`explain`) for what this part of the request was made of",
-        )
+    hint = "see the loss ledger (`explain`) for what this part of the request was made of"
+    findings = [
+        Finding(rule=found.rule, path=f"request.{found.path}" if found.path else "request", message=found.message,
+                citation=found.citation, hint=hint)
+        for found in lint_request(request.provider, request.wire)
+    ]  # fmt: skip
     window = request.target.capabilities.max_context_tokens
     tokens = estimate_input_tokens(request.provider, request.messages, request.tools, request.options)
     if window and tokens > window:
-        yield Finding(
-            rule="too-long",
-            line=None,
-            path="request",
-            message=f"about {tokens:,} input tokens, and the window has {window:,}",
-            citation=_CAPABILITIES,
-            hint="compact the conversation",
-        )
+        what = f"about {tokens:,} input tokens, and the window has {window:,}"
+        hint = "compact the conversation"
+        findings.append(Finding(rule="too-long", path="request", message=what, citation=_CAPABILITIES, hint=hint))
+    return tuple(findings)
 
 
 def _repair_content(record: Record, findings: list[Finding]) -> bool:
@@ -138,29 +124,24 @@ def _is_half_done(block: ContentBlock) -> bool:
 def _remove(
     record: Record, bad: Callable[[ContentBlock], bool], rule: str, citation: str, findings: list[Finding]
 ) -> None:
-    content, critical = record.message.content, record.message.metadata.critical
-    gone = [at for at, block in enumerate(content) if bad(block)]
-    kept_critical = [at for at in gone if at in critical]
-    for at in kept_critical:
-        what = f"{_DESCRIPTIONS[rule]}; it is marked critical and stays"
-        findings.append(record.finding(rule, f"content[{at}]", what, citation, hint="change it, or unmark it"))
-    gone = [at for at in gone if at not in critical]
-    findings += [
-        record.finding(rule, f"content[{at}]", _DESCRIPTIONS[rule], citation, "removed", was=record.block(at))
-        for at in gone
-    ]
+    places = [at for at, block in enumerate(record.message.content) if bad(block)]
+    _drop_blocks(record, places, rule, _DESCRIPTIONS[rule], citation, findings, hint="change it, or unmark it")
+
+
+def _drop_blocks(
+    record: Record, places: Sequence[int], rule: str, what: str, citation: str, findings: list[Finding], *, hint: str
+) -> None:
+    """Remove these blocks, but for critical ones, and report both; `critical` keeps naming the same blocks."""
+    message, critical = record.message, record.message.metadata.critical
+    stays = f"{what}; it is marked critical and stays"
+    findings += [record.finding(rule, f"content[{at}]", stays, citation, hint=hint) for at in places if at in critical]
+    gone = [at for at in places if at not in critical]
+    findings += [record.finding(rule, f"content[{at}]", what, citation, "removed", was=record.block(at)) for at in gone]
     if gone:
-        record.replace(_without_blocks(record, gone))
-
-
-def _without_blocks(record: Record, gone: Sequence[int]) -> Message:
-    """Return the message without these blocks; `critical` points at the same blocks as before."""
-    message = record.message
-    places = [at for at in range(len(message.content)) if at not in gone]
-    new = {at: index for index, at in enumerate(places)}
-    critical = tuple(new[at] for at in message.metadata.critical if at in new)
-    metadata = attrs.evolve(message.metadata, critical=critical)
-    return attrs.evolve(message, content=tuple(message.content[at] for at in places), metadata=metadata)
+        kept = [at for at in range(len(message.content)) if at not in gone]
+        moved = tuple(kept.index(at) for at in critical if at in kept)
+        content = tuple(message.content[at] for at in kept)
+        record.replace(attrs.evolve(message, content=content, metadata=attrs.evolve(message.metadata, critical=moved)))
 
 
 def _clean_results(record: Record, findings: list[Finding]) -> None:
@@ -227,27 +208,17 @@ class _CallRepair:
     def _append_results(self, record: Record, waiting: list[str]) -> None:
         """Append a tool message with the results that are waited for, each once, and without the others."""
         content, critical = record.message.content, record.message.metadata.critical
-        what, gone = "a result that answers no open call", []
+        what, unasked = "a result that answers no open call", []
         for at, block in enumerate(content):
             if type(block) is ToolResultBlock and block.tool_use_id in waiting:
                 waiting.remove(block.tool_use_id)
-            elif at in critical:
-                stays = f"{what}; it is marked critical and stays"
-                self._findings.append(
-                    record.finding("orphan-result", f"content[{at}]", stays, _ORPHAN, hint="unmark it")
-                )
             else:
-                gone.append(at)
-        if len(gone) == len(content):
+                unasked.append(at)
+        if len(unasked) == len(content) and not set(unasked) & set(critical):
             was = encode_message(record.message)
             self._findings.append(record.finding("orphan-result", "", what, _ORPHAN, "removed", was=was))
             return
-        self._findings += [
-            record.finding("orphan-result", f"content[{at}]", what, _ORPHAN, "removed", was=record.block(at))
-            for at in gone
-        ]
-        if gone:
-            record.replace(_without_blocks(record, gone))
+        _drop_blocks(record, unasked, "orphan-result", what, _ORPHAN, self._findings, hint="unmark it")
         self._out.append(record)
 
     def _find_late_result(self, call_id: str, at: int) -> int | None:

@@ -21,8 +21,8 @@ class Finding:
     """One thing that would make a provider reject the conversation."""
 
     rule: str  # name of what is wrong, in words joined by hyphens
-    line: int | None  # line of the file, from 1; None where it is about a request
-    path: str  # place in the message on that line, or in the request
+    line: int | None = None  # line of the file, from 1; None where it is about a request
+    path: str = ""  # place in the message on that line, or in the request
     message: str  # one sentence for a person
     citation: str  # where the rule is from
     remedy: Remedy | None = None  # what the repair does; None where only a person can mend it
@@ -154,8 +154,8 @@ def _read_record(text: str, number: int, findings: list[Finding]) -> Record | No
         return None
 
 
-def _line_finding(rule: str, line: int, message: str, remedy: Remedy, *, path: str = "", **facts: Any) -> Finding:
-    return Finding(rule=rule, line=line, path=path, message=message, citation=_ENCODING, remedy=remedy, **facts)
+def _line_finding(rule: str, line: int, message: str, remedy: Remedy, **facts: Any) -> Finding:
+    return Finding(rule=rule, line=line, message=message, citation=_ENCODING, remedy=remedy, **facts)
 
 
 def _clean_strings(value: Any, path: str, report: Callable[[str, str, str], None]) -> Any:

@@ -68,7 +68,9 @@ def write_repaired(diagnosis: Diagnosis, out: Path, *, replace: bool = False) ->
     if out.exists():
         if not replace:
             raise CallerError(f"{out} is there already; name another file, or repair in place")
-        written.append(_back_up(out))
+        backup = _free_path(out.with_name(out.name + ".bak"))
+        shutil.copy2(out, backup)
+        written.append(backup)
     repairs = [attrs.asdict(finding) for finding in diagnosis.repairs]
     if repairs:
         kept = _free_path(out.with_name(out.name + REMOVED))
@@ -77,12 +79,6 @@ def write_repaired(diagnosis: Diagnosis, out: Path, *, replace: bool = False) ->
         written.append(kept)
     write_file(out, "".join(f"{line.text}\n" for line in diagnosis.after))
     return [out, *written]
-
-
-def _back_up(path: Path) -> Path:
-    kept = _free_path(path.with_name(path.name + ".bak"))
-    shutil.copy2(path, kept)
-    return kept
 
 
 def _free_path(path: Path) -> Path:

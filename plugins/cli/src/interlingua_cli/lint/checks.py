@@ -59,12 +59,7 @@ def read_texts(given: Any) -> tuple[str, ...]:
 
 def read_bounds(given: Any) -> tuple[float, float]:
     """Return a parameter `[least, most]`."""
-    if (
-        not isinstance(given, list)
-        or len(given) != 2
-        or not all(isinstance(item, (int, float)) and not isinstance(item, bool) for item in given)
-        or given[0] > given[1]
-    ):
+    if not isinstance(given, list) or len(given) != 2 or not all(map(is_number, given)) or given[0] > given[1]:
         raise ValueError("expected two numbers, [least, most]; inf is allowed")
     return given[0], given[1]
 

@@ -51,14 +51,10 @@ def covers_request(provider: Provider, request: WireRequest) -> bool:
 
 def provider_rules(provider: Provider) -> tuple[LintRules, ...]:
     """Return the rules that a provider ships (hook `wire_rules`), one for each of its rule files."""
-    return tuple(_load_once(text) for text in provider.wire_rules)
+    return tuple(load_rules(text) for text in provider.wire_rules)
 
 
 @lru_cache(maxsize=256)
-def _load_once(text: str) -> LintRules:
-    return load_rules(text)
-
-
 def load_rules(text: str) -> LintRules:
     """Read a rule file.
 

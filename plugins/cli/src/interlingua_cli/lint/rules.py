@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import attrs
@@ -35,7 +36,7 @@ class Path:
         """Yield what the path leads to; missing fields are not yielded."""
         hits: Iterator[Hit] = iter((Hit(start, value),))
         for step in self.steps:
-            hits = _apply(step, hits)
+            hits = chain.from_iterable(map(step, hits))
         return hits
 
     def found(self, value: Any) -> bool:
@@ -78,11 +79,6 @@ def join_path(path: str, name: str | int) -> str:
     if isinstance(name, int):
         return f"{path}[{name}]"
     return f"{path}.{name}" if path else name
-
-
-def _apply(step: Step, hits: Iterator[Hit]) -> Iterator[Hit]:
-    for hit in hits:
-        yield from step(hit)
 
 
 def _make_step(part: re.Match[str], text: str) -> Step:
@@ -254,15 +250,12 @@ class LintRules:
 
     def lint(self, request: WireRequest) -> tuple[LintFinding, ...]:
         """Apply every rule to a request, which the file should cover."""
-        facts = self._read_facts(request)
-        return tuple(finding for rule in self.rules for finding in rule.findings(facts))
-
-    def _read_facts(self, request: WireRequest) -> RequestFacts:
         body = loads(request.body)
         in_path = self.model_in_path and self.model_in_path.search(_without_query(request.path))
         named = in_path[1] if in_path else body.get("model") if isinstance(body, dict) else None
         headers = {name.lower(): value for name, value in request.headers.items()}
-        return RequestFacts(body=body, size=len(request.body), model=str(named or ""), headers=headers)
+        facts = RequestFacts(body=body, size=len(request.body), model=str(named or ""), headers=headers)
+        return tuple(finding for rule in self.rules for finding in rule.findings(facts))
 
 
 def _without_query(path: str) -> str:

@@ -109,6 +109,8 @@ def read_entry(line: bytes, name: str) -> Entry:
         status = int(data.get("status") or 200)
     except (AttributeError, TypeError, ValueError) as error:
         raise DecodeError(f"not a recorded exchange: {error}", path=name) from error
+    request = data.get("request")
+    requested = request.get("model") if isinstance(request, dict) else None
     return Entry(
         id=str(data.get("id") or name),
         url=str(data.get("url") or ""),
@@ -116,7 +118,7 @@ def read_entry(line: bytes, name: str) -> Entry:
         headers=headers,
         body=body,
         kind=_guess_kind(data.get("kind"), headers.get("content-type", ""), text[:200].lstrip("\ufeff \t\r\n")),
-        model=_read_model(data),
+        model=str(requested or data.get("model") or "unknown"),
         provider=str(data.get("provider") or ""),
         endpoint=str(data.get("endpoint") or ""),
     )
@@ -137,12 +139,6 @@ def _guess_kind(recorded: Any, content_type: str, start: str) -> str:
     if recorded == "ndjson" or (not recorded and any(name in content_type for name in _NDJSON_TYPES)):
         return "ndjson"
     return "json" if start.startswith(("{", "[")) else str(recorded or "json")
-
-
-def _read_model(data: Mapping[str, Any]) -> str:
-    request = data.get("request")
-    requested = request.get("model") if isinstance(request, dict) else None
-    return str(requested or data.get("model") or "unknown")
 
 
 def read_exclusions(path: str) -> dict[str, str]:
