@@ -78,12 +78,13 @@ def read_body(holder: Mapping[str, Any]) -> bytes:
 
 def _read_exchange(name: str, item: Mapping[str, Any]) -> Exchange:
     request, response = item["request"], item["response"]
+    body = read_body(request)
     return Exchange(
         cassette=name,
         method=request["method"],
         uri=request["uri"],
-        request=_parse_json(read_body(request)),
-        request_body=read_body(request),
+        request=_parse_json(body),
+        request_body=body,
         request_headers=_first_values(request.get("headers")),
         status=response["status"]["code"],
         headers=_first_values(response.get("headers")),

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+import attrs
 import click
 
 from interlingua.errors import CapabilityError, InterlinguaError
@@ -93,6 +94,7 @@ def _read_line(prompt: str) -> str:
     return input()
 
 
+@attrs.define
 class ModelChat:
     """A chat with one model at a time, kept in memory and, when a file is named, in that file after each turn.
 
@@ -100,23 +102,18 @@ class ModelChat:
     removed, so it can be asked again.
     """
 
-    def __init__(
-        self,
-        state: State,
-        client: Client,
-        model: str,
-        messages: list[Message],
-        file: Path | None,
-        options: Mapping[str, Any],
-    ) -> None:
-        self.messages = messages
-        self.model = model
-        self._state = state
-        self._client = client
-        self._file = file
-        self._options = options
-        self._routing: RoutingDecisionRecord | None = None  # until a swap
-        self._session_id = messages[-1].session_id if messages else DEFAULT_SESSION
+    _state: State
+    _client: Client
+    model: str
+    messages: list[Message]
+    _file: Path | None
+    _options: Mapping[str, Any]
+    _routing: RoutingDecisionRecord | None = None  # until a swap
+    _session_id: str = attrs.field(init=False)
+
+    @_session_id.default
+    def _default_session_id(self) -> str:
+        return self.messages[-1].session_id if self.messages else DEFAULT_SESSION
 
     def turn(self, text: str) -> None:
         """Ask, print the answer as it arrives, and keep both."""

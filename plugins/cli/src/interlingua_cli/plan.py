@@ -37,18 +37,7 @@ def plan_request(
 ) -> Exchange:
     """Return the request as the client would send it; nothing is sent and no key is needed.
 
-    Args:
-        state: this run.
-        messages: the conversation.
-        model: canonical model id or alias.
-        tools: what the model may call.
-        stream: ask for a stream.
-        exact: False writes an empty stand-in for an image that would have to be fetched; True refuses.
-        base_url: another address for the model's provider.
-        options: fields of AdapterOptions by name.
-
-    Raises:
-        CallerError: the bytes depend on an image behind a URL, or anything the client raises before sending.
+    An image behind a URL that would have to be fetched raises CallerError; with `exact=False` it is written empty.
     """
     shared = SharedState(model, api_key=None, base_url=base_url, registry=state.registry, settings=state.settings,
                          timeout=None, retry=None, headers=None, workspace=Path.cwd(), environ=os.environ)  # fmt: skip

@@ -157,9 +157,9 @@ def price(state: State, /, model: str, as_json: bool, **counts: int | None) -> N
         near = get_close_matches(name.name, [known.id for known in provider.models()], n=3)
         hint = f"; there {'are' if near[1:] else 'is'} {', '.join(near)}" if near else ""
         click.echo(f"the catalogue does not know {name}{hint}", err=True)
-    asked = any(count is not None for count in counts.values())
+    counted = any(count is not None for count in counts.values())
     facts: dict[str, Any] = {"model": str(name), "pricing_version": info.pricing_version if info else None}
-    facts |= _cost_facts(info, counts) if asked else _price_facts(info)
+    facts |= _cost_facts(info, counts) if counted else _price_facts(info)
     if as_json:
         print_json(facts)
         return
@@ -182,10 +182,6 @@ def _price_facts(info: ModelInfo | None) -> dict[str, Any]:
     price = info.price_at(datetime.now(UTC)) if info else None
     if price is None:
         return {"note": "no price known"}
-    return attrs.asdict(price, value_serializer=_to_json)
-
-
-def _to_json(_owner: object, _field: object, value: Any) -> Any:
-    if isinstance(value, (date, time)):
-        return value.isoformat()
-    return value
+    return attrs.asdict(
+        price, value_serializer=lambda _, __, value: value.isoformat() if isinstance(value, (date, time)) else value
+    )

@@ -25,7 +25,7 @@ from interlingua.types import (
     ToolUseBlock,
     tool_result,
 )
-from interlingua_cli.doctor.findings import Diagnosis, Finding, Line, Record, read_records
+from interlingua_cli.doctor.findings import Diagnosis, Finding, Record, read_records
 from interlingua_cli.lint import lint_request
 
 # what a finding cites
@@ -51,8 +51,7 @@ def examine(lines: Iterable[bytes]) -> Diagnosis:
     _repair_ending(records, findings)
     findings += _check_rules(records)
     order = sorted(findings, key=lambda finding: finding.line or 0)
-    after = tuple(Line(number=each.number, text=each.to_line(), message=each.message) for each in records)
-    return Diagnosis(findings=tuple(order), before=before, after=after)
+    return Diagnosis(findings=tuple(order), before=before, after=tuple(records))
 
 
 def _check_rules(records: list[Record]) -> Iterable[Finding]:

@@ -31,13 +31,29 @@ class Finding:
     hint: str | None = None  # what a person can do where there is no remedy
 
 
-@attrs.frozen(kw_only=True)
-class Line:
-    """One line of the repaired conversation."""
+@attrs.define
+class Record:
+    """A message of the file, as it was read and as it is repaired so far."""
 
-    number: int | None  # of the line it was read from; None for an inserted one
-    text: str  # its JSON, without line end; the very same text where nothing changed
-    message: Message
+    number: int | None  # line of the file; None for an inserted message
+    text: str  # the line as it is now, without its end; the very same text where nothing changed
+    message: Message  # the message as it is now
+
+    def replace(self, message: Message) -> None:
+        """Put a changed message in place of this one."""
+        self.message, self.text = message, dumps_message(message)
+
+    def block(self, index: int) -> Any:
+        """Return the stored form of a block."""
+        return encode_message(self.message)["content"][index]
+
+    def finding(
+        self, rule: str, path: str, message: str, citation: str, remedy: Remedy | None = None, **facts: Any
+    ) -> Finding:
+        """Make a finding about this line."""
+        return Finding(
+            rule=rule, line=self.number, path=path, message=message, citation=citation, remedy=remedy, **facts
+        )
 
 
 @attrs.frozen(kw_only=True)
@@ -46,12 +62,12 @@ class Diagnosis:
 
     findings: tuple[Finding, ...]  # in the file's order
     before: dict[int, str]  # the lines that hold anything, as they were: number -> text
-    after: tuple[Line, ...]  # the lines after the repair
+    after: tuple[Record, ...]  # the lines after the repair
 
     @property
     def messages(self) -> list[Message]:
         """The conversation after the repair."""
-        return [line.message for line in self.after]
+        return [record.message for record in self.after]
 
     @property
     def repairs(self) -> tuple[Finding, ...]:
@@ -71,38 +87,8 @@ class Diagnosis:
 _ENCODING = "format.md, Canonical JSON"  # cited by findings about a line as such
 
 
-@attrs.define
-class Record:
-    """A message of the file, as it was read and as it is repaired so far."""
-
-    number: int | None  # line of the file; None for an inserted message
-    text: str  # the line as it was
-    message: Message  # the message as it is now
-    changed: bool = False  # the line has to be written from the message
-
-    def replace(self, message: Message) -> None:
-        """Put a changed message in place of this one."""
-        self.message, self.changed = message, True
-
-    def to_line(self) -> str:
-        """Return the line as it is now."""
-        return dumps_message(self.message) if self.changed else self.text
-
-    def block(self, index: int) -> Any:
-        """Return the stored form of a block."""
-        return encode_message(self.message)["content"][index]
-
-    def finding(
-        self, rule: str, path: str, message: str, citation: str, remedy: Remedy | None = None, **facts: Any
-    ) -> Finding:
-        """Make a finding about this line."""
-        return Finding(
-            rule=rule, line=self.number, path=path, message=message, citation=citation, remedy=remedy, **facts
-        )
-
-
 def read_records(lines: Iterable[bytes], findings: list[Finding]) -> tuple[dict[int, str], list[Record]]:
-    """Read a file."""
+    """Return the text of each line that holds anything, and the messages; what is wrong goes to `findings`."""
     before: dict[int, str] = {}
     records: list[Record] = []
     for number, raw in enumerate(lines, 1):
@@ -147,7 +133,8 @@ def _read_record(text: str, number: int, findings: list[Finding]) -> Record | No
     clean = _clean_strings(data, "", report)
     changed = changed or clean is not data
     try:
-        return Record(number, text, decode_message(clean), changed)
+        message = decode_message(clean)
+        return Record(number, dumps_message(message) if changed else text, message)
     except DecodeError as error:
         what = f"the line is no message: {error}"
         findings.append(_line_finding("not-a-message", number, what, "removed", path=error.path, was=text))

@@ -71,7 +71,11 @@ class Matcher:
     """
 
     def __init__(self, registry: Registry) -> None:
-        self._services = [_make_service(provider) for provider in registry.providers()]
+        self._services = []
+        for provider in registry.providers():
+            connection = provider.connection(ConnectionSettings())
+            endpoints = [(api, re.compile(f"(?:{pattern})$")) for api, pattern in connection.endpoints.items()]
+            self._services.append(_Service(provider, connection, tuple(endpoints)))
         self._matches: dict[tuple[str, str, str, str], Match | None] = {}
 
     def match(self, entry: Entry) -> Match:
@@ -101,12 +105,6 @@ class Matcher:
 
     def _by_path(self, path: str) -> list[tuple[_Service, str]]:
         return [(service, api) for service in self._services if (api := service.api(path)) is not None]
-
-
-def _make_service(provider: Provider) -> _Service:
-    connection = provider.connection(ConnectionSettings())
-    endpoints = [(api, re.compile(f"(?:{pattern})$")) for api, pattern in connection.endpoints.items()]
-    return _Service(provider, connection, tuple(endpoints))
 
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -198,14 +196,6 @@ def make_context(entry: Entry, match: Match) -> RequestContext:
     )
 
 
-def get_partial(error: BaseException | None) -> Message | None:
-    """Return the part of an answer that an error carries, if it has content."""
-    partial = error.partial if isinstance(error, InterlinguaError) else None
-    if isinstance(partial, Message) and partial.metadata.status is not MessageStatus.COMPLETE and partial.content:
-        return partial
-    return None
-
-
 @attrs.define(kw_only=True)
 class _Tally:
     entries: int = 0
@@ -217,8 +207,7 @@ class _Tally:
     failures: list[dict[str, str]] = attrs.field(factory=list)
 
     def as_json(self) -> dict[str, Any]:
-        data = attrs.asdict(self, recurse=False)
-        return {**data, "errors": dict(sorted(self.errors.items()))}
+        return attrs.asdict(self, recurse=False) | {"errors": dict(sorted(self.errors.items()))}
 
 
 class Report:
@@ -261,8 +250,10 @@ def outcome_to_json(outcome: Outcome) -> dict[str, Any]:
     if outcome.message is not None:
         return {"id": outcome.id, "message": encode_message(outcome.message)}
     line: dict[str, Any] = {"id": outcome.id, "error": error_to_json(outcome.error)}
-    partial = get_partial(outcome.error)
-    return line if partial is None else {**line, "partial": encode_message(partial)}
+    partial = outcome.error.partial if isinstance(outcome.error, InterlinguaError) else None
+    if isinstance(partial, Message) and partial.metadata.status is not MessageStatus.COMPLETE and partial.content:
+        line["partial"] = encode_message(partial)
+    return line
 
 
 def error_to_json(error: BaseException | None) -> dict[str, Any]:
