@@ -22,8 +22,7 @@ import interlingua as il
 from interlingua.catalogue import Price
 from interlingua.http import transport as replay
 from interlingua_sessions import open_store
-from interlingua_sessions.aio import AsyncSession
-from interlingua_sessions.session import Session
+from interlingua_sessions.session import AsyncSession, Session
 
 MODEL = "script:dear"
 CAPABLE = il.types.AdapterCapabilities(

@@ -13,7 +13,7 @@ from interlingua.types.factories import user
 from interlingua.types.messages import MessageStatus, RoutingMode
 from interlingua_cli.demo import local_scenario
 from interlingua_sessions import Store, open_store
-from interlingua_sessions.routing.router import SwapRefusedError
+from interlingua_sessions.routing.policy import SwapRefusedError
 from tests.local_server import files
 from tests.local_server.server import LocalServer
 from tests.sessions.examples.course import SWAP, check_tool_turn, opened, read_a_file

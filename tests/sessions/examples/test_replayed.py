@@ -22,8 +22,7 @@ from interlingua.types.options import AdapterCapabilities, AdapterOptions
 from interlingua_anthropic.plugin import _Anthropic
 from interlingua_cli.demo import Cassette, recorded_scenario
 from interlingua_sessions import Store, open_store
-from interlingua_sessions.routing.policy import RoutingPolicy
-from interlingua_sessions.routing.router import SwapRefusedError
+from interlingua_sessions.routing.policy import RoutingPolicy, SwapRefusedError
 from interlingua_sessions.session import Session
 from tests.record.wires import LOCAL, WIRES
 from tests.sessions.examples.course import SWAP, check_tool_turn, opened, read_a_file

@@ -13,8 +13,7 @@ import pytest
 
 import interlingua as il
 from interlingua_sessions import Store, open_store
-from interlingua_sessions.routing import NoRouteError, SwapRefusedError
-from interlingua_sessions.routing.policy import RoutingPolicy, Rule, When
+from interlingua_sessions.routing.policy import NoRouteError, RoutingPolicy, Rule, SwapRefusedError, When
 from interlingua_sessions.routing.router import Delegation, Recommendation, RoutedTurn
 from interlingua_sessions.session import Session
 from tests.sessions.talking import Counting, Watching, client, registry

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from interlingua.types.factories import user
 from interlingua_sessions import open_store
-from interlingua_sessions.setup import SessionSetup
-from interlingua_sessions.turn import SessionState, gc_paused
+from interlingua_sessions.turn import SessionSetup, SessionState, gc_paused
 
 
 def test_afterwards_it_is_as_it_was() -> None:

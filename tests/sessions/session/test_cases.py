@@ -11,10 +11,8 @@ import pytest
 
 import interlingua as il
 from interlingua_sessions import Store, ToolCallStatus, open_store
-from interlingua_sessions.aio import AsyncSession
-from interlingua_sessions.routing.policy import RoutingPolicy
-from interlingua_sessions.routing.router import NoRouteError
-from interlingua_sessions.session import Session
+from interlingua_sessions.routing.policy import NoRouteError, RoutingPolicy
+from interlingua_sessions.session import AsyncSession, Session
 from tests.sessions.talking import Counting, async_client, client, registry
 from tests.support.fake_provider import CAPABLE, Reply, served
 

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from interlingua_sessions.aio import AsyncSession, AsyncTurn
-from interlingua_sessions.session import Session, Turn
+from interlingua_sessions.session import AsyncSession, AsyncTurn, Session, Turn
 from interlingua_sessions.streams import AsyncSessionStream, SessionStream
 from tests.support.parity import differences
 

@@ -16,8 +16,7 @@ import pytest
 
 import interlingua as il
 from interlingua_sessions import Store, open_store
-from interlingua_sessions.aio import AsyncSession
-from interlingua_sessions.session import Session
+from interlingua_sessions.session import AsyncSession, Session
 from interlingua_sessions.streams import SnapshotThread
 from tests.sessions.talking import async_client, client
 from tests.support.fake_provider import STREAM, Reply, served, sse

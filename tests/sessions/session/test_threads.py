@@ -14,7 +14,7 @@ import pytest
 
 import interlingua as il
 from interlingua_sessions import Store, open_store
-from interlingua_sessions.aio import AsyncSession
+from interlingua_sessions.session import AsyncSession
 from interlingua_sessions.streams import in_thread
 from tests.sessions.talking import async_client
 from tests.support.fake_provider import STREAM, Reply, served, sse

@@ -12,13 +12,11 @@ import pytest
 import interlingua as il
 from interlingua_agents.tools import Toolbox, tool
 from interlingua_sessions import EntryKind, SessionRecord, Store, open_store
-from interlingua_sessions.aio import AsyncSession
 from interlingua_sessions.compaction import Compaction, Summary
-from interlingua_sessions.routing.policy import RoutingPolicy
-from interlingua_sessions.routing.router import NoRouteError
-from interlingua_sessions.session import Session
-from interlingua_sessions.setup import SystemPrompt
+from interlingua_sessions.routing.policy import NoRouteError, RoutingPolicy
+from interlingua_sessions.session import AsyncSession, Session
 from interlingua_sessions.store import SessionNotFoundError
+from interlingua_sessions.turn import SystemPrompt
 from tests.sessions.talking import Counting, async_client, client
 from tests.support.fake_provider import CAPABLE, Reply, served
 

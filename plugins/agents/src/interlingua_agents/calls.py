@@ -224,7 +224,7 @@ async def invoke(tool: Tool, arguments: Mapping[str, Any], context: ToolContext,
     turns true.
 
     Raises:
-        OutOfTime: `timeout` seconds have passed.
+        ToolTimeoutError: `timeout` seconds have passed.
         Exception: whatever the tool raised.
     """
     given = dict(arguments)

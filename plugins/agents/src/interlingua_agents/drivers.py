@@ -119,7 +119,10 @@ class AgentLoop:
                     try:
                         step = steps.send(answer) if error is None else steps.throw(error)
                     except StopIteration as end:
-                        return self._end(end.value)
+                        stopped: Stopped = end.value
+                        if self._on_stop is not None:
+                            self._on_stop(stopped)
+                        return stopped.message
                     answer = error = None
                     if isinstance(step, Ask):
                         try:
@@ -133,11 +136,6 @@ class AgentLoop:
         finally:
             with self._lock:
                 self._active.pop(run, None)
-
-    def _end(self, stopped: Stopped) -> Message:
-        if self._on_stop is not None:
-            self._on_stop(stopped)
-        return stopped.message
 
     # what drivers use
 

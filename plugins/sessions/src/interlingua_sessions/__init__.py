@@ -11,31 +11,28 @@ from typing import TYPE_CHECKING
 
 # Module -> the names that are imported from it when first used.
 _NAMES = {
-    "aio": "AsyncSession",
     "compaction": "Compaction CompactionPolicy Summary ToolPruning build_context",
-    "routing": (
-        "ChainPolicy Delegation NoRouteError Recommendation RoutingPolicy Rule SwapRefusedError When decode_policy "
-        "encode_policy"
-    ),
-    "session": "Session",
-    "setup": "SystemPrompt",
+    "routing.policy": "ChainPolicy NoRouteError RoutingPolicy Rule SwapRefusedError When decode_policy encode_policy",
+    "routing.router": "Delegation Recommendation",
+    "session": "AsyncSession Session",
     "store": (
         "EntryKind Finding Repriced SessionEntry SessionExistsError SessionNotFoundError SessionRecord Store "
         "StoreError ToolCallRecord ToolCallStatus open_store"
     ),
     "streams": "AsyncSessionStream SessionStream",
+    "turn": "SystemPrompt",
 }
 
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 if TYPE_CHECKING:
-    from interlingua_sessions.aio import *
     from interlingua_sessions.compaction import *
-    from interlingua_sessions.routing import *
+    from interlingua_sessions.routing.policy import *
+    from interlingua_sessions.routing.router import *
     from interlingua_sessions.session import *
-    from interlingua_sessions.setup import *
     from interlingua_sessions.store import *
     from interlingua_sessions.streams import *
+    from interlingua_sessions.turn import *
 else:
     __all__ = list(_MODULES)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
 import attrs
@@ -142,12 +142,12 @@ class SessionContext:
         last = next((message for message in reversed(covered) if message.role is not Role.SYSTEM), None)
         if last is None:
             return []
-        found = self._known(("summary", entry.id), last)
-        if found is None:
+
+        def make() -> Message:
             text = TextBlock(text=_SUMMARY.format(entry.text))
-            found = attrs.evolve(last, role=Role.USER, content=(text,), metadata=MessageMetadata())
-            self._made["summary", entry.id] = last, found
-        return [found]
+            return attrs.evolve(last, role=Role.USER, content=(text,), metadata=MessageMetadata())
+
+        return [self._once(("summary", entry.id), last, make)]
 
     def _branches(self, waiting: dict[int, list[SessionEntry]], place: int, session_id: str) -> list[Message]:
         """Take the branches that begin up to this place."""
@@ -155,26 +155,27 @@ class SessionContext:
         return [self._branch(entry, session_id) for entry in begun]
 
     def _branch(self, entry: SessionEntry, session_id: str) -> Message:
-        found = self._known(("branch", entry.id), entry)
-        if found is None:
+        def make() -> Message:
             text = TextBlock(text=_BRANCH.format(entry.text))
-            found = Message(
+            return Message(
                 id=entry.id, session_id=session_id, role=Role.USER, content=(text,), created_at=entry.created_at
             )
-            self._made["branch", entry.id] = entry, found
-        return found
+
+        return self._once(("branch", entry.id), entry, make)
 
     def _pruned(self, message: Message) -> Message:
-        found = self._known(("pruned", message.id), message)
-        if found is None:
+        def make() -> Message:
             content = [_emptied(block) if isinstance(block, ToolResultBlock) else block for block in message.content]
-            found = attrs.evolve(message, content=content)
-            self._made["pruned", message.id] = message, found
-        return found
+            return attrs.evolve(message, content=content)
 
-    def _known(self, key: tuple[str, str], source: object) -> Message | None:
-        made_of, made = self._made.get(key, (None, None))
-        return made if made_of is source else None
+        return self._once(("pruned", message.id), message, make)
+
+    def _once(self, key: tuple[str, str], source: object, make: Callable[[], Message]) -> Message:
+        """Return what was made of `source` before, or make it now."""
+        kept = self._made.get(key)
+        if kept is None or kept[0] is not source:
+            kept = self._made[key] = source, make()
+        return kept[1]
 
 
 def _branches_by_place(messages: Sequence[Message], layout: Layout) -> dict[int, list[SessionEntry]]:

@@ -14,7 +14,7 @@ import attrs
 from interlingua import AsyncClient, AsyncMessageStream, CallerError, Client, InterlinguaError, MessageStream
 from interlingua.plugins import WireRequest
 from interlingua.types import Message, MessageStatus, StreamEvent, TextDelta, ToolDefinition
-from interlingua_sessions.turn import SessionState, TurnBase
+from interlingua_sessions.turn import ClientT, SessionState, TurnBase
 
 StreamT = TypeVar("StreamT", MessageStream, AsyncMessageStream)
 T = TypeVar("T")
@@ -133,13 +133,22 @@ class AnswerWriter:
         return attrs.evolve(owned, id=self._partial[-1].id) if self._partial else owned
 
 
-class _Stream(Generic[StreamT]):
+class _Stream(Generic[ClientT, StreamT]):
     """What both faces share: the client's stream, and the writer that stores what it gives."""
 
-    def __init__(self, state: SessionState, turn: TurnBase[Any], tools: Sequence[ToolDefinition]) -> None:
+    def __init__(
+        self,
+        state: SessionState,
+        turn: TurnBase[ClientT],
+        client: ClientT,
+        tools: Sequence[ToolDefinition],
+        start: Callable[[], Any],
+    ) -> None:
         self._state = state
-        self._turn = turn
+        self._turn: TurnBase[ClientT] = turn
+        self._client: ClientT = client
         self._tools = tools
+        self._start = start
         self._inner: StreamT | None = None
         self._writer: AnswerWriter | None = None
 
@@ -170,7 +179,7 @@ class _Stream(Generic[StreamT]):
         return self._inner, self._writer
 
 
-class SessionStream(_Stream[MessageStream]):
+class SessionStream(_Stream[Client, MessageStream]):
     """As core's `MessageStream`; use it in a `with` statement.
 
     Entering stores the question, chooses a model and waits for the first event; an overloaded or rate-limited service
@@ -178,18 +187,7 @@ class SessionStream(_Stream[MessageStream]):
     leaving early, on `cancel` and on Ctrl-C it is stored as what it became.
     """
 
-    def __init__(
-        self,
-        state: SessionState,
-        turn: TurnBase[Client],
-        client: Client,
-        tools: Sequence[ToolDefinition],
-        start: Callable[[], None],
-    ) -> None:
-        super().__init__(state, turn, tools)
-        self._client = client
-        self._start = start
-        self._events: Iterator[StreamEvent] = iter(())
+    _events: Iterator[StreamEvent]
 
     def __enter__(self) -> Self:
         self._start()
@@ -243,21 +241,10 @@ class SessionStream(_Stream[MessageStream]):
             raise
 
 
-class AsyncSessionStream(_Stream[AsyncMessageStream]):
+class AsyncSessionStream(_Stream[AsyncClient, AsyncMessageStream]):
     """As `SessionStream`, with `async with`, `async for` and `await stream.message`."""
 
-    def __init__(
-        self,
-        state: SessionState,
-        turn: TurnBase[AsyncClient],
-        client: AsyncClient,
-        tools: Sequence[ToolDefinition],
-        start: Callable[[], Awaitable[None]],
-    ) -> None:
-        super().__init__(state, turn, tools)
-        self._client = client
-        self._start = start
-        self._events: AsyncIterator[StreamEvent]
+    _events: AsyncIterator[StreamEvent]
 
     async def __aenter__(self) -> Self:
         await self._start()

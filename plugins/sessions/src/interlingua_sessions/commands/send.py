@@ -16,7 +16,7 @@ from interlingua_cli.input import attach_file, check_text, option_option, read_p
 from interlingua_cli.output import json_option, print_calls, print_json, print_stream, print_usage
 from interlingua_cli.state import State, plugin_option
 from interlingua_sessions.commands.shared import session_in, store_at, store_option
-from interlingua_sessions.routing import NoRouteError, SwapRefusedError
+from interlingua_sessions.routing.policy import NoRouteError, SwapRefusedError
 from interlingua_sessions.session import Session
 
 

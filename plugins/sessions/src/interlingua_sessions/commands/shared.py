@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -26,19 +26,14 @@ store_option = click.option(
 """The option `--store`."""
 
 
-def default_place(environ: Mapping[str, str]) -> Path:
-    """Return where sessions are kept when nobody says: the user's data folder."""
-    folder = environ.get("XDG_DATA_HOME")
-    return (Path(folder) if folder else Path("~/.local/share").expanduser()) / "interlingua" / "sessions.db"
-
-
 def store_at(place: str | None) -> Store:
-    """Open the store of this run, making its folder where it is the default one."""
+    """Open the store of this run; the default is in the user's data folder, which is made where needed."""
     if place is not None:
         if "://" in place and not place.startswith(("postgresql://", "postgres://")):
             raise click.UsageError(f"a store is a file or a postgresql:// URL, not {place.partition('://')[0]}://")
         return open_store(place)
-    path = default_place(os.environ)
+    data = os.environ.get("XDG_DATA_HOME")
+    path = (Path(data) if data else Path("~/.local/share").expanduser()) / "interlingua" / "sessions.db"
     path.parent.mkdir(parents=True, exist_ok=True)
     return open_store(path)
 

@@ -155,19 +155,17 @@ def _media_failures(needs: Needs, can: AdapterCapabilities) -> Iterator[Constrai
 
 
 def _other_failures(needs: Needs, can: AdapterCapabilities) -> Iterator[ConstraintFailure]:
-    if needs.history_tools and not can.supports_tools:
-        yield ConstraintFailure(
-            capability="supports_tools", reason="session contains tool calls that this model can't process"
-        )
-    elif needs.offered_tools and not can.supports_tools:
-        yield ConstraintFailure(capability="supports_tools", reason="this turn offers tools that this model can't call")
-    if needs.system and not can.supports_system_prompt:
-        yield ConstraintFailure(
-            capability="supports_system_prompt", reason="session has a system prompt that this model can't take"
-        )
-    if needs.structured and not can.supports_structured_output:
-        reason = "this turn asks for structured output that this model can't give"
-        yield ConstraintFailure(capability="supports_structured_output", reason=reason)
+    only_offered = needs.offered_tools and not needs.history_tools
+    checks = (
+        (needs.history_tools, "supports_tools", "session contains tool calls that this model can't process"),
+        (only_offered, "supports_tools", "this turn offers tools that this model can't call"),
+        (needs.system, "supports_system_prompt", "session has a system prompt that this model can't take"),
+        (needs.structured, "supports_structured_output",
+         "this turn asks for structured output that this model can't give"),
+    )  # fmt: skip
+    for is_needed, capability, reason in checks:
+        if is_needed and not getattr(can, capability):
+            yield ConstraintFailure(capability=capability, reason=reason)
 
 
 @attrs.frozen(kw_only=True)
@@ -372,7 +370,7 @@ class Router:
             NoRouteError: no proposal can.
         """
         refused: list[RefusedCandidate] = []
-        for candidate in chain.proposals(turn, lambda model: self._estimate_turn(self.find(model), turn)):
+        for candidate in chain.proposals(turn, lambda model: self._estimate_turn(model, turn)):
             found = self._check(candidate, turn, sized=sized)
             if isinstance(found, Decision):
                 return attrs.evolve(found, refused=tuple(refused))
@@ -403,7 +401,7 @@ class Router:
         return str(name)
 
     def after_failure(
-        self, chain: Chain, turn: RoutedTurn, decision: Decision, error: InterlinguaError, *, sized: bool = True
+        self, chain: Chain, turn: RoutedTurn, decision: Decision, error: InterlinguaError
     ) -> Decision | None:
         """Return the next allowed model after an overload or a rate limit, or None: the error stands.
 
@@ -419,7 +417,7 @@ class Router:
         tried = {one.model for one in refused}
         for model in chain.policy.fallbacks:
             candidate = attrs.evolve(decision.candidate, model=model, reason="fallback after a failure of the service")
-            found = self._check(candidate, turn, sized=sized)
+            found = self._check(candidate, turn, sized=True)
             if found.model in tried:
                 continue
             if isinstance(found, Decision):
@@ -453,9 +451,8 @@ class Router:
             found = self._found[model] = name, self.registry.provider(name.provider)
         return found
 
-    def _estimate_turn(self, found: tuple[ModelId, Provider], turn: RoutedTurn) -> int:
-        name, provider = found
-        return estimate_input_tokens(provider, turn.messages, turn.tools, _options(name, turn.options))
+    def _estimate_turn(self, model: str, turn: RoutedTurn) -> int:
+        return self.estimate(model, turn.messages, turn.tools, turn.options)
 
     def _check(self, candidate: Candidate, turn: RoutedTurn, *, sized: bool) -> Decision | RefusedCandidate:
         try:
@@ -464,7 +461,7 @@ class Router:
             failure = ConstraintFailure(capability="provider", reason=error.message)
             return RefusedCandidate(candidate=candidate, model=candidate.model, failures=(failure,))
         can = provider.capabilities(name.name, _options(name, turn.options))
-        tokens = partial(self._estimate_turn, (name, provider), turn) if sized else None
+        tokens = partial(self._estimate_turn, candidate.model, turn) if sized else None
         found = constraint_failures(turn.needs, can, tokens)
         if found:
             return RefusedCandidate(candidate=candidate, model=str(name), failures=tuple(found))

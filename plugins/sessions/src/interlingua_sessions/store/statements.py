@@ -144,10 +144,6 @@ class Statements:
         if not self.database.run("UPDATE sessions SET updated_at = ? WHERE id = ?", (now_stamp(), session_id)):
             raise not_found(session_id)
 
-    def lock(self, session_id: str) -> None:
-        """Lock a session until the end of the transaction without noting a use."""
-        self.database.run("UPDATE sessions SET updated_at = updated_at WHERE id = ?", (session_id,))
-
     def insert_session(self, row: Row) -> SessionRecord:
         """Store the row of a new session and return its record."""
         sql = f"INSERT INTO sessions ({_SESSION}) VALUES (?, ?, ?, ?, ?, ?, ?) ON CONFLICT (id) DO NOTHING"

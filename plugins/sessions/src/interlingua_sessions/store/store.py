@@ -14,7 +14,7 @@ import orjson
 from interlingua import CallerError
 from interlingua.catalogue import ModelInfo
 from interlingua.codec import dumps_message, loads_message
-from interlingua.types import Message, MessageStatus, Role, ToolResultBlock, new_ulid
+from interlingua.types import SCHEMA_VERSION, Message, MessageStatus, Role, ToolResultBlock, new_ulid
 from interlingua_sessions.store import maintenance, transfer
 from interlingua_sessions.store.schema import (
     Database,
@@ -41,7 +41,6 @@ from interlingua_sessions.store.statements import (
     stamp_of,
 )
 
-SCHEMA_VERSION = 1  # of the canonical format
 _CHANGEABLE = ("workspace_path", "active_model", "routing_policy")
 _HOLDS = "SELECT 1 FROM messages WHERE id = ? AND session_id = ?"
 
