@@ -94,7 +94,6 @@ class UserTurn:
 
     number: int
     model: str
-    swapped: bool
     message: Message
 
 
@@ -125,7 +124,7 @@ def run_demo(client: Client, models: Sequence[str], turns: Sequence[Turn], **opt
         hint = CacheHint() if number == 1 else None  # one provider has markers for it, another does not
         question = user([TextBlock(text=turn.text, cache=hint)])
         history.append(question)
-        yield UserTurn(number=number, model=model, swapped=last not in (None, model), message=question)
+        yield UserTurn(number=number, model=model, message=question)
         if last not in (None, model):
             request = client.to_wire(history, model=model, tools=[READ_FILE], **options)
             yield SwapLedger(model=model, losses=request.losses)
@@ -134,12 +133,12 @@ def run_demo(client: Client, models: Sequence[str], turns: Sequence[Turn], **opt
             answer = client.send(history, model=model, tools=[READ_FILE], **options)
             history.append(answer)
             yield Reply(message=answer)
-            results = [_run_tool(call) for call in answer.tool_calls()]
-            if not results:
+            calls = answer.tool_calls()
+            if not calls:
                 break
-            for result in results:
-                history.append(result)
-                yield Reply(message=result)
+            for call in calls:
+                history.append(_run_tool(call))
+                yield Reply(message=history[-1])
 
 
 def _run_tool(call: ToolUseBlock) -> Message:
@@ -213,7 +212,6 @@ _NEW_CALL_ID = re.compile(r"tu_[0-9A-HJKMNP-TV-Z]{26}")
 def _with_stable_ids(body: bytes) -> Any:
     """Return a request's content with new call ids replaced by their order of appearance, to compare two of them."""
     seen: dict[str, str] = {}
-
     text = _NEW_CALL_ID.sub(
         lambda match: seen.setdefault(match.group(), f"call-{len(seen)}"), body.decode("utf-8", "replace")
     )

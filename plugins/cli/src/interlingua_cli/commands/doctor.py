@@ -47,7 +47,8 @@ def doctor(state: State, conversation: str, model: str | None, out: Path | None,
         def plan(messages: Sequence[Message]) -> PreparedRequest:
             return plan_request(state, messages, target, exact=False).request
 
-        diagnosis = diagnosis.with_findings(check_target(diagnosis.messages, plan))
+        findings = (*diagnosis.findings, *check_target(diagnosis.messages, plan))
+        diagnosis = attrs.evolve(diagnosis, findings=findings)
     diff = list(diff_repair(diagnosis, Path(conversation).name))
     written = []
     if out is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from typing import Any, Literal
 
 import attrs
@@ -78,10 +78,6 @@ class Diagnosis:
     def left(self) -> tuple[Finding, ...]:
         """The findings that need a person."""
         return tuple(finding for finding in self.findings if finding.remedy is None)
-
-    def with_findings(self, more: Sequence[Finding]) -> Diagnosis:
-        """Return the diagnosis with further findings behind its own."""
-        return attrs.evolve(self, findings=(*self.findings, *more))
 
 
 _ENCODING = "format.md, Canonical JSON"  # cited by findings about a line as such

@@ -113,7 +113,6 @@ def _read_rule(row: Any, path: str) -> LintRule:
         citation=citation,
         at=_read_paths(row, "at", path) or (parse_path(""),),
         when=_read_when(row.get("when", {}), f"{path}/when"),
-        verb=verb,
         check=_read(VERBS[verb], row[verb], f"{path}/{verb}"),
     )
 

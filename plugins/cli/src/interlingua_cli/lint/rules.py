@@ -221,7 +221,6 @@ class LintRule:
     citation: str  # the document and section it is from, or `recorded 400`
     at: tuple[Path, ...]  # the parts of the body it looks at
     when: When  # the requests it applies to
-    verb: str  # name of the check
     check: Check = attrs.field(repr=False, eq=False)  # the check with its parameter
 
     def findings(self, request: RequestFacts) -> Iterator[LintFinding]:

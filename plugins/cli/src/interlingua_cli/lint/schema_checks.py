@@ -97,20 +97,16 @@ def _check_node(path: str, node: Any, subset: Subset) -> Iterator[Fault]:
     if subset.closed and node.get("additionalProperties") is not False:
         yield Fault(join_path(path, "additionalProperties"), f"it is {shorten(node.get('additionalProperties'))}")
     if subset.all_required:
-        for name in _missing_required(node):
-            yield Fault(join_path(path, "required"), f"{name!r} is not in it")
+        required, properties = node.get("required"), node.get("properties")
+        named = required if isinstance(required, list) else ()
+        for name in properties if isinstance(properties, dict) else ():
+            if name not in named:
+                yield Fault(join_path(path, "required"), f"{name!r} is not in it")
 
 
 def _is_object(node: Mapping[str, Any]) -> bool:
     kind = node.get("type")
     return kind == "object" or (isinstance(kind, list) and "object" in kind) or "properties" in node
-
-
-def _missing_required(node: Mapping[str, Any]) -> list[str]:
-    required = node.get("required")
-    named = required if isinstance(required, list) else ()
-    properties = node.get("properties")
-    return [name for name in properties if name not in named] if isinstance(properties, dict) else []
 
 
 def _find_cycle(root: Mapping[str, Any]) -> str | None:

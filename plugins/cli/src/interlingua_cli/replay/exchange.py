@@ -249,17 +249,17 @@ def outcome_to_json(outcome: Outcome) -> dict[str, Any]:
     """Return an entry's line: its canonical message, or its error with the part of the answer before it."""
     if outcome.message is not None:
         return {"id": outcome.id, "message": encode_message(outcome.message)}
-    line: dict[str, Any] = {"id": outcome.id, "error": error_to_json(outcome.error)}
-    partial = outcome.error.partial if isinstance(outcome.error, InterlinguaError) else None
+    error, partial = outcome.error, None
+    facts: dict[str, Any] = {"type": type(error).__name__, "message": str(error)}
+    if isinstance(error, InterlinguaError):
+        partial = error.partial
+        facts |= {
+            "message": error.message,
+            "status": error.status,
+            "retryable": error.retryable,
+            "retry_after": error.retry_after,
+        }
+    line: dict[str, Any] = {"id": outcome.id, "error": facts}
     if isinstance(partial, Message) and partial.metadata.status is not MessageStatus.COMPLETE and partial.content:
         line["partial"] = encode_message(partial)
     return line
-
-
-def error_to_json(error: BaseException | None) -> dict[str, Any]:
-    """Return an error as JSON: class, message, status, and whether to try again."""
-    facts: dict[str, Any] = {"type": type(error).__name__, "message": str(error)}
-    if isinstance(error, InterlinguaError):
-        facts.update(message=error.message, status=error.status, retryable=error.retryable,
-                     retry_after=error.retry_after)  # fmt: skip
-    return facts
