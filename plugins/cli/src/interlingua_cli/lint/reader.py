@@ -24,7 +24,6 @@ from typing import Any
 
 from interlingua.errors import DecodeError
 from interlingua.plugins import Provider, WireRequest
-from interlingua_cli.lint import schema_checks  # noqa: F401  its import registers the check
 from interlingua_cli.lint.checks import VERBS, read_pattern, read_texts
 from interlingua_cli.lint.rules import LintFinding, LintRule, LintRules, Path, When, parse_path
 
