@@ -44,11 +44,14 @@ class Commands(click.Group):
                 click.echo(f"warning: {both} both have a command {entry.name!r}; the first is used", err=True)
         return found
 
+    def installed_commands(self) -> list[str]:
+        """Return the names of the commands that installed distributions add."""
+        return sorted(name for name in self._installed if "." not in name)
+
     def list_commands(self, ctx: click.Context) -> list[str]:
         """Return all names; a plugin that fails to add its commands is a warning."""
         self._ask_plugins(ctx)
-        installed = [name for name in self._installed if "." not in name]
-        return sorted({*installed, *super().list_commands(ctx)})
+        return sorted({*self.installed_commands(), *super().list_commands(ctx)})
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
         """Load one installed command, with what other distributions change of it; else a plugin's."""
