@@ -94,13 +94,13 @@ def check(subject: Subject, rule: Rule, most: int = MOST_FINDINGS) -> Result:
         except NotApplicable as nothing:
             skipped = str(nothing)
         except Exception as error:  # a hook may fail in any way, and the other rules still run
-            findings.append(Finding(why=f"the check itself ended with {type(error).__name__}: {error}"))
+            findings.append(Finding(f"the check itself ended with {type(error).__name__}: {error}"))
     spent = time.monotonic() - started
     excuse = subject.quirks.deviations.get(rule.number)
     if excuse is not None and findings:
         return Result(rule=rule, outcome="deviates", findings=tuple(findings), reason=excuse, seconds=spent)
     if excuse is not None:
-        stale = Finding(why="quirks.deviations declares that this rule is broken, and it holds", where=rule.number)
+        stale = Finding("quirks.deviations declares that this rule is broken, and it holds", rule.number)
         return Result(rule=rule, outcome="fail", findings=(stale,), seconds=spent)
     if findings:
         return Result(rule=rule, outcome="fail", findings=tuple(findings), seconds=spent)

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from interlingua_contract.subject import Subject
 
 
-@attrs.frozen(kw_only=True)
+@attrs.frozen
 class Finding:
     """One thing that breaks a rule.
 

@@ -254,7 +254,7 @@ def check_law(
         if failed is None:
             continue
         value, error = failed if found else _shrink(law, aim, *failed, subject.shrink_s)
-        yield Finding(why=f"{_describe_error(error)}; seen with {sketch_history(value)}", where=aim.name)
+        yield Finding(f"{_describe_error(error)}; seen with {sketch_history(value)}", aim.name)
         found += 1
         if found == _ENOUGH_FAILURES:
             return

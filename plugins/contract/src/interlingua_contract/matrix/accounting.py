@@ -290,11 +290,7 @@ def _describe_place(place: Place) -> str:
 
 
 def _is_carried(
-    leaf: Leaf,
-    body: Body,
-    wire_ids: Mapping[tuple[int, int], str],
-    names: Mapping[str, str],
-    flag_sent: ErrorFlagSent,
+    leaf: Leaf, body: Body, wire_ids: Mapping[tuple[int, int], str], names: Mapping[str, str], flag_sent: ErrorFlagSent
 ) -> bool:
     kind, value, place = leaf.kind, leaf.value, leaf.place
     if kind == "call":

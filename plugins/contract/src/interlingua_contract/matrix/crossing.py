@@ -102,12 +102,7 @@ class WrittenRequest:
     def _unaccounted(self) -> Iterator[str]:
         names = {name: wire for wire, name in self.request.tool_names.items()}
         yield from find_unaccounted(
-            self.messages,
-            self._body,
-            self.request.losses,
-            wire_ids=self._links,
-            names=names,
-            flag_sent=self._flag_sent,
+            self.messages, self._body, self.request.losses, wire_ids=self._links, names=names, flag_sent=self._flag_sent
         )
 
     @cached_property

@@ -367,17 +367,11 @@ HISTORIES: tuple[History, ...] = (
     History(name="tool error", needs=_CALLS[:1], write=tool_error),
     History(name="images", needs=("supports_images",), write=images),
     History(
-        name="images in results",
-        needs=(*_CALLS, "supports_images", "supports_tool_result_images"),
-        write=result_images,
+        name="images in results", needs=(*_CALLS, "supports_images", "supports_tool_result_images"), write=result_images
     ),
     History(name="thinking, signed", needs=_THINKS, write=thinking(signed)),
     History(name="thinking, redacted", needs=_THINKS, write=thinking(signed, redacted)),
-    History(
-        name="thinking, unsigned",
-        needs=(*_THINKS, "accepts_unsigned_thinking"),
-        write=thinking(unsigned),
-    ),
+    History(name="thinking, unsigned", needs=(*_THINKS, "accepts_unsigned_thinking"), write=thinking(unsigned)),
     History(name="aborted answer", needs=_THINKS, write=aborted),
     History(name="call never answered", needs=_CALLS, write=dangling),
     History(name="result of no call", needs=_CALLS[:1], write=orphan),

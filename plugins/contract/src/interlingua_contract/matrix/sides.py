@@ -102,8 +102,7 @@ def sides(registry: Registry, only: Iterable[str] = ()) -> list[Side]:
     if not wanted:
         return found
     chosen = [side for side in found if side.name in wanted or side.provider.key in wanted]
-    missing = [name for name in wanted if not any(name in (side.name, side.provider.key) for side in chosen)]
-    if missing:
+    if missing := [name for name in wanted if not any(name in (side.name, side.provider.key) for side in chosen)]:
         raise CallerError(f"no such wire: {', '.join(missing)}; there are {', '.join(side.name for side in found)}")
     return chosen
 

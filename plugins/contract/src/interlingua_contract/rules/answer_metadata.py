@@ -51,18 +51,18 @@ def unknown_stop_reasons_are_other(subject: Subject) -> Iterator[Finding]:
     for exchange, message in recorded_answers(subject):
         word = message.metadata.stop_reason_raw
         if not word:
-            yield Finding(why="stop_reason_raw is empty: the provider's word is not kept", where=exchange.cassette)
+            yield Finding("stop_reason_raw is empty: the provider's word is not kept", exchange.cassette)
             continue
         found = _read_with_word(subject, exchange, word)
         if found is None:
-            yield Finding(why=f"stop_reason_raw is {word!r}, a word that is not in the answer", where=exchange.cassette)
+            yield Finding(f"stop_reason_raw is {word!r}, a word that is not in the answer", exchange.cassette)
         elif found.escaped or found.error or found.message is None:
-            yield Finding(why=f"an unknown word gives {found.error or found.escaped}", where=exchange.cassette)
+            yield Finding(f"an unknown word gives {found.error or found.escaped}", exchange.cassette)
         else:
             got = (found.message.metadata.stop_reason, found.message.metadata.stop_reason_raw)
             allowed = _BY_CONTENT & {message.metadata.stop_reason} | {StopReason.OTHER}
             if got[0] not in allowed or got[1] != _NEW_WORD:
-                yield Finding(why=f"{word!r} replaced by {_NEW_WORD!r} gives {got}", where=exchange.cassette)
+                yield Finding(f"{word!r} replaced by {_NEW_WORD!r} gives {got}", exchange.cassette)
 
 
 def _read_with_word(subject: Subject, exchange: Exchange, word: str) -> ReadResult | None:
@@ -99,15 +99,15 @@ def stop_reasons_fit_the_content(subject: Subject) -> Iterator[Finding]:
         word = (message.metadata.stop_reason_raw or "").lower()
         for pattern, meant in _COMMON_WORDS.items():
             if re.search(pattern, word) and reason not in meant:
-                yield Finding(why=f"{word!r} is {reason}", where=exchange.cassette)
+                yield Finding(f"{word!r} is {reason}", exchange.cassette)
         if reason is None:
-            yield Finding(why="a complete message without a stop reason", where=exchange.cassette)
+            yield Finding("a complete message without a stop reason", exchange.cassette)
         elif message.tool_calls() and reason in (StopReason.END_TURN, StopReason.STOP_SEQUENCE, StopReason.OTHER):
-            yield Finding(why=f"{len(message.tool_calls())} calls and stop reason {reason}", where=exchange.cassette)
+            yield Finding(f"{len(message.tool_calls())} calls and stop reason {reason}", exchange.cassette)
         elif reason is StopReason.TOOL_USE and not message.tool_calls():
-            yield Finding(why="stop reason tool_use without a call", where=exchange.cassette)
+            yield Finding("stop reason tool_use without a call", exchange.cassette)
         if reason is StopReason.ERROR and read_answer(subject, exchange).error is None:
-            yield Finding(why="a good answer with stop reason error", where=exchange.cassette)
+            yield Finding("a good answer with stop reason error", exchange.cassette)
 
 
 _NO_PART = ("audio", "miss")
@@ -132,13 +132,13 @@ def parts_lie_within_totals(subject: Subject) -> Iterator[Finding]:
         parts = (usage.cached_input_tokens or 0) + (usage.cache_creation_input_tokens or 0)
         too_large = parts > usage.input_tokens or (usage.reasoning_tokens or 0) > (usage.output_tokens or 0)
         if too_large or any((getattr(usage, name) or 0) < 0 for name in USAGE_COUNTS):
-            yield Finding(why=f"a part is larger than its total: {usage}", where=exchange.cassette)
+            yield Finding(f"a part is larger than its total: {usage}", exchange.cassette)
         reported = _reported_counts(subject, exchange)
         for what, count in (("input", usage.input_tokens), ("output", usage.output_tokens)):
             if reported and count is not None and count not in _possible_sums(reported):
-                yield Finding(why=f"{count} {what} tokens are no sum of reported {reported}", where=exchange.cassette)
+                yield Finding(f"{count} {what} tokens are no sum of reported {reported}", exchange.cassette)
         if why := _find_unreported_part(usage, reported):
-            yield Finding(why=why, where=exchange.cassette)
+            yield Finding(why, exchange.cassette)
 
 
 def _reported_counts(subject: Subject, exchange: Exchange) -> list[dict[str, int]]:
@@ -197,10 +197,9 @@ def counts_may_be_odd(subject: Subject) -> Iterator[Finding]:
             for odd in _ODD:
                 found = read_whole(subject, exchange, json.dumps(with_value(body, path, odd)).encode())
                 if found.escaped or (found.error and not isinstance(found.error, MalformedResponseError)):
-                    why = f"{format_path(path)} = {odd!r}: {found.error or found.escaped}"
-                    yield Finding(why=why, where=exchange.cassette)
+                    yield Finding(f"{format_path(path)} = {odd!r}: {found.error or found.escaped}", exchange.cassette)
                 elif found.message and found.message.text_content() != message.text_content():
-                    yield Finding(why=f"{format_path(path)} = {odd!r} changes the text", where=exchange.cassette)
+                    yield Finding(f"{format_path(path)} = {odd!r} changes the text", exchange.cassette)
         yield from _check_without_counts(
             read_whole(subject, exchange, json.dumps(_without_counts(body)).encode()), exchange
         )
@@ -208,14 +207,12 @@ def counts_may_be_odd(subject: Subject) -> Iterator[Finding]:
 
 def _check_without_counts(found: ReadResult, exchange: Exchange) -> Iterator[Finding]:
     if found.message is None or found.error is not None:
-        yield Finding(why=f"without counts: {found.error or found.escaped}", where=exchange.cassette)
+        yield Finding(f"without counts: {found.error or found.escaped}", exchange.cassette)
         return
     usage = found.message.metadata.usage
     reported = [name for name in USAGE_COUNTS if usage is not None and getattr(usage, name) is not None]
     if reported:
-        yield Finding(
-            why=f"without counts {reported[0]} is {getattr(usage, reported[0])!r}, not None", where=exchange.cassette
-        )
+        yield Finding(f"without counts {reported[0]} is {getattr(usage, reported[0])!r}, not None", exchange.cassette)
 
 
 def _without_counts(body: Any) -> Any:

@@ -29,17 +29,16 @@ def cassettes_are_readable(subject: Subject) -> Iterator[Finding]:
         try:
             read_cassette(path)
         except CallerError as error:
-            yield Finding(why=str(error), where=path.name)
+            yield Finding(str(error), path.name)
             return
     if not subject.exchanges:
-        yield Finding(why="no exchange in it belongs to an endpoint of this provider", where=subject.folder.name)
+        yield Finding("no exchange in it belongs to an endpoint of this provider", subject.folder.name)
     yield from _check_headers(subject)
     for exchange in subject.exchanges:
         if exchange.good:
             found = read_answer(subject, exchange)
             if found.escaped or (found.error is not None and not isinstance(found.error, ProviderError)):
-                why = f"cannot be read: {found.error or repr(found.escaped)}"
-                yield Finding(why=why, where=exchange.cassette)
+                yield Finding(f"cannot be read: {found.error or repr(found.escaped)}", exchange.cassette)
 
 
 def _check_headers(subject: Subject) -> Iterator[Finding]:
@@ -47,9 +46,8 @@ def _check_headers(subject: Subject) -> Iterator[Finding]:
     for aim in {aim.api: aim for aim in subject.aims}.values():
         recorded = [set(one.request_headers) for one in subject.exchanges if subject.api_of(one) == aim.api]
         sent = {name.lower() for name in (*subject.connection.headers, *subject.write(aim, [user("q")]).headers)}
-        missing = set.intersection(*recorded) - sent - _REQUEST_HEADERS if recorded else set()
-        if missing:
-            yield Finding(why=f"recorded requests have {', '.join(sorted(missing))}, ours have not", where=aim.api)
+        if missing := set.intersection(*recorded) - sent - _REQUEST_HEADERS if recorded else set():
+            yield Finding(f"recorded requests have {', '.join(sorted(missing))}, ours have not", aim.api)
 
 
 _REQUEST_HEADERS = frozenset({"content-type", "accept", "user-agent", "content-length", "host", "accept-encoding"})
@@ -90,14 +88,13 @@ def cassettes_hold_no_secret(subject: Subject) -> Iterator[Finding]:
         extra = exchange.request_headers.keys() - _REQUEST_HEADERS - wire - _wire_headers(subject)
         extra |= exchange.headers.keys() - _RESPONSE_HEADERS - subject.quirks.headers
         if extra:
-            yield Finding(why=f"headers that are not allowed: {', '.join(sorted(extra))}", where=exchange.cassette)
+            yield Finding(f"headers that are not allowed: {', '.join(sorted(extra))}", exchange.cassette)
         for name, value in parse_qsl(urlsplit(exchange.uri).query):
             if _SECRET_NAME.search(name) and len(value) > 6:
-                yield Finding(why=f"the query parameter {name} looks like a secret", where=exchange.cassette)
+                yield Finding(f"the query parameter {name} looks like a secret", exchange.cassette)
     for path in sorted(subject.folder.rglob("*.yaml")):
-        match = _SECRET.search(path.read_text(encoding="utf-8"))
-        if match:
-            yield Finding(why=f"what begins with {match[0][:6]!r} looks like a secret", where=path.name)
+        if match := _SECRET.search(path.read_text(encoding="utf-8")):
+            yield Finding(f"what begins with {match[0][:6]!r} looks like a secret", path.name)
 
 
 def _wire_headers(subject: Subject) -> set[str]:

@@ -32,12 +32,12 @@ def status_alone_decides_without_a_body(subject: Subject) -> Iterator[Finding]:
                 try:
                     error = subject.provider.from_wire_error(WireResponse(status=status, body=body), context)
                 except Exception as escaped:
-                    yield Finding(why=f"{type(escaped).__name__}: {escaped}", where=f"{api} {status} {body!r}")
+                    yield Finding(f"{type(escaped).__name__}: {escaped}", f"{api} {status} {body!r}")
                     continue
                 wrong = type(error) is not expected or error.retryable is not expected.default_retryable
                 if wrong or error.status != status:
                     got = f"{type(error).__name__} retryable={error.retryable} status={error.status}"
-                    yield Finding(why=f"{got}, expected as {expected.__name__}", where=f"{api} {status} {body!r}")
+                    yield Finding(f"{got}, expected as {expected.__name__}", f"{api} {status} {body!r}")
 
 
 @rule(
@@ -55,8 +55,7 @@ def recorded_failures_keep_their_words(subject: Subject) -> Iterator[Finding]:
         answer = WireResponse(status=429, headers={"retry-after": "7"}, body=b"{}")
         error = subject.provider.from_wire_error(answer, subject.context_for(api, "m"))
         if not isinstance(error, RateLimitError) or error.retry_after != 7 or not error.retryable:
-            why = f"429 with retry-after: 7 gives {type(error).__name__}, retry_after={error.retry_after}"
-            yield Finding(why=why, where=api)
+            yield Finding(f"429 with retry-after: 7 gives {type(error).__name__}, retry_after={error.retry_after}", api)
         yield from _check_delays(subject, api)
     if not failed:
         raise NotApplicable("no cassette holds a failure; record one, or write one from the documentation")
@@ -64,19 +63,18 @@ def recorded_failures_keep_their_words(subject: Subject) -> Iterator[Finding]:
         response = WireResponse(status=exchange.status, headers=exchange.headers, body=exchange.body)
         error = subject.provider.from_wire_error(response, subject.context(exchange))
         if not isinstance(error, ProviderError) or type(error) is ProviderError:
-            yield Finding(why=f"{type(error).__name__} is no class of its own", where=exchange.cassette)
+            yield Finding(f"{type(error).__name__} is no class of its own", exchange.cassette)
         if (error.status, error.body) != (exchange.status, exchange.body):
-            yield Finding(why="status or body is not kept", where=exchange.cassette)
+            yield Finding("status or body is not kept", exchange.cassette)
         wanted = subject.quirks.errors.get(exchange.cassette)
         if wanted is not None and type(error).__name__ != wanted:
-            why = f"{type(error).__name__}, quirks.errors says {wanted}"
-            yield Finding(why=why, where=exchange.cassette)
+            yield Finding(f"{type(error).__name__}, quirks.errors says {wanted}", exchange.cassette)
         elif wanted is None and type(error) is not error_class_for_status(exchange.status):
             why = f"{type(error).__name__} at status {exchange.status}: say in quirks.errors why it is that"
-            yield Finding(why=why, where=exchange.cassette)
+            yield Finding(why, exchange.cassette)
         words = [leaf for leaf in _sentences(exchange.body) if leaf]
         if words and not any(word in str(error) for word in words):
-            yield Finding(why=f"the provider's words {words[0][:60]!r} are not in the error", where=exchange.cassette)
+            yield Finding(f"the provider's words {words[0][:60]!r} are not in the error", exchange.cassette)
 
 
 def _check_delays(subject: Subject, api: str) -> Iterator[Finding]:
@@ -86,7 +84,7 @@ def _check_delays(subject: Subject, api: str) -> Iterator[Finding]:
         answer = WireResponse(status=429, headers={name: text}, body=b"{}")
         error = subject.provider.from_wire_error(answer, subject.context_for(api, "m"))
         if error.retry_after != seconds:
-            yield Finding(why=f"429 with {name}: {text} gives retry_after={error.retry_after}", where=api)
+            yield Finding(f"429 with {name}: {text} gives retry_after={error.retry_after}", api)
 
 
 def _sentences(body: bytes) -> list[str]:

@@ -10,7 +10,6 @@ import attrs
 from interlingua.errors import InterlinguaError
 from interlingua.types import AdapterCapabilities, Message, assistant, system, user
 from interlingua_cli.cassettes import Exchange
-from interlingua_contract.guard import record_warnings
 from interlingua_contract.json_paths import Shape, leaves, shape
 from interlingua_contract.recordings import ReadResult, read_answer
 from interlingua_contract.rule import Finding, rule
@@ -125,31 +124,27 @@ def capabilities_have_evidence(subject: Subject) -> Iterator[Finding]:
     """Every flag of every API."""
     for row in support_table(subject):
         if row.declared and not row.evidence and not row.excuse:
-            yield Finding(why=f"{row.capability} is declared, and no cassette shows it", where=row.api)
+            yield Finding(f"{row.capability} is declared, and no cassette shows it", row.api)
         if row.evidence and not row.declared and row.capability in IN_ANSWERS and row.capability not in _BY_ITSELF:
-            why = f"{row.capability} is not declared, and {row.evidence[0]} shows it"
-            yield Finding(why=why, where=row.api)
+            yield Finding(f"{row.capability} is not declared, and {row.evidence[0]} shows it", row.api)
         if row.excuse and (row.evidence or not row.declared):
-            yield Finding(why=f"quirks.unevidenced excuses {row.capability}, which needs no excuse", where=row.api)
+            yield Finding(f"quirks.unevidenced excuses {row.capability}, which needs no excuse", row.api)
 
 
 def _shapes(subject: Subject, aim: Aim, flag: str) -> set[Shape]:
     """Return the shapes that only a request using the capability has."""
     try:
-        with record_warnings():
-            if flag in _OPTIONS:
-                offered = [READ] if aim.capabilities.supports_tools else []
-                without = _shapes_of(subject.body(aim, [user("q")], offered))
-                used = _shapes_of(subject.body(aim, [user("q")], offered, **_OPTIONS[flag]))
-                return {one for one in used - without if "mkq1q" not in "".join(one) and "required" not in one}
-            if flag == "supports_prompt_caching":
-                return _shapes_of(subject.body(aim, with_cache_hint())) - _shapes_of(subject.body(aim, [user("q")]))
-            if flag == "supports_system_messages_in_list":
-                return _later_system(subject, aim)
-            history, payload = capability_probes().get(flag, ((), ""))
-            body = (
-                subject.body(aim, history, [READ] if flag == "supports_tool_result_images" else []) if history else {}
-            )
+        if flag in _OPTIONS:
+            offered = [READ] if aim.capabilities.supports_tools else []
+            without = _shapes_of(subject.body(aim, [user("q")], offered))
+            used = _shapes_of(subject.body(aim, [user("q")], offered, **_OPTIONS[flag]))
+            return {one for one in used - without if "mkq1q" not in "".join(one) and "required" not in one}
+        if flag == "supports_prompt_caching":
+            return _shapes_of(subject.body(aim, with_cache_hint())) - _shapes_of(subject.body(aim, [user("q")]))
+        if flag == "supports_system_messages_in_list":
+            return _later_system(subject, aim)
+        history, payload = capability_probes().get(flag, ((), ""))
+        body = subject.body(aim, history, [READ] if flag == "supports_tool_result_images" else []) if history else {}
     except InterlinguaError:
         return set()
     return {shape(body, path) for path, leaf in leaves(body) if isinstance(leaf, str) and payload in leaf and payload}

@@ -8,14 +8,7 @@ from collections.abc import Callable, Iterator, Sequence
 from interlingua.errors import InterlinguaError, PluginError, ProviderError, StreamInterruptedError
 from interlingua.types import Message, MessageStatus
 from interlingua_cli.cassettes import Exchange
-from interlingua_contract.recordings import (
-    Frames,
-    ReadResult,
-    read_stream,
-    read_whole,
-    recorded_streams,
-    spread_places,
-)
+from interlingua_contract.recordings import Frames, ReadResult, read_stream, read_whole, recorded_streams, spread_places
 from interlingua_contract.rule import Finding, NotApplicable, rule
 from interlingua_contract.subject import Subject
 
@@ -51,9 +44,8 @@ def cut_streams_are_interrupted(subject: Subject) -> Iterator[Finding]:
         for place in [at for at in spread_places(len(frames.events)) if at < terminal]:
             for broken in (False, True):
                 found = read_stream(subject, exchange, frames.join(frames.events[:place]), broken=broken)
-                why = _wrong_cut(found, whole)
-                if why:
-                    yield Finding(why=f"cut after event {place}: {why}", where=exchange.cassette)
+                if why := _wrong_cut(found, whole):
+                    yield Finding(f"cut after event {place}: {why}", exchange.cassette)
                     break
 
 
@@ -108,9 +100,8 @@ def broken_streams_end_well(subject: Subject) -> Iterator[Finding]:
             for place in spread_places(len(frames.events), 16):
                 before = read_stream(subject, exchange, frames.join(frames.events[:place]), broken=True)
                 found = read_stream(subject, exchange, frames.join(breaking(frames, frames.events, place)))
-                why = _wrong_fault(found, before)
-                if why:
-                    yield Finding(why=f"{name} at event {place}: {why}", where=exchange.cassette)
+                if why := _wrong_fault(found, before):
+                    yield Finding(f"{name} at event {place}: {why}", exchange.cassette)
                     break
 
 
@@ -139,11 +130,11 @@ def errors_inside_a_200_are_errors(subject: Subject) -> Iterator[Finding]:
     for exchange in failed:
         found = read_whole(subject, exchange, status=200)
         if found.error is None:
-            yield Finding(why=f"as a 200 it is {_describe(found)}, expected an error", where=exchange.cassette)
+            yield Finding(f"as a 200 it is {_describe(found)}, expected an error", exchange.cassette)
         elif isinstance(found.error, ProviderError):
             of_this_wire.append(exchange)
     for api in {subject.api_of(exchange) for exchange in failed} - {subject.api_of(each) for each in of_this_wire}:
-        yield Finding(why="no recorded error, as a 200, is read as the provider's", where=str(api))
+        yield Finding("no recorded error, as a 200, is read as the provider's", str(api))
     for stream in [one for one in subject.exchanges if one.good and one.streamed][:3]:
         frames = Frames(subject, stream)
         middle = len(frames.events) // 2
@@ -158,7 +149,7 @@ def errors_inside_a_200_are_errors(subject: Subject) -> Iterator[Finding]:
             if not isinstance(found.error, ProviderError):
                 why = f"the error event is {_describe(found)}, expected a ProviderError"
             if why:
-                yield Finding(why=why, where=f"{exchange.cassette} inside {stream.cassette}")
+                yield Finding(why, f"{exchange.cassette} inside {stream.cassette}")
 
 
 def _describe(found: ReadResult) -> str:
@@ -189,6 +180,6 @@ def broken_bodies_are_typed_errors(subject: Subject) -> Iterator[Finding]:
         for body in [*cuts, b"", b"null", b"[]", b"{}", b'"text"', b"<html>502</html>", b"\xff\xfe"]:
             found = read_whole(subject, exchange, body)
             if found.escaped is not None:
-                yield Finding(why=f"{type(found.escaped).__name__} for {body[:30]!r}", where=exchange.cassette)
+                yield Finding(f"{type(found.escaped).__name__} for {body[:30]!r}", exchange.cassette)
             elif not isinstance(found.error, InterlinguaError):
-                yield Finding(why=f"{body[-30:]!r} was read as a good answer", where=exchange.cassette)
+                yield Finding(f"{body[-30:]!r} was read as a good answer", exchange.cassette)

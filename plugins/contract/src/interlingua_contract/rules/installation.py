@@ -38,15 +38,15 @@ def requests_hold_no_secret(subject: Subject) -> Iterator[Finding]:
     ):
         made = subject.provider.connection(settings)
         if _KEY in made.base_url or _KEY in repr(dict(made.headers)):
-            yield Finding(why=f"the key given by {how} is in the base URL or the public headers", where="connection")
+            yield Finding(f"the key given by {how} is in the base URL or the public headers", "connection")
         for aim in subject.aims[:1]:
             request = subject.write(aim, [user("q")], [READ] if aim.capabilities.supports_tools else [])
             if _KEY in repr(request):
-                yield Finding(why="the key is in the request", where=aim.name)
+                yield Finding("the key is in the request", aim.name)
             signed = made.auth(request)
             given = how == "api_key" or any(map(_is_key, plain.env))
             if given and not plain.has_key and _KEY not in repr(dict(signed)):
-                yield Finding(why=f"the signer does not use the key given by {how}", where="connection")
+                yield Finding(f"the signer does not use the key given by {how}", "connection")
 
 
 def _is_key(name: str) -> bool:
@@ -65,25 +65,25 @@ def connection_is_complete(subject: Subject) -> Iterator[Finding]:
     made = subject.connection
     url = urlsplit(made.base_url)
     if url.scheme != "https" and url.hostname not in ("localhost", "127.0.0.1", "::1"):
-        yield Finding(why=f"base URL {made.base_url!r} is neither https nor local", where="connection")
+        yield Finding(f"base URL {made.base_url!r} is neither https nor local", "connection")
     if made.base_url.endswith("/"):
-        yield Finding(why="base URL ends with a slash", where="connection")
+        yield Finding("base URL ends with a slash", "connection")
     other = subject.provider.connection(ConnectionSettings(base_url="https://proxy.example/v9"))
     if other.base_url != "https://proxy.example/v9":
-        yield Finding(why=f"settings.base_url is not used: {other.base_url!r}", where="connection")
+        yield Finding(f"settings.base_url is not used: {other.base_url!r}", "connection")
     if not made.endpoints:
-        yield Finding(why="no endpoints: recorded traffic cannot be recognised", where="connection")
+        yield Finding("no endpoints: recorded traffic cannot be recognised", "connection")
     for aim in subject.aims:
         request = subject.write(aim, [user("q")])
         pattern = made.endpoints.get(aim.api, "")
         if not request.path.startswith("/") or not re.search(pattern, urlsplit(request.path).path):
-            yield Finding(why=f"path {request.path!r} does not match the endpoint {pattern!r}", where=aim.name)
+            yield Finding(f"path {request.path!r} does not match the endpoint {pattern!r}", aim.name)
         if request.method != "POST":
-            yield Finding(why=f"a conversation is sent by {request.method}", where=aim.name)
+            yield Finding(f"a conversation is sent by {request.method}", aim.name)
         if request.api != aim.api:
-            yield Finding(why=f"the request has api {request.api!r}", where=aim.name)
+            yield Finding(f"the request has api {request.api!r}", aim.name)
         if not request.stream and subject.write(aim, [user("q")], stream=True).stream is not True:
-            yield Finding(why="a request for a stream does not have `stream=True`", where=aim.name)
+            yield Finding("a request for a stream does not have `stream=True`", aim.name)
 
 
 @rule(
@@ -100,12 +100,12 @@ def catalogue_is_sound(subject: Subject) -> Iterator[Finding]:
     for info in provider.models():
         for name in (info.id, *info.aliases):
             if names.setdefault(name, info.id) != info.id:
-                yield Finding(why=f"{name!r} names {names[name]} and {info.id}", where="models")
+                yield Finding(f"{name!r} names {names[name]} and {info.id}", "models")
         if info.prices and not info.pricing_version:
-            yield Finding(why="prices without a pricing_version", where=info.id)
+            yield Finding("prices without a pricing_version", info.id)
         for limit in (info.max_context_tokens, info.max_output_tokens):
             if limit is not None and limit <= 0:
-                yield Finding(why=f"a limit of {limit}", where=info.id)
+                yield Finding(f"a limit of {limit}", info.id)
     yield from _check_declarations(subject)
 
 
@@ -113,25 +113,25 @@ def _check_declarations(subject: Subject) -> Iterator[Finding]:
     provider = subject.provider
     infos = {info.id: info for info in provider.models()}
     if not provider.capabilities(UNKNOWN_MODEL).assumed:
-        yield Finding(why="an unknown model's capabilities are not marked assumed", where="capabilities")
+        yield Finding("an unknown model's capabilities are not marked assumed", "capabilities")
     for aim in subject.aims:
         declared = aim.capabilities
         again = provider.capabilities(aim.model, AdapterOptions(model=aim.model, api=aim.api))
         if again is not declared:
-            yield Finding(why="a new object for the same question: keep one per model", where=aim.name)
+            yield Finding("a new object for the same question: keep one per model", aim.name)
         known = infos[aim.model].max_context_tokens if aim.model in infos else None
         if known and declared.max_context_tokens != known:
             why = f"declares {declared.max_context_tokens} tokens of context, the catalogue has {known}"
-            yield Finding(why=why, where=aim.name)
+            yield Finding(why, aim.name)
         if declared.api != aim.api:
-            yield Finding(why=f"declares api {declared.api!r}", where=aim.name)
+            yield Finding(f"declares api {declared.api!r}", aim.name)
         if declared.supports_parallel_tool_calls and not declared.supports_tools:
-            yield Finding(why="parallel calls without tools", where=aim.name)
+            yield Finding("parallel calls without tools", aim.name)
         try:
             re.compile(declared.tool_id_pattern)
             re.compile(declared.tool_name_pattern)
         except re.error as error:
-            yield Finding(why=f"a pattern does not compile: {error}", where=aim.name)
+            yield Finding(f"a pattern does not compile: {error}", aim.name)
 
 
 _FORBIDDEN = (
@@ -188,12 +188,12 @@ def entry_point_is_an_object(subject: Subject) -> Iterator[Finding]:
     entry = find_entry_point(subject)
     plugin = entry.load()
     if isinstance(plugin, (types.ModuleType, type)):
-        yield Finding(why=f"{entry.value} is a {type(plugin).__name__}; name an object in it", where=entry.name)
+        yield Finding(f"{entry.value} is a {type(plugin).__name__}; name an object in it", entry.name)
     elif not any(hasattr(getattr(plugin, name, None), f"{PROJECT}_impl") for name in dir(plugin)):
-        yield Finding(why=f"{entry.value} offers no hook; mark its methods with @hookimpl", where=entry.name)
+        yield Finding(f"{entry.value} offers no hook; mark its methods with @hookimpl", entry.name)
     wanted = getattr(plugin, "contract_version", CONTRACT_VERSION)
     if wanted != CONTRACT_VERSION:
-        yield Finding(why=f"written for contract version {wanted}, this is {CONTRACT_VERSION}", where=entry.name)
+        yield Finding(f"written for contract version {wanted}, this is {CONTRACT_VERSION}", entry.name)
 
 
 @rule(
@@ -213,13 +213,13 @@ def metadata_is_complete(subject: Subject) -> Iterator[Finding]:
     if not (metadata.get("License-Expression") or metadata.get("License")):
         missing.append("License")
     if missing:
-        yield Finding(why=f"the metadata lacks {', '.join(missing)}", where=entry.dist.name)
+        yield Finding(f"the metadata lacks {', '.join(missing)}", entry.dist.name)
     needs = [need.partition(";")[0] for need in entry.dist.requires or ()]
     if not any(need.replace("_", "-").lower().startswith("interlingua") for need in needs):
-        yield Finding(why="it does not depend on interlingua", where=entry.dist.name)
+        yield Finding("it does not depend on interlingua", entry.dist.name)
     package = entry.module.partition(".")[0]
     if not files(package).joinpath("py.typed").is_file():
-        yield Finding(why=f"{package} has no py.typed", where=entry.dist.name)
+        yield Finding(f"{package} has no py.typed", entry.dist.name)
 
 
 @rule(
@@ -240,17 +240,16 @@ def import_is_cheap(subject: Subject) -> Iterator[Finding]:
             capture_output=True, text=True, check=False, timeout=60,
         )  # fmt: skip
         if done.returncode or not done.stdout.strip():
-            yield Finding(why=f"it cannot be imported: {done.stderr.strip()[-300:]}", where=entry.value)
+            yield Finding(f"it cannot be imported: {done.stderr.strip()[-300:]}", entry.value)
             return
         found = json.loads(done.stdout)
         if "network" in found:
-            yield Finding(why="it reaches for the network while it is imported", where=entry.value)
+            yield Finding("it reaches for the network while it is imported", entry.value)
             return
         best = min(best, float(str(found["ms"])))
         if best <= subject.quirks.import_ms:
             break
-    loaded = [name for name in _FORBIDDEN if name in list(found["modules"])]  # type: ignore[call-overload]
-    if loaded:
-        yield Finding(why=f"it loads {', '.join(loaded)}", where=entry.value)
+    if loaded := [name for name in _FORBIDDEN if name in list(found["modules"])]:  # type: ignore[call-overload]
+        yield Finding(f"it loads {', '.join(loaded)}", entry.value)
     if best > subject.quirks.import_ms:
-        yield Finding(why=f"it takes {best:.0f} ms, {subject.quirks.import_ms} are allowed", where=entry.value)
+        yield Finding(f"it takes {best:.0f} ms, {subject.quirks.import_ms} are allowed", entry.value)

@@ -60,13 +60,13 @@ def undeclared_kinds_are_dropped_and_logged(subject: Subject) -> Iterator[Findin
                 request = subject.write(aim, scene.history, scene.tools)
             where = f"{aim.name} {scene.name}"
             if scene.payload.encode() in request.body:
-                yield Finding(why="not declared, and still in the body", where=where)
+                yield Finding("not declared, and still in the body", where)
             lines = [loss for loss in request.losses if loss.block_type == scene.block_type]
             if len(lines) != 1:
-                yield Finding(why=f"expected one ledger row, found {len(lines)}: {request.losses}", where=where)
+                yield Finding(f"expected one ledger row, found {len(lines)}: {request.losses}", where)
             logged = [record for record in records if getattr(record, "block_type", None) == scene.block_type]
             if len(logged) != 1 or not all(getattr(logged[0], field, None) for field in LOG_FIELDS):
-                yield Finding(why=f"expected one WARN with {', '.join(LOG_FIELDS)}; found {len(logged)}", where=where)
+                yield Finding(f"expected one WARN with {', '.join(LOG_FIELDS)}; found {len(logged)}", where)
 
 
 @rule(
@@ -89,11 +89,10 @@ def critical_blocks_fail_the_request(subject: Subject) -> Iterator[Finding]:
                 for message in scene.history
             ]
             try:
-                with record_warnings():
-                    subject.write(aim, history, scene.tools)
+                subject.write(aim, history, scene.tools)
             except CapabilityError:
                 continue
-            yield Finding(why="critical, not declared, and the request was written", where=f"{aim.name} {scene.name}")
+            yield Finding("critical, not declared, and the request was written", f"{aim.name} {scene.name}")
 
 
 @rule(
@@ -113,11 +112,11 @@ def declared_kinds_arrive(subject: Subject) -> Iterator[Finding]:
                 continue
             request = subject.write(aim, scene.history, scene.tools)
             if scene.payload.encode() not in request.body:
-                yield Finding(why=f"{scene.name}: declared, and its data is not in the body", where=aim.name)
+                yield Finding(f"{scene.name}: declared, and its data is not in the body", aim.name)
             elif any(loss.verdict != "rewritten" for loss in request.losses):
-                yield Finding(why=f"{scene.name}: declared, and the ledger has {request.losses[0]}", where=aim.name)
+                yield Finding(f"{scene.name}: declared, and the ledger has {request.losses[0]}", aim.name)
             elif _has_wrong_type(scene, request.body):
-                yield Finding(why=f"{scene.name}: sent as another type than {scene.media_type}", where=aim.name)
+                yield Finding(f"{scene.name}: sent as another type than {scene.media_type}", aim.name)
 
 
 def _has_wrong_type(scene: Scene, body: bytes) -> bool:
@@ -135,7 +134,7 @@ def _check_place(subject: Subject, aim: Aim) -> Iterator[Finding]:
     body = subject.body(aim, history)
     places = [find_path(body, word) for word in ("mkt1q", PAYLOAD, "mkt2q")]
     if any(one and other and stands_after(one, other) for one, other in pairwise(places)):
-        yield Finding(why="an image between two texts is somewhere else", where=aim.name)
+        yield Finding("an image between two texts is somewhere else", aim.name)
 
 
 @rule(
@@ -161,8 +160,7 @@ def foreign_state_stays_away(subject: Subject) -> Iterator[Finding]:
             origin = message.metadata.origin
             if origin is None or target.takes_state_of(origin):
                 continue
-            leaked = sorted(marks & set(_state_marks(message, whole=origin.provider != subject.key)))
-            if leaked:
+            if leaked := sorted(marks & set(_state_marks(message, whole=origin.provider != subject.key))):
                 raise LawBroken(f"{leaked[0]} (state of {origin.provider}:{origin.model}) is in the body")
 
     def strategy(aim: Aim) -> Any:
@@ -195,15 +193,14 @@ def thinking_keeps_its_scope(subject: Subject) -> Iterator[Finding]:
         other = Origin(subject.key, aim.capabilities.api or aim.api, "another-model")
         thought = ThinkingBlock(text="mkh1q", signature="mks1q")
         history = [user("q"), assistant_turn([thought, TextBlock(text="said")], other), user("n")]
-        with record_warnings():
-            plain = subject.write(aim, history).body
-            demoted = subject.write(aim, history, demote_thinking=True).body
+        plain = subject.write(aim, history).body
+        demoted = subject.write(aim, history, demote_thinking=True).body
         scope = aim.capabilities.thinking_scope
         bound = scope in ("never", "model")
         if bound and (b"mkh1q" in plain or b"mks1q" in plain):
-            yield Finding(why="thinking of another model is in the body", where=aim.name)
+            yield Finding("thinking of another model is in the body", aim.name)
         if aim.capabilities.thinking_scope in ("api", "provider") and not subject.quirks.thinking_scope:
             why = f"thinking_scope is {aim.capabilities.thinking_scope!r}; quirks.thinking_scope must name its source"
-            yield Finding(why=why, where=aim.name)
+            yield Finding(why, aim.name)
         if bound and b"mkh1q" not in demoted:
-            yield Finding(why="demote_thinking is set, and the text is not in the body", where=aim.name)
+            yield Finding("demote_thinking is set, and the text is not in the body", aim.name)

@@ -45,7 +45,7 @@ def events_are_in_order(subject: Subject) -> Iterator[Finding]:
     for exchange in recorded_streams(subject):
         found = read_stream(subject, exchange)
         for why in broken_laws(found.events):
-            yield Finding(why=why, where=exchange.cassette)
+            yield Finding(why, exchange.cassette)
         if found.error is None and found.message is not None:
             yield from _check_invariants(found.message, exchange)
 
@@ -53,7 +53,7 @@ def events_are_in_order(subject: Subject) -> Iterator[Finding]:
 def _check_invariants(message: Message, exchange: Exchange) -> Iterator[Finding]:
     for violation in check_message(message):
         if violation.number not in _NOT_BY_ADAPTERS:
-            yield Finding(why=str(violation), where=exchange.cassette)
+            yield Finding(str(violation), exchange.cassette)
 
 
 @rule(
@@ -73,12 +73,12 @@ def events_are_not_held_back(subject: Subject) -> Iterator[Finding]:
         early = decoder.feed(frames.join(frames.events[: max(len(frames.events) * 3 // 4, len(frames.events) - 4)]))
         decoder.close()
         if not any(event.type.endswith("_delta") for event in early):
-            yield Finding(why="no delta arrived in the first three quarters of the stream", where=exchange.cassette)
+            yield Finding("no delta arrived in the first three quarters of the stream", exchange.cassette)
     for exchange in recorded_streams(subject):
         found = read_stream(subject, exchange)
         brought, given = _pieces(subject, exchange, found), sum(event.type == "text_delta" for event in found.events)
         if brought > 2 and given < 2:
-            yield Finding(why=f"the text of {brought} events comes as one", where=exchange.cassette)
+            yield Finding(f"the text of {brought} events comes as one", exchange.cassette)
 
 
 def _pieces(subject: Subject, exchange: Exchange, found: ReadResult) -> int:
@@ -111,7 +111,7 @@ def unknown_events_are_skipped(subject: Subject) -> Iterator[Finding]:
             if (found.message, type(found.error)) != (plain.message, type(plain.error)) or found.escaped:
                 problem = found.error or found.escaped or ""
                 why = f"an unknown event before event {place} changes the message ({problem})"
-                yield Finding(why=why, where=exchange.cassette)
+                yield Finding(why, exchange.cassette)
                 break
 
 
@@ -136,13 +136,13 @@ def new_content_is_kept(subject: Subject) -> Iterator[Finding]:
                 found = read_whole(subject, exchange, json.dumps(changed).encode())
                 if found.escaped or type(found.error) is not type(plain.error):
                     why = f"a new field in {format_path(path) or 'the body'}: {found.error or found.escaped}"
-                    yield Finding(why=why, where=exchange.cassette)
+                    yield Finding(why, exchange.cassette)
         for path in _typed_lists(body, plain.message):
             changed = with_value(body, path, [*value_at(body, path), UNKNOWN])
             found = read_whole(subject, exchange, json.dumps(changed).encode())
             if found.message is None or "mkz1q" not in repr(found.message) + repr(found.message.metadata.provider_raw):
                 why = f"a new item in {format_path(path)} is not kept: {found.error or found.escaped or 'lost'}"
-                yield Finding(why=why, where=exchange.cassette)
+                yield Finding(why, exchange.cassette)
 
 
 def _json(body: bytes) -> Any:
@@ -193,11 +193,11 @@ def nothing_received_is_lost(subject: Subject) -> Iterator[Finding]:
             if not isinstance(leaf, str) or not leaf:
                 continue
             if _is_source(path) and leaf not in whole:
-                yield Finding(why=f"the source {leaf[:60]!r} is not in the message", where=exchange.cassette)
+                yield Finding(f"the source {leaf[:60]!r} is not in the message", exchange.cassette)
             if not _is_said(path, leaf) or json.dumps(leaf, ensure_ascii=False) in request:
                 continue
             if json.dumps(leaf, ensure_ascii=False)[1:-1] not in kept and leaf not in kept:
-                yield Finding(why=f"{format_path(path)} ({leaf[:60]!r}) is not in the message", where=exchange.cassette)
+                yield Finding(f"{format_path(path)} ({leaf[:60]!r}) is not in the message", exchange.cassette)
         if not exchange.streamed:
             yield from _arguments(subject, exchange, message)
 
@@ -227,7 +227,7 @@ def _arguments(subject: Subject, exchange: Exchange, message: Message) -> Iterat
             calls = again.tool_calls() if again is not None else []
             if len(calls) <= number or json.dumps(json.loads(calls[number].input_json)) != wanted:
                 came = calls[number].input_json if len(calls) > number else "nothing"
-                yield Finding(why=f"the arguments {wanted} are read as {came}", where=exchange.cassette)
+                yield Finding(f"the arguments {wanted} are read as {came}", exchange.cassette)
 
 
 def _strings(message: Message) -> str:
@@ -249,9 +249,9 @@ def answers_are_credited(subject: Subject) -> Iterator[Finding]:
     for exchange, message in recorded_answers(subject):
         expected = subject.context(exchange).origin
         if message.metadata.origin != expected:
-            yield Finding(why=f"origin {message.metadata.origin}, expected {expected}", where=exchange.cassette)
+            yield Finding(f"origin {message.metadata.origin}, expected {expected}", exchange.cassette)
         if message.metadata.status is not MessageStatus.COMPLETE:
-            yield Finding(why=f"a whole answer is {message.metadata.status}", where=exchange.cassette)
+            yield Finding(f"a whole answer is {message.metadata.status}", exchange.cassette)
 
 
 @rule(
@@ -269,4 +269,4 @@ def ids_are_minted_by_core(subject: Subject) -> Iterator[Finding]:
         minted = {mint() for _ in range(len(calls) + 8)}  # a stream may drop a call it has begun
         strange = [call.id for call in calls if call.id not in minted]
         if strange or len({call.id for call in calls}) < len(calls):
-            yield Finding(why=f"core did not mint {strange or [call.id for call in calls]}", where=exchange.cassette)
+            yield Finding(f"core did not mint {strange or [call.id for call in calls]}", exchange.cassette)

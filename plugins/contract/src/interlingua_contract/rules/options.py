@@ -10,7 +10,6 @@ from urllib.parse import unquote
 from interlingua.errors import CapabilityError
 from interlingua.plugins import WireRequest
 from interlingua.types import ToolChoice, user
-from interlingua_contract.guard import record_warnings
 from interlingua_contract.json_paths import leaves
 from interlingua_contract.rule import Finding, rule
 from interlingua_contract.scenes import READ
@@ -60,15 +59,13 @@ def options_are_honoured(subject: Subject) -> Iterator[Finding]:
         yield from _check_model(subject, aim)
         yield from _check_distinct(subject, aim)
         offered = [READ] if aim.capabilities.supports_tools else []
-        with record_warnings():
-            plain = subject.write(aim, [user("q")], offered)
+        plain = subject.write(aim, [user("q")], offered)
         for wanted in _ONE_OPTION:
             (name,) = wanted
             if name in ("tool_choice", "parallel_tool_calls") and not offered:
                 continue
             try:
-                with record_warnings():
-                    request = subject.write(aim, [user("q")], offered, **wanted)
+                request = subject.write(aim, [user("q")], offered, **wanted)
             except CapabilityError:
                 continue
             names = _THINKING_OPTIONS if name in _THINKING_OPTIONS else (name,)
@@ -76,9 +73,9 @@ def options_are_honoured(subject: Subject) -> Iterator[Finding]:
             if reported:
                 continue
             if _content_of(request) == _content_of(plain):
-                yield Finding(why=f"{wanted} changes nothing and no loss reports it", where=aim.name)
+                yield Finding(f"{wanted} changes nothing and no loss reports it", aim.name)
             elif missing := _missing_values(wanted[name], request):
-                yield Finding(why=f"{wanted}: {missing} is not in the request and no loss reports it", where=aim.name)
+                yield Finding(f"{wanted}: {missing} is not in the request and no loss reports it", aim.name)
 
 
 def _content_of(request: WireRequest) -> tuple[bytes, str, dict[str, str]]:
@@ -104,7 +101,7 @@ def _check_model(subject: Subject, aim: Aim) -> Iterator[Finding]:
     request = subject.write(aim, [user("q")])
     named = [leaf for _, leaf in leaves(json.loads(request.body)) if isinstance(leaf, str)]
     if aim.model not in named and aim.model not in unquote(request.path):
-        yield Finding(why=f"the model {aim.model!r} is named neither in the body nor in the path", where=aim.name)
+        yield Finding(f"the model {aim.model!r} is named neither in the body nor in the path", aim.name)
 
 
 def _check_distinct(subject: Subject, aim: Aim) -> Iterator[Finding]:
@@ -120,14 +117,13 @@ def _check_distinct(subject: Subject, aim: Aim) -> Iterator[Finding]:
         seen: dict[Any, Mapping[str, Any]] = {}
         for wanted in row:
             try:
-                with record_warnings():
-                    request = subject.write(aim, [user("q")], offered, **wanted)
+                request = subject.write(aim, [user("q")], offered, **wanted)
             except CapabilityError:
                 continue
             if any(loss.block_type == "option" for loss in request.losses):
                 continue
             if (same := seen.setdefault(_content_of(request)[:2], wanted)) is not wanted:
-                yield Finding(why=f"{wanted} is sent as {same} is, and no loss reports it", where=aim.name)
+                yield Finding(f"{wanted} is sent as {same} is, and no loss reports it", aim.name)
 
 
 @rule(
@@ -151,14 +147,13 @@ def undeclared_options_are_refused(subject: Subject) -> Iterator[Finding]:
             if getattr(aim.capabilities, flag) or toolless:
                 continue
             if not any(_is_refused(subject, aim, options) for options in forms):
-                yield Finding(why=f"{flag} is False, and {next(iter(forms[0]))} is sent silently", where=aim.name)
+                yield Finding(f"{flag} is False, and {next(iter(forms[0]))} is sent silently", aim.name)
 
 
 def _is_refused(subject: Subject, aim: Aim, options: Mapping[str, Any]) -> bool:
     offered = [READ] if aim.capabilities.supports_tools else []
     try:
-        with record_warnings():
-            request = subject.write(aim, [user("q")], offered, **options)
+        request = subject.write(aim, [user("q")], offered, **options)
     except CapabilityError:
         return True
     return any(loss.block_type == "option" for loss in request.losses)
@@ -180,4 +175,4 @@ def provider_options_come_last(subject: Subject) -> Iterator[Finding]:
             if name == "model" and "model" not in subject.body(aim, [user("q")]):
                 continue  # this wire names the model in its path
             if body.get(name) != value:
-                yield Finding(why=f"provider_options[{name!r}] is {body.get(name)!r} in the body", where=aim.name)
+                yield Finding(f"provider_options[{name!r}] is {body.get(name)!r} in the body", aim.name)

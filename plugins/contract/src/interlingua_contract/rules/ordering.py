@@ -43,7 +43,7 @@ def results_follow_their_calls(subject: Subject) -> Iterator[Finding]:
             "mkt3q",
         ]
         if found != wanted:
-            yield Finding(why=f"marks stand as {found}, expected {wanted}", where=aim.name)
+            yield Finding(f"marks stand as {found}, expected {wanted}", aim.name)
 
 
 @rule(
@@ -61,11 +61,10 @@ def system_messages_keep_their_place(subject: Subject) -> Iterator[Finding]:
         path = growing_path(subject, aim)
         for later in ([system("mkt4q"), user("mkt5q")], [user("mkt4q"), system("mkt5q")]):
             body = subject.body(aim, [system("mkt1q"), *turns, *later])
-            why = _misplaced(body, path, "mkt4q" if later[0].role is Role.SYSTEM else "mkt5q")
-            if why:
-                yield Finding(why=why, where=aim.name)
+            if why := _misplaced(body, path, "mkt4q" if later[0].role is Role.SYSTEM else "mkt5q"):
+                yield Finding(why, aim.name)
             if aim.capabilities.supports_system_prompt and path is not None and _written_as_user(body, path):
-                yield Finding(why="the system prompt is written as a user message is", where=aim.name)
+                yield Finding("the system prompt is written as a user message is", aim.name)
 
 
 def _misplaced(body: Any, path: Path | None, later: str) -> str:
@@ -123,15 +122,15 @@ def roles_are_distinguishable(subject: Subject) -> Iterator[Finding]:
         question, answer, again = (forms_of(body, mark) for mark in ("mkt1q", "mkt2q", "mkt3q"))
         alike = question & answer and _surroundings(body, "mkt2q") == _surroundings(body, "mkt1q")
         if question != again or alike:
-            yield Finding(why=f"questions stand as {question} and {again}, an answer as {answer}", where=aim.name)
+            yield Finding(f"questions stand as {question} and {again}, an answer as {answer}", aim.name)
         if not aim.capabilities.supports_tools:
             continue
         if forms_of(body, "mku1q") & question and _surroundings(body, "mku1q") == _surroundings(body, "mkt1q"):
-            yield Finding(why="a result is written as user text is", where=aim.name)
+            yield Finding("a result is written as user text is", aim.name)
         failed = tool_result(calls[0], "mku1q", is_error=True)
         request = subject.write(aim, [*history[:4], failed, history[5]], [READ])
         if json.loads(request.body) == body and not request.losses:
-            yield Finding(why="a failed result is sent as a good one, and no loss reports it", where=aim.name)
+            yield Finding("a failed result is sent as a good one, and no loss reports it", aim.name)
 
 
 @rule(
@@ -157,8 +156,7 @@ def nothing_is_lost_or_moved(subject: Subject) -> Iterator[Finding]:
         missing = expected.keys() - set(found)
         if missing and not own_losses:
             raise LawBroken(f"{sorted(missing)[0]} is nowhere in the body, and no loss reports it")
-        twice = sorted({mark for mark in found if found.count(mark) > 1})
-        if twice:
+        if twice := sorted({mark for mark in found if found.count(mark) > 1}):
             raise LawBroken(f"{twice[0]} is in the body more than once")
         places = [expected[mark] for mark in found if projected[expected[mark]].role is not Role.SYSTEM]
         if places != sorted(places):
@@ -212,13 +210,13 @@ def _check_long_history(subject: Subject, aim: Aim) -> Iterator[Finding]:
     body = json.loads(request.body)
     marks = [mark for mark in marks_in(body) if mark != "mks0q"]
     if marks != [mark for message in history[1:] for mark in MARK.findall(message.text_content())]:
-        yield Finding(why="of a conversation of forty turns not every message is there, in order", where=aim.name)
+        yield Finding("of a conversation of forty turns not every message is there, in order", aim.name)
     try:
         _check_texts(history[1:], body)
     except LawBroken as broken:
-        yield Finding(why=str(broken), where=aim.name)
+        yield Finding(str(broken), aim.name)
     if request.losses and aim.capabilities.supports_system_prompt:
-        yield Finding(why=f"the ledger has a loss where there is none: {request.losses[0]}", where=aim.name)
+        yield Finding(f"the ledger has a loss where there is none: {request.losses[0]}", aim.name)
     if aim.capabilities.supports_tools:
         yield from _check_result_texts(subject, aim)
 
@@ -228,7 +226,7 @@ def _check_result_texts(subject: Subject, aim: Aim) -> Iterator[Finding]:
     result = tool_result(tool_call, [TextBlock(text="mku1q"), TextBlock(text="mku2q")])
     marks = marks_in(subject.body(aim, [user("q"), assistant_turn([tool_call], None), result], [READ]))
     if marks != ["mku1q", "mku2q"]:
-        yield Finding(why=f"of a result of two texts {marks} is there", where=aim.name)
+        yield Finding(f"of a result of two texts {marks} is there", aim.name)
 
 
 def _texts_of(message: Message) -> Iterator[str]:

@@ -9,7 +9,6 @@ from typing import Any
 from interlingua.errors import CapabilityError
 from interlingua.types import CacheHint, Message, TextBlock, assistant, system, user
 from interlingua_contract import json_paths
-from interlingua_contract.guard import record_warnings
 from interlingua_contract.json_paths import Path, format_path, leaves, nodes, value_at, without
 from interlingua_contract.rule import Finding, rule
 from interlingua_contract.scenes import FOREIGN, PICTURE, READ, LawBroken, check_law, own_origin
@@ -31,7 +30,7 @@ def prefix_is_stable(subject: Subject) -> Iterator[Finding]:
     paths = {aim.api: growing_path(subject, aim) for aim in subject.aims}
     for api, path in paths.items():
         if path is None:
-            yield Finding(why="no array of the body grows with the conversation; name it in quirks.elements", where=api)
+            yield Finding("no array of the body grows with the conversation; name it in quirks.elements", api)
 
     def law(aim: Aim, history: list[Message]) -> None:
         path = paths[aim.api]
@@ -58,7 +57,7 @@ def prefix_is_stable(subject: Subject) -> Iterator[Finding]:
             try:
                 law(aim, [user([TextBlock(text="mkt0q"), PICTURE]), *_small_talk(5)])
             except LawBroken as broken:
-                yield Finding(why=str(broken), where=aim.name)
+                yield Finding(str(broken), aim.name)
 
 
 def _small_talk(turns: int) -> list[Message]:
@@ -119,13 +118,13 @@ def cache_hints_only_mark(subject: Subject) -> Iterator[Finding]:
         most = aim.capabilities.max_cache_hints if aim.capabilities.supports_prompt_caching else 0
         added = [len(list(leaves(body))) - len(list(leaves(plain))) for body in (one, many)]
         if not _is_subsequence(_strings(plain), _strings(one)) or not _is_subsequence(_strings(plain), _strings(many)):
-            yield Finding(why="with a cache hint the texts differ", where=aim.name)
+            yield Finding("with a cache hint the texts differ", aim.name)
         elif most and not added[0]:
-            yield Finding(why=f"{most} cache hints are declared, and a hint leaves no marker", where=aim.name)
+            yield Finding(f"{most} cache hints are declared, and a hint leaves no marker", aim.name)
         elif not most and (one != plain or many != plain):
-            yield Finding(why="no cache hints are declared, and a hint changes the body", where=aim.name)
+            yield Finding("no cache hints are declared, and a hint changes the body", aim.name)
         elif most and added[1] > added[0] * most:
-            yield Finding(why=f"8 hints leave more markers than the {most} that are declared", where=aim.name)
+            yield Finding(f"8 hints leave more markers than the {most} that are declared", aim.name)
 
 
 def _with_hints(most: int) -> list[Message]:
@@ -166,12 +165,11 @@ def settings_change_no_message(subject: Subject) -> Iterator[Finding]:
         plain = json.dumps(value_at(subject.body(aim, history, offered), path))
         for setting in _SETTINGS:
             try:
-                with record_warnings():
-                    body = subject.body(aim, history, offered, **setting)
+                body = subject.body(aim, history, offered, **setting)
             except CapabilityError:
                 continue
             if json.dumps(value_at(body, path)) != plain:
-                yield Finding(why=f"{setting} changes {format_path(path)}", where=aim.name)
+                yield Finding(f"{setting} changes {format_path(path)}", aim.name)
 
 
 def _check_empty_fields(subject: Subject, aim: Aim) -> Iterator[Finding]:
@@ -179,4 +177,4 @@ def _check_empty_fields(subject: Subject, aim: Aim) -> Iterator[Finding]:
     empty = [path for path, leaf in leaves(body) if leaf is None or leaf == ""]
     empty += [path for path, node in nodes(body) if not node and path]
     if empty:
-        yield Finding(why=f"{format_path(empty[0])} is sent with nothing in it", where=aim.name)
+        yield Finding(f"{format_path(empty[0])} is sent with nothing in it", aim.name)

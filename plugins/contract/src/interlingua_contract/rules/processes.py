@@ -54,7 +54,7 @@ def other_processes_write_the_same(subject: Subject) -> Iterator[Finding]:
             raise NotApplicable(f"the provider cannot be made in another process: {done.stderr.strip()[-200:]}")
         for name, digest in json.loads(done.stdout).items():
             if mine.get(name) != digest:
-                yield Finding(why=f"with PYTHONHASHSEED={seed} the request is another", where=name)
+                yield Finding(f"with PYTHONHASHSEED={seed} the request is another", name)
 
 
 def _pickle_plugin(subject: Subject) -> str:

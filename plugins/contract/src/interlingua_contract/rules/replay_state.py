@@ -8,7 +8,6 @@ from typing import Any
 
 from interlingua.codec import dumps_message, loads_message
 from interlingua.types import Message
-from interlingua_contract.guard import record_warnings
 from interlingua_contract.json_paths import Path, find_path, forms_of, leaves, stands_after, texts
 from interlingua_contract.recordings import aim_for, recorded_answers, replay_history
 from interlingua_contract.rule import Finding, rule
@@ -27,24 +26,23 @@ def own_state_comes_back(subject: Subject) -> Iterator[Finding]:
     """Each recorded answer, sent back."""
     for exchange, message in recorded_answers(subject):
         aim = aim_for(subject, exchange)
-        with record_warnings():
-            body = subject.body(aim, replay_history(message), [READ])
+        body = subject.body(aim, replay_history(message), [READ])
         found = texts(body)
         if subject.quirks.ids_on_wire and any(call.provider_id is None for call in message.tool_calls()):
-            yield Finding(why="a call without the id that the provider issued", where=exchange.cassette)
+            yield Finding("a call without the id that the provider issued", exchange.cassette)
         places: list[Path] = []
         for what, leaf in _replayed_values(message, aim):
             if leaf not in found:
-                yield Finding(why=f"{what} {leaf[:60]!r} does not come back", where=exchange.cassette)
+                yield Finding(f"{what} {leaf[:60]!r} does not come back", exchange.cassette)
             elif found.count(leaf) == 1 and (place := find_path(body, leaf)) is not None:
                 if any(stands_after(before, place) for before in places):
-                    yield Finding(why=f"{what} {leaf[:60]!r} comes back in another place", where=exchange.cassette)
+                    yield Finding(f"{what} {leaf[:60]!r} comes back in another place", exchange.cassette)
                 places.append(place)
         for block in message.content:
             if why := _check_signature_place(block, body, found):
-                yield Finding(why=why, where=exchange.cassette)
+                yield Finding(why, exchange.cassette)
         if _is_sent_as_text(message, body):
-            yield Finding(why="reasoning comes back as text", where=exchange.cassette)
+            yield Finding("reasoning comes back as text", exchange.cassette)
 
 
 def _check_signature_place(block: Any, body: Any, found: list[str]) -> str:
@@ -105,8 +103,7 @@ def stored_answers_send_the_same(subject: Subject) -> Iterator[Finding]:
     for exchange, message in recorded_answers(subject):
         aim = aim_for(subject, exchange)
         again = loads_message(dumps_message(message))
-        with record_warnings():
-            first = subject.write(aim, replay_history(message), [READ]).body
-            second = subject.write(aim, replay_history(again), [READ]).body
+        first = subject.write(aim, replay_history(message), [READ]).body
+        second = subject.write(aim, replay_history(again), [READ]).body
         if first != second:
-            yield Finding(why="the body differs after a round trip through the codec", where=exchange.cassette)
+            yield Finding("the body differs after a round trip through the codec", exchange.cassette)

@@ -26,7 +26,7 @@ from interlingua.types import (
     user,
 )
 from interlingua_cli.lint import lint_request
-from interlingua_contract.guard import record_warnings, watch_side_effects
+from interlingua_contract.guard import watch_side_effects
 from interlingua_contract.json_paths import leaves
 from interlingua_contract.recordings import aim_for, read_answer, recorded_answers
 from interlingua_contract.rule import Finding, NotApplicable, rule
@@ -135,7 +135,7 @@ def hooks_have_no_side_effects(subject: Subject) -> Iterator[Finding]:
             subject.provider.capabilities(aim.model, AdapterOptions(model=aim.model, api=aim.api))
             subject.provider.connection(ConnectionSettings(api_key="k", api=aim.api))
         if seen:
-            yield Finding(why=f"uses {', '.join(sorted(seen))}", where=f"{aim.name} capabilities/connection")
+            yield Finding(f"uses {', '.join(sorted(seen))}", f"{aim.name} capabilities/connection")
 
     def law(aim: Aim, history: list[Message]) -> None:
         options = AdapterOptions(model=aim.model, api=aim.api, user_id="u")
@@ -160,7 +160,7 @@ def _check_readers(subject: Subject) -> Iterator[Finding]:
             with watch_side_effects() as effects:
                 read_answer(subject, exchange)
             if effects:
-                yield Finding(why=f"reading uses {', '.join(sorted(effects))}", where=exchange.cassette)
+                yield Finding(f"reading uses {', '.join(sorted(effects))}", exchange.cassette)
 
 
 def _first_difference(one: bytes, other: bytes) -> str:
@@ -232,7 +232,7 @@ def _check_media(subject: Subject) -> Iterator[Finding]:
             except CapabilityError:
                 continue
             except LawBroken as error:
-                yield Finding(why=f"{scene.name}: {error}", where=aim.name)
+                yield Finding(f"{scene.name}: {error}", aim.name)
 
 
 def _check_options(subject: Subject) -> Iterator[Finding]:
@@ -247,7 +247,7 @@ def _check_options(subject: Subject) -> Iterator[Finding]:
             except CapabilityError:
                 continue
             except LawBroken as error:
-                yield Finding(why=f"with {', '.join(wanted)}: {error}", where=aim.name)
+                yield Finding(f"with {', '.join(wanted)}: {error}", aim.name)
 
 
 def _cut_after_question(history: list[Message]) -> list[Message]:
@@ -288,7 +288,7 @@ def estimates_are_near(subject: Subject) -> Iterator[Finding]:
         try:
             yield from _check_growth(subject, aim)
         except PluginError:
-            yield Finding(why="estimate_input_tokens is not answered, or fails", where=aim.name)
+            yield Finding("estimate_input_tokens is not answered, or fails", aim.name)
             return
     yield from _check_any_history(subject)
     low, high = subject.quirks.estimate_band
@@ -305,7 +305,7 @@ def estimates_are_near(subject: Subject) -> Iterator[Finding]:
             continue  # what a template makes of tools, or a model of an image, cannot be seen
         found = _estimate_text(subject, aim_for(subject, exchange), "\n".join(words))
         if not low <= found / counted <= high:
-            yield Finding(why=f"estimated {found}, counted {counted}", where=exchange.cassette)
+            yield Finding(f"estimated {found}, counted {counted}", exchange.cassette)
 
 
 def _check_growth(subject: Subject, aim: Aim) -> Iterator[Finding]:
@@ -313,21 +313,19 @@ def _check_growth(subject: Subject, aim: Aim) -> Iterator[Finding]:
     low, high = subject.quirks.estimate_band
     expected = len(_PROSE) * 20 / 4
     if not low <= (long - short) / expected <= high:
-        why = f"{len(_PROSE) * 20} more characters of prose are estimated at {long - short} tokens"
-        yield Finding(why=why, where=aim.name)
+        yield Finding(f"{len(_PROSE) * 20} more characters of prose are estimated at {long - short} tokens", aim.name)
     if aim.capabilities.supports_tools and _estimate_text(subject, aim, _PROSE, tools=1) <= _estimate_text(
         subject, aim, _PROSE
     ):
-        yield Finding(why="a tool adds nothing to the estimate", where=aim.name)
+        yield Finding("a tool adds nothing to the estimate", aim.name)
     for what, history in _histories_by_place(aim).items():
-        with record_warnings():
-            found = [
-                estimate_input_tokens(subject.provider, messages, [], AdapterOptions(model=aim.model, api=aim.api))
-                for messages in (history(""), history(_PROSE * 20))
-            ]
+        found = [
+            estimate_input_tokens(subject.provider, messages, [], AdapterOptions(model=aim.model, api=aim.api))
+            for messages in (history(""), history(_PROSE * 20))
+        ]
         if not low <= (found[1] - found[0]) / expected <= high:
             why = f"{len(_PROSE) * 20} characters of {what} are estimated at {found[1] - found[0]} tokens"
-            yield Finding(why=why, where=aim.name)
+            yield Finding(why, aim.name)
 
 
 def _histories_by_place(aim: Aim) -> dict[str, Callable[[str], list[Message]]]:
@@ -364,11 +362,10 @@ def _check_any_history(subject: Subject) -> Iterator[Finding]:
             try:
                 law(aim, list(scene.history))
             except Exception as error:  # a hook may fail in any way
-                yield Finding(why=f"{scene.name}: {type(error).__name__}: {error}", where=aim.name)
+                yield Finding(f"{scene.name}: {type(error).__name__}: {error}", aim.name)
     yield from check_law(subject, law, lambda aim: conversations((own_origin(subject, aim), FOREIGN), turns=2), share=3)
 
 
 def _estimate_text(subject: Subject, aim: Aim, text: str, tools: int = 0) -> int:
-    with record_warnings():
-        options = AdapterOptions(model=aim.model, api=aim.api)
-        return estimate_input_tokens(subject.provider, [user(text)], [READ] * tools, options)
+    options = AdapterOptions(model=aim.model, api=aim.api)
+    return estimate_input_tokens(subject.provider, [user(text)], [READ] * tools, options)

@@ -13,7 +13,6 @@ from interlingua.response.decode import StreamDecoder
 from interlingua.response.framing import framer
 from interlingua.types import Message, StreamEvent
 from interlingua_cli.cassettes import Exchange
-from interlingua_contract.guard import record_warnings
 from interlingua_contract.json_paths import leaves, with_value
 from interlingua_contract.recordings import (
     USAGE_COUNTS,
@@ -54,19 +53,18 @@ def stream_equals_whole_body(subject: Subject) -> Iterator[Finding]:
         if isinstance(one.error or other.error, ProviderError):
             continue  # not the same answer
         if one.message is None or other.message is None or one.error or other.error:
-            yield Finding(why=f"cannot be read: {one.error or other.error or one.escaped}", where=where)
+            yield Finding(f"cannot be read: {one.error or other.error or one.escaped}", where)
             continue
         for what, left, right in _compare_facts(one.message, other.message):
             if left != right:
-                yield Finding(why=f"{what} differ: whole {left!r}, streamed {right!r}", where=where)
-        with record_warnings():
-            aim = aim_for(subject, whole)
-            bodies = [
-                _without_ids(subject.write(aim, replay_history(message), [READ]).body, message)
-                for message in (one.message, other.message)
-            ]
+                yield Finding(f"{what} differ: whole {left!r}, streamed {right!r}", where)
+        aim = aim_for(subject, whole)
+        bodies = [
+            _without_ids(subject.write(aim, replay_history(message), [READ]).body, message)
+            for message in (one.message, other.message)
+        ]
         if json.loads(bodies[0]) != json.loads(bodies[1]):
-            yield Finding(why="the next request differs", where=where)
+            yield Finding("the next request differs", where)
 
 
 def _pairs(subject: Subject) -> Iterator[tuple[Exchange, Exchange]]:
@@ -122,18 +120,18 @@ def chunking_does_not_matter(subject: Subject) -> Iterator[Finding]:
     """Each recorded stream at four sizes; one more with letters of several bytes."""
     for exchange in recorded_streams(subject):
         if why := _check_multibyte(subject, exchange):
-            yield Finding(why=why, where=exchange.cassette)
+            yield Finding(why, exchange.cassette)
         whole = read_stream(subject, exchange)
         if whole.escaped is not None:
-            yield Finding(why=f"{type(whole.escaped).__name__}: {whole.escaped}", where=exchange.cassette)
+            yield Finding(f"{type(whole.escaped).__name__}: {whole.escaped}", exchange.cassette)
         for size in _SIZES:
             again = read_stream(subject, exchange, size=size)
             if (again.message, type(again.error)) != (whole.message, type(whole.error)):
-                yield Finding(why=f"another message in pieces of {size} bytes", where=exchange.cassette)
+                yield Finding(f"another message in pieces of {size} bytes", exchange.cassette)
             elif [repr(event) for event in again.events if event.type != "error"] != [
                 repr(event) for event in whole.events if event.type != "error"
             ]:
-                yield Finding(why=f"other events in pieces of {size} bytes", where=exchange.cassette)
+                yield Finding(f"other events in pieces of {size} bytes", exchange.cassette)
 
 
 def _check_multibyte(subject: Subject, exchange: Exchange) -> str:
@@ -175,7 +173,7 @@ def line_ends_do_not_matter(subject: Subject) -> Iterator[Finding]:
             for size in (None, 1):
                 found = read_stream(subject, exchange, changed, size=size)
                 if (found.message, type(found.error)) != (plain.message, type(plain.error)):
-                    yield Finding(why=f"another message with {name}", where=exchange.cassette)
+                    yield Finding(f"another message with {name}", exchange.cassette)
                     break
 
 
@@ -189,13 +187,13 @@ def answers_do_not_mix(subject: Subject) -> Iterator[Finding]:
     """Every answer twice, and every stream in turn with another one."""
     for exchange in subject.exchanges:
         if exchange.good and read_answer(subject, exchange).message != read_answer(subject, exchange).message:
-            yield Finding(why="read a second time it is another message", where=exchange.cassette)
+            yield Finding("read a second time it is another message", exchange.cassette)
     found = recorded_streams(subject)
     for one, other in zip(found, [*found[1:], *found[:1]], strict=True):
         alone = [read_stream(subject, each).message for each in (one, other)]
         together = _read_interleaved(subject, one, other)
         if together != alone:
-            yield Finding(why="read at the same time they mix", where=f"{one.cassette} and {other.cassette}")
+            yield Finding("read at the same time they mix", f"{one.cassette} and {other.cassette}")
 
 
 def _read_interleaved(subject: Subject, one: Exchange, other: Exchange) -> list[object]:
@@ -230,15 +228,14 @@ def hook_awaits_only_its_stream(subject: Subject) -> Iterator[Finding]:
     for exchange in recorded_streams(subject):
         found = read_stream(subject, exchange)
         if found.escaped is not None or isinstance(found.error, (PluginError, MalformedResponseError)):
-            yield Finding(why=f"driven by hand: {found.error or found.escaped}", where=exchange.cassette)
+            yield Finding(f"driven by hand: {found.error or found.escaped}", exchange.cassette)
             continue
         for place in spread_places(len(found.events), 12):
-            why = asyncio.run(_close_after(subject, exchange, place))
-            if why:
-                yield Finding(why=f"closing after event {place}: {why}", where=exchange.cassette)
+            if why := asyncio.run(_close_after(subject, exchange, place)):
+                yield Finding(f"closing after event {place}: {why}", exchange.cassette)
                 break
         if not asyncio.run(_raises_cancellation(subject, exchange)):
-            yield Finding(why="when cancelled it ends as if the answer were complete", where=exchange.cassette)
+            yield Finding("when cancelled it ends as if the answer were complete", exchange.cassette)
 
 
 async def _raises_cancellation(subject: Subject, exchange: Exchange) -> bool:
@@ -295,9 +292,9 @@ def sync_and_async_agree(subject: Subject) -> Iterator[Finding]:
         found = read_stream(subject, exchange)
         events, error = asyncio.run(_read_in_loop(subject, exchange))
         if _event_texts(found.events) != _event_texts(events):
-            yield Finding(why="other events in an event loop", where=exchange.cassette)
+            yield Finding("other events in an event loop", exchange.cassette)
         elif found.error is None and error is not None:
-            yield Finding(why=f"an error only in an event loop: {error}", where=exchange.cassette)
+            yield Finding(f"an error only in an event loop: {error}", exchange.cassette)
 
 
 def _event_texts(events: Sequence[StreamEvent]) -> list[str]:

@@ -55,8 +55,7 @@ def call_ids_are_whole(subject: Subject) -> Iterator[Finding]:
             if not pattern.fullmatch(one) or len(one) > aim.capabilities.tool_id_max_length:
                 raise LawBroken(f"{one!r} is outside the declared pattern")
         found = Counter(texts(subject.body(aim, history, [READ])))
-        wrong = {one: found[one] for one in ids if found[one] != 2}
-        if wrong:
+        if wrong := {one: found[one] for one in ids if found[one] != 2}:
             raise LawBroken(f"each id must stand twice, with its call and with its result; found {wrong}")
 
     yield from check_law(subject, law, lambda aim: _marked_histories(subject, aim))
@@ -99,11 +98,9 @@ def arguments_arrive_exactly(subject: Subject) -> Iterator[Finding]:
         block = type(tool_call)(id=tool_call.id, name=tool_call.name, input=value)
         body = subject.body(aim, [user("q"), assistant_turn([block], None), tool_result(block, "r")], [READ])
         if not any(json.dumps(node) == json.dumps(value) for node in _objects(body)):
-            yield Finding(why=f"no object of the body holds {value!r} in this order", where=aim.name)
+            yield Finding(f"no object of the body holds {value!r} in this order", aim.name)
         if texts(body).count(READ.name) < 2:
-            yield Finding(
-                why=f"the name {READ.name!r} stands with its definition and not with its call", where=aim.name
-            )
+            yield Finding(f"the name {READ.name!r} stands with its definition and not with its call", aim.name)
 
 
 def _objects(body: Any) -> Iterator[Any]:
@@ -131,16 +128,16 @@ def tool_definitions_arrive(subject: Subject) -> Iterator[Finding]:
         body = request.body.decode()
         if not aim.capabilities.supports_tools:
             if "zz_first" in body:
-                yield Finding(why="tools are sent though supports_tools is False", where=aim.name)
+                yield Finding("tools are sent though supports_tools is False", aim.name)
             continue
         places = [body.find(f'"{tool.name}"') for tool in offered]
         missing = [word for word in ("mkd1q", *[tool.name for tool in offered]) if word not in body]
         if missing and not request.losses:
-            yield Finding(why=f"{', '.join(missing)} of the definitions is not in the body", where=aim.name)
+            yield Finding(f"{', '.join(missing)} of the definitions is not in the body", aim.name)
         elif places != sorted(places):
-            yield Finding(why="the tools were put in another order", where=aim.name)
+            yield Finding("the tools were put in another order", aim.name)
         elif not request.losses and not any(_covers(node, SCHEMA) for node in _objects(json.loads(body))):
-            yield Finding(why=f"no object of the body holds the whole schema {SCHEMA}", where=aim.name)
+            yield Finding(f"no object of the body holds the whole schema {SCHEMA}", aim.name)
 
 
 def _covers(found: Any, wanted: Any) -> bool:
