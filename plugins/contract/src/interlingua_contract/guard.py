@@ -12,22 +12,17 @@ import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import date, datetime
+from logging.handlers import BufferingHandler
 from typing import Any, NoReturn
 from unittest.mock import patch
 
+_CLOCK = (
+    "time", "time_ns", "monotonic", "monotonic_ns", "perf_counter", "perf_counter_ns", "process_time", "strftime",
+    "ctime", "sleep", "localtime", "gmtime",
+)  # fmt: skip
+
 _CALLS: dict[Any, str] = {
-    time.time: "the clock (time.time)",
-    time.time_ns: "the clock (time.time_ns)",
-    time.monotonic: "the clock (time.monotonic)",
-    time.monotonic_ns: "the clock (time.monotonic_ns)",
-    time.perf_counter: "the clock (time.perf_counter)",
-    time.perf_counter_ns: "the clock (time.perf_counter_ns)",
-    time.process_time: "the clock (time.process_time)",
-    time.strftime: "the clock (time.strftime)",
-    time.ctime: "the clock (time.ctime)",
-    time.sleep: "the clock (time.sleep)",
-    time.localtime: "the clock (time.localtime)",
-    time.gmtime: "the clock (time.gmtime)",
+    **{getattr(time, name): f"the clock (time.{name})" for name in _CLOCK},
     os.urandom: "randomness (os.urandom)",
     os.getpid: "the process (os.getpid)",
     socket.gethostname: "the machine (socket.gethostname)",
@@ -119,25 +114,28 @@ def _caused_elsewhere(frame: Any) -> bool:
     return False
 
 
-class _WarningRecords(logging.Handler):
-    def __init__(self) -> None:
-        super().__init__(logging.WARNING)
-        self.records: list[logging.LogRecord] = []
-
-    def emit(self, record: logging.LogRecord) -> None:
-        self.records.append(record)
+@contextmanager
+def silence_log() -> Iterator[None]:
+    """Log nothing: generated conversations lose blocks by the thousand, and a matrix lists its losses."""
+    logger = logging.getLogger("interlingua")
+    level = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(level)
 
 
 @contextmanager
 def record_warnings() -> Iterator[list[logging.LogRecord]]:
     """Yield the WARN records that core writes inside."""
     logger = logging.getLogger("interlingua")
-    handler, level, propagate, handlers = _WarningRecords(), logger.level, logger.propagate, logger.handlers
+    handler, level, propagate, handlers = BufferingHandler(sys.maxsize), logger.level, logger.propagate, logger.handlers
     logger.handlers = [handler]  # losses made by a rule are nobody else's warnings
     logger.setLevel(logging.WARNING)
     logger.propagate = False
     try:
-        yield handler.records
+        yield handler.buffer
     finally:
         logger.handlers = handlers
         logger.setLevel(level)

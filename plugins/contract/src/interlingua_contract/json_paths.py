@@ -6,6 +6,8 @@ import copy
 import json
 import re
 from collections.abc import Iterator
+from contextlib import suppress
+from itertools import chain
 from typing import Any
 
 Path = tuple[str | int, ...]
@@ -28,20 +30,17 @@ def leaves(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
 def texts(value: Any) -> list[str]:
     """Return every string leaf in document order; one that holds JSON is followed by the strings inside it."""
     found: list[str] = []
-    for _, leaf in leaves(value):
-        if isinstance(leaf, str):
-            found.append(leaf)
-            if leaf[:1] in ("{", "["):
-                found += _texts_inside(leaf)
+    for _, leaf in strings(value):
+        found.append(leaf)
+        if leaf[:1] in ("{", "["):
+            with suppress(ValueError):
+                found += texts(json.loads(leaf))
     return found
 
 
-def _texts_inside(text: str) -> list[str]:
-    try:
-        inner = json.loads(text)
-    except ValueError:
-        return []
-    return texts(inner) if isinstance(inner, (dict, list)) else []
+def strings(value: Any) -> Iterator[tuple[Path, str]]:
+    """Yield every string leaf with its path, in document order."""
+    return ((path, leaf) for path, leaf in leaves(value) if isinstance(leaf, str))
 
 
 def nodes(value: Any, path: Path = ()) -> Iterator[tuple[Path, Any]]:
@@ -110,19 +109,19 @@ def form(body: Any, path: Path) -> Shape:
 
 def forms_of(body: Any, word: str) -> set[Shape]:
     """Return the forms of every leaf that contains a word."""
-    return {form(body, path) for path, leaf in leaves(body) if isinstance(leaf, str) and word in leaf}
+    return {form(body, path) for path, leaf in strings(body) if word in leaf}
 
 
 def marks_in(body: Any) -> list[str]:
     """Return the marks of generated conversations in every leaf, in the order in which they stand."""
-    return [mark for _, leaf in leaves(body) if isinstance(leaf, str) for mark in MARK.findall(leaf)]
+    return [mark for _, leaf in strings(body) for mark in MARK.findall(leaf)]
 
 
 def find_path(body: Any, text: str) -> Path | None:
     """Return the path of the first leaf that is this text or, where none is, contains it."""
-    found = [path for path, leaf in leaves(body) if leaf == text]
-    found = found or [path for path, leaf in leaves(body) if isinstance(leaf, str) and text in leaf]
-    return found[0] if found else None
+    exact = (path for path, leaf in strings(body) if leaf == text)
+    containing = (path for path, leaf in strings(body) if text in leaf)
+    return next(chain(exact, containing), None)
 
 
 def stands_after(one: Path, other: Path) -> bool:

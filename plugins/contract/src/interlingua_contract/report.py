@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import logging
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable
 from itertools import islice
 from typing import Any, Literal
 
@@ -13,7 +11,7 @@ import attrs
 
 from interlingua.errors import InterlinguaError
 from interlingua.plugins import CONTRACT_VERSION
-from interlingua_contract.guard import no_network
+from interlingua_contract.guard import no_network, silence_log
 from interlingua_contract.rule import Finding, NotApplicable, Rule
 from interlingua_contract.rules import ALL
 from interlingua_contract.rules.evidence import Support, support_table
@@ -78,33 +76,28 @@ MOST_FINDINGS = 20
 
 
 def check(subject: Subject, rule: Rule, most: int = MOST_FINDINGS) -> Result:
-    """Run one rule.
-
-    Args:
-        subject: the provider.
-        rule: the rule.
-        most: findings that are enough.
-    """
+    """Run one rule; `most` findings are enough."""
     started = time.monotonic()
     findings: list[Finding] = []
-    skipped = ""
-    with no_network(), _silence_log():
+    reason = ""
+    with no_network(), silence_log():
         try:
             findings.extend(islice(rule.check(subject), most))
         except NotApplicable as nothing:
-            skipped = str(nothing)
+            reason = str(nothing)
         except Exception as error:  # a hook may fail in any way, and the other rules still run
             findings.append(Finding(f"the check itself ended with {type(error).__name__}: {error}"))
-    spent = time.monotonic() - started
-    excuse = subject.quirks.deviations.get(rule.number)
-    if excuse is not None and findings:
-        return Result(rule=rule, outcome="deviates", findings=tuple(findings), reason=excuse, seconds=spent)
-    if excuse is not None:
-        stale = Finding("quirks.deviations declares that this rule is broken, and it holds", rule.number)
-        return Result(rule=rule, outcome="fail", findings=(stale,), seconds=spent)
+    outcome: Outcome = "fail" if findings else "skip" if reason else "pass"
     if findings:
-        return Result(rule=rule, outcome="fail", findings=tuple(findings), seconds=spent)
-    return Result(rule=rule, outcome="skip" if skipped else "pass", reason=skipped, seconds=spent)
+        reason = ""
+    if (excuse := subject.quirks.deviations.get(rule.number)) is not None:
+        if findings:
+            outcome, reason = "deviates", excuse
+        else:
+            findings = [Finding("quirks.deviations declares that this rule is broken, and it holds", rule.number)]
+            outcome, reason = "fail", ""
+    spent = time.monotonic() - started
+    return Result(rule=rule, outcome=outcome, findings=tuple(findings), reason=reason, seconds=spent)
 
 
 def run(
@@ -126,7 +119,7 @@ def run(
         results.append(check(subject, rule))
         progress(results[-1])
     try:
-        with no_network(), _silence_log():
+        with no_network(), silence_log():
             support = tuple(support_table(subject))
     except (InterlinguaError, NotApplicable):
         support = ()
@@ -137,15 +130,3 @@ def run(
         results=tuple(results),
         support=support,
     )
-
-
-@contextmanager
-def _silence_log() -> Iterator[None]:
-    """Log nothing: generated conversations lose blocks by the thousand."""
-    logger = logging.getLogger("interlingua")
-    level = logger.level
-    logger.setLevel(logging.CRITICAL)
-    try:
-        yield
-    finally:
-        logger.setLevel(level)

@@ -10,6 +10,7 @@ import pytest
 
 from interlingua.plugins import Registry
 from interlingua.types import user
+from interlingua_contract import recordings
 from interlingua_contract.report import check
 from interlingua_contract.rule import Rule
 from interlingua_contract.rules import ALL
@@ -74,15 +75,13 @@ class ProviderContract:
     @pytest.fixture
     def vcr_config(self, request: pytest.FixtureRequest) -> dict[str, Any]:
         """Options of pytest-recording for tests of the subclass that are marked `vcr`."""
-        from interlingua_contract import recordings as recording  # noqa: PLC0415  only who replays needs it
-
         if request.node.get_closest_marker("vcr") is None:  # the rules replay by themselves
-            return recording.vcr_config()
-        if not request.config.pluginmanager.is_registered(recording):
-            request.config.pluginmanager.register(recording)
+            return recordings.vcr_config()
+        if not request.config.pluginmanager.is_registered(recordings):
+            request.config.pluginmanager.register(recordings)
         subject = self.subject()
         written = subject.write(subject.aims[0], [user("q")]).headers
-        return recording.vcr_config({*subject.connection.headers, *written, *subject.quirks.headers})
+        return recordings.vcr_config({*subject.connection.headers, *written, *subject.quirks.headers})
 
     @pytest.fixture
     def vcr_cassette_dir(self) -> str:

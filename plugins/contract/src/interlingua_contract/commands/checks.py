@@ -167,14 +167,8 @@ def _print_matrix(matrix: Matrix) -> None:
         lost = sum(len(run.losses) for cell in cells for run in cell.runs)
         rows.append((side, sum(cell.green for cell in cells), sum(not cell.green for cell in cells), lost))
     print_table(("begun on", "green", "red", "ledger rows"), rows)
-    findings = [
-        f"{cell.begun} to {cell.swapped}, {run.history}: {finding}"
-        for cell in matrix.cells
-        for run in cell.runs
-        for finding in run.findings
-    ]
-    for finding in findings[:_MOST_FINDINGS]:
+    for finding in matrix.findings[:_MOST_FINDINGS]:
         click.echo(finding)
-    if len(findings) > _MOST_FINDINGS:
-        click.echo(f"... and {len(findings) - _MOST_FINDINGS} more (--json lists all)")
+    if (more := len(matrix.findings) - _MOST_FINDINGS) > 0:
+        click.echo(f"... and {more} more (--json lists all)")
     click.echo(totals(matrix))

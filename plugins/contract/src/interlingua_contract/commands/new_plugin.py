@@ -68,9 +68,8 @@ def render(name: str, into: Path) -> Path:
         autoescape=False,  # noqa: S701
     )
     into.mkdir(parents=True, exist_ok=True)
-    with TemporaryDirectory(
-        dir=into, prefix=f".{folder.name}-"
-    ) as temporary:  # so that a failure leaves nothing behind
+    # a temporary folder, so that a failure leaves nothing behind
+    with TemporaryDirectory(dir=into, prefix=f".{folder.name}-") as temporary:
         made = Path(temporary) / folder.name
         for path, text in _templates():
             target = made / environment.from_string(path.removesuffix(_ENDING)).render(values)

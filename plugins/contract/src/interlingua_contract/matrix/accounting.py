@@ -5,8 +5,10 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence, Set
-from functools import cached_property
+from contextlib import suppress
+from functools import cached_property, partial
 from itertools import groupby
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 from interlingua.plugins import Loss, dumps, loads, replace_lone_surrogates, thaw
@@ -138,7 +140,7 @@ class Body:
     @cached_property
     def strings(self) -> list[tuple[json_paths.Path, str]]:
         """Every string leaf with its path."""
-        return [(path, leaf) for path, leaf in json_paths.leaves(self.tree) if isinstance(leaf, str)]
+        return list(json_paths.strings(self.tree))
 
     @cached_property
     def texts(self) -> Counter[str]:
@@ -155,10 +157,8 @@ class Body:
         made = {dumps(node) for _, node in json_paths.nodes(self.tree) if isinstance(node, dict)}
         for _, text in self.strings:
             if text[:1] == "{":
-                try:
+                with suppress(ValueError):
                     made.add(dumps(loads(text)))
-                except ValueError:
-                    continue
         return made
 
     def has_text(self, text: str) -> bool:
@@ -176,8 +176,7 @@ class Body:
 
     def has_content(self, value: Any) -> bool:
         """Tell whether every string of a JSON value is there."""
-        found = [leaf for _, leaf in json_paths.leaves(thaw(value)) if isinstance(leaf, str) and len(leaf) > _SHORT]
-        return all(map(self.has_text, found))
+        return all(self.has_text(leaf) for _, leaf in json_paths.strings(thaw(value)) if len(leaf) > _SHORT)
 
     def wraps(self, text: str) -> bool:
         """Tell whether a text stands only as the one member of an object that was put around it."""
@@ -192,7 +191,7 @@ class Body:
         """Tell whether data stands in the smallest object that holds these texts and one of these links."""
         for _, node in sorted(json_paths.nodes(self.tree), key=lambda pair: -len(pair[0])):
             if isinstance(node, dict):
-                inside = [leaf for _, leaf in json_paths.leaves(node) if isinstance(leaf, str)]
+                inside = [leaf for _, leaf in json_paths.strings(node)]
                 if links & set(inside) and all(any(text in leaf for leaf in inside) for text in texts):
                     return any(data in leaf for leaf in inside)
         return False
@@ -227,12 +226,9 @@ def find_unaccounted(
         flag_sent: called for results that are errors.
     """
     rows = _rows_by_place(losses)
-
-    def carried(leaf: Leaf) -> bool:
-        return _is_carried(leaf, body, wire_ids, names, flag_sent)
-
-    whole = {place[:2]: kept for place, kept in rows.items() if place.block_type == "tool_result" and _drops(kept)}
-    for place, group in groupby(sorted(leaves_of(messages), key=_place), key=_place):
+    carried = partial(_is_carried, body=body, wire_ids=wire_ids, names=names, flag_sent=flag_sent)
+    whole = {place[:2]: kept for place, kept in rows.items() if place.block_type == "tool_result" and _dropped(kept)}
+    for place, group in groupby(sorted(leaves_of(messages), key=attrgetter("place")), key=attrgetter("place")):
         yield from _compare(place, list(group), rows.pop(place, []) or whole.get(place[:2], []), carried)
     for place, left in rows.items():
         if place.message < len(messages) and is_blank(messages[place.message].content[place.block]):
@@ -240,28 +236,22 @@ def find_unaccounted(
         yield f"{_describe_place(place)}: the ledger has {left[0].reason!r} for a block that is not there"
 
 
-def _drops(rows: Sequence[Loss]) -> bool:
-    return any(row.verdict != "rewritten" for row in rows)
-
-
-def _place(leaf: Leaf) -> Place:
-    return leaf.place
+def _dropped(rows: Sequence[Loss]) -> list[Loss]:
+    return [row for row in rows if row.verdict != "rewritten"]
 
 
 def _rows_by_place(losses: Sequence[Loss]) -> dict[Place, list[Loss]]:
     found: dict[Place, list[Loss]] = {}
     for loss in losses:
         if match := _PATH.match(loss.path):
-            place = Place(int(match[1]), int(match[2]), loss.block_type)
-            found.setdefault(place, []).append(loss)
+            found.setdefault(Place(int(match[1]), int(match[2]), loss.block_type), []).append(loss)
     return found
 
 
 def _compare(place: Place, group: list[Leaf], rows: list[Loss], carried: Callable[[Leaf], bool]) -> Iterator[str]:
     found = {leaf.kind for leaf in group if carried(leaf)}
     missing = _missing_kinds(group, carried)
-    dropped = [row for row in rows if row.verdict != "rewritten"]
-    if dropped:
+    if dropped := _dropped(rows):
         if found:
             kinds = ", ".join(sorted(found))
             yield f"{_describe_place(place)}: {kinds} in the wire and in the ledger ({dropped[0].reason})"

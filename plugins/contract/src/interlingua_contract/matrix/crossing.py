@@ -88,20 +88,23 @@ class WrittenRequest:
     @cached_property
     def findings(self) -> tuple[str, ...]:
         """What the linter, the accounting and the check of ids find."""
-        name = self.speaker.side.name
+        side = self.speaker.side
         try:
-            found = [*self._linted(), *self._unaccounted(), *self._id_faults()]
+            found = [
+                *(
+                    f"linter {one.rule} at {one.path}: {one.message}"
+                    for one in lint_request(side.provider, self.request)
+                ),
+                *self._unaccounted(),
+                *self._id_faults(),
+            ]
         except InterlinguaError as error:
             found = [f"refused: {type(error).__name__}: {error}"]
-        return tuple(f"to {name}: {text}" for text in found)
-
-    def _linted(self) -> Iterator[str]:
-        for finding in lint_request(self.speaker.side.provider, self.request):
-            yield f"linter {finding.rule} at {finding.path}: {finding.message}"
+        return tuple(f"to {side.name}: {text}" for text in found)
 
     def _unaccounted(self) -> Iterator[str]:
         names = {name: wire for wire, name in self.request.tool_names.items()}
-        yield from find_unaccounted(
+        return find_unaccounted(
             self.messages, self._body, self.request.losses, wire_ids=self._links, names=names, flag_sent=self._flag_sent
         )
 

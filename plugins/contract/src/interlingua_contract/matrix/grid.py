@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 
 import attrs
 
+from interlingua_contract.guard import silence_log
 from interlingua_contract.matrix.crossing import Cell, Crossing, Run
 from interlingua_contract.matrix.histories import HISTORIES, History, Script
 from interlingua_contract.matrix.recorded import recorded_histories
@@ -36,6 +35,16 @@ class Matrix:
         """True when every cell is."""
         return all(cell.green for cell in self.cells)
 
+    @property
+    def findings(self) -> list[str]:
+        """What is wrong, each with its pair and history."""
+        return [
+            f"{cell.begun} to {cell.swapped}, {run.history}: {finding}"
+            for cell in self.cells
+            for run in cell.runs
+            for finding in run.findings
+        ]
+
     def cell(self, begun: str, swapped: str) -> Cell | None:
         """Return the cell of a pair."""
         return next((cell for cell in self.cells if (cell.begun, cell.swapped) == (begun, swapped)), None)
@@ -58,7 +67,7 @@ class Grid:
     def run(self, progress: Progress = lambda _cell: None) -> Matrix:
         """Make the matrix; every cell is reported as soon as it is done."""
         cells = []
-        with _silence_log():
+        with silence_log():
             for a in self.sides:
                 begun = list(self._begun(a))
                 for b in self.sides:
@@ -80,14 +89,3 @@ class Grid:
 def _runs(begun: Sequence[tuple[tuple[str, ...], Crossing]], b: Side) -> Iterator[Run]:
     for needs, crossing in begun:
         yield crossing.run(Speaker(side=b, model=b.model_for(needs)))
-
-
-@contextmanager
-def _silence_log() -> Iterator[None]:
-    """Log nothing: the losses are in the matrix."""
-    log = logging.getLogger("interlingua")
-    before, log.disabled = log.disabled, True
-    try:
-        yield
-    finally:
-        log.disabled = before

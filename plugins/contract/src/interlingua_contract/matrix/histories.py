@@ -44,9 +44,7 @@ _LENGTHS = (24, 9)
 
 def make_issued_id(speaker: Speaker, number: int) -> str | None:
     """Return a call id as this speaker would issue it, or None where its wire carries none."""
-    if not _carries_ids(speaker):
-        return None
-    return _matching_id(speaker, number)
+    return _matching_id(speaker, number) if _carries_ids(speaker) else None
 
 
 def _matching_id(speaker: Speaker, number: int) -> str | None:
@@ -118,7 +116,7 @@ class Script:
         self, role: Role, content: Iterable[ContentBlock] | str, metadata: MessageMetadata | None = None
     ) -> Message:
         """Add a message."""
-        made = Message(
+        message = Message(
             id=self.next_id,
             session_id=SESSION,
             role=role,
@@ -126,7 +124,7 @@ class Script:
             metadata=metadata or MessageMetadata(),
             created_at=THEN + timedelta(seconds=len(self.messages)),
         )
-        return self.take(made)
+        return self.take(message)
 
     def take(self, message: Message) -> Message:
         """Add a message that is ready."""
@@ -148,8 +146,7 @@ class Script:
         """Return a call as the speaker would make it."""
         made = self.mint()
         given = {"input": {"path": self.mark()}, **facts}
-        issued = make_issued_id(speaker, self._calls)
-        return ToolUseBlock(id=made, name="read_file", provider_id=issued, **given)
+        return ToolUseBlock(id=made, name="read_file", provider_id=make_issued_id(speaker, self._calls), **given)
 
     def answer(
         self, speaker: Speaker, *content: ContentBlock, status: MessageStatus = MessageStatus.COMPLETE
@@ -303,8 +300,7 @@ def aborted(script: Script, a: Speaker) -> None:
     """An answer cut off in the middle of a call."""
     script.user("Tell me, then read it.")
     half = script.call(a, input={}, raw_input='{"path": "a.t', parse_error="arguments are not JSON: cut off")
-    status = MessageStatus.PARTIAL
-    script.answer(a, unsigned(script), script.text("I was going to"), half, status=status)
+    script.answer(a, unsigned(script), script.text("I was going to"), half, status=MessageStatus.PARTIAL)
     script.user("Again, please.")
 
 

@@ -12,7 +12,6 @@ from interlingua.plugins import Loss, dumps
 from interlingua_contract.matrix.crossing import Cell, Run
 from interlingua_contract.matrix.grid import Matrix
 
-PAGE = "swap-matrix.md"
 HTML = "swap-matrix.html"
 
 _HEAD = f"""# The swap matrix
@@ -55,15 +54,16 @@ def markdown_page(matrix: Matrix) -> str:
 
 
 def _pairs(matrix: Matrix) -> Iterator[str]:
-    yield "## Pairs"
-    yield ""
+    yield from ("## Pairs", "")
     yield "Begun on the row, swapped to the column: how many rows the ledger has over the shared set, or `RED`."
-    yield ""
-    yield f"| | {' | '.join(matrix.sides)} |"
-    yield f"|---|{'---|' * len(matrix.sides)}"
+    yield from _table_head(matrix)
     for begun in matrix.sides:
         cells = [_cell_text(matrix, begun, swapped) for swapped in matrix.sides]
         yield f"| **{begun}** | {' | '.join(cells)} |"
+
+
+def _table_head(matrix: Matrix) -> list[str]:
+    return ["", f"| | {' | '.join(matrix.sides)} |", f"|---|{'---|' * len(matrix.sides)}"]
 
 
 def _cell_text(matrix: Matrix, begun: str, swapped: str) -> str:
@@ -75,21 +75,14 @@ def _cell_text(matrix: Matrix, begun: str, swapped: str) -> str:
 
 
 def _findings(matrix: Matrix) -> Iterator[str]:
-    if matrix.green:
-        return
-    yield from ("", "## What is wrong", "")
-    for cell in matrix.cells:
-        for run in cell.runs:
-            for finding in run.findings:
-                yield f"- {cell.begun} to {cell.swapped}, {run.history}: {finding}"
+    if not matrix.green:
+        yield from ("", "## What is wrong", "", *(f"- {finding}" for finding in matrix.findings))
 
 
 def _rows(matrix: Matrix) -> Iterator[str]:
     yield from ("", "## What a target loses", "")
     yield "Ledger rows by history, the fewest and the most of any origin."
-    yield ""
-    yield f"| | {' | '.join(matrix.sides)} |"
-    yield f"|---|{'---|' * len(matrix.sides)}"
+    yield from _table_head(matrix)
     for history in matrix.histories:
         counts = [_range(matrix, history, side) for side in matrix.sides]
         yield f"| {history} | {' | '.join(counts)} |"
@@ -161,7 +154,7 @@ def _data(matrix: Matrix) -> dict[str, Any]:
         places = matrix.sides.index(one.begun), matrix.sides.index(one.swapped)
         return [*places, list(map(run, one.runs))]
 
-    cells = list(map(cell, matrix.cells))
+    cells = list(map(cell, matrix.cells))  # first: it fills the other lists
     return {
         "totals": totals(matrix),
         "sides": matrix.sides,
@@ -174,28 +167,17 @@ def _data(matrix: Matrix) -> dict[str, Any]:
 
 def as_json(matrix: Matrix) -> dict[str, Any]:
     """Return everything."""
-    return {
-        "green": matrix.green,
-        "sides": list(matrix.sides),
-        "histories": list(matrix.histories),
-        "cells": [_cell_json(cell) for cell in matrix.cells],
-    }
+    cells = [
+        {
+            "begun": cell.begun,
+            "swapped": cell.swapped,
+            "green": cell.green,
+            "histories": [{"name": run.history, **attrs.asdict(run, filter=_is_not_name)} for run in cell.runs],
+        }
+        for cell in matrix.cells
+    ]
+    return {"green": matrix.green, "sides": list(matrix.sides), "histories": list(matrix.histories), "cells": cells}
 
 
-def _cell_json(cell: Cell) -> dict[str, Any]:
-    return {
-        "begun": cell.begun,
-        "swapped": cell.swapped,
-        "green": cell.green,
-        "histories": [_run_json(run) for run in cell.runs],
-    }
-
-
-def _run_json(run: Run) -> dict[str, Any]:
-    return {
-        "name": run.history,
-        "models": list(run.models),
-        "losses": [attrs.asdict(loss) for loss in run.losses],
-        "back": [attrs.asdict(loss) for loss in run.back],
-        "findings": list(run.findings),
-    }
+def _is_not_name(field: attrs.Attribute[Any], _value: Any) -> bool:
+    return field.name != "history"
