@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
 import attrs
@@ -135,35 +135,28 @@ class ReadResult:
         return "".join(block.text for block in self.message.content if block.type in ("text", "thinking"))
 
 
-def cut_bytes(body: bytes, size: int | None) -> Iterable[bytes]:
-    """Cut a body into pieces of `size` bytes; None leaves it whole."""
-    return (body,) if size is None else (body[at : at + size] for at in range(0, len(body), size))
-
-
 def framing_of(subject: Subject, exchange: Exchange) -> Any:
     """Return the framing of an exchange's stream."""
     return subject.provider.connection(ConnectionSettings(api=subject.api_of(exchange))).framing
 
 
+def make_decoder(subject: Subject, exchange: Exchange) -> StreamDecoder:
+    """Return a decoder for an exchange's stream."""
+    return StreamDecoder(subject.provider, framer(framing_of(subject, exchange)), subject.context(exchange))
+
+
 def read_stream(
     subject: Subject, exchange: Exchange, body: bytes | None = None, *, size: int | None = None, broken: bool = False
 ) -> ReadResult:
-    """Read a stream.
-
-    Args:
-        subject: whose.
-        exchange: the recorded one.
-        body: in place of the recorded body.
-        size: bytes per piece; None feeds it whole.
-        broken: the connection is lost at the end.
-    """
-    framing = framing_of(subject, exchange)
+    """Read a stream, or `body` in its place, in pieces of `size` bytes; broken: the connection is lost at the end."""
     events: list[StreamEvent] = []
     decoder: StreamDecoder | None = None
     try:
-        decoder = StreamDecoder(subject.provider, framer(framing), subject.context(exchange))
-        for piece in cut_bytes(exchange.body if body is None else body, size):
-            events += decoder.feed(piece)
+        decoder = make_decoder(subject, exchange)
+        body = exchange.body if body is None else body
+        step = size or max(len(body), 1)
+        for at in range(0, len(body), step):
+            events += decoder.feed(body[at : at + step])
         events += decoder.end(broken=broken)
         return ReadResult(events=tuple(events), message=decoder.message(broken=OSError("cut") if broken else None))
     except InterlinguaError as error:
@@ -194,8 +187,7 @@ def read_whole(
 
 def read_answer(subject: Subject, exchange: Exchange, body: bytes | None = None) -> ReadResult:
     """Read an answer by the road it came on."""
-    road = read_stream if exchange.streamed else read_whole
-    return road(subject, exchange, body)
+    return (read_stream if exchange.streamed else read_whole)(subject, exchange, body)
 
 
 _GAPS = {"sse": b"\n\n", "ndjson": b"\n"}
@@ -230,8 +222,7 @@ class Frames:
         """Return an event's JSON, or None where it has none."""
         raw = event
         if self.framing == "own":
-            made = framer(self._make)
-            raw = next((chunk.data for chunk in [*made.feed(event), *made.close()]), b"")
+            raw = self._own_data(event)
         elif self.framing == "sse":
             raw = b"\n".join(line[5:].strip() for line in event.split(b"\n") if line.startswith(b"data:"))
         try:
@@ -239,15 +230,17 @@ class Frames:
         except ValueError:
             return None
 
+    def _own_data(self, event: bytes) -> bytes:
+        made = framer(self._make)
+        return next((chunk.data for chunk in [*made.feed(event), *made.close()]), b"")
+
     def with_data(self, event: bytes, data: Any) -> bytes:
         """Return the event with another payload."""
         raw = json.dumps(data, ensure_ascii=False, separators=(",", ":")).encode()
         if self.framing == "ndjson":
             return raw
         if self.framing == "own":
-            made = framer(self._make)
-            old = next((chunk.data for chunk in [*made.feed(event), *made.close()]), b"")
-            return event.replace(old, raw)  # a framing that counts its bytes cannot be changed so
+            return event.replace(self._own_data(event), raw)  # a framing that counts its bytes cannot be changed so
         kept = [line for line in event.split(b"\n") if not line.startswith(b"data:")]
         return b"\n".join([*kept, b"data: " + raw])
 
@@ -290,12 +283,8 @@ def recorded_answers(subject: Subject) -> list[tuple[Exchange, Message]]:
     Raises:
         NotApplicable: there is none.
     """
-    found = []
-    for exchange in subject.exchanges:
-        if exchange.good:
-            outcome = read_answer(subject, exchange)
-            if outcome.error is None and outcome.message is not None:
-                found.append((exchange, outcome.message))
+    answers = [(exchange, read_answer(subject, exchange)) for exchange in subject.exchanges if exchange.good]
+    found = [(exchange, read.message) for exchange, read in answers if read.error is None and read.message is not None]
     if not found:
         raise NotApplicable("no cassette holds a good answer; record one")
     return found

@@ -41,6 +41,7 @@ from interlingua.types import (
     user,
 )
 from interlingua_contract.rule import Finding
+from interlingua_contract.strategies import conversations
 from interlingua_contract.subject import Aim, Subject
 
 FOREIGN = Origin("elsewhere", "chat", "m-1")
@@ -126,28 +127,23 @@ def _in_answer(*blocks: ContentBlock) -> tuple[Message, ...]:
 
 def media_scenes() -> list[Scene]:
     """Return one scene for each medium, inline."""
-    rows: list[tuple[ContentBlock, str, str, str]] = [
-        (PICTURE, "supports_images", "image", "image/png"),
-        (AudioBlock(source=_DATA, media_type="audio/wav"), "supports_audio", "audio", "audio/wav"),
-        (VideoBlock(source=_DATA, media_type="video/mp4"), "supports_video", "video", "video/mp4"),
-        (
-            DocumentBlock(source=_DATA, media_type="application/pdf", title="a.pdf"),
-            "supports_documents",
-            "document",
-            "application/pdf",
-        ),
-    ]
+    blocks: dict[str, ImageBlock | AudioBlock | VideoBlock | DocumentBlock] = {
+        "supports_images": PICTURE,
+        "supports_audio": AudioBlock(source=_DATA, media_type="audio/wav"),
+        "supports_video": VideoBlock(source=_DATA, media_type="video/mp4"),
+        "supports_documents": DocumentBlock(source=_DATA, media_type="application/pdf", title="a.pdf"),
+    }
     return [
         Scene(
-            name=name,
-            block_type=name,
+            name=block.type,
+            block_type=block.type,
             history=_in_question(block),
             payload=PAYLOAD,
             flag=flag,
-            media=f"accepted_{name}_media_types",
-            media_type=media_type,
+            media=f"accepted_{block.type}_media_types",
+            media_type=block.media_type or "",
         )
-        for block, flag, name, media_type in rows
+        for flag, block in blocks.items()
     ]
 
 
@@ -207,8 +203,7 @@ def linked_image() -> Scene:
 
 def with_cache_hint() -> tuple[Message, ...]:
     """Return a history with a cache hint."""
-    hint = CacheHint()
-    return (user([TextBlock(text="Remember this.", cache=hint)]),)
+    return (user([TextBlock(text="Remember this.", cache=CacheHint())]),)
 
 
 def with_system_prompt() -> tuple[Message, ...]:
@@ -239,13 +234,9 @@ Law = Callable[[Aim, Any], None]
 def check_law(
     subject: Subject, law: Law, strategy: Callable[[Aim], st.SearchStrategy[Any]], share: int | None = None
 ) -> Iterator[Finding]:
-    """Run a law on every aim, the examples shared among them.
+    """Run a law, which raises LawBroken, on every aim with what the strategy draws for it.
 
-    Args:
-        subject: whose aims.
-        law: raises Broken; any other exception breaks it as well.
-        strategy: what to draw for an aim.
-        share: examples for each aim; by default its part of the subject's.
+    `share` is the number of examples for each aim; by default the subject's examples are divided among them.
     """
     share = share or max(subject.examples // max(len(subject.aims), 1), 3)
     found = 0
@@ -254,7 +245,8 @@ def check_law(
         if failed is None:
             continue
         value, error = failed if found else _shrink(law, aim, *failed, subject.shrink_s)
-        yield Finding(f"{_describe_error(error)}; seen with {sketch_history(value)}", aim.name)
+        why = str(error) if isinstance(error, LawBroken) else f"{type(error).__name__}: {error}"
+        yield Finding(f"{why}; seen with {_sketch_history(value)}", aim.name)
         found += 1
         if found == _ENOUGH_FAILURES:
             return
@@ -286,16 +278,22 @@ def own_origin(subject: Subject, aim: Aim) -> Origin:
     return Origin(subject.key, aim.capabilities.api or aim.api, aim.model)
 
 
+def mixed_histories(subject: Subject, **wanted: Any) -> Callable[[Aim], st.SearchStrategy[list[Message]]]:
+    """Return the strategy of conversations whose answers are an aim's own or foreign; options as `conversations`."""
+    return lambda aim: conversations((own_origin(subject, aim), FOREIGN), **wanted)
+
+
+def offered_tools(aim: Aim) -> list[ToolDefinition]:
+    """Return the tool to offer where tools can be, else none."""
+    return [READ] if aim.capabilities.supports_tools else []
+
+
 def _run_law(law: Law, aim: Aim, value: Any) -> Exception | None:
     try:
         law(aim, value)
     except Exception as error:  # a law may be broken in any way
         return error
     return None
-
-
-def _describe_error(error: Exception) -> str:
-    return str(error) if isinstance(error, LawBroken) else f"{type(error).__name__}: {error}"
 
 
 def _shrink(law: Law, aim: Aim, value: Any, error: Exception, seconds: float) -> tuple[Any, Exception]:
@@ -324,7 +322,7 @@ def _candidates(value: list[Any]) -> Iterator[list[Any]]:
                 yield [*value[:at], attrs.evolve(message, content=kept), *value[at + 1 :]]
 
 
-def sketch_history(value: Any) -> str:
+def _sketch_history(value: Any) -> str:
     """Describe a conversation in one line: roles with the types of their blocks."""
     if not (isinstance(value, list) and value and all(isinstance(item, Message) for item in value)):
         return repr(value)[:300]

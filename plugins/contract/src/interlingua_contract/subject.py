@@ -113,6 +113,10 @@ class Aim:
         """For messages."""
         return f"{self.api}/{self.model}"
 
+    def options(self, **settings: Any) -> AdapterOptions:
+        """Return a request's options."""
+        return AdapterOptions(model=self.model, api=self.api, **settings)
+
 
 _SIZE_LIMITS = ("max_context", "max_output", "max_image", "many_images", "max_document", "max_media")
 
@@ -238,7 +242,7 @@ class Subject:
         Raises:
             CapabilityError: the wire cannot express it.
         """
-        return write_request(self.provider, messages, tools, AdapterOptions(model=aim.model, api=aim.api, **options))
+        return write_request(self.provider, messages, tools, aim.options(**options))
 
     def body(self, aim: Aim, messages: Sequence[Message], tools: Sequence[ToolDefinition] = (), **options: Any) -> Any:
         """Write a request and return its body parsed."""

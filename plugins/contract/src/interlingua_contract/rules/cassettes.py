@@ -99,6 +99,4 @@ def cassettes_hold_no_secret(subject: Subject) -> Iterator[Finding]:
 
 def _wire_headers(subject: Subject) -> set[str]:
     """Headers that the adapter itself writes are no secret (a request holds none)."""
-    from interlingua.types import user  # noqa: PLC0415
-
     return {name.lower() for aim in subject.aims for name in subject.write(aim, [user("q")]).headers}

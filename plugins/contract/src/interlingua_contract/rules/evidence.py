@@ -8,13 +8,13 @@ from typing import Any
 import attrs
 
 from interlingua.errors import InterlinguaError
-from interlingua.types import AdapterCapabilities, Message, assistant, system, user
+from interlingua.types import AdapterCapabilities, ContentBlock, Message, assistant, system, user
 from interlingua_cli.cassettes import Exchange
 from interlingua_contract.json_paths import Shape, leaves, shape
 from interlingua_contract.recordings import ReadResult, read_answer
 from interlingua_contract.rule import Finding, rule
 from interlingua_contract.rules.options import SCHEMA
-from interlingua_contract.scenes import READ, capability_probes, with_cache_hint
+from interlingua_contract.scenes import READ, capability_probes, offered_tools, with_cache_hint
 from interlingua_contract.subject import Aim, Subject
 
 
@@ -40,20 +40,8 @@ class Support:
 _Shows = Callable[[Exchange, ReadResult], bool]
 
 
-def _has_calls(least: int) -> _Shows:
-    return lambda _, found: found.message is not None and len(found.message.tool_calls()) >= least
-
-
-def _has_thinking(_: Exchange, found: ReadResult) -> bool:
-    return found.message is not None and any(block.type.endswith("thinking") for block in found.message.content)
-
-
-def _has_citations(_: Exchange, found: ReadResult) -> bool:
-    return found.message is not None and any(getattr(block, "citations", ()) for block in found.message.content)
-
-
-def _has_call_deltas(_: Exchange, found: ReadResult) -> bool:
-    return any(event.type == "tool_use_input_delta" for event in found.events)
+def _blocks_of(found: ReadResult, *kinds: str) -> list[ContentBlock]:
+    return [block for block in found.message.content if block.type in kinds] if found.message else []
 
 
 def _has_cache_read(_: Exchange, found: ReadResult) -> bool:
@@ -63,11 +51,11 @@ def _has_cache_read(_: Exchange, found: ReadResult) -> bool:
 
 IN_ANSWERS: dict[str, _Shows] = {
     "supports_streaming": lambda exchange, found: exchange.streamed and found.error is None,
-    "supports_tools": _has_calls(1),
-    "supports_parallel_tool_calls": _has_calls(2),
-    "supports_streaming_tool_calls": _has_call_deltas,
-    "supports_thinking": _has_thinking,
-    "supports_citations": _has_citations,
+    "supports_tools": lambda _, found: len(_blocks_of(found, "tool_use")) >= 1,
+    "supports_parallel_tool_calls": lambda _, found: len(_blocks_of(found, "tool_use")) >= 2,
+    "supports_streaming_tool_calls": lambda _, found: any(one.type == "tool_use_input_delta" for one in found.events),
+    "supports_thinking": lambda _, found: bool(_blocks_of(found, "thinking", "redacted_thinking")),
+    "supports_citations": lambda _, found: any(getattr(block, "citations", ()) for block in _blocks_of(found, "text")),
     "supports_prompt_caching": _has_cache_read,
 }
 
@@ -135,7 +123,7 @@ def _shapes(subject: Subject, aim: Aim, flag: str) -> set[Shape]:
     """Return the shapes that only a request using the capability has."""
     try:
         if flag in _OPTIONS:
-            offered = [READ] if aim.capabilities.supports_tools else []
+            offered = offered_tools(aim)
             without = _shapes_of(subject.body(aim, [user("q")], offered))
             used = _shapes_of(subject.body(aim, [user("q")], offered, **_OPTIONS[flag]))
             return {one for one in used - without if "mkq1q" not in "".join(one) and "required" not in one}

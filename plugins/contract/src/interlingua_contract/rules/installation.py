@@ -13,9 +13,9 @@ from importlib.resources import files
 from urllib.parse import urlsplit
 
 from interlingua.plugins import CONTRACT_VERSION, PROJECT, PROVIDERS, ROWS, ConnectionSettings
-from interlingua.types import AdapterOptions, user
+from interlingua.types import user
 from interlingua_contract.rule import Finding, NotApplicable, rule
-from interlingua_contract.scenes import READ
+from interlingua_contract.scenes import offered_tools
 from interlingua_contract.subject import UNKNOWN_MODEL, Subject
 
 _KEY = "contract-made-up-key-0123456789"
@@ -40,7 +40,7 @@ def requests_hold_no_secret(subject: Subject) -> Iterator[Finding]:
         if _KEY in made.base_url or _KEY in repr(dict(made.headers)):
             yield Finding(f"the key given by {how} is in the base URL or the public headers", "connection")
         for aim in subject.aims[:1]:
-            request = subject.write(aim, [user("q")], [READ] if aim.capabilities.supports_tools else [])
+            request = subject.write(aim, [user("q")], offered_tools(aim))
             if _KEY in repr(request):
                 yield Finding("the key is in the request", aim.name)
             signed = made.auth(request)
@@ -116,7 +116,7 @@ def _check_declarations(subject: Subject) -> Iterator[Finding]:
         yield Finding("an unknown model's capabilities are not marked assumed", "capabilities")
     for aim in subject.aims:
         declared = aim.capabilities
-        again = provider.capabilities(aim.model, AdapterOptions(model=aim.model, api=aim.api))
+        again = provider.capabilities(aim.model, aim.options())
         if again is not declared:
             yield Finding("a new object for the same question: keep one per model", aim.name)
         known = infos[aim.model].max_context_tokens if aim.model in infos else None
@@ -208,8 +208,7 @@ def metadata_is_complete(subject: Subject) -> Iterator[Finding]:
     entry = find_entry_point(subject)
     assert entry.dist is not None  # noqa: S101  entry_point() looked
     metadata = dict(entry.dist.metadata.items())  # type: ignore[attr-defined]
-    fields = ("Version", "Summary", "Requires-Python")
-    missing = [field for field in fields if not metadata.get(field)]
+    missing = [field for field in ("Version", "Summary", "Requires-Python") if not metadata.get(field)]
     if not (metadata.get("License-Expression") or metadata.get("License")):
         missing.append("License")
     if missing:

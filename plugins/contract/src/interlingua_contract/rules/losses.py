@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from interlingua.errors import CapabilityError
-from interlingua.types import AdapterOptions, Message, Origin, TextBlock, ThinkingBlock, user
+from interlingua.types import Message, Origin, TextBlock, ThinkingBlock, user
 from interlingua_contract.guard import record_warnings
 from interlingua_contract.json_paths import MARK, find_path, stands_after
 from interlingua_contract.rule import Finding, rule
@@ -153,7 +153,7 @@ def foreign_state_stays_away(subject: Subject) -> Iterator[Finding]:
     """
 
     def law(aim: Aim, history: list[Message]) -> None:
-        target = subject.provider.target(AdapterOptions(model=aim.model, api=aim.api))
+        target = subject.provider.target(aim.options())
         body = subject.write(aim, history, [READ]).body.decode()
         marks = set(MARK.findall(body))
         for message in history:

@@ -8,8 +8,6 @@ from typing import Any
 
 from interlingua.codec import encode_message
 from interlingua.request.rules import check_message
-from interlingua.response.decode import StreamDecoder
-from interlingua.response.framing import framer
 from interlingua.types import Message, MessageStatus
 from interlingua_cli.cassettes import Exchange
 from interlingua_contract.event_law import broken_laws
@@ -17,8 +15,8 @@ from interlingua_contract.json_paths import format_path, leaves, nodes, value_at
 from interlingua_contract.recordings import (
     Frames,
     ReadResult,
-    framing_of,
     json_payloads,
+    make_decoder,
     read_answer,
     read_stream,
     read_whole,
@@ -69,7 +67,7 @@ def events_are_not_held_back(subject: Subject) -> Iterator[Finding]:
         deltas = [event for event in read_stream(subject, exchange).events if event.type.endswith("_delta")]
         if len(deltas) < 3:
             continue
-        decoder = StreamDecoder(subject.provider, framer(framing_of(subject, exchange)), subject.context(exchange))
+        decoder = make_decoder(subject, exchange)
         early = decoder.feed(frames.join(frames.events[: max(len(frames.events) * 3 // 4, len(frames.events) - 4)]))
         decoder.close()
         if not any(event.type.endswith("_delta") for event in early):

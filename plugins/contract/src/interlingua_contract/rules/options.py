@@ -12,7 +12,7 @@ from interlingua.plugins import WireRequest
 from interlingua.types import ToolChoice, user
 from interlingua_contract.json_paths import leaves
 from interlingua_contract.rule import Finding, rule
-from interlingua_contract.scenes import READ
+from interlingua_contract.scenes import offered_tools
 from interlingua_contract.subject import Aim, Subject
 
 SCHEMA = {
@@ -58,7 +58,7 @@ def options_are_honoured(subject: Subject) -> Iterator[Finding]:
     for aim in subject.aims:
         yield from _check_model(subject, aim)
         yield from _check_distinct(subject, aim)
-        offered = [READ] if aim.capabilities.supports_tools else []
+        offered = offered_tools(aim)
         plain = subject.write(aim, [user("q")], offered)
         for wanted in _ONE_OPTION:
             (name,) = wanted
@@ -69,8 +69,7 @@ def options_are_honoured(subject: Subject) -> Iterator[Finding]:
             except CapabilityError:
                 continue
             names = _THINKING_OPTIONS if name in _THINKING_OPTIONS else (name,)
-            reported = any(loss.path == f"options.{one}" for loss in request.losses for one in names)
-            if reported:
+            if any(loss.path == f"options.{one}" for loss in request.losses for one in names):
                 continue
             if _content_of(request) == _content_of(plain):
                 yield Finding(f"{wanted} changes nothing and no loss reports it", aim.name)
@@ -106,7 +105,7 @@ def _check_model(subject: Subject, aim: Aim) -> Iterator[Finding]:
 
 def _check_distinct(subject: Subject, aim: Aim) -> Iterator[Finding]:
     """Two values of one option are not the same request, unless a loss reports it."""
-    offered = [READ] if aim.capabilities.supports_tools else []
+    offered = offered_tools(aim)
     choices: list[Mapping[str, Any]] = [{"tool_choice": one} for one in ("none", "required", ToolChoice("read_file"))]
     rows: list[list[Mapping[str, Any]]] = [
         choices if offered else [],
@@ -151,9 +150,8 @@ def undeclared_options_are_refused(subject: Subject) -> Iterator[Finding]:
 
 
 def _is_refused(subject: Subject, aim: Aim, options: Mapping[str, Any]) -> bool:
-    offered = [READ] if aim.capabilities.supports_tools else []
     try:
-        request = subject.write(aim, [user("q")], offered, **options)
+        request = subject.write(aim, [user("q")], offered_tools(aim), **options)
     except CapabilityError:
         return True
     return any(loss.block_type == "option" for loss in request.losses)

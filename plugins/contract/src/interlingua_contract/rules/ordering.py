@@ -8,12 +8,12 @@ from typing import Any
 
 from interlingua.plugins import Loss, replace_lone_surrogates
 from interlingua.request.project import project_conversation
-from interlingua.types import AdapterOptions, Message, Role, TextBlock, assistant, system, tool_result, user
+from interlingua.types import Message, Role, TextBlock, assistant, system, tool_result, user
 from interlingua_contract.json_paths import MARK, Path, forms_of, leaves, marks_in, shape, value_at
 from interlingua_contract.rule import Finding, rule
 from interlingua_contract.rules.prefix import growing_path
-from interlingua_contract.scenes import FOREIGN, READ, LawBroken, assistant_turn, call, check_law, own_origin
-from interlingua_contract.strategies import EXTREMES, conversations
+from interlingua_contract.scenes import READ, LawBroken, assistant_turn, call, check_law, mixed_histories, offered_tools
+from interlingua_contract.strategies import EXTREMES
 from interlingua_contract.subject import Aim, Subject
 
 
@@ -118,7 +118,7 @@ def roles_are_distinguishable(subject: Subject) -> Iterator[Finding]:
         history = [user("mkt1q"), assistant("mkt2q"), user("mkt3q")]
         if aim.capabilities.supports_tools:
             history += [assistant_turn(list(calls), None), tool_result(calls[0], "mku1q"), user("mkt4q")]
-        body = subject.body(aim, history, [READ] if aim.capabilities.supports_tools else [])
+        body = subject.body(aim, history, offered_tools(aim))
         question, answer, again = (forms_of(body, mark) for mark in ("mkt1q", "mkt2q", "mkt3q"))
         alike = question & answer and _surroundings(body, "mkt2q") == _surroundings(body, "mkt1q")
         if question != again or alike:
@@ -145,9 +145,7 @@ def nothing_is_lost_or_moved(subject: Subject) -> Iterator[Finding]:
     """Marks of the projected history against marks of the body."""
 
     def law(aim: Aim, history: list[Message]) -> None:
-        projected, _ = project_conversation(
-            history, subject.provider.target(AdapterOptions(model=aim.model, api=aim.api))
-        )
+        projected, _ = project_conversation(history, subject.provider.target(aim.options()))
         expected = {mark: number for number, message in enumerate(projected) for mark in _marks_of(message)}
         request = subject.write(aim, history, [READ])
         own_losses = [loss for loss in request.losses if loss.verdict == "dropped"]
@@ -164,10 +162,7 @@ def nothing_is_lost_or_moved(subject: Subject) -> Iterator[Finding]:
         if not own_losses:
             _check_texts(projected, body, _rewritten_texts(request.losses))
 
-    def strategy(aim: Aim) -> Any:
-        return conversations((own_origin(subject, aim), FOREIGN), marked=True)
-
-    yield from check_law(subject, law, strategy)
+    yield from check_law(subject, law, mixed_histories(subject, marked=True))
     for aim in subject.aims:
         yield from _check_long_history(subject, aim)
 

@@ -11,8 +11,8 @@ from interlingua.types import CacheHint, Message, TextBlock, assistant, system, 
 from interlingua_contract import json_paths
 from interlingua_contract.json_paths import Path, format_path, leaves, nodes, value_at, without
 from interlingua_contract.rule import Finding, rule
-from interlingua_contract.scenes import FOREIGN, PICTURE, READ, LawBroken, check_law, own_origin
-from interlingua_contract.strategies import conversations, request_points
+from interlingua_contract.scenes import PICTURE, READ, LawBroken, check_law, mixed_histories, offered_tools
+from interlingua_contract.strategies import request_points
 from interlingua_contract.subject import Aim, Subject
 
 
@@ -48,10 +48,7 @@ def prefix_is_stable(subject: Subject) -> Iterator[Finding]:
                 raise LawBroken("a field beside the messages changed when the history grew")
             earlier, frame = now, kept
 
-    def strategy(aim: Aim) -> Any:
-        return conversations((own_origin(subject, aim), FOREIGN), marked=True, cached=False)
-
-    yield from check_law(subject, law, strategy)
+    yield from check_law(subject, law, mixed_histories(subject, marked=True, cached=False))
     for aim in subject.aims:
         if aim.capabilities.supports_images:  # the element that is most often dropped once it is old
             try:
@@ -161,7 +158,7 @@ def settings_change_no_message(subject: Subject) -> Iterator[Finding]:
         path = growing_path(subject, aim)
         if path is None:
             continue
-        offered = [READ] if aim.capabilities.supports_tools else []
+        offered = offered_tools(aim)
         plain = json.dumps(value_at(subject.body(aim, history, offered), path))
         for setting in _SETTINGS:
             try:

@@ -17,7 +17,7 @@ from interlingua.plugins import Registry
 from interlingua.types import Message, system, tool_result, user
 from interlingua_contract.guard import record_warnings
 from interlingua_contract.rule import Finding, NotApplicable, rule
-from interlingua_contract.scenes import READ, assistant_turn, call
+from interlingua_contract.scenes import assistant_turn, call, offered_tools
 from interlingua_contract.subject import Aim, Subject
 
 _PROBE = """
@@ -88,7 +88,7 @@ def _request_digests(subject: Subject, wanted: set[Any] | None = None) -> dict[s
             continue
         try:
             with record_warnings():
-                request = subject.write(aim, _history(aim), [READ] if aim.capabilities.supports_tools else [])
+                request = subject.write(aim, _history(aim), offered_tools(aim))
         except InterlinguaError:
             continue
         losses = [(loss.path, loss.block_type, loss.verdict, loss.reason) for loss in request.losses]

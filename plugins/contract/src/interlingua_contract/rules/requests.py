@@ -30,18 +30,19 @@ from interlingua_contract.guard import watch_side_effects
 from interlingua_contract.json_paths import leaves
 from interlingua_contract.recordings import aim_for, read_answer, recorded_answers
 from interlingua_contract.rule import Finding, NotApplicable, rule
+from interlingua_contract.rules.options import SCHEMA
 from interlingua_contract.scenes import (
-    FOREIGN,
     READ,
     LawBroken,
     assistant_turn,
     call,
     check_law,
     media_scenes,
-    own_origin,
+    mixed_histories,
+    offered_tools,
     result_image,
 )
-from interlingua_contract.strategies import conversations, tools
+from interlingua_contract.strategies import tools
 from interlingua_contract.subject import Aim, Subject
 
 _PICKY_TOOL = ToolDefinition(
@@ -54,10 +55,6 @@ _PICKY_TOOL = ToolDefinition(
     },
     side_effects=SideEffects.NONE,
 )
-
-
-def _histories(subject: Subject, aim: Aim, **wanted: Any) -> st.SearchStrategy[list[Message]]:
-    return conversations((own_origin(subject, aim), FOREIGN), **wanted)
 
 
 @rule(
@@ -74,7 +71,7 @@ def to_wire_is_deterministic(subject: Subject) -> Iterator[Finding]:
 
     def law(aim: Aim, drawn: tuple[list[Message], list[Any]]) -> None:
         history, offered = drawn
-        options = AdapterOptions(model=aim.model, api=aim.api)
+        options = aim.options()
         first = write_request(subject.provider, history, offered, options).body
         again = write_request(subject.provider, history, offered, attrs.evolve(options)).body
         copies = [attrs.evolve(message) for message in history]
@@ -89,7 +86,7 @@ def to_wire_is_deterministic(subject: Subject) -> Iterator[Finding]:
         if after != alone:
             raise LawBroken(f"with other options the body is still the one of before {_first_difference(after, alone)}")
 
-    yield from check_law(subject, law, lambda aim: st.tuples(_histories(subject, aim), tools()))
+    yield from check_law(subject, law, lambda aim: st.tuples(mixed_histories(subject)(aim), tools()))
 
 
 @rule(
@@ -106,13 +103,13 @@ def inputs_are_not_changed(subject: Subject) -> Iterator[Finding]:
     def law(aim: Aim, drawn: tuple[list[Message], list[Any]]) -> None:
         history, drawn_tools = drawn
         listed, offered = list(history), [*drawn_tools, _PICKY_TOOL]
-        options = AdapterOptions(model=aim.model, api=aim.api, provider_options={"x_contract": {"a": [1]}})
+        options = aim.options(provider_options={"x_contract": {"a": [1]}})
         before = _snapshot(listed, offered, options)
         write_request(subject.provider, listed, offered, options)
         if _snapshot(listed, offered, options) != before:
             raise LawBroken("the messages, tools or options are not what they were before the call")
 
-    yield from check_law(subject, law, lambda aim: st.tuples(_histories(subject, aim), tools()))
+    yield from check_law(subject, law, lambda aim: st.tuples(mixed_histories(subject)(aim), tools()))
 
 
 def _snapshot(messages: list[Message], offered: list[Any], options: AdapterOptions) -> bytes:
@@ -132,13 +129,13 @@ def hooks_have_no_side_effects(subject: Subject) -> Iterator[Finding]:
     for aim in subject.aims:
         with watch_side_effects() as seen:
             subject.new_provider().models()
-            subject.provider.capabilities(aim.model, AdapterOptions(model=aim.model, api=aim.api))
+            subject.provider.capabilities(aim.model, aim.options())
             subject.provider.connection(ConnectionSettings(api_key="k", api=aim.api))
         if seen:
             yield Finding(f"uses {', '.join(sorted(seen))}", f"{aim.name} capabilities/connection")
 
     def law(aim: Aim, history: list[Message]) -> None:
-        options = AdapterOptions(model=aim.model, api=aim.api, user_id="u")
+        options = aim.options(user_id="u")
         with watch_side_effects() as effects:
             try:
                 write_request(subject.provider, history, [READ], options)
@@ -147,7 +144,7 @@ def hooks_have_no_side_effects(subject: Subject) -> Iterator[Finding]:
         if effects:
             raise LawBroken(f"to_wire uses {', '.join(sorted(effects))}")
 
-    yield from check_law(subject, law, lambda aim: _histories(subject, aim, turns=2))
+    yield from check_law(subject, law, mixed_histories(subject, turns=2))
     yield from _check_readers(subject)
 
 
@@ -170,13 +167,6 @@ def _first_difference(one: bytes, other: bytes) -> str:
 
 _ASKING = (Role.USER, Role.TOOL)
 
-_SCHEMA = {
-    "type": "object",
-    "properties": {"answer": {"type": "string"}},
-    "required": ["answer"],
-    "additionalProperties": False,
-}
-
 _OPTIONS: tuple[Mapping[str, Any], ...] = (
     {"temperature": 0.0},
     {"temperature": 0.7, "top_p": 0.5, "top_k": 7},
@@ -184,7 +174,7 @@ _OPTIONS: tuple[Mapping[str, Any], ...] = (
     {"seed": 0, "user_id": "u", "stream": True},
     {"parallel_tool_calls": False},
     *({"tool_choice": choice} for choice in ("auto", "none", "required", ToolChoice("read_file"))),
-    {"response_schema": _SCHEMA},
+    {"response_schema": SCHEMA},
     *({"effort": effort} for effort in get_args(Effort)),
     {"thinking_budget": 2048, "max_tokens": 1024},
     {"effort": "high", "temperature": 0.0, "top_p": 0.5},
@@ -209,45 +199,33 @@ def nothing_refused_is_written(subject: Subject) -> Iterator[Finding]:
 
     def law(aim: Aim, history: list[Message]) -> None:
         history = [_without_opaque(message) for message in _cut_after_question(history)]
-        target = subject.provider.target(AdapterOptions(model=aim.model, api=aim.api))
-        projected, _ = project_conversation(history, target)
+        projected, _ = project_conversation(history, subject.provider.target(aim.options()))
         if any(message.role is Role.USER for message in projected) and projected[-1].role in _ASKING:
             _check_lint(subject, subject.write(aim, history, [READ]))
 
-    def strategy(aim: Aim) -> Any:
-        return conversations((own_origin(subject, aim), FOREIGN))
-
-    yield from check_law(subject, law, strategy)
-    yield from _check_media(subject)
-    yield from _check_options(subject)
+    yield from check_law(subject, law, mixed_histories(subject))
+    yield from _check_single_requests(subject)
 
 
-def _check_media(subject: Subject) -> Iterator[Finding]:
+def _check_single_requests(subject: Subject) -> Iterator[Finding]:
+    """A request per declared medium, and one per option, alone and together with what it may exclude."""
     for aim in subject.aims:
         for scene in [*media_scenes(), result_image()]:
-            if not scene.declared(aim.capabilities):
-                continue
-            try:
-                _check_lint(subject, subject.write(aim, scene.history, scene.tools))
-            except CapabilityError:
-                continue
-            except LawBroken as error:
-                yield Finding(f"{scene.name}: {error}", aim.name)
-
-
-def _check_options(subject: Subject) -> Iterator[Finding]:
-    """Set options, alone and together with what they may exclude."""
-    for aim in subject.aims:
-        offered = [READ] if aim.capabilities.supports_tools else []
+            if scene.declared(aim.capabilities):
+                yield from _check_request(subject, aim, scene.name, scene.history, scene.tools)
+        offered = offered_tools(aim)
         for wanted in _OPTIONS:
-            if not offered and wanted.keys() & {"tool_choice", "parallel_tool_calls"}:
-                continue
-            try:
-                _check_lint(subject, subject.write(aim, [user("q")], offered, **wanted))
-            except CapabilityError:
-                continue
-            except LawBroken as error:
-                yield Finding(f"with {', '.join(wanted)}: {error}", aim.name)
+            if offered or not wanted.keys() & {"tool_choice", "parallel_tool_calls"}:
+                yield from _check_request(subject, aim, f"with {', '.join(wanted)}", [user("q")], offered, **wanted)
+
+
+def _check_request(subject: Subject, aim: Aim, what: str, *parts: Any, **options: Any) -> Iterator[Finding]:
+    try:
+        _check_lint(subject, subject.write(aim, *parts, **options))
+    except CapabilityError:
+        return
+    except LawBroken as error:
+        yield Finding(f"{what}: {error}", aim.name)
 
 
 def _cut_after_question(history: list[Message]) -> list[Message]:
@@ -320,7 +298,7 @@ def _check_growth(subject: Subject, aim: Aim) -> Iterator[Finding]:
         yield Finding("a tool adds nothing to the estimate", aim.name)
     for what, history in _histories_by_place(aim).items():
         found = [
-            estimate_input_tokens(subject.provider, messages, [], AdapterOptions(model=aim.model, api=aim.api))
+            estimate_input_tokens(subject.provider, messages, [], aim.options())
             for messages in (history(""), history(_PROSE * 20))
         ]
         if not low <= (found[1] - found[0]) / expected <= high:
@@ -352,8 +330,7 @@ def _histories_by_place(aim: Aim) -> dict[str, Callable[[str], list[Message]]]:
 
 def _check_any_history(subject: Subject) -> Iterator[Finding]:
     def law(aim: Aim, history: list[Message]) -> None:
-        options = AdapterOptions(model=aim.model, api=aim.api)
-        found = estimate_input_tokens(subject.provider, history, [READ], options)
+        found = estimate_input_tokens(subject.provider, history, [READ], aim.options())
         if type(found) is not int or found < 0:
             raise LawBroken(f"the estimate is {found!r}")
 
@@ -363,9 +340,9 @@ def _check_any_history(subject: Subject) -> Iterator[Finding]:
                 law(aim, list(scene.history))
             except Exception as error:  # a hook may fail in any way
                 yield Finding(f"{scene.name}: {type(error).__name__}: {error}", aim.name)
-    yield from check_law(subject, law, lambda aim: conversations((own_origin(subject, aim), FOREIGN), turns=2), share=3)
+    yield from check_law(subject, law, mixed_histories(subject, turns=2), share=3)
 
 
 def _estimate_text(subject: Subject, aim: Aim, text: str, tools: int = 0) -> int:
-    options = AdapterOptions(model=aim.model, api=aim.api)
+    options = aim.options()
     return estimate_input_tokens(subject.provider, [user(text)], [READ] * tools, options)

@@ -9,7 +9,6 @@ from typing import Any
 
 from interlingua.errors import InterlinguaError, MalformedResponseError, PluginError, ProviderError
 from interlingua.plugins import WireChunk
-from interlingua.response.decode import StreamDecoder
 from interlingua.response.framing import framer
 from interlingua.types import Message, StreamEvent
 from interlingua_cli.cassettes import Exchange
@@ -19,6 +18,7 @@ from interlingua_contract.recordings import (
     Frames,
     aim_for,
     framing_of,
+    make_decoder,
     read_answer,
     read_stream,
     read_whole,
@@ -55,7 +55,7 @@ def stream_equals_whole_body(subject: Subject) -> Iterator[Finding]:
         if one.message is None or other.message is None or one.error or other.error:
             yield Finding(f"cannot be read: {one.error or other.error or one.escaped}", where)
             continue
-        for what, left, right in _compare_facts(one.message, other.message):
+        for what, left, right in zip(_FACTS, _facts_of(one.message), _facts_of(other.message), strict=True):
             if left != right:
                 yield Finding(f"{what} differ: whole {left!r}, streamed {right!r}", where)
         aim = aim_for(subject, whole)
@@ -80,10 +80,6 @@ def _request_key(exchange: Exchange) -> str:
     body = exchange.request if isinstance(exchange.request, dict) else {}
     kept = {name: value for name, value in body.items() if not name.startswith("stream")}
     return json.dumps([exchange.uri.partition("?")[0].rpartition("/")[2], kept], sort_keys=True)
-
-
-def _compare_facts(one: Message, other: Message) -> Iterator[tuple[str, Any, Any]]:
-    yield from zip(_FACTS, _facts_of(one), _facts_of(other), strict=True)
 
 
 _FACTS = ("the kinds of blocks", "texts", "thinking", "calls", "stop reasons", "counts")
@@ -197,10 +193,7 @@ def answers_do_not_mix(subject: Subject) -> Iterator[Finding]:
 
 
 def _read_interleaved(subject: Subject, one: Exchange, other: Exchange) -> list[object]:
-    decoders = [
-        StreamDecoder(subject.provider, framer(framing_of(subject, each)), subject.context(each))
-        for each in (one, other)
-    ]
+    decoders = [make_decoder(subject, each) for each in (one, other)]
     cut = [Frames(subject, each) for each in (one, other)]
     for at in range(max(len(frames.events) for frames in cut)):
         for decoder, frames in zip(decoders, cut, strict=True):
@@ -241,14 +234,9 @@ def hook_awaits_only_its_stream(subject: Subject) -> Iterator[Finding]:
 async def _raises_cancellation(subject: Subject, exchange: Exchange) -> bool:
     """True when the hook raises the cancellation of the task that waits for its stream."""
     chunks = framer(framing_of(subject, exchange)).feed(exchange.body)
-
-    async def source() -> AsyncIterator[WireChunk]:
-        for chunk in chunks[: len(chunks) // 2]:
-            yield chunk
-        raise asyncio.CancelledError
-
+    source = _source(chunks[: len(chunks) // 2], cancelled=True)
     try:
-        async for _ in subject.provider.stream_response(source(), subject.context(exchange)):
+        async for _ in subject.provider.stream_response(source, subject.context(exchange)):
             pass
     except asyncio.CancelledError:
         return True
@@ -261,8 +249,7 @@ async def _close_after(subject: Subject, exchange: Exchange, place: int) -> str:
     """Take some events and close; return what went wrong."""
     made = framer(framing_of(subject, exchange))
     stream = subject.provider.stream_response(_source(made.feed(exchange.body)), subject.context(exchange))
-    closing = getattr(stream, "aclose", None)
-    if closing is None:
+    if (closing := getattr(stream, "aclose", None)) is None:
         return "it is no asynchronous generator"
     try:
         for _ in range(place):
@@ -275,9 +262,12 @@ async def _close_after(subject: Subject, exchange: Exchange, place: int) -> str:
     return ""
 
 
-async def _source(chunks: list[WireChunk]) -> AsyncIterator[WireChunk]:
+async def _source(chunks: list[WireChunk], *, cancelled: bool = False) -> AsyncIterator[WireChunk]:
     for chunk in chunks:
+        await asyncio.sleep(0)
         yield chunk
+    if cancelled:
+        raise asyncio.CancelledError
 
 
 @rule(
@@ -304,16 +294,10 @@ def _event_texts(events: Sequence[StreamEvent]) -> list[str]:
 
 async def _read_in_loop(subject: Subject, exchange: Exchange) -> tuple[list[StreamEvent], InterlinguaError | None]:
     made = framer(framing_of(subject, exchange))
-    chunks = [*made.feed(exchange.body), *made.close()]
-
-    async def source() -> AsyncIterator[WireChunk]:
-        for chunk in chunks:
-            await asyncio.sleep(0)
-            yield chunk
-
+    source = _source([*made.feed(exchange.body), *made.close()])
     events: list[StreamEvent] = []
     try:
-        async for event in subject.provider.stream_response(source(), subject.context(exchange)):
+        async for event in subject.provider.stream_response(source, subject.context(exchange)):
             events.append(event)
     except InterlinguaError as error:
         return events, error

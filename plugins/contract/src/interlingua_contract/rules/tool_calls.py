@@ -11,11 +11,10 @@ from typing import Any
 import attrs
 
 from interlingua.request.project import project_conversation
-from interlingua.types import AdapterOptions, Message, tool_result, user
+from interlingua.types import Message, tool_result, user
 from interlingua_contract.json_paths import leaves, nodes, texts
 from interlingua_contract.rule import Finding, NotApplicable, rule
-from interlingua_contract.scenes import FOREIGN, READ, LawBroken, assistant_turn, call, check_law, own_origin
-from interlingua_contract.strategies import conversations
+from interlingua_contract.scenes import READ, LawBroken, assistant_turn, call, check_law, mixed_histories
 from interlingua_contract.subject import Aim, Subject
 
 SCHEMA: dict[str, Any] = {
@@ -48,7 +47,7 @@ def call_ids_are_whole(subject: Subject) -> Iterator[Finding]:
     def law(aim: Aim, history: list[Message]) -> None:
         if not aim.capabilities.supports_tools:
             return
-        projected, _ = project_conversation(history, subject.provider.target(_options(aim)))
+        projected, _ = project_conversation(history, subject.provider.target(aim.options()))
         ids = [block.id for message in projected for block in message.tool_calls()]
         pattern = re.compile(aim.capabilities.tool_id_pattern)
         for one in ids:
@@ -58,15 +57,7 @@ def call_ids_are_whole(subject: Subject) -> Iterator[Finding]:
         if wrong := {one: found[one] for one in ids if found[one] != 2}:
             raise LawBroken(f"each id must stand twice, with its call and with its result; found {wrong}")
 
-    yield from check_law(subject, law, lambda aim: _marked_histories(subject, aim))
-
-
-def _marked_histories(subject: Subject, aim: Aim) -> Any:
-    return conversations((own_origin(subject, aim), FOREIGN), marked=True)
-
-
-def _options(aim: Aim) -> AdapterOptions:
-    return AdapterOptions(model=aim.model, api=aim.api)
+    yield from check_law(subject, law, mixed_histories(subject, marked=True))
 
 
 @rule(
