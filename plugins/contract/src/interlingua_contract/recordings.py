@@ -28,8 +28,7 @@ _KEYS = ("key", "api_key", "api-key", "access_token", "token")
 def vcr_config(headers: Collection[str] = ()) -> dict[str, Any]:
     """Return vcr's options: nothing recorded by default, the body matched too, only allowed headers kept.
 
-    Args:
-        headers: lower-case names of request headers that the service requires and that are no secret.
+    `headers` are names of request headers that the service requires and that are no secret.
     """
     return {
         "record_mode": "none",

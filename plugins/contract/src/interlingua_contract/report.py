@@ -103,12 +103,7 @@ def check(subject: Subject, rule: Rule, most: int = MOST_FINDINGS) -> Result:
 def run(
     subject: Subject, rules: Iterable[Rule] = ALL, progress: Callable[[Result], None] = lambda _result: None
 ) -> Report:
-    """Run rules and make the report.
-
-    Args:
-        subject: the provider.
-        rules: which; all by default.
-        progress: called with each result as soon as it is there.
+    """Run rules and make the report; `progress` is called with each result as soon as it is there.
 
     Raises:
         InterlinguaError: there is no such provider, or it cannot be loaded.

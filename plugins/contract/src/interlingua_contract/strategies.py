@@ -86,17 +86,15 @@ def media() -> st.SearchStrategy[ContentBlock]:
 
 def blocks() -> st.SearchStrategy[ContentBlock]:
     """Every block type, each by itself."""
-    thinking = st.builds(ThinkingBlock, text=texts(), signature=st.sampled_from([None, "", "c2ln"]))
-    raw = st.just({"type": "hologram", "depth": 3})
     return st.one_of(
         st.builds(TextBlock, text=texts(huge=True), cache=hints()),
-        thinking,
+        st.builds(ThinkingBlock, text=texts(), signature=st.sampled_from([None, "", "c2ln"])),
         st.builds(RedactedThinkingBlock, data=st.just("cmVkYWN0ZWQ=")),
         st.builds(ToolUseBlock, id=st.just("tu_1"), name=st.just("read_file"), input=json_objects()),
         st.builds(ToolResultBlock, tool_use_id=st.just("tu_1"), content=texts(), is_error=st.booleans()),
         media(),
         st.builds(OpaqueBlock, provider=st.just("elsewhere"), kind=st.just("search"), data=json_objects()),
-        st.builds(UnknownBlock, raw=raw),
+        st.builds(UnknownBlock, raw=st.just({"type": "hologram", "depth": 3})),
     )
 
 
@@ -199,11 +197,9 @@ class _HistoryMaker:
         return content
 
     def _said(self) -> TextBlock:
-        citations: tuple[dict[str, Any], ...] = ()
-        if self.seldom(8):
-            citations = ({"type": "char_location", "cited_text": self.mark("c")},)
+        citations = [{"type": "char_location", "cited_text": self.mark("c")}] if self.seldom(8) else []
         signature = self.mark("s") if self.seldom(10) else None
-        return TextBlock(text=self.text("t"), citations=citations, signature=signature, cache=self.hint())
+        return TextBlock(text=self.text("t"), citations=tuple(citations), signature=signature, cache=self.hint())
 
     def _call(self) -> ToolUseBlock:
         number = next(self._numbers)

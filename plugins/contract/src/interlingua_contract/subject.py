@@ -8,7 +8,6 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
-from importlib.metadata import EntryPoint, entry_points
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -160,10 +159,6 @@ class Subject:
         self.seed = seed
         self.shrink_s = shrink_s
 
-    def entries(self, group: str) -> list[EntryPoint]:
-        """Return the installed entry points of one group under this provider's key."""
-        return list(entry_points(group=group, name=self.key))
-
     @cached_property
     def provider(self) -> Provider:
         """The façade."""
@@ -192,8 +187,7 @@ class Subject:
         """What to write requests for: each API with one model per distinct declaration."""
         found: dict[tuple[str, AdapterCapabilities], Aim] = {}
         for api in self.apis:
-            chosen = self.quirks.models.get(api)
-            for name in chosen or (UNKNOWN_MODEL, *[info.id for info in self.provider.models()]):
+            for name in self.quirks.models.get(api) or (UNKNOWN_MODEL, *[info.id for info in self.provider.models()]):
                 try:
                     declared = self.provider.capabilities(name, AdapterOptions(model=name, api=api))
                 except CapabilityError:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from interlingua_contract.report import Report, Result
     from interlingua_contract.rule import Rule
 
+_FOLDER = click.Path(exists=True, file_okay=False, path_type=Path)
 _MARKS = {"pass": "ok", "fail": "FAILED", "skip": "skipped", "deviates": "deviates"}
 
 _MOST_FINDINGS = 30
@@ -29,9 +30,7 @@ _MOST_FINDINGS = 30
 @click.command("check")
 @click.argument("provider")
 @click.option(
-    "--cassettes",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
-    help="Folder of recorded traffic; by default cassettes/PROVIDER, where there is one.",
+    "--cassettes", type=_FOLDER, help="Folder of recorded traffic; by default cassettes/PROVIDER, where there is one."
 )
 @click.option("--rule", "numbers", multiple=True, metavar="C07", help="Run only this rule; may be repeated.")
 @click.option("--examples", default=40, show_default=True, help="Generated conversations per rule.")
@@ -116,7 +115,7 @@ def _print_report(report: Report, *, whole: bool) -> None:
 )
 @click.option(
     "--cassettes",
-    type=click.Path(exists=True, file_okay=False, path_type=Path),
+    type=_FOLDER,
     help="Recorded answers, a folder per provider; by default cassettes, where there is one.",
 )
 @json_option

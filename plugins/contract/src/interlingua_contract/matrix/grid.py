@@ -18,13 +18,7 @@ Progress = Callable[[Cell], None]
 
 @attrs.frozen(kw_only=True)
 class Matrix:
-    """The result.
-
-    Attributes:
-        sides: names, in order.
-        histories: names of the shared set, in order.
-        cells: one for each ordered pair of two different sides.
-    """
+    """The result: a cell for each ordered pair of two different sides; sides and the shared histories by name."""
 
     sides: tuple[str, ...]
     histories: tuple[str, ...]
@@ -51,13 +45,7 @@ class Matrix:
 
 
 class Grid:
-    """Makes a matrix.
-
-    Args:
-        sides: between which.
-        histories: the shared set, or some of it.
-        cassettes: folder of recorded answers, a folder for each provider; None does without.
-    """
+    """Makes a matrix, of the shared histories and of recorded answers where a folder of cassettes is given."""
 
     def __init__(
         self, sides: Sequence[Side], histories: Sequence[History] = HISTORIES, cassettes: Path | None = None

@@ -24,9 +24,7 @@ _SHORTEST = 4
 def recorded_histories(side: Side, folder: Path | None) -> Iterator[tuple[str, Script, Speaker]]:
     """Yield one history for each model that answered, with all its answers, each between two messages of the user.
 
-    Args:
-        side: whose answers.
-        folder: cassettes of all providers, a folder each; None for none.
+    The folder has the cassettes of all providers, a folder each.
     """
     by_model: dict[str, list[Exchange]] = {}
     own = folder / side.provider.key if folder is not None else None

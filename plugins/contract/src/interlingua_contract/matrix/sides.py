@@ -86,11 +86,7 @@ class Side:
 
 
 def sides(registry: Registry, only: Iterable[str] = ()) -> list[Side]:
-    """Return one side for each wire of each provider, in order of their names.
-
-    Args:
-        registry: what is installed.
-        only: keys of providers, or names of sides; empty takes all.
+    """Return one side for each wire of each provider, or `only` of these providers or sides, in order of their names.
 
     Raises:
         CallerError: nothing is installed under one of these names.

@@ -165,9 +165,8 @@ def _find_unreported_part(usage: Usage, reported: list[dict[str, int]]) -> str:
     }
     for word, kept in parts.items():
         for name, count in [item for counts in reported for item in counts.items()]:
-            if any(other in name for other in _NO_PART):
-                continue
-            if word in name and count and count > max(one or 0 for one in kept):
+            counted = word in name and not any(other in name for other in _NO_PART)
+            if counted and count > max(0, *(one or 0 for one in kept)):
                 return f"{name} = {count} is reported and missing"
     return ""
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from interlingua.errors import ProviderError, RateLimitError
 from interlingua.plugins import WireResponse, error_class_for_status
-from interlingua_contract.json_paths import leaves
+from interlingua_contract.json_paths import strings
 from interlingua_contract.rule import Finding, NotApplicable, rule
 from interlingua_contract.subject import Subject
 
@@ -92,4 +92,4 @@ def _sentences(body: bytes) -> list[str]:
         parsed = json.loads(body)
     except ValueError:
         return []
-    return [leaf for _, leaf in leaves(parsed) if isinstance(leaf, str) and " " in leaf]
+    return [leaf for _, leaf in strings(parsed) if " " in leaf]

@@ -10,7 +10,7 @@ import attrs
 from interlingua.errors import InterlinguaError
 from interlingua.types import AdapterCapabilities, ContentBlock, Message, assistant, system, user
 from interlingua_cli.cassettes import Exchange
-from interlingua_contract.json_paths import Shape, leaves, shape
+from interlingua_contract.json_paths import Shape, leaves, shape, strings
 from interlingua_contract.recordings import ReadResult, read_answer
 from interlingua_contract.rule import Finding, rule
 from interlingua_contract.rules.options import SCHEMA
@@ -135,7 +135,7 @@ def _shapes(subject: Subject, aim: Aim, flag: str) -> set[Shape]:
         body = subject.body(aim, history, [READ] if flag == "supports_tool_result_images" else []) if history else {}
     except InterlinguaError:
         return set()
-    return {shape(body, path) for path, leaf in leaves(body) if isinstance(leaf, str) and payload in leaf and payload}
+    return {shape(body, path) for path, leaf in strings(body) if payload in leaf and payload}
 
 
 def _later_system(subject: Subject, aim: Aim) -> set[Shape]:
@@ -144,7 +144,7 @@ def _later_system(subject: Subject, aim: Aim) -> set[Shape]:
     found: set[Shape] = set()
     for history in ([*turn, system("mkp1q")], [*turn[:2], system("mkp1q"), turn[2]]):
         body = subject.body(aim, history)
-        found |= {shape(body, path) for path, leaf in leaves(body) if isinstance(leaf, str) and "mkp1q" in leaf}
+        found |= {shape(body, path) for path, leaf in strings(body) if "mkp1q" in leaf}
     return found - plain
 
 

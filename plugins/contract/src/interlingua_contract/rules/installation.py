@@ -95,9 +95,8 @@ def connection_is_complete(subject: Subject) -> Iterator[Finding]:
 )
 def catalogue_is_sound(subject: Subject) -> Iterator[Finding]:
     """Ids, aliases, limits, prices, declarations."""
-    provider = subject.provider
     names: dict[str, str] = {}
-    for info in provider.models():
+    for info in subject.provider.models():
         for name in (info.id, *info.aliases):
             if names.setdefault(name, info.id) != info.id:
                 yield Finding(f"{name!r} names {names[name]} and {info.id}", "models")
@@ -170,7 +169,7 @@ def find_entry_point(subject: Subject) -> importlib.metadata.EntryPoint:
     """
     found = subject.registry.found().get(subject.key)  # not loaded: what cannot be is one of the findings
     for group in (PROVIDERS, ROWS):
-        for entry in subject.entries(group):
+        for entry in importlib.metadata.entry_points(group=group, name=subject.key):
             if found is not None and entry.dist is not None and entry.dist.name == found.distribution.name:
                 return entry
     raise NotApplicable("no installed distribution ships this provider; it was given by hand or configured")

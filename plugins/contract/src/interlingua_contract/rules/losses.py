@@ -199,8 +199,7 @@ def thinking_keeps_its_scope(subject: Subject) -> Iterator[Finding]:
         bound = scope in ("never", "model")
         if bound and (b"mkh1q" in plain or b"mks1q" in plain):
             yield Finding("thinking of another model is in the body", aim.name)
-        if aim.capabilities.thinking_scope in ("api", "provider") and not subject.quirks.thinking_scope:
-            why = f"thinking_scope is {aim.capabilities.thinking_scope!r}; quirks.thinking_scope must name its source"
-            yield Finding(why, aim.name)
+        if scope in ("api", "provider") and not subject.quirks.thinking_scope:
+            yield Finding(f"thinking_scope is {scope!r}; quirks.thinking_scope must name its source", aim.name)
         if bound and b"mkh1q" not in demoted:
             yield Finding("demote_thinking is set, and the text is not in the body", aim.name)

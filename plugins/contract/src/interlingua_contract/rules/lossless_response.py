@@ -11,7 +11,7 @@ from interlingua.request.rules import check_message
 from interlingua.types import Message, MessageStatus
 from interlingua_cli.cassettes import Exchange
 from interlingua_contract.event_law import broken_laws
-from interlingua_contract.json_paths import format_path, leaves, nodes, value_at, with_value
+from interlingua_contract.json_paths import format_path, leaves, nodes, strings, value_at, with_value
 from interlingua_contract.recordings import (
     Frames,
     ReadResult,
@@ -85,7 +85,7 @@ def _pieces(subject: Subject, exchange: Exchange, found: ReadResult) -> int:
     frames = Frames(subject, exchange)
     at, count = 0, 0
     for event in frames.events:
-        words = [leaf for _, leaf in leaves(frames.data(event)) if isinstance(leaf, str) and leaf]
+        words = [leaf for _, leaf in strings(frames.data(event)) if leaf]
         piece = next((word for word in words if word != text and text.startswith(word, at)), "")
         at, count = at + len(piece), count + bool(piece)
     return count if at == len(text) else 0
@@ -159,7 +159,7 @@ def _typed_lists(body: Any, message: Message | None) -> Iterator[tuple[str | int
     texts = {leaf for leaf in (message.text_content() if message else "",) if leaf}
     for path, node in nodes(body):
         items = isinstance(node, list) and node and all(isinstance(item, dict) and "type" in item for item in node)
-        if items and any(leaf in texts for _, leaf in leaves(node) if isinstance(leaf, str)):
+        if items and any(leaf in texts for _, leaf in strings(node)):
             yield path
 
 
@@ -184,7 +184,7 @@ def nothing_received_is_lost(subject: Subject) -> Iterator[Finding]:
         if message is None:
             continue
         kept = _strings(message)
-        whole = {leaf for _, leaf in leaves(encode_message(message)) if isinstance(leaf, str)}
+        whole = {leaf for _, leaf in strings(encode_message(message))}
         request = json.dumps(exchange.request, ensure_ascii=False)
         bodies = json_payloads(subject, exchange)
         for path, leaf in [found for body in bodies for found in leaves(body)]:
@@ -230,9 +230,7 @@ def _arguments(subject: Subject, exchange: Exchange, message: Message) -> Iterat
 
 def _strings(message: Message) -> str:
     stored = encode_message(message)
-    return json.dumps(stored, ensure_ascii=False) + "".join(
-        str(leaf) for _, leaf in leaves(stored) if isinstance(leaf, str)
-    )
+    return json.dumps(stored, ensure_ascii=False) + "".join(str(leaf) for _, leaf in strings(stored))
 
 
 @rule(

@@ -10,7 +10,7 @@ from urllib.parse import unquote
 from interlingua.errors import CapabilityError
 from interlingua.plugins import WireRequest
 from interlingua.types import ToolChoice, user
-from interlingua_contract.json_paths import leaves
+from interlingua_contract.json_paths import leaves, strings
 from interlingua_contract.rule import Finding, rule
 from interlingua_contract.scenes import offered_tools
 from interlingua_contract.subject import Aim, Subject
@@ -98,7 +98,7 @@ def _missing_values(value: Any, request: WireRequest) -> list[Any]:
 
 def _check_model(subject: Subject, aim: Aim) -> Iterator[Finding]:
     request = subject.write(aim, [user("q")])
-    named = [leaf for _, leaf in leaves(json.loads(request.body)) if isinstance(leaf, str)]
+    named = [leaf for _, leaf in strings(json.loads(request.body))]
     if aim.model not in named and aim.model not in unquote(request.path):
         yield Finding(f"the model {aim.model!r} is named neither in the body nor in the path", aim.name)
 

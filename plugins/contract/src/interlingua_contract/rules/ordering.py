@@ -9,7 +9,7 @@ from typing import Any
 from interlingua.plugins import Loss, replace_lone_surrogates
 from interlingua.request.project import project_conversation
 from interlingua.types import Message, Role, TextBlock, assistant, system, tool_result, user
-from interlingua_contract.json_paths import MARK, Path, forms_of, leaves, marks_in, shape, value_at
+from interlingua_contract.json_paths import MARK, Path, forms_of, leaves, marks_in, shape, strings, value_at
 from interlingua_contract.rule import Finding, rule
 from interlingua_contract.rules.prefix import growing_path
 from interlingua_contract.scenes import READ, LawBroken, assistant_turn, call, check_law, mixed_histories, offered_tools
@@ -68,7 +68,7 @@ def system_messages_keep_their_place(subject: Subject) -> Iterator[Finding]:
 
 
 def _misplaced(body: Any, path: Path | None, later: str) -> str:
-    places = [(mark, at) for at, leaf in leaves(body) if isinstance(leaf, str) for mark in MARK.findall(leaf)]
+    places = [(mark, at) for at, leaf in strings(body) for mark in MARK.findall(leaf)]
     marks = [mark for mark, _ in places]
     rest = [mark for mark in marks if mark != "mkt1q"]
     if sorted(marks) != ["mkt1q", "mkt2q", "mkt3q", "mkt4q", "mkt5q"]:
@@ -84,8 +84,8 @@ def _written_as_user(body: Any, path: Path) -> bool:
     """True when the system prompt's element has the user's role, or is the same element except for its text."""
     roles = {}
     for element in value_at(body, path):
-        for _, leaf in leaves(element):
-            for mark in MARK.findall(leaf) if isinstance(leaf, str) else ():
+        for _, leaf in strings(element):
+            for mark in MARK.findall(leaf):
                 roles[mark] = element.get("role") if isinstance(element, dict) else None
     if "mkt1q" not in roles:
         return False
@@ -177,7 +177,7 @@ def _check_texts(projected: Sequence[Message], body: Any, rewritten: Container[s
     Some services refuse an unfinished answer that ends with white space: it may be stripped where the conversation ends
     with it and, with a ledger row, where it once did.
     """
-    there = "\x1f".join(leaf for _, leaf in leaves(body) if isinstance(leaf, str))
+    there = "\x1f".join(leaf for _, leaf in strings(body))
     for message in projected:
         wanted = [replace_lone_surrogates(text) for text in _texts_of(message)]  # half a surrogate pair is no text
         if wanted and message.role is Role.ASSISTANT and (message is projected[-1] or message.id in rewritten):
@@ -186,9 +186,7 @@ def _check_texts(projected: Sequence[Message], body: Any, rewritten: Container[s
             if text not in there:
                 raise LawBroken(f"a text is not in the body as it was written: {text[:40]!r}, {len(text)} characters")
     marks = {mark for message in projected for mark in _marks_of(message)}
-    marked = {
-        shape(body, path) for path, leaf in leaves(body) if isinstance(leaf, str) and marks & set(MARK.findall(leaf))
-    }
+    marked = {shape(body, path) for path, leaf in strings(body) if marks & set(MARK.findall(leaf))}
     if any(leaf == "" and shape(body, path) in marked for path, leaf in leaves(body)):
         raise LawBroken("an empty text is sent")
 

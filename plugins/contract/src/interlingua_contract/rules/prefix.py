@@ -9,7 +9,7 @@ from typing import Any
 from interlingua.errors import CapabilityError
 from interlingua.types import CacheHint, Message, TextBlock, assistant, system, user
 from interlingua_contract import json_paths
-from interlingua_contract.json_paths import Path, format_path, leaves, nodes, value_at, without
+from interlingua_contract.json_paths import Path, format_path, leaves, nodes, strings, value_at, without
 from interlingua_contract.rule import Finding, rule
 from interlingua_contract.scenes import PICTURE, READ, LawBroken, check_law, mixed_histories, offered_tools
 from interlingua_contract.strategies import request_points
@@ -133,7 +133,7 @@ def _with_hints(most: int) -> list[Message]:
 
 
 def _strings(body: Any) -> list[str]:
-    return [leaf for _, leaf in leaves(body) if isinstance(leaf, str)]
+    return [leaf for _, leaf in strings(body)]
 
 
 def _is_subsequence(words: list[str], others: list[str]) -> bool:

@@ -58,17 +58,10 @@ def _check_signature_place(block: Any, body: Any, found: list[str]) -> str:
 
 def _is_sent_as_text(message: Message, body: Any) -> bool:
     """True when reasoning has the form of ordinary text."""
-    forms = {
-        one for block in message.content if block.type == "text" and block.text for one in forms_of(body, block.text)
-    }
+    plain_texts = [block.text for block in message.content if block.type == "text"]
+    forms = {one for text in plain_texts if text for one in forms_of(body, text)}
     thoughts = [block.text for block in message.thinking() if block.text]
-    return any(
-        forms & forms_of(body, text) for text in thoughts if not any(text in word for word in _texts_of(message))
-    )
-
-
-def _texts_of(message: Message) -> list[str]:
-    return [block.text for block in message.content if block.type == "text"]
+    return any(forms & forms_of(body, text) for text in thoughts if not any(text in word for word in plain_texts))
 
 
 def _replayed_values(message: Message, aim: Aim) -> Iterator[tuple[str, str]]:

@@ -27,7 +27,7 @@ from interlingua.types import (
 )
 from interlingua_cli.lint import lint_request
 from interlingua_contract.guard import watch_side_effects
-from interlingua_contract.json_paths import leaves
+from interlingua_contract.json_paths import strings
 from interlingua_contract.recordings import aim_for, read_answer, recorded_answers
 from interlingua_contract.rule import Finding, NotApplicable, rule
 from interlingua_contract.rules.options import SCHEMA
@@ -278,7 +278,7 @@ def estimates_are_near(subject: Subject) -> Iterator[Finding]:
         if usage.cached_input_tokens or usage.cache_creation_input_tokens:
             continue  # a cached prefix may have been shortened in the cassette
         body = {name: value for name, value in exchange.request.items() if name not in _NO_CONTENT}
-        words = [leaf for _, leaf in leaves(body) if isinstance(leaf, str)]
+        words = [leaf for _, leaf in strings(body)]
         if "tools" in body or any(len(leaf) > 2000 or leaf.startswith(_MEDIA) for leaf in words):
             continue  # what a template makes of tools, or a model of an image, cannot be seen
         found = _estimate_text(subject, aim_for(subject, exchange), "\n".join(words))

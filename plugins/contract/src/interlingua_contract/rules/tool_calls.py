@@ -12,7 +12,7 @@ import attrs
 
 from interlingua.request.project import project_conversation
 from interlingua.types import Message, tool_result, user
-from interlingua_contract.json_paths import leaves, nodes, texts
+from interlingua_contract.json_paths import nodes, strings, texts
 from interlingua_contract.rule import Finding, NotApplicable, rule
 from interlingua_contract.scenes import READ, LawBroken, assistant_turn, call, check_law, mixed_histories
 from interlingua_contract.subject import Aim, Subject
@@ -96,7 +96,7 @@ def arguments_arrive_exactly(subject: Subject) -> Iterator[Finding]:
 
 def _objects(body: Any) -> Iterator[Any]:
     yield from (node for _, node in nodes(body) if isinstance(node, dict))
-    for text in (leaf for _, leaf in leaves(body) if isinstance(leaf, str) and leaf.startswith("{")):
+    for text in (leaf for _, leaf in strings(body) if leaf.startswith("{")):
         try:
             yield json.loads(text)
         except ValueError:
