@@ -157,16 +157,15 @@ def foreign_scenes() -> list[Scene]:
         ("a newer version's block", "unknown", UnknownBlock(raw={"type": "hologram", "x": "mkn1q"}), "mkn1q"),
         ("foreign text signature", "text", TextBlock(text="Signed.", signature="mks2q"), "mks2q"),
     ]
-    made = [
-        Scene(name=name, block_type=kind, history=_in_answer(block), payload=payload)
-        for name, kind, block, payload in rows
-    ]
     signed = call(1, signature="mks3q")
     history = (user("Read."), assistant_turn([signed]), tool_result(signed, "text"), user("Go on."))
-    made.append(
-        Scene(name="foreign call signature", block_type="tool_use", history=history, payload="mks3q", tools=(READ,))
-    )
-    return made
+    return [
+        *(
+            Scene(name=name, block_type=kind, history=_in_answer(block), payload=payload)
+            for name, kind, block, payload in rows
+        ),
+        Scene(name="foreign call signature", block_type="tool_use", history=history, payload="mks3q", tools=(READ,)),
+    ]
 
 
 def result_image() -> Scene:

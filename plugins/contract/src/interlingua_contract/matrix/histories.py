@@ -20,7 +20,6 @@ from interlingua.types import (
     Message,
     MessageMetadata,
     MessageStatus,
-    Origin,
     Provenance,
     RedactedThinkingBlock,
     Role,
@@ -61,20 +60,18 @@ def _carries_ids(speaker: Speaker) -> bool:
     if speaker.model not in known:
         issued = _matching_id(speaker, 0)
         call = ToolUseBlock(id=issued or "tu_0", name="ask", provider_id=issued)
-        history = [user("q"), _credit_to(call, speaker.side.origin(speaker.model)), tool_result(call, "r")]
+        metadata = _credit_to(speaker, provenance=Provenance.IMPORTED)
+        answer = Message(role=Role.ASSISTANT, content=(call,), metadata=metadata)
+        history = [user("q"), answer, tool_result(call, "r")]
         body = json.loads(speaker.side.write(speaker.model, history, ()).body)
         known[speaker.model] = issued in json_paths.texts(body)
     return known[speaker.model]
 
 
-def _credit_to(call: ToolUseBlock, origin: Origin) -> Message:
-    metadata = MessageMetadata(
-        model=f"{origin.provider}:{origin.model}",
-        provider=origin.provider,
-        api=origin.api,
-        provenance=Provenance.IMPORTED,
-    )
-    return Message(role=Role.ASSISTANT, content=(call,), metadata=metadata)
+def _credit_to(speaker: Speaker, **facts: Any) -> MessageMetadata:
+    origin = speaker.side.origin(speaker.model)
+    model = f"{origin.provider}:{origin.model}"
+    return MessageMetadata(model=model, provider=origin.provider, api=origin.api, **facts)
 
 
 THEN = datetime(2026, 1, 1, tzinfo=UTC)
@@ -152,13 +149,10 @@ class Script:
         self, speaker: Speaker, *content: ContentBlock, status: MessageStatus = MessageStatus.COMPLETE
     ) -> Message:
         """Add an answer of a speaker."""
-        origin = speaker.side.origin(speaker.model)
         calls = any(isinstance(block, ToolUseBlock) for block in content)
         whole = status is MessageStatus.COMPLETE
-        metadata = MessageMetadata(
-            model=f"{origin.provider}:{origin.model}",
-            provider=origin.provider,
-            api=origin.api,
+        metadata = _credit_to(
+            speaker,
             usage=Usage() if whole else None,
             status=status,
             stop_reason=(StopReason.TOOL_USE if calls else StopReason.END_TURN) if whole else None,

@@ -72,7 +72,7 @@ def recorded_failures_keep_their_words(subject: Subject) -> Iterator[Finding]:
         elif wanted is None and type(error) is not error_class_for_status(exchange.status):
             why = f"{type(error).__name__} at status {exchange.status}: say in quirks.errors why it is that"
             yield Finding(why, exchange.cassette)
-        words = [leaf for leaf in _sentences(exchange.body) if leaf]
+        words = _sentences(exchange.body)
         if words and not any(word in str(error) for word in words):
             yield Finding(f"the provider's words {words[0][:60]!r} are not in the error", exchange.cassette)
 

@@ -45,13 +45,9 @@ def events_are_in_order(subject: Subject) -> Iterator[Finding]:
         for why in broken_laws(found.events):
             yield Finding(why, exchange.cassette)
         if found.error is None and found.message is not None:
-            yield from _check_invariants(found.message, exchange)
-
-
-def _check_invariants(message: Message, exchange: Exchange) -> Iterator[Finding]:
-    for violation in check_message(message):
-        if violation.number not in _NOT_BY_ADAPTERS:
-            yield Finding(str(violation), exchange.cassette)
+            for violation in check_message(found.message):
+                if violation.number not in _NOT_BY_ADAPTERS:
+                    yield Finding(str(violation), exchange.cassette)
 
 
 @rule(

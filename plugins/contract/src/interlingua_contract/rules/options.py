@@ -64,17 +64,22 @@ def options_are_honoured(subject: Subject) -> Iterator[Finding]:
             (name,) = wanted
             if name in ("tool_choice", "parallel_tool_calls") and not offered:
                 continue
-            try:
-                request = subject.write(aim, [user("q")], offered, **wanted)
-            except CapabilityError:
-                continue
+            request = _write_or_none(subject, aim, wanted)
             names = _THINKING_OPTIONS if name in _THINKING_OPTIONS else (name,)
-            if any(loss.path == f"options.{one}" for loss in request.losses for one in names):
+            if request is None or any(loss.path == f"options.{one}" for loss in request.losses for one in names):
                 continue
             if _content_of(request) == _content_of(plain):
                 yield Finding(f"{wanted} changes nothing and no loss reports it", aim.name)
             elif missing := _missing_values(wanted[name], request):
                 yield Finding(f"{wanted}: {missing} is not in the request and no loss reports it", aim.name)
+
+
+def _write_or_none(subject: Subject, aim: Aim, options: Mapping[str, Any]) -> WireRequest | None:
+    """Write a request with options; None where it is refused."""
+    try:
+        return subject.write(aim, [user("q")], offered_tools(aim), **options)
+    except CapabilityError:
+        return None
 
 
 def _content_of(request: WireRequest) -> tuple[bytes, str, dict[str, str]]:
@@ -105,21 +110,17 @@ def _check_model(subject: Subject, aim: Aim) -> Iterator[Finding]:
 
 def _check_distinct(subject: Subject, aim: Aim) -> Iterator[Finding]:
     """Two values of one option are not the same request, unless a loss reports it."""
-    offered = offered_tools(aim)
     choices: list[Mapping[str, Any]] = [{"tool_choice": one} for one in ("none", "required", ToolChoice("read_file"))]
     rows: list[list[Mapping[str, Any]]] = [
-        choices if offered else [],
+        choices if aim.capabilities.supports_tools else [],
         [{"effort": "low"}, {"effort": "high"}],
         [{"thinking": True}, {"thinking": False}],
     ]
     for row in rows:
         seen: dict[Any, Mapping[str, Any]] = {}
         for wanted in row:
-            try:
-                request = subject.write(aim, [user("q")], offered, **wanted)
-            except CapabilityError:
-                continue
-            if any(loss.block_type == "option" for loss in request.losses):
+            request = _write_or_none(subject, aim, wanted)
+            if request is None or any(loss.block_type == "option" for loss in request.losses):
                 continue
             if (same := seen.setdefault(_content_of(request)[:2], wanted)) is not wanted:
                 yield Finding(f"{wanted} is sent as {same} is, and no loss reports it", aim.name)
@@ -150,11 +151,8 @@ def undeclared_options_are_refused(subject: Subject) -> Iterator[Finding]:
 
 
 def _is_refused(subject: Subject, aim: Aim, options: Mapping[str, Any]) -> bool:
-    try:
-        request = subject.write(aim, [user("q")], offered_tools(aim), **options)
-    except CapabilityError:
-        return True
-    return any(loss.block_type == "option" for loss in request.losses)
+    request = _write_or_none(subject, aim, options)
+    return request is None or any(loss.block_type == "option" for loss in request.losses)
 
 
 @rule(

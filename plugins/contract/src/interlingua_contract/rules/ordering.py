@@ -90,15 +90,14 @@ def _written_as_user(body: Any, path: Path) -> bool:
     if "mkt1q" not in roles:
         return False
     named = roles["mkt1q"] is not None and roles["mkt1q"] == roles["mkt2q"]
-    return named or _surroundings(body, "mkt1q") == _surroundings(
-        body, "mkt2q"
-    )  # a wire may have another word for `role`
+    # a wire may have another word for `role`
+    return named or _surroundings(body, "mkt1q") == _surroundings(body, "mkt2q")
 
 
 def _surroundings(body: Any, word: str) -> str:
     """Return the outermost list's element that contains a word, without the word; empty where none does."""
-    for path, leaf in leaves(body):
-        if isinstance(leaf, str) and word in leaf:
+    for path, leaf in strings(body):
+        if word in leaf:
             depth = next((depth for depth, key in enumerate(path, 1) if isinstance(key, int)), 0)
             return json.dumps(value_at(body, path[:depth])).replace(word, "") if depth else ""
     return ""

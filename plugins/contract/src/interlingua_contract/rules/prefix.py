@@ -114,7 +114,8 @@ def cache_hints_only_mark(subject: Subject) -> Iterator[Finding]:
         plain, one, many = (subject.body(aim, _with_hints(number)) for number in (0, 1, 8))
         most = aim.capabilities.max_cache_hints if aim.capabilities.supports_prompt_caching else 0
         added = [len(list(leaves(body))) - len(list(leaves(plain))) for body in (one, many)]
-        if not _is_subsequence(_strings(plain), _strings(one)) or not _is_subsequence(_strings(plain), _strings(many)):
+        words, *marked = ([leaf for _, leaf in strings(body)] for body in (plain, one, many))
+        if not all(_is_subsequence(words, others) for others in marked):
             yield Finding("with a cache hint the texts differ", aim.name)
         elif most and not added[0]:
             yield Finding(f"{most} cache hints are declared, and a hint leaves no marker", aim.name)
@@ -130,10 +131,6 @@ def _with_hints(most: int) -> list[Message]:
     for number, text in enumerate(texts):
         history += [user([text]), *([assistant(f"mka{number}q")] if number < 7 else [])]
     return history
-
-
-def _strings(body: Any) -> list[str]:
-    return [leaf for _, leaf in strings(body)]
 
 
 def _is_subsequence(words: list[str], others: list[str]) -> bool:

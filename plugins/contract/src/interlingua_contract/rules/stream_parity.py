@@ -124,10 +124,12 @@ def chunking_does_not_matter(subject: Subject) -> Iterator[Finding]:
             again = read_stream(subject, exchange, size=size)
             if (again.message, type(again.error)) != (whole.message, type(whole.error)):
                 yield Finding(f"another message in pieces of {size} bytes", exchange.cassette)
-            elif [repr(event) for event in again.events if event.type != "error"] != [
-                repr(event) for event in whole.events if event.type != "error"
-            ]:
+            elif _without_errors(again.events) != _without_errors(whole.events):
                 yield Finding(f"other events in pieces of {size} bytes", exchange.cassette)
+
+
+def _without_errors(events: Sequence[StreamEvent]) -> list[str]:
+    return [repr(event) for event in events if event.type != "error"]
 
 
 def _check_multibyte(subject: Subject, exchange: Exchange) -> str:

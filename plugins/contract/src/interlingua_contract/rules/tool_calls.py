@@ -85,8 +85,7 @@ def arguments_arrive_exactly(subject: Subject) -> Iterator[Finding]:
     for aim in subject.aims:
         if not aim.capabilities.supports_tools:
             continue
-        tool_call = call(1)
-        block = type(tool_call)(id=tool_call.id, name=tool_call.name, input=value)
+        block = attrs.evolve(call(1), input=value)
         body = subject.body(aim, [user("q"), assistant_turn([block], None), tool_result(block, "r")], [READ])
         if not any(json.dumps(node) == json.dumps(value) for node in _objects(body)):
             yield Finding(f"no object of the body holds {value!r} in this order", aim.name)
