@@ -1,4 +1,4 @@
-"""How cassettes are recorded and replayed, and where the little server is, live or recorded.
+"""How cassettes are recorded and replayed, and where the server is, live or recorded.
 
 `pytest --record-mode=rewrite tests/test_talk.py -k Recorded` records again; without it those tests send nothing.
 """
@@ -39,7 +39,7 @@ def vcr_config() -> dict[str, Any]:
 
 @pytest.fixture(scope="module")
 def vcr_cassette_dir() -> str:
-    """All cassettes lie in one folder, where the contract looks for them."""
+    """All cassettes are in one folder, where the contract looks for them."""
     return str(Path(__file__).parent / "cassettes")
 
 

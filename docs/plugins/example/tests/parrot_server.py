@@ -1,12 +1,12 @@
-"""The Parrot service, small enough to read: it says what it is told, and does tricks by name.
+"""The Parrot service, small enough to read: it repeats what it is sent, and calls tools by name.
 
-`python tests/parrot_server.py` serves it on a fixed port for whoever wants to talk with it. What a keeper can say:
+`python tests/parrot_server.py` serves it on a fixed port. A user's text can be:
 
-- `do NAME {...}`, one or several lines: the bird asks for tricks (a budgie for the first only);
+- `do NAME {...}`, one or several lines: the answer calls tools (of a budgie the first only);
 - `be asleep`: the service is overloaded; `drop dead`: it fails in the middle of its answer;
-- anything else is said back, after "You said: ".
+- anything else is repeated, after "You said: ".
 
-Counts are honest in the service's own way: a token is four characters, and three are added for each message.
+Token counts: four characters are a token, and three tokens are added for each message.
 """
 
 from __future__ import annotations
@@ -35,27 +35,27 @@ class SquawkError(Exception):
         self.body = {"squawk": {"why": why, "words": words}}
 
 
-def answer(asked: dict[str, Any]) -> dict[str, Any]:
+def answer(request: dict[str, Any]) -> dict[str, Any]:
     """Return the whole answer to a request."""
-    if asked["model"] not in ("grey-1", "budgie-1"):
-        raise SquawkError("no_such_bird", f"There is no bird {asked['model']} here.")
-    misheard(asked)
-    says, reason = _said(asked)
-    if says[0]["type"] == "words" and "most" in asked and _tokens(says) > asked["most"]:
-        says[0]["words"] = says[0]["words"][: asked["most"] * 4]
+    if request["model"] not in ("grey-1", "budgie-1"):
+        raise SquawkError("no_such_bird", f"There is no bird {request['model']} here.")
+    validate(request)
+    says, reason = _reply(request)
+    if says[0]["type"] == "words" and "most" in request and _tokens(says) > request["most"]:
+        says[0]["words"] = says[0]["words"][: request["most"] * 4]
         reason = "cut_short"
-    heard = _tokens(asked.get("perch", "")) + sum(_tokens(each["says"]) + 3 for each in asked["heard"])
+    heard = _tokens(request.get("perch", "")) + sum(_tokens(each["says"]) + 3 for each in request["heard"])
     usage = {"heard": heard, "said": _tokens(says)}
-    return {"talk": "tk-0001", "model": asked["model"], "says": says, "reason": reason, "usage": usage}
+    return {"talk": "tk-0001", "model": request["model"], "says": says, "reason": reason, "usage": usage}
 
 
-def misheard(asked: dict[str, Any]) -> None:
-    """Refuse what no parrot understands."""
-    if not asked["heard"]:
+def validate(request: dict[str, Any]) -> None:
+    """Refuse what the service answers with 400."""
+    if not request["heard"]:
         raise SquawkError("misheard", "Nobody has said anything.")
-    if not 0 <= asked.get("heat", 1) <= 2:
+    if not 0 <= request.get("heat", 1) <= 2:
         raise SquawkError("misheard", "The heat is not between 0 and 2.")
-    for each in asked["heard"]:
+    for each in request["heard"]:
         if each["from"] not in ("keeper", "bird", "trainer"):
             raise SquawkError("misheard", f"Nobody here is called {each['from']}.")
         for part in each["says"]:
@@ -65,22 +65,22 @@ def misheard(asked: dict[str, Any]) -> None:
                 raise SquawkError("misheard", "A trick is done with an object.")
 
 
-def _said(asked: dict[str, Any]) -> tuple[list[dict[str, Any]], str]:
-    last = asked["heard"][-1]
+def _reply(request: dict[str, Any]) -> tuple[list[dict[str, Any]], str]:
+    last = request["heard"][-1]
     words = _words(last)
     if words == "be asleep":
         raise SquawkError("asleep", "The parrot is asleep.")
     if last["from"] == "trainer":
         return [{"type": "words", "words": f"The trick says: {words}"}], "finished"
-    tricks = _TRICK.findall(words) if "tricks" in asked else []
+    tricks = _TRICK.findall(words) if "tricks" in request else []
     if tricks:
-        wanted = tricks if asked["model"] == "grey-1" else tricks[:1]
+        wanted = tricks if request["model"] == "grey-1" else tricks[:1]
         says = [
             {"type": "trick", "tag": f"trick.{number}", "trick": name, "with": json.loads(given)}
             for number, (name, given) in enumerate(wanted, 1)
         ]
         return says, "wants_tricks"
-    greeting = f"{asked['perch']} " if "perch" in asked else ""
+    greeting = f"{request['perch']} " if "perch" in request else ""
     return [{"type": "words", "words": f"{greeting}You said: {words}"}], "finished"
 
 
@@ -89,15 +89,15 @@ def _words(message: dict[str, Any]) -> str:
     return "\n".join(part["words"] for part in inner if part["type"] == "words")
 
 
-def _tokens(said: Any) -> int:
-    if isinstance(said, str):
-        return -(-len(said) // 4)
-    return sum(_tokens(part.get("words") or json.dumps(part)) for part in said)
+def _tokens(value: Any) -> int:
+    if isinstance(value, str):
+        return -(-len(value) // 4)
+    return sum(_tokens(part.get("words") or json.dumps(part)) for part in value)
 
 
-def events(asked: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
+def events(request: dict[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield the same answer as a stream: named events, each about the part `at`."""
-    whole = answer(asked)
+    whole = answer(request)
     yield "open", {"talk": whole["talk"], "model": whole["model"]}
     for at, part in enumerate(whole["says"]):
         if part["type"] == "words":
@@ -118,14 +118,14 @@ class _Handler(BaseHTTPRequestHandler):
         pass
 
     def do_POST(self) -> None:
-        asked = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        request = json.loads(self.rfile.read(int(self.headers["content-length"])))
         try:
             if self.path != "/v2/talk" or self.headers["parrot-key"] != KEY:
                 raise SquawkError("bad_key", "That is not the key to this cage.")
-            if asked.get("stream"):
-                self._stream(asked)
+            if request.get("stream"):
+                self._stream(request)
             else:
-                self._send(200, json.dumps(answer(asked)).encode())
+                self._send(200, json.dumps(answer(request)).encode())
         except SquawkError as squawk:
             self._send(_STATUS[squawk.why], json.dumps(squawk.body).encode(), wait=squawk.why == "asleep")
 
@@ -138,14 +138,14 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def _stream(self, asked: dict[str, Any]) -> None:
+    def _stream(self, request: dict[str, Any]) -> None:
         """Send events one by one; without a length the end of the connection is the end of the answer."""
-        answer(asked)  # what fails before the first event is an error of its own status
+        answer(request)  # what fails before the first event is an error of its own status
         self.send_response(200)
         self.send_header("content-type", "text/event-stream")
         self.end_headers()
         try:
-            for name, data in events(asked):
+            for name, data in events(request):
                 self._event(name, data)
         except SquawkError as squawk:
             self._event("error", squawk.body)

@@ -1,4 +1,4 @@
-"""The cassettes are what the little server says today, so nothing in them is made up beyond it."""
+"""The cassettes hold what the server answers today."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ EXCHANGES = read_cassettes(Path(__file__).parent / "cassettes")
 
 
 @pytest.mark.parametrize("exchange", EXCHANGES, ids=lambda exchange: exchange.cassette)
-def test_the_server_still_says_this(exchange: Exchange, live_url: str) -> None:
+def test_the_server_still_answers_so(exchange: Exchange, live_url: str) -> None:
     key = "wrong" if exchange.status == 401 else parrot_server.KEY  # keys are not recorded
     headers = {"parrot-key": key, "content-type": "application/json"}
     again = httpx.post(f"{live_url}/v2/talk", content=json.dumps(exchange.request), headers=headers)

@@ -1,6 +1,6 @@
-"""Conversations with the parrot, each held twice: over loopback with the little server, and from its cassette.
+"""Conversations with the parrot, each run twice: over loopback with its server, and from its cassette.
 
-Expected values come from what the server is documented to do: it says back what it is told.
+Expected values come from what the server is documented to do: it repeats what it is sent.
 """
 
 from __future__ import annotations
@@ -10,14 +10,11 @@ from collections.abc import Iterator
 
 import parrot_server
 import pytest
+from interlingua import AsyncClient, Client, system, tool_result, user
 from interlingua.errors import AuthenticationError, ModelNotFoundError, OverloadedError, ProviderError
-from interlingua.http.async_client import AsyncClient
-from interlingua.http.client import Client
-from interlingua.types.factories import system, tool_result, user
-from interlingua.types.messages import Message, StopReason
-from interlingua.types.tools import SideEffects, ToolDefinition
+from interlingua.types import Message, SideEffects, StopReason, ToolDefinition
 
-SAID = "Good morning, and thank you very much for the crackers that I was given."
+PROMPT = "Good morning, and thank you very much for the crackers that I was given."
 TRICKS = 'do read_file {"path": "a.txt"}\ndo read_file {"path": "b.txt", "lines": [1, 2]}'
 READ_FILE = ToolDefinition(
     name="read_file",
@@ -32,7 +29,7 @@ def parrot(url: str, key: str = parrot_server.KEY) -> Client:
 
 
 class Talk:
-    """The conversations; whoever inherits says where the parrot is."""
+    """The conversations; a subclass has the fixture `url`."""
 
     @pytest.fixture
     def client(self, url: str) -> Iterator[Client]:
@@ -40,20 +37,20 @@ class Talk:
             yield client
 
     def test_words(self, client: Client) -> None:
-        answer = client.send([system("Be brief."), user(SAID)])
+        answer = client.send([system("Be brief."), user(PROMPT)])
 
-        assert answer.text_content() == f"Be brief. You said: {SAID}"
+        assert answer.text_content() == f"Be brief. You said: {PROMPT}"
         assert answer.metadata.stop_reason is StopReason.END_TURN
         assert answer.metadata.usage is not None
         assert answer.metadata.usage.input_tokens == 24  # 9 and 72 characters, four a token, and 3 for a message
         assert answer.metadata.usage.cost_usd is not None
 
     def test_words_streamed(self, client: Client) -> None:
-        with client.stream([system("Be brief."), user(SAID)]) as stream:
+        with client.stream([system("Be brief."), user(PROMPT)]) as stream:
             pieces = list(stream.text_stream)
 
         assert len(pieces) > 10
-        assert "".join(pieces) == stream.message.text_content() == f"Be brief. You said: {SAID}"
+        assert "".join(pieces) == stream.message.text_content() == f"Be brief. You said: {PROMPT}"
 
     def test_tricks(self, client: Client) -> None:
         self.check_tricks(client, client.send([user(TRICKS)], tools=[READ_FILE]))
@@ -65,16 +62,16 @@ class Talk:
 
         self.check_tricks(client, stream.message)
 
-    def check_tricks(self, client: Client, asked: Message) -> None:
-        calls = asked.tool_calls()
+    def check_tricks(self, client: Client, answer: Message) -> None:
+        calls = answer.tool_calls()
         assert [call.input for call in calls] == [{"path": "a.txt"}, {"path": "b.txt", "lines": [1, 2]}]
         assert [call.provider_id for call in calls] == ["trick.1", "trick.2"]
-        assert asked.metadata.stop_reason is StopReason.TOOL_USE
+        assert answer.metadata.stop_reason is StopReason.TOOL_USE
 
         results = [tool_result(calls[0], "all quiet"), tool_result(calls[1], "no such file", is_error=True)]
-        told = client.send([user(TRICKS), asked, *results], tools=[READ_FILE])
+        final = client.send([user(TRICKS), answer, *results], tools=[READ_FILE])
 
-        assert told.text_content() == "The trick says: no such file"
+        assert final.text_content() == "The trick says: no such file"
 
     def test_one_trick_of_a_budgie(self, client: Client) -> None:
         answer = client.send([user(TRICKS)], tools=[READ_FILE], model="parrot:budgie-1")
@@ -82,7 +79,7 @@ class Talk:
         assert [call.input["path"] for call in answer.tool_calls()] == ["a.txt"]
 
     def test_cut_short(self, client: Client) -> None:
-        answer = client.send(SAID, max_tokens=3)
+        answer = client.send(PROMPT, max_tokens=3)
 
         assert answer.text_content() == "You said: Go"
         assert answer.metadata.stop_reason is StopReason.MAX_TOKENS

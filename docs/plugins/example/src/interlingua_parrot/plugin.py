@@ -1,30 +1,46 @@
-"""The provider object: everything this plugin offers, one hook a line or two.
-
-Never holds translation itself; each hook hands on to the module of its direction.
-"""
+"""The provider object: how to reach Parrot, what its models can carry, and the hooks of both directions."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from functools import cache
 from importlib.resources import files
 
-from interlingua.catalogue import ModelInfo
+import attrs
 from interlingua.errors import ProviderError
-from interlingua.plugins.hookspecs import hookimpl
-from interlingua.plugins.wire import (
+from interlingua.plugins import (
     Connection,
     ConnectionSettings,
+    ModelInfo,
     RequestContext,
     WireChunk,
     WireRequest,
     WireResponse,
+    find_model,
+    hookimpl,
+    load_catalogue,
+    no_auth,
 )
-from interlingua.types.events import StreamEvent
-from interlingua.types.messages import Message
-from interlingua.types.options import AdapterCapabilities, AdapterOptions
-from interlingua.types.tools import ToolDefinition
+from interlingua.types import AdapterCapabilities, AdapterOptions, Message, StreamEvent, ToolDefinition
 
-from interlingua_parrot import catalogue, estimate, from_wire, service, stream, to_wire
+from interlingua_parrot.errors import from_wire_error
+from interlingua_parrot.request import API, PATH, estimate_input_tokens, to_wire
+from interlingua_parrot.response import from_wire_response
+from interlingua_parrot.stream import stream_response
+
+BASE_URL = "https://parrot.example"
+
+# What is declared True reaches `to_wire` and needs a cassette that shows it; anything else core removes and reports.
+DEFAULTS = AdapterCapabilities(
+    supports_system_prompt=True,
+    supports_tools=True,
+    supports_parallel_tool_calls=True,
+    supports_streaming=True,
+    supports_streaming_tool_calls=True,
+    tool_id_pattern=r"[A-Za-z0-9_.-]{1,64}",  # the service's own ids are `trick.1`, `trick.2`
+    api=API,
+    assumed=True,
+)
 
 
 class _Parrot:
@@ -32,43 +48,76 @@ class _Parrot:
 
     @hookimpl
     def connection(self, settings: ConnectionSettings) -> Connection:
-        return service.connection(settings)
+        return _connection(settings)
 
     @hookimpl
     def capabilities(self, model: str) -> AdapterCapabilities:
-        return catalogue.capabilities_of(model)
+        return _capabilities_of(model)
 
     @hookimpl
     def models(self) -> Sequence[ModelInfo]:
-        return catalogue.models()
+        return _models()
 
     @hookimpl
     def to_wire(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
     ) -> WireRequest:
-        return to_wire.to_wire(messages, tools, options)
+        return to_wire(messages, tools, options)
 
     @hookimpl
     def estimate_input_tokens(self, messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> int:
-        return estimate.estimate_input_tokens(messages, tools)
+        return estimate_input_tokens(messages, tools)
 
     @hookimpl
     def from_wire_response(self, response: WireResponse, context: RequestContext) -> Message:
-        return from_wire.from_wire_response(response, context)
+        return from_wire_response(response, context)
 
     @hookimpl
     def stream_response(
         self, response_stream: AsyncIterator[WireChunk], context: RequestContext
     ) -> AsyncIterator[StreamEvent]:
-        return stream.stream_response(response_stream, context)
+        return stream_response(response_stream, context)
 
     @hookimpl
     def from_wire_error(self, response: WireResponse) -> ProviderError:
-        return service.from_wire_error(response)
+        return from_wire_error(response)
 
     @hookimpl
     def wire_rules(self) -> Sequence[str]:
         return [files(__package__).joinpath("lint.toml").read_text("utf-8")]
+
+
+def _connection(settings: ConnectionSettings) -> Connection:
+    key = settings.api_key or settings.environ.get("PARROT_API_KEY")
+    base = settings.base_url or settings.environ.get("PARROT_BASE_URL") or BASE_URL
+
+    def auth(_request: WireRequest) -> Mapping[str, str]:
+        return {"parrot-key": str(key)}
+
+    return Connection(
+        base_url=base.rstrip("/"),
+        auth=auth if key else no_auth,
+        framing="sse",
+        env=("PARROT_API_KEY", "PARROT_BASE_URL"),
+        has_key=bool(key),
+        hosts=("parrot.example",),
+        endpoints={API: rf"{PATH}$"},
+    )
+
+
+@cache
+def _models() -> Sequence[ModelInfo]:
+    return load_catalogue(files(__package__).joinpath("models.json").read_bytes())
+
+
+@cache
+def _capabilities_of(model: str) -> AdapterCapabilities:
+    """Return the same object for the same model; a model that is not listed gets the defaults, marked assumed."""
+    info = find_model(_models(), model)
+    if info is None:
+        return DEFAULTS
+    limit = info.max_context_tokens or 0
+    return attrs.evolve(DEFAULTS, assumed=False, max_context_tokens=limit, **info.capabilities)
 
 
 plugin = _Parrot()

@@ -1,7 +1,4 @@
-"""A framed stream of the talk API -> events, as they come.
-
-Never awaits anything but its source, and keeps no state beyond one answer.
-"""
+"""Read a stream's chunks into events as they arrive; all state belongs to one answer."""
 
 from __future__ import annotations
 
@@ -9,9 +6,8 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from interlingua.errors import MalformedResponseError
-from interlingua.json import loads
-from interlingua.plugins.wire import RequestContext, WireChunk
-from interlingua.types.events import (
+from interlingua.plugins import RequestContext, WireChunk, loads
+from interlingua.types import (
     BlockEnd,
     ErrorEvent,
     MessageComplete,
@@ -24,14 +20,16 @@ from interlingua.types.events import (
     UsageUpdate,
 )
 
-from interlingua_parrot.from_wire import from_wire_part, from_wire_reason, from_wire_usage
-from interlingua_parrot.service import error_of_squawk, squawk_of
+from interlingua_parrot.errors import error_from_squawk, find_squawk
+from interlingua_parrot.response import from_wire_part, from_wire_stop_reason, from_wire_usage
 
 
-async def stream_response(source: AsyncIterator[WireChunk], context: RequestContext) -> AsyncIterator[StreamEvent]:
-    """Translate events; the message is complete only when `close` has said so."""
+async def stream_response(
+    response_stream: AsyncIterator[WireChunk], context: RequestContext
+) -> AsyncIterator[StreamEvent]:
+    """Yield the events of one answer; it is complete only when the event `close` has arrived."""
     reader = AnswerReader(context)
-    async for chunk in source:
+    async for chunk in response_stream:
         for event in reader.read(chunk):
             yield event
         if reader.closed:
@@ -39,80 +37,87 @@ async def stream_response(source: AsyncIterator[WireChunk], context: RequestCont
 
 
 class AnswerReader:
-    """Reads the events of one answer; core ends the source, and makes the partial message, when they break off."""
+    """Reads the chunks of one answer; when they break off, core ends the stream and makes the partial message."""
 
     def __init__(self, context: RequestContext) -> None:
         self._context = context
-        self._kinds: dict[int, str] = {}
+        self._kinds: dict[int, str] = {}  # index of a part -> what it is
         self.closed = False
 
     def read(self, chunk: WireChunk) -> Iterator[StreamEvent]:
-        """Take one event; an unknown one is passed over."""
+        """Read one chunk; an unknown one is skipped."""
         name = chunk.event
         if name == "open":
             yield RawUpdate(trace={"talk": _object(chunk).get("talk")})
         elif name == "words":
-            said = _object(chunk)
-            yield TextDelta(index=self._place(said, name), text=_text(said, "words"))
+            data = _object(chunk)
+            yield TextDelta(index=self._index(data, name), text=_text(data, "words"))
         elif name == "trick":
-            yield self._begun(_object(chunk))
+            yield self._tool_use_start(_object(chunk))
         elif name == "with":
-            said = _object(chunk)
-            yield ToolUseInputDelta(index=self._place(said, "trick", new=False), partial_json=_text(said, "json"))
+            data = _object(chunk)
+            yield ToolUseInputDelta(index=self._index(data, "trick", new=False), partial_json=_text(data, "json"))
         elif name == "part":
-            said = _object(chunk)
-            block = from_wire_part(said["part"], self._context)
-            yield BlockEnd(index=self._place(said, name, old=False), block=block)
+            data = _object(chunk)
+            block = from_wire_part(data["part"], self._context)
+            yield BlockEnd(index=self._index(data, name, old=False), block=block)
         elif name == "close":
             self.closed = True
-            yield from self._ending(_object(chunk))
+            yield from self._complete(_object(chunk))
         elif name == "error":
             self.closed = True
-            yield ErrorEvent(error=error_of_squawk(squawk_of(_object(chunk)) or {}))
+            yield ErrorEvent(error=error_from_squawk(find_squawk(_object(chunk)) or {}))
 
-    def _begun(self, said: dict[str, Any]) -> StreamEvent:
+    def _tool_use_start(self, data: dict[str, Any]) -> StreamEvent:
         context = self._context
         return ToolUseStart(
-            index=self._place(said, "trick", old=False),
+            index=self._index(data, "trick", old=False),
             id=context.mint_tool_use_id(),
-            name=context.tool_name(_text(said, "trick")),
-            provider_id=_text(said, "tag"),
-            keep_raw=False,  # whole answers carry an object here, so neither road keeps a text
+            name=context.tool_name(_text(data, "trick")),
+            provider_id=_text(data, "tag"),
+            keep_raw=False,  # whole answers carry an object, so neither a whole answer nor a stream keeps the text
         )
 
-    def _ending(self, said: dict[str, Any]) -> Iterator[StreamEvent]:
-        yield from (ToolUseEnd(index=at) for at, kind in self._kinds.items() if kind == "trick")
-        usage = from_wire_usage(said)
+    def _complete(self, data: dict[str, Any]) -> Iterator[StreamEvent]:
+        yield from (ToolUseEnd(index=index) for index, kind in self._kinds.items() if kind == "trick")
+        usage = from_wire_usage(data)
         if usage is not None:
             yield UsageUpdate(usage=usage)
-        yield MessageComplete(stop_reason=from_wire_reason(said), stop_reason_raw=said.get("reason"))
+        yield MessageComplete(stop_reason=from_wire_stop_reason(data), stop_reason_raw=data.get("reason"))
 
-    def _place(self, said: dict[str, Any], kind: str, *, new: bool = True, old: bool = True) -> int:
-        """Return the part that an event is about.
+    def _index(self, data: dict[str, Any], kind: str, *, new: bool = True, old: bool = True) -> int:
+        """Return the index of the part that an event belongs to.
+
+        Args:
+            data: the event.
+            kind: what the part must be.
+            new: the event may start the part.
+            old: the event may continue the part.
 
         Raises:
-            MalformedResponseError: it was begun as another kind, or twice, or not at all.
+            MalformedResponseError: it was started as another kind, or twice, or not at all.
         """
-        at = said.get("at")
-        known = self._kinds.get(at) if type(at) is int else None
-        if type(at) is not int or (known is None and not new) or (known is not None and (not old or known != kind)):
-            raise MalformedResponseError(f"an event about part {at!r}, which is {known or 'not begun'}")
-        self._kinds[at] = kind
-        return at
+        index = data.get("at")
+        before = self._kinds.get(index) if type(index) is int else None
+        allowed = new if before is None else old and before == kind
+        if type(index) is not int or not allowed:
+            raise MalformedResponseError(f"an event about part {index!r}, which is {before or 'not started'}")
+        self._kinds[index] = kind
+        return index
 
 
 def _object(chunk: WireChunk) -> dict[str, Any]:
     try:
-        said = loads(chunk.data)
+        data = loads(chunk.data)
     except ValueError as error:
         raise MalformedResponseError(f"the event {chunk.event!r} is not JSON: {error}") from error
-    if not isinstance(said, dict):
-        raise MalformedResponseError(f"the event {chunk.event!r} is no object")
-    return said
+    if not isinstance(data, dict):
+        raise MalformedResponseError(f"the event {chunk.event!r} is not an object")
+    return data
 
 
-def _text(said: dict[str, Any], name: str) -> str:
-    value = said.get(name)
+def _text(data: dict[str, Any], name: str) -> str:
+    value = data.get(name)
     if not isinstance(value, str):
         raise MalformedResponseError(f"{name!r} is {type(value).__name__}, not text")
     return value

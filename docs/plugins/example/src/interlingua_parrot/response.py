@@ -1,7 +1,4 @@
-"""A whole answer of the talk API -> canonical Message, and the readers that both roads share.
-
-Never reads a stream, and never mints an id or asks the clock: the context does.
-"""
+"""Read a whole answer into a Message; the stream reads blocks, stop reasons and usage with the same functions."""
 
 from __future__ import annotations
 
@@ -9,14 +6,21 @@ from collections.abc import Mapping
 from typing import Any
 
 from interlingua.errors import MalformedResponseError
-from interlingua.json import dumps, loads
-from interlingua.plugins.wire import RequestContext, WireResponse
-from interlingua.types.blocks import ContentBlock, OpaqueBlock, TextBlock, ToolUseBlock, read_tool_input
-from interlingua.types.messages import Message, StopReason, Usage
+from interlingua.plugins import RequestContext, WireResponse, dumps, loads
+from interlingua.types import (
+    ContentBlock,
+    Message,
+    OpaqueBlock,
+    StopReason,
+    TextBlock,
+    ToolUseBlock,
+    Usage,
+    read_tool_input,
+)
 
-from interlingua_parrot.service import error_of_squawk, squawk_of
+from interlingua_parrot.errors import error_from_squawk, find_squawk
 
-_REASONS = {
+_STOP_REASONS: Mapping[str, StopReason] = {
     "finished": StopReason.END_TURN,
     "hushed": StopReason.STOP_SEQUENCE,
     "cut_short": StopReason.MAX_TOKENS,
@@ -25,7 +29,7 @@ _REASONS = {
 
 
 def from_wire_response(response: WireResponse, context: RequestContext) -> Message:
-    """Read a body.
+    """Return the message of an answer.
 
     Raises:
         ProviderError: an error inside a 200.
@@ -35,14 +39,14 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
         body = loads(response.body)
     except ValueError as error:
         raise MalformedResponseError(f"the body is not JSON: {error}") from error
-    squawk = squawk_of(body)
+    squawk = find_squawk(body)
     if squawk is not None:
-        raise error_of_squawk(squawk)
+        raise error_from_squawk(squawk)
     if not isinstance(body, dict) or not isinstance(body.get("says"), list):
-        raise MalformedResponseError("the answer says nothing", path="/says")
+        raise MalformedResponseError("the answer has no list of parts", path="/says")
     return context.message(
         [from_wire_part(part, context) for part in body["says"]],
-        stop_reason=from_wire_reason(body),
+        stop_reason=from_wire_stop_reason(body),
         stop_reason_raw=body.get("reason"),
         usage=from_wire_usage(body),
         trace={"talk": body.get("talk")},
@@ -50,18 +54,18 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
 
 
 def from_wire_part(part: Mapping[str, Any], context: RequestContext) -> ContentBlock:
-    """Read one part; of a type that is not known it becomes an opaque block, kept exact for its origin."""
+    """Read one part; one whose type is unknown becomes an OpaqueBlock, kept exactly for its origin."""
     kind = part.get("type")
     if kind == "words":
         return TextBlock(text=part["words"])
     if kind == "trick":
-        return _call(part, context)
+        return _tool_use(part, context)
     return OpaqueBlock(provider=context.origin.provider, kind=str(kind), data=part)
 
 
-def _call(part: Mapping[str, Any], context: RequestContext) -> ToolUseBlock:
-    given = part.get("with")
-    raw = given if isinstance(given, str) else dumps(given).decode()
+def _tool_use(part: Mapping[str, Any], context: RequestContext) -> ToolUseBlock:
+    arguments = part.get("with")
+    raw = arguments if isinstance(arguments, str) else dumps(arguments).decode()
     value, error = read_tool_input(raw)
     return ToolUseBlock(
         id=context.mint_tool_use_id(),
@@ -73,14 +77,14 @@ def _call(part: Mapping[str, Any], context: RequestContext) -> ToolUseBlock:
     )
 
 
-def from_wire_reason(said: Mapping[str, Any]) -> StopReason:
-    """Return why the bird stopped; a word that is not known is OTHER, never an exception."""
-    return _REASONS.get(str(said.get("reason")), StopReason.OTHER)
+def from_wire_stop_reason(body: Mapping[str, Any]) -> StopReason:
+    """Return why the model stopped; an unknown word is OTHER, never an exception."""
+    return _STOP_REASONS.get(str(body.get("reason")), StopReason.OTHER)
 
 
-def from_wire_usage(said: Mapping[str, Any]) -> Usage | None:
-    """Return the counts; what was not reported is None, not 0."""
-    counts = said.get("usage")
+def from_wire_usage(body: Mapping[str, Any]) -> Usage | None:
+    """Return the token counts; what was not reported is None, not 0."""
+    counts = body.get("usage")
     if not isinstance(counts, dict):
         return None
     return Usage(input_tokens=_count(counts.get("heard")), output_tokens=_count(counts.get("said")))
