@@ -85,7 +85,8 @@ def read_tools(given: Sequence[Any], options: AdapterOptions) -> Sequence[ToolDe
     """
     for tool in given:
         if not isinstance(tool, ToolDefinition):
-            raise CallerError(f"a tool is a ToolDefinition, not {type(tool).__name__}; from_wire_tool(...) reads a wire's")
+            kind = type(tool).__name__
+            raise CallerError(f"a tool is a ToolDefinition, not {kind}; from_wire_tool(...) reads a wire's")
     forced = options.tool_choice
     if isinstance(forced, ToolChoice) and all(tool.name != forced.name for tool in given):
         names = ", ".join(tool.name for tool in given) or "none"
