@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from functools import lru_cache
+from operator import is_
 from typing import Any, TypeVar
 
 from interlingua.json import dumps
@@ -24,7 +25,7 @@ class ProjectedMessages(list[Message]):
     __slots__ = ("written",)
 
     def __init__(
-        self, messages: Iterable[Message] = (), written: dict[Hashable, list[tuple[Message, Any]]] | None = None
+        self, messages: Iterable[Message] = (), written: dict[Hashable, tuple[list[Message], list[Any]]] | None = None
     ):
         super().__init__(messages)
         self.written = {} if written is None else written
@@ -41,19 +42,23 @@ def encode_each(messages: Sequence[Message], key: Hashable, encode: Callable[[Me
     store = getattr(messages, "written", None)
     if store is None:
         return [encode(message) for message in messages]
-    known = store.setdefault(key, [])
+    seen: list[Message]
+    made: list[T]
+    seen, made = store.setdefault(key, ([], []))
     if len(store) > _KEYS:
         del store[next(iter(store))]
-    same = 0
-    for (before, _), now in zip(known, messages, strict=False):
-        if before is not now:
-            break
-        same += 1
-    rest = {id(message): made for message, made in known[same:]}  # holds its messages, so ids cannot lie
-    known[same:] = [
-        (message, rest[id(message)] if id(message) in rest else encode(message)) for message in messages[same:]
-    ]
-    return [made for _, made in known]
+    earlier: dict[int, T] = {}
+    if len(seen) > len(messages) or not all(map(is_, seen, messages)):
+        pairs = enumerate(zip(seen, messages, strict=False))
+        same = next((at for at, (before, now) in pairs if before is not now), min(len(seen), len(messages)))
+        old = seen[same:]  # held while their ids are looked up
+        earlier = dict(zip(map(id, old), made[same:], strict=True))
+        del seen[same:], made[same:]
+    for message in messages[len(seen) :]:
+        known = earlier.get(id(message))
+        made.append(encode(message) if known is None else known)
+        seen.append(message)
+    return made[:]
 
 
 def was_answered(messages: Sequence[Message], at: int) -> bool:

@@ -80,11 +80,11 @@ class Projection:
         """Begin a projection; what `earlier` made of the very same messages is used again."""
         self.target = target
         self.sources: list[Message] = []
-        self.written: dict[Hashable, list[tuple[Message, Any]]] = {}
+        self.written: dict[Hashable, tuple[list[Message], list[Any]]] = {}
         self._changed: dict[int, _Projected] = {}  # by id(source), which it holds
         self._earlier: dict[int, _Projected] = {} if earlier is None else earlier._changed
         if earlier is not None:
-            self.written = {key: list(known) for key, known in earlier.written.items()}
+            self.written = {key: (list(seen), list(made)) for key, (seen, made) in earlier.written.items()}
         self._out: list[Message] = []
         self._losses: list[Loss] = []
         self._ids = WireIds(target)
