@@ -17,8 +17,8 @@ from interlingua.types.factories import user
 from interlingua.types.messages import Message, MessageStatus
 from interlingua_sessions import open_store
 from interlingua_sessions.commands import _COMMANDS, Group
+from interlingua_sessions.commands import maintenance as moving
 from interlingua_sessions.commands import shared as progress
-from interlingua_sessions.commands import transfer as moving
 from tests.cli.conftest import Run
 from tests.cli.local import LocalServer
 

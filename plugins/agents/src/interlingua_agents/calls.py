@@ -128,18 +128,14 @@ def _to_content(value: Any) -> Any:
     """Return text and blocks as they are, anything else as JSON values."""
     if value is None:
         return ()
-    if isinstance(value, str) or _is_block(value):
+    if isinstance(value, str | ContentBlock):
         return value
-    if isinstance(value, list | tuple) and value and all(map(_is_block, value)):
+    if isinstance(value, list | tuple) and value and all(isinstance(one, ContentBlock) for one in value):
         return tuple(value)
     import msgspec  # noqa: PLC0415  most results are text, which needs no msgspec
 
     made = msgspec.to_builtins(value, str_keys=True, enc_hook=str)
     return made if made != [] else "[]"  # an empty list is a result; no blocks would be none
-
-
-def _is_block(value: Any) -> bool:
-    return isinstance(value, ContentBlock)
 
 
 def _to_object(value: Any) -> Mapping[str, Any]:
@@ -362,7 +358,8 @@ class CallBatch:
         self._report(Taken(call))
         tool = self._toolbox.get(call.name)
         if tool is None:
-            self._fail(place, self._unknown(call))
+            known = ", ".join(one.name for one in self._toolbox) or "none"
+            self._fail(place, f"there is no tool {call.name!r}; the tools are: {known}")
         elif why := _input_problem(tool, call):
             self._fail(place, why)
         else:
@@ -422,10 +419,6 @@ class CallBatch:
     def _result_limit(self, tool: Tool | None) -> int:
         own = tool.result_limit if tool is not None else None
         return self._limits.result if own is None else own
-
-    def _unknown(self, call: ToolUseBlock) -> str:
-        known = ", ".join(tool.name for tool in self._toolbox) or "none"
-        return f"there is no tool {call.name!r}; the tools are: {known}"
 
     def _progress(self, place: int, partial: Any) -> None:
         if place in self._open:

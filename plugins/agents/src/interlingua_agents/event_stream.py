@@ -392,14 +392,13 @@ def reply_payload(message: Message, *, reply_to_id: str | None = None) -> ReplyP
 
 def to_wire_reply(payload: ReplyPayload) -> dict[str, Any]:
     """Return a payload as a JSON object; what is absent is left out."""
-    fields: dict[str, Any] = {
+    return _present({
         "text": payload.text,
         "mediaUrl": payload.media_url,
         "mediaUrls": list(payload.media_urls) or None,
         "replyToId": payload.reply_to_id,
         "isError": payload.is_error or None,
-    }
-    return {name: value for name, value in fields.items() if value is not None}
+    })  # fmt: skip
 
 
 def _url(block: object) -> str | None:

@@ -14,7 +14,7 @@ import attrs
 from interlingua import InterlinguaError
 from interlingua.types import Message, MessageMetadata, MessageStatus, Role, ToolUseBlock
 from interlingua_agents import events as ev
-from interlingua_agents.calls import Answer, Answered, CallReport, Misread, Progress, Running, Taken, answer_cancelled
+from interlingua_agents.calls import Answer, Answered, CallReport, Progress, Running, Taken, answer_cancelled
 from interlingua_agents.tools import Toolbox
 
 if TYPE_CHECKING:
@@ -163,7 +163,18 @@ class Run:
         elif isinstance(report, Progress):
             self.emit(ev.ToolExecutionUpdate(args=call.input, partial_result=report.partial, **about))
         else:
-            self._observe(report)
+            # an input that fits the schema but not the function; the client reports the others
+            self._facts.observe(
+                {
+                    "type": "tool_input_invalid",
+                    "session_id": self._facts.id,
+                    "message_id": self._message_id,
+                    "tool_use_id": call.id,
+                    "tool": call.name,
+                    "path": "",
+                    "message": report.message,
+                }
+            )
 
     def _unanswered_calls(self) -> tuple[Message | None, list[ToolUseBlock]]:
         """Return the answer the history ends with and its calls without a result, which a process that died left."""
@@ -262,17 +273,3 @@ class Run:
         self._added.append(message)
         self.emit(ev.MessageStart(message=message))
         self.emit(ev.MessageEnd(message=message))
-
-    def _observe(self, report: Misread) -> None:
-        """Report an input that fits the schema but not the function; others are reported by the client."""
-        self._facts.observe(
-            {
-                "type": "tool_input_invalid",
-                "session_id": self._facts.id,
-                "message_id": self._message_id,
-                "tool_use_id": report.call.id,
-                "tool": report.call.name,
-                "path": "",
-                "message": report.message,
-            }
-        )

@@ -81,15 +81,12 @@ def _field(parameter: inspect.Parameter, words: str | None, name: str) -> tuple[
     kind = parameter.annotation
     if get_origin(kind) is Annotated:  # a plain string there describes the parameter
         words = next((one for one in get_args(kind)[1:] if isinstance(one, str)), words)
-    if words and not _described(kind):
+    is_described = any(isinstance(one, msgspec.Meta) and one.description for one in get_args(kind)[1:])
+    if words and not is_described:
         kind = Annotated[kind, msgspec.Meta(description=" ".join(words.split()))]
-    if parameter.default is parameter.empty:
-        return parameter.name, kind, msgspec.NODEFAULT
     default = parameter.default
+    if default is parameter.empty:
+        return parameter.name, kind, msgspec.NODEFAULT
     if default is None or isinstance(default, str | int | float):
         return parameter.name, kind, default
     return parameter.name, kind, msgspec.field(default_factory=lambda: default)
-
-
-def _described(kind: Any) -> bool:
-    return any(isinstance(one, msgspec.Meta) and one.description for one in get_args(kind)[1:])

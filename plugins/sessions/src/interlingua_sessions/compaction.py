@@ -33,11 +33,7 @@ _MEDIA = 1_500  # tokens of an image of usual size, by the services' own figures
 
 def weight(message: Message) -> int:
     """Return the rough number of tokens of a message."""
-    return _blocks(message.content) // LETTERS_PER_TOKEN + 4
-
-
-def _blocks(blocks: Iterable[ContentBlock]) -> int:
-    return sum(map(_letters, blocks))
+    return sum(map(_letters, message.content)) // LETTERS_PER_TOKEN + 4
 
 
 def _letters(block: ContentBlock) -> int:
@@ -46,7 +42,7 @@ def _letters(block: ContentBlock) -> int:
     if isinstance(block, ToolUseBlock):
         return len(block.name) + len(block.input_json)
     if isinstance(block, ToolResultBlock):
-        return _blocks(block.content)
+        return sum(map(_letters, block.content))
     return _MEDIA * LETTERS_PER_TOKEN
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from datetime import datetime
 from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 
@@ -138,7 +138,10 @@ class SessionState:
     ) -> SessionState:
         """Read a session, or make it; a policy that is given replaces the stored one."""
         written = None if policy is None else encode_policy(policy)
-        record = _read_record(store, session_id)
+        record = None
+        if session_id is not None:
+            with suppress(SessionNotFoundError):
+                record = store.session(session_id)
         if record is None:
             try:
                 record = store.create_session(session_id, workspace_path=workspace, routing_policy=written)
@@ -164,13 +167,8 @@ class SessionState:
     @property
     def chain(self) -> Chain:
         """The policies as they stand."""
-        setup = self.setup
-        return Chain(
-            policy=self.policy,
-            sticky=self.record.active_model,
-            patterns=setup.patterns,
-            last_resort=setup.last_resort,
-        )
+        setup, sticky = self.setup, self.record.active_model
+        return Chain(policy=self.policy, sticky=sticky, patterns=setup.patterns, last_resort=setup.last_resort)
 
     def context(self, more: Sequence[Message] = ()) -> Sequence[Message]:
         """Return what the next step sends, `more` added to the history."""
@@ -273,13 +271,6 @@ def gc_paused() -> Iterator[None]:
         yield
     finally:
         gc.enable()
-
-
-def _read_record(store: Store, session_id: str | None) -> SessionRecord | None:
-    try:
-        return store.session(session_id) if session_id is not None else None
-    except SessionNotFoundError:
-        return None
 
 
 def _unfinished(messages: Iterable[Message]) -> list[str]:

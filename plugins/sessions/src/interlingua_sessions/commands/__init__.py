@@ -10,8 +10,8 @@ from importlib import import_module
 import click
 
 _COMMANDS = {
-    "export": ("transfer", "Write a session to a JSON Lines file."),
-    "import": ("transfer", "Make a session of a JSON Lines file."),
+    "export": ("maintenance", "Write a session to a JSON Lines file."),
+    "import": ("maintenance", "Make a session of a JSON Lines file."),
     "list": ("show", "List sessions, the latest used first."),
     "reprice": ("maintenance", "Price stored answers anew from today's catalogues."),
     "send": ("send", "Say something in a session and print the answer."),

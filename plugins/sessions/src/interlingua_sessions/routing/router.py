@@ -248,8 +248,15 @@ class Chain:
             yield Candidate(policy=ChainPolicy.PER_MESSAGE_OVERRIDE, model=turn.override, reason=reason)
         if self.sticky:
             yield Candidate(policy=ChainPolicy.MANUAL_STICKY, model=self.sticky, reason=self.policy.manual_reason)
-        yield from self._by_rule(turn, estimate)
-        yield from self._by_pattern(turn)
+        for rule in self.policy.rules:
+            if _matches(rule, turn, estimate):
+                reason = f"rule {rule.name!r} matched"
+                yield Candidate(policy=ChainPolicy.RULE, model=rule.model, reason=reason, rule_name=rule.name)
+        found = self.patterns(turn) if self.patterns is not None else None
+        if found is not None and found.confidence >= self.policy.min_confidence:
+            yield Candidate(
+                policy=ChainPolicy.PATTERN, model=found.model, reason=found.reason, confidence=found.confidence
+            )
         if turn.delegation:
             asked = turn.delegation
             yield Candidate(policy=ChainPolicy.DELEGATE_REQUEST, model=asked.model, reason=asked.reason)
@@ -258,19 +265,6 @@ class Chain:
             yield Candidate(policy=ChainPolicy.WORKSPACE_DEFAULT, model=workspace, reason="workspace default")
         for model in filter(None, (self.policy.global_default, self.last_resort)):
             yield Candidate(policy=ChainPolicy.GLOBAL_DEFAULT, model=model, reason="global default")
-
-    def _by_rule(self, turn: RoutedTurn, estimate: Estimate) -> Iterator[Candidate]:
-        for rule in self.policy.rules:
-            if _matches(rule, turn, estimate):
-                reason = f"rule {rule.name!r} matched"
-                yield Candidate(policy=ChainPolicy.RULE, model=rule.model, reason=reason, rule_name=rule.name)
-
-    def _by_pattern(self, turn: RoutedTurn) -> Iterator[Candidate]:
-        found = self.patterns(turn) if self.patterns is not None else None
-        if found is not None and found.confidence >= self.policy.min_confidence:
-            yield Candidate(
-                policy=ChainPolicy.PATTERN, model=found.model, reason=found.reason, confidence=found.confidence
-            )
 
 
 def _matches(rule: Rule, turn: RoutedTurn, estimate: Estimate) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from datetime import datetime
 from enum import StrEnum
@@ -241,7 +241,7 @@ def migrations(kind: str) -> list[Migration]:
     """Return the migrations of one kind of database, in order."""
     found = [(_FILE.fullmatch(file.name), file) for file in files(__package__).joinpath("migrations").iterdir()]
     return sorted(
-        Migration(int(match[1]), match[2], tuple(_statements(file.read_text(encoding="utf-8"))))
+        Migration(int(match[1]), match[2], _statements(file.read_text(encoding="utf-8")))
         for match, file in found
         if match and match[3] == kind
     )
@@ -277,6 +277,5 @@ def _applied(database: Database) -> int:
     return int(database.rows("SELECT max(version) FROM schema_migrations")[0][0])
 
 
-def _statements(text: str) -> Iterator[str]:
-    bare = re.sub(r"--.*", "", text)
-    return (part.strip() for part in bare.split(";") if part.strip())
+def _statements(text: str) -> tuple[str, ...]:
+    return tuple(part.strip() for part in re.sub(r"--.*", "", text).split(";") if part.strip())
