@@ -32,12 +32,11 @@ RESULT_LIMIT = 40_000
 _HEAD = 0.8  # most outputs say what they are at the beginning, and how it ended at the end
 
 
-def shorten(content: Iterable[ContentBlock], limit: int) -> tuple[ContentBlock, ...] | None:
+def shorten(blocks: Sequence[ContentBlock], limit: int) -> tuple[ContentBlock, ...] | None:
     """Return the content with at most `limit` characters of text besides the notes, or None where it fits.
 
     Blocks share the limit in their order; media stay as they are.
     """
-    blocks = tuple(content)
     if sum(len(block.text) for block in blocks if isinstance(block, TextBlock)) <= limit:
         return None
     made: list[ContentBlock] = []

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import datetime
 from typing import Any, Generic, Self, TypeVar
 
@@ -134,9 +135,15 @@ class _Stream:
             self._added = message
         return self._added
 
-    def _fail(self, error: InterlinguaError) -> None:
-        if isinstance(error.partial, Message):
-            error.partial = self._add(error.partial)
+    @contextmanager
+    def _adding_failed(self) -> Iterator[None]:
+        """Add what an error left; its `partial` is the added message then."""
+        try:
+            yield
+        except InterlinguaError as error:
+            if isinstance(error.partial, Message):
+                error.partial = self._add(error.partial)
+            raise
 
 
 class MemoryStream(_Stream):
@@ -151,11 +158,8 @@ class MemoryStream(_Stream):
         self._add(self._inner.partial)
 
     def __iter__(self) -> Iterator[StreamEvent]:
-        try:
+        with self._adding_failed():
             yield from self._inner
-        except InterlinguaError as error:
-            self._fail(error)
-            raise
 
     @property
     def message(self) -> Message:
@@ -164,11 +168,8 @@ class MemoryStream(_Stream):
         Raises:
             InterlinguaError: what ended the stream, with `.partial`.
         """
-        try:
+        with self._adding_failed():
             return self._add(self._inner.message)
-        except InterlinguaError as error:
-            self._fail(error)
-            raise
 
 
 class AsyncMemoryStream(_Stream):
@@ -183,12 +184,9 @@ class AsyncMemoryStream(_Stream):
         self._add(self._inner.partial)
 
     async def __aiter__(self) -> AsyncIterator[StreamEvent]:
-        try:
+        with self._adding_failed():
             async for event in self._inner:
                 yield event
-        except InterlinguaError as error:
-            self._fail(error)
-            raise
 
     @property
     def message(self) -> Awaitable[Message]:
@@ -196,8 +194,5 @@ class AsyncMemoryStream(_Stream):
         return self._rest()
 
     async def _rest(self) -> Message:
-        try:
+        with self._adding_failed():
             return self._add(await self._inner.message)
-        except InterlinguaError as error:
-            self._fail(error)
-            raise

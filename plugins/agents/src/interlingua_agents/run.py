@@ -7,6 +7,7 @@ from collections.abc import Callable, Generator, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from enum import StrEnum
+from itertools import takewhile
 from typing import TYPE_CHECKING, TypeAlias
 
 import attrs
@@ -120,7 +121,8 @@ class Run:
                 yield from self._run_calls(last, self._without_started(calls))
                 self.emit(ev.TurnEnd(message=last, tool_results=tuple(self._results)))
                 self.emit(ev.TurnStart())
-            for message in self._user_messages():
+            question = takewhile(lambda one: one.role is Role.USER, reversed(self._facts.messages))
+            for message in reversed(list(question)):
                 self._show(message)
             return (yield from self._loop())
         finally:
@@ -187,15 +189,6 @@ class Run:
             calls = [call for call in message.tool_calls() if call.id not in answered] if whole else []
             return (message, calls) if calls else (None, [])
         return None, []
-
-    def _user_messages(self) -> list[Message]:
-        """Return the user's messages that the history ends with, for listeners."""
-        found: list[Message] = []
-        for message in reversed(self._facts.messages):
-            if message.role is not Role.USER:
-                break
-            found.insert(0, message)
-        return found
 
     def _count(self, answer: Message) -> None:
         self._turns += 1

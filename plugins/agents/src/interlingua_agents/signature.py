@@ -43,7 +43,7 @@ def read_signature(function: Callable[..., Any]) -> Signature:
     documented = parse(inspect.getdoc(function) or "")
     words = {one.arg_name: one.description for one in documented.params if one.description}
     parameters, context = _parameters(function, name)
-    fields = [_field(one, words.get(one.name), name) for one in parameters]
+    fields = [_field(one, words.get(one.name)) for one in parameters]
     try:
         struct = msgspec.defstruct(name, fields, kw_only=True, forbid_unknown_fields=True)
         schema = msgspec.json.schema(struct)
@@ -77,7 +77,7 @@ def _parameters(function: Callable[..., Any], name: str) -> tuple[list[inspect.P
     return filled, context
 
 
-def _field(parameter: inspect.Parameter, words: str | None, name: str) -> tuple[str, Any, Any]:
+def _field(parameter: inspect.Parameter, words: str | None) -> tuple[str, Any, Any]:
     kind = parameter.annotation
     if get_origin(kind) is Annotated:  # a plain string there describes the parameter
         words = next((one for one in get_args(kind)[1:] if isinstance(one, str)), words)
