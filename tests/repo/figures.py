@@ -225,6 +225,7 @@ def matches(pattern: re.Pattern[str], paths: Iterable[Path]) -> list[str]:
 
 
 FORMAT = ROOT / "docs" / "reference" / "format.md"
+PLUGIN_DOCS = ROOT / "docs" / "plugins"
 _REFERENCE = re.compile(r"(?P<page>[\w./-]*\b(?:format|WIRE)\.md)`?,\s*(?:#\s*)?(?P<section>[A-Z][\w '/-]*)")
 _RULES = re.compile(r"Rules? (\d+(?:(?:, | and | or | to |-)\d+)*)")
 _LINK = re.compile(r"\]\((?!https?:|mailto:)([^)\s]+)\)")
@@ -270,11 +271,16 @@ def _holds(page: Path, section: str) -> bool:
 
 
 def _pages(path: Path, name: str) -> list[Path]:
-    """Return the pages that can be meant: the path given, a plugin's own, or any plugin's from outside all plugins."""
+    """Return the pages that can be meant: the path given, a plugin's own, or any plugin's from outside all plugins.
+
+    What is below docs/plugins means the example's page.
+    """
     if name.endswith("format.md"):
         return [FORMAT]
     if "/" in name:
         return [ROOT / name, ROOT / "plugins" / name, (path.parent / name).resolve()]
+    if path.is_relative_to(PLUGIN_DOCS):
+        return [PLUGIN_DOCS / "example" / "WIRE.md"]
     parts = {part.replace("-", "_") for part in path.relative_to(ROOT).parts}
     pages = [folder / "WIRE.md" for folder in tree.DISTRIBUTIONS if (folder / "WIRE.md").is_file()]
     return [page for page in pages if page.parent.name.replace("-", "_") in parts] or pages
