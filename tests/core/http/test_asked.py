@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import interlingua as il
-from interlingua.request.arguments import read_options
+from interlingua.request.prepare import read_options
 from interlingua.types.options import AdapterOptions
 
 

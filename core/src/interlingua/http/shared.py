@@ -20,10 +20,9 @@ from interlingua.ids import ModelId
 from interlingua.plugins.provider import Provider
 from interlingua.plugins.registry import Registry
 from interlingua.plugins.wire import Connection, ConnectionSettings, RequestContext, WireResponse
-from interlingua.request.arguments import read_messages, read_options, read_tools
 from interlingua.request.conversation import PrefixWatch
 from interlingua.request.media import SIZE_LIMIT, Fetched
-from interlingua.request.prepare import PreparedRequest
+from interlingua.request.prepare import PreparedRequest, open_request
 from interlingua.response.finalize import FAILED, ResponseReader
 from interlingua.types.messages import Message, Origin, RoutingDecisionRecord, RoutingMode
 from interlingua.types.tools import ToolDefinition
@@ -156,9 +155,15 @@ class SharedState:
             given["headers"] = {**self.headers, **(given.get("headers") or {})}
         if given.get("api") is None and (api := self._settings.get(resolved.provider.key, {}).get("api")) is not None:
             given["api"] = api
-        read = read_options(given, model=resolved.id.name, stream=stream, user_id=user_id)
-        request = PreparedRequest(
-            resolved.provider, read_messages(messages), read_tools(tools, read), read, routing or resolved.routing
+        request = open_request(
+            resolved.provider,
+            resolved.id.name,
+            messages,
+            tools,
+            given,
+            user_id=user_id,
+            stream=stream,
+            routing=routing or resolved.routing,
         )
         return Exchange(self, request)
 

@@ -23,6 +23,7 @@ from interlingua.pricing import lost_cache
 from interlingua.request.media import MessageMedia, find_media
 from interlingua.request.project import Projection
 from interlingua.request.rules import Violation, find_blocking_violations, located
+from interlingua.types.blocks import TextBlock, ThinkingBlock, ToolUseBlock
 from interlingua.types.messages import Message, Role
 from interlingua.types.options import AdapterOptions
 from interlingua.types.tools import ToolDefinition
@@ -30,6 +31,7 @@ from interlingua.types.tools import ToolDefinition
 _log = logging.getLogger("interlingua")
 _keep: Callable[[Message, Any], None] = Message.__dict__["_prepared"].__set__  # a frozen value's private slot
 _REACH = 64  # how many new messages a conversation may have got
+_WITHOUT_MEDIA = frozenset((TextBlock, ThinkingBlock, ToolUseBlock))
 _TARGETS = 4  # how many targets' projections are kept
 
 
@@ -74,6 +76,8 @@ class PreparedConversation:
             return tuple(found)
         for index in range(self._checked, len(self.messages)):
             message = self.messages[index]
+            if _WITHOUT_MEDIA.issuperset(map(type, message.content)):
+                continue
             media = self._reusable_media.get(id(message)) or find_media(message)
             if media is not None:
                 self.media[index] = media
@@ -125,6 +129,15 @@ def claim_conversation(messages: Sequence[Message]) -> PreparedConversation:
         finally:
             found.release()
     return PreparedConversation(messages)
+
+
+def check_conversation(messages: Sequence[Message]) -> tuple[PreparedConversation, tuple[Violation, ...]]:
+    """Return what is known of these messages, released again, and what forbids sending them."""
+    conversation = claim_conversation(messages)
+    try:
+        return conversation, conversation.check()
+    finally:
+        conversation.release()
 
 
 def reclaim_conversation(conversation: PreparedConversation, messages: Sequence[Message]) -> PreparedConversation:
