@@ -8,6 +8,7 @@ import tomllib
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from functools import cached_property
+from importlib.metadata import EntryPoint, entry_points
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -158,6 +159,10 @@ class Subject:
         self.examples = examples
         self.seed = seed
         self.shrink_s = shrink_s
+
+    def entries(self, group: str) -> list[EntryPoint]:
+        """Return the installed entry points of one group under this provider's key."""
+        return list(entry_points(group=group, name=self.key))
 
     @cached_property
     def provider(self) -> Provider:

@@ -169,7 +169,7 @@ def find_entry_point(subject: Subject) -> importlib.metadata.EntryPoint:
     """
     found = subject.registry.found().get(subject.key)  # not loaded: what cannot be is one of the findings
     for group in (PROVIDERS, ROWS):
-        for entry in importlib.metadata.entry_points(group=group, name=subject.key):
+        for entry in subject.entries(group):
             if found is not None and entry.dist is not None and entry.dist.name == found.distribution.name:
                 return entry
     raise NotApplicable("no installed distribution ships this provider; it was given by hand or configured")
