@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -110,9 +109,6 @@ def read_tools(given: Sequence[Any], options: AdapterOptions) -> Sequence[ToolDe
         names = ", ".join(tool.name for tool in given) or "none"
         raise CallerError(f"tool_choice names the tool {forced.name!r}; those given are: {names}")
     return given
-
-
-_log = logging.getLogger("interlingua")
 
 
 class PreparedRequest:

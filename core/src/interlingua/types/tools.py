@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from functools import lru_cache
 from itertools import count
-from typing import Any, Literal
+from typing import Any
 
 import attrs
 
@@ -321,26 +321,6 @@ def _violation(error: Any) -> InputViolation:
     return InputViolation(path=json_pointer("", *error.absolute_path), message=short)
 
 
-_DESCRIBED = frozenset({
-    "default", "examples", "example", "deprecated",
-    "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf",
-    "minLength", "maxLength", "pattern", "contentEncoding", "contentMediaType",
-    "minItems", "maxItems", "uniqueItems",
-    "minProperties", "maxProperties", "propertyNames", "dependentRequired",
-})  # fmt: skip
-"""Keywords outside the subset that a model can read as words in the description."""
-
-_REFUSED = frozenset({
-    "not", "if", "then", "else", "patternProperties", "dependentSchemas", "dependencies",
-    "prefixItems", "additionalItems", "contains", "minContains", "maxContains", "contentSchema",
-    "unevaluatedItems", "unevaluatedProperties", "$dynamicRef", "$recursiveRef",
-})  # fmt: skip
-"""Keywords that change which inputs are valid, and have no form in the subset nor in a few words."""
-
-_NULL_KEYS = ({"type"}, {"enum"}, {"type", "enum"})
-SchemaAction = Literal["inlined", "folded", "described", "dropped", "added"]
-_COMPOSING = ("const", "$ref", "allOf", "anyOf", "oneOf")
-_MAX_NODES = 10_000  # references that fan out grow exponentially; a real tool has tens of nodes
 _NO_INPUT: Mapping[str, Any] = {"type": "object", "properties": {}}
 
 
