@@ -57,9 +57,9 @@ def _rates(usage: Usage, model: ModelInfo, at: datetime) -> Rates:
     missing = [name for name in ("input_tokens", "output_tokens") if getattr(usage, name) is None]
     if missing:
         raise _UnknownCostError(f"provider did not report {' and '.join(missing)}")
-    if not model.prices:
-        raise _UnknownCostError(f"no price known for {model.id}")
     price = model.price_at(at, usage.service_tier)
+    if price is None and not model.prices:
+        raise _UnknownCostError(f"no price known for {model.id}")
     if price is None:
         tier = usage.service_tier
         usual = tier is None or tier in model.standard_service_tiers

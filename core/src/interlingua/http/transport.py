@@ -108,7 +108,8 @@ def _decoded(pairs: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
     """Decode all headers at once, for the library's mapping decodes them all again for each name; none has a LF."""
     if not pairs:
         return {}
-    names, values = (_LF.join(part).decode("latin-1") for part in zip(*pairs, strict=True))
+    raw_names, raw_values = zip(*pairs, strict=True)
+    names, values = _LF.join(raw_names).decode("latin-1"), _LF.join(raw_values).decode("latin-1")
     return dict(zip(names.lower().split("\n"), values.split("\n"), strict=True))
 
 

@@ -23,7 +23,7 @@ from interlingua.pricing import lost_cache
 from interlingua.request.media import MessageMedia, find_media
 from interlingua.request.project import Projection
 from interlingua.request.rules import Violation, find_blocking_violations, located
-from interlingua.types.blocks import TextBlock, ThinkingBlock, ToolUseBlock
+from interlingua.types.blocks import TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 from interlingua.types.messages import Message, Role
 from interlingua.types.options import AdapterOptions
 from interlingua.types.tools import ToolDefinition
@@ -31,7 +31,7 @@ from interlingua.types.tools import ToolDefinition
 _log = logging.getLogger("interlingua")
 _keep: Callable[[Message, Any], None] = Message.__dict__["_prepared"].__set__  # a frozen value's private slot
 _REACH = 64  # how many new messages a conversation may have got
-_WITHOUT_MEDIA = frozenset((TextBlock, ThinkingBlock, ToolUseBlock))
+_WITHOUT_MEDIA = frozenset((TextBlock, ThinkingBlock, ToolUseBlock, ToolResultBlock))
 _TARGETS = 4  # how many targets' projections are kept
 
 
@@ -76,7 +76,10 @@ class PreparedConversation:
             return tuple(found)
         for index in range(self._checked, len(self.messages)):
             message = self.messages[index]
-            if _WITHOUT_MEDIA.issuperset(map(type, message.content)):
+            kinds = set(map(type, message.content))
+            if ToolResultBlock in kinds:
+                kinds.update(*[map(type, block.content) for block in message.content if type(block) is ToolResultBlock])
+            if kinds <= _WITHOUT_MEDIA:
                 continue
             media = self._reusable_media.get(id(message)) or find_media(message)
             if media is not None:

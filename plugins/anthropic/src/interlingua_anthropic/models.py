@@ -77,6 +77,7 @@ def capabilities_of(name: str) -> AdapterCapabilities:
     )
 
 
+@cache
 def facts_of(name: str) -> FrozenDict:
     """Return what `models.json` says of a model beyond its capabilities; what is absent is unknown."""
     model = model_of(name)

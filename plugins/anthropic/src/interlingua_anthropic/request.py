@@ -139,7 +139,7 @@ def _headers(extra: dict[str, Any]) -> dict[str, str]:
     for option, header in _HEADERS.items():
         if (value := extra.pop(option, None)) is not None:
             headers[header] = value if isinstance(value, str) else ",".join(value)
-    if any(name in extra for name in _SAMPLING):
+    if not extra.keys().isdisjoint(_SAMPLING):
         headers.setdefault("anthropic-version", SAMPLING_VERSION)
     return headers
 

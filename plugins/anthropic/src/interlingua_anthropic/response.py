@@ -52,8 +52,11 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
     if content is None:
         raise MalformedResponseError("the answer has no content list", path="content")
     blocks = [from_wire_block(raw, context) for raw in content]
-    calls = [raw for raw in content if isinstance(raw, dict) and raw.get("type") == "tool_use"]
-    extras = {raw["id"]: more for raw in calls if issued_id(raw) and (more := call_extras(raw))}
+    extras = {
+        raw["id"]: more
+        for raw in content
+        if isinstance(raw, dict) and raw.get("type") == "tool_use" and issued_id(raw) and (more := call_extras(raw))
+    }
     raw_usage = body.get("usage")
     stop = body.get("stop_reason")
     return context.message(
@@ -104,7 +107,10 @@ def optional_text(raw: Mapping[str, Any], name: str) -> str:
     Raises:
         MalformedResponseError: it is something else.
     """
-    return "" if raw.get(name) is None else required_text(raw, name)
+    value = raw.get(name)
+    if isinstance(value, str):
+        return value
+    return "" if value is None else required_text(raw, name)
 
 
 def issued_id(raw: Mapping[str, Any]) -> str | None:
@@ -114,7 +120,9 @@ def issued_id(raw: Mapping[str, Any]) -> str | None:
 
 def citations_of(raw: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return a text block's citations, each an object in the service's own words."""
-    found = raw.get("citations") or []
+    found = raw.get("citations")
+    if not found:
+        return []
     if not isinstance(found, list) or not all(isinstance(item, dict) for item in found):
         raise MalformedResponseError("citations are not a list of objects", path="citations")
     return found
@@ -122,9 +130,8 @@ def citations_of(raw: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 def from_wire_usage(raw: Mapping[str, Any]) -> Usage:
     """Return the counts; on this wire `input_tokens` excludes cached tokens (WIRE.md, Usage)."""
-    uncached, read, written = (
-        _count(raw, name) for name in ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
-    )
+    uncached = _count(raw, "input_tokens")
+    read, written = _count(raw, "cache_read_input_tokens"), _count(raw, "cache_creation_input_tokens")
     split = raw.get("cache_creation")
     details = raw.get("output_tokens_details")
     tier = raw.get("service_tier")
