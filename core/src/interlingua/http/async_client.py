@@ -236,10 +236,11 @@ class AsyncClient:
         tools: Sequence[ToolDefinition] = (),
         routing: RoutingDecisionRecord | None = None,
         user_id: str | None = None,
+        team_id: str | None = None,
         **options: Any,
     ) -> Message:
         """Send a conversation and return the assistant's message; arguments and errors as for `Client.send`."""
-        options["user_id"] = user_id
+        options |= {"user_id": user_id, "team_id": team_id}
         exchange = await self._write(self._shared.begin_exchange(messages, model, tools, options, routing=routing))
         while True:
             try:
@@ -255,10 +256,11 @@ class AsyncClient:
         tools: Sequence[ToolDefinition] = (),
         routing: RoutingDecisionRecord | None = None,
         user_id: str | None = None,
+        team_id: str | None = None,
         **options: Any,
     ) -> AsyncMessageStream:
         """Return the answer as a stream, to be used in an `async with` statement; arguments as for `send`."""
-        options["user_id"] = user_id
+        options |= {"user_id": user_id, "team_id": team_id}
         exchange = self._shared.begin_exchange(messages, model, tools, options, routing=routing, stream=True)
         return AsyncMessageStream(exchange, self._write, self._transport, self._sleep)
 

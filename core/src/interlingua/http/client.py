@@ -229,6 +229,7 @@ class Client:
         tools: Sequence[ToolDefinition] = (),
         routing: RoutingDecisionRecord | None = None,
         user_id: str | None = None,
+        team_id: str | None = None,
         **options: Any,
     ) -> Message:
         """Send a conversation and return the assistant's message.
@@ -238,7 +239,8 @@ class Client:
             model: instead of the client's default.
             tools: what the model may call.
             routing: why this model, where a router chose it.
-            user_id: stable pseudonymous id of the end user.
+            user_id: stable pseudonymous id of the end user; sent where the service has a field for it.
+            team_id: likewise of the user's team; kept on the answer, never sent.
             **options: fields of `AdapterOptions` by name.
 
         Raises:
@@ -246,7 +248,7 @@ class Client:
             ProviderError: the service answered with a failure.
             WireError: the answer could not be had, or not read.
         """
-        options["user_id"] = user_id
+        options |= {"user_id": user_id, "team_id": team_id}
         exchange = self._write(self._shared.begin_exchange(messages, model, tools, options, routing=routing))
         while True:
             try:
@@ -262,10 +264,11 @@ class Client:
         tools: Sequence[ToolDefinition] = (),
         routing: RoutingDecisionRecord | None = None,
         user_id: str | None = None,
+        team_id: str | None = None,
         **options: Any,
     ) -> MessageStream:
         """Return the answer as a stream, to be used in a `with` statement; arguments as for `send`."""
-        options["user_id"] = user_id
+        options |= {"user_id": user_id, "team_id": team_id}
         exchange = self._shared.begin_exchange(messages, model, tools, options, routing=routing, stream=True)
         self._write(exchange)
         return MessageStream(exchange, self._transport, self._sleep)

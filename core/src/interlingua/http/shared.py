@@ -150,7 +150,7 @@ class SharedState:
         """
         resolved = self.resolve_model(model)
         given = dict(options)
-        user_id = given.pop("user_id", None)
+        user_id, team_id = given.pop("user_id", None), given.pop("team_id", None)
         if self.headers:
             given["headers"] = {**self.headers, **(given.get("headers") or {})}
         if given.get("api") is None and (api := self._settings.get(resolved.provider.key, {}).get("api")) is not None:
@@ -162,6 +162,7 @@ class SharedState:
             tools,
             given,
             user_id=user_id,
+            team_id=team_id,
             stream=stream,
             routing=routing or resolved.routing,
         )

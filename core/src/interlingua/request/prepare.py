@@ -102,13 +102,21 @@ def read_tools(given: Sequence[Any], options: AdapterOptions) -> Sequence[ToolDe
     """
     for tool in given:
         if not isinstance(tool, ToolDefinition):
-            kind = type(tool).__name__
-            raise CallerError(f"a tool is a ToolDefinition, not {kind}; from_wire_tool(...) reads a wire's")
+            raise CallerError(_no_definition(tool))
     forced = options.tool_choice
     if isinstance(forced, ToolChoice) and all(tool.name != forced.name for tool in given):
         names = ", ".join(tool.name for tool in given) or "none"
         raise CallerError(f"tool_choice names the tool {forced.name!r}; those given are: {names}")
     return given
+
+
+def _no_definition(tool: Any) -> str:
+    if isinstance(getattr(tool, "definition", None), ToolDefinition):
+        return (
+            f"{tool.definition.name!r} is a tool with its function, and one request runs no functions: give its"
+            " `definition` to offer it, or run it with AgentLoop of interlingua-agents"
+        )
+    return f"a tool is a ToolDefinition, not {type(tool).__name__}; from_wire_tool(...) reads a wire's"
 
 
 class PreparedRequest:
@@ -134,6 +142,7 @@ class PreparedRequest:
         tools: Sequence[ToolDefinition],
         options: AdapterOptions,
         routing: RoutingDecisionRecord | None = None,
+        team_id: str | None = None,
     ) -> None:
         """Let plugins change the request, and hold it against rules and capabilities.
 
@@ -144,7 +153,7 @@ class PreparedRequest:
         self.provider = provider
         self.messages, self.tools, self.options = provider.prepare(messages, tools, options)
         self.target: Target = provider.target(self.options)
-        self._routing = routing
+        self._routing, self._team_id = routing, team_id
         self._check_capabilities()
         self._conversation, broken = check_conversation(self.messages)
         broken += tuple(i24_tool_names_are_unique(self.tools))
@@ -195,6 +204,7 @@ class PreparedRequest:
             tool_names=self.wire.tool_names,
             echo=self.wire.echo,
             user_id=self.options.user_id,
+            team_id=self._team_id,
         )
         return self
 
@@ -242,6 +252,7 @@ def open_request(
     options: Mapping[str, Any],
     *,
     user_id: str | None,
+    team_id: str | None,
     stream: bool,
     routing: RoutingDecisionRecord,
 ) -> PreparedRequest:
@@ -252,7 +263,7 @@ def open_request(
         CapabilityError, InvalidConversationError: as `PreparedRequest`.
     """
     read = read_options(options, model=model, stream=stream, user_id=user_id)
-    return PreparedRequest(provider, read_messages(messages), read_tools(tools, read), read, routing)
+    return PreparedRequest(provider, read_messages(messages), read_tools(tools, read), read, routing, team_id)
 
 
 def write_request(

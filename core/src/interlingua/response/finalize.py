@@ -63,6 +63,7 @@ class ResponseReader:
         if message.metadata.usage is not None:
             message = with_cost(message, self._model_info() if complete else None, latency_ms)
         if complete and self.request.tools:
+            message = with_tool_kinds(message, self.request.tools)
             report_invalid_tool_inputs(message, self.request.tools, self._registry)
         return message
 
@@ -93,6 +94,18 @@ def with_cost(message: Message, info: ModelInfo | None, latency_ms: int) -> Mess
     else:
         usage = replace(usage, cost_note=UNFINISHED_COST, latency_ms=latency_ms)
     return replace(message, metadata=replace(metadata, usage=usage))
+
+
+def with_tool_kinds(message: Message, tools: Sequence[ToolDefinition]) -> Message:
+    """Return the message with each call's `kind` as its tool's definition says, for user interfaces."""
+    kinds = {tool.name: tool.kind for tool in tools if tool.kind is not None}
+    if not kinds or not message.tool_calls():
+        return message
+    content = [
+        replace(block, kind=kinds.get(block.name, block.kind)) if type(block) is ToolUseBlock else block
+        for block in message.content
+    ]
+    return replace(message, content=tuple(content))
 
 
 def report_invalid_tool_inputs(message: Message, tools: Sequence[ToolDefinition], registry: Registry) -> None:
