@@ -66,7 +66,8 @@ class SharedState:
         self.workspace = workspace
         self.prefix_watch = PrefixWatch(self.registry)
         self._environ = os.environ if environ is None else environ
-        self._settings = {key: _check_settings(key, value) for key, value in (settings or {}).items()}
+        self._settings = {self.registry.entry(key).key: _check_settings(key, value)
+                          for key, value in (settings or {}).items()}  # fmt: skip
         self._resolved: dict[str | None, ResolvedModel] = {}
         self._connections: dict[tuple[str, str | None], Connection] = {}
         self._infos: dict[tuple[str, str], ModelInfo | None] = {}
@@ -123,11 +124,14 @@ class SharedState:
         return found
 
     def model_info(self, provider: Provider, name: str) -> ModelInfo | None:
-        """Return the catalogue's entry of a model; one that it lacks is warned of once and never refused."""
+        """Return the catalogue's entry of a model; one that it lacks is warned of once and never refused.
+
+        A provider without a catalogue, such as a local server, is expected to have models that nobody listed.
+        """
         key = (provider.key, name)
         if key not in self._infos:
             found = self._infos[key] = provider.model(name)
-            if found is None:
+            if found is None and provider.models():
                 _log.warning("the catalogue does not know %s:%s: default capabilities, no price", *key)
         return self._infos[key]
 

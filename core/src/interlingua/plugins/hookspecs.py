@@ -110,7 +110,8 @@ class ProviderHooks:
     def connection(self, settings: ConnectionSettings) -> Connection | None:
         """Called when a client is made and when recorded traffic is matched: say how to reach the service.
 
-        Pure: the environment is given as `settings.environ`; a signer is a function, called just before sending.
+        Pure: the environment is given as `settings.environ`; a signer is a function, called just before sending. Look
+        at each of `settings.options` here: one that the user gave and the hook does not look at is warned of.
         """
 
     @hookspec(firstresult=True)

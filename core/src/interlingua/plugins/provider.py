@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -92,6 +92,25 @@ class Distribution:
     version: str = "?"
 
 
+class _ReadOptions(Mapping[str, Any]):
+    """Connection options that remember which of them a plugin looked for."""
+
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        self._given = given
+        self.read: set[str] = set()
+
+    def __getitem__(self, name: str) -> Any:
+        self.read.add(name)
+        return self._given[name]
+
+    def __iter__(self) -> Iterator[str]:
+        self.read.update(self._given)
+        return iter(self._given)
+
+    def __len__(self) -> int:
+        return len(self._given)
+
+
 class Provider:
     """One provider key and everything that can be asked of it."""
 
@@ -140,8 +159,12 @@ class Provider:
         return find_model(self.models(), name)
 
     def connection(self, settings: ConnectionSettings) -> Connection:
-        """Return how to reach the service."""
-        connection: Connection = self._call("connection", settings=settings)
+        """Return how to reach the service; an option that the plugin did not look at is warned of."""
+        options = _ReadOptions(settings.options)
+        connection: Connection = self._call("connection", settings=attrs.evolve(settings, options=options))
+        if unread := sorted(settings.options.keys() - options.read):
+            text = "provider %r does not use the connection option(s) %s; it looks for %s"
+            _log.warning(text, self.key, ", ".join(unread), ", ".join(sorted(options.read)) or "none")
         return connection
 
     def prepare(

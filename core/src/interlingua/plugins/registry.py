@@ -246,6 +246,23 @@ class Registry:
                 self._found = dict(sorted(found.items()))
             return self._found
 
+    def entry(self, key: str) -> ProviderEntry:
+        """Return where the provider of this key comes from, without importing it.
+
+        Raises:
+            UnknownProviderError: no such key; the message lists what there is.
+        """
+        found = self._by_hand(key) if key in self._given else self.found().get(key)
+        if found is None:
+            import difflib  # noqa: PLC0415  nothing else is as slow to load for one message
+
+            have = ", ".join(self.found()) or "none"
+            meant = "".join(f"; did you mean {near!r}?" for near in difflib.get_close_matches(key, self.found(), n=1))
+            raise UnknownProviderError(
+                f"no provider {key!r} is installed{meant} (there are: {have}); {_HELP}", provider=key
+            )
+        return found
+
     def provider(self, key: str) -> Provider:
         """Return the provider of this key, loading it the first time.
 
@@ -352,15 +369,7 @@ class Registry:
         return ProviderEntry(key=key, kind="given", origin=origin, load=partial(self._given.__getitem__, key))
 
     def _load(self, key: str) -> Provider:
-        found = self._by_hand(key) if key in self._given else self.found().get(key)
-        if found is None:
-            import difflib  # noqa: PLC0415  nothing else is as slow to load for one message
-
-            have = ", ".join(self.found()) or "none"
-            meant = "".join(f"; did you mean {near!r}?" for near in difflib.get_close_matches(key, self.found(), n=1))
-            raise UnknownProviderError(
-                f"no provider {key!r} is installed{meant} (there are: {have}); {_HELP}", provider=key
-            )
+        found = self.entry(key)
         where = f"{found.distribution.name} {found.distribution.version}".strip()
         try:
             plugin = found.load()

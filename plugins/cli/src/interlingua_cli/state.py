@@ -57,10 +57,14 @@ class State:
         named = self.plugins or self.environ.get("INTERLINGUA_PLUGINS")
         return bool(named or entry_points(group="interlingua.plugins"))
 
-    @property
+    @cached_property
     def settings(self) -> dict[str, dict[str, Any]]:
-        """The user's connection settings per provider, keys taken from the environment."""
-        return self.config.settings(self.environ)
+        """The user's connection settings per installed provider, keys taken from the environment."""
+        found = self.registry.found()
+        given = self.config.settings(self.environ)
+        for key in sorted(given.keys() - found.keys()):
+            click.echo(f"warning: the configuration has settings for {key!r}, and no such provider is here", err=True)
+        return {key: settings for key, settings in given.items() if key in found}
 
     def client(self, model: str | None = None, base_url: str | None = None) -> Client:
         """Make a client; `base_url` goes to the provider of `model`."""

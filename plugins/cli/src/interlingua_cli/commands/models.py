@@ -91,8 +91,6 @@ def providers(state: State, as_json: bool) -> None:
     keys = {row["key"] for row in rows}
     rows += [{"key": key, "kind": "plugin", "broken": str(error)}
              for key, error in registry.broken.items() if key not in keys]  # fmt: skip
-    for key in sorted(state.config.providers.keys() - {row["key"] for row in rows}):
-        click.echo(f"warning: the configuration has settings for {key!r}, and no such provider is here", err=True)
     if as_json:
         print_json(rows)
         return
