@@ -1,0 +1,223 @@
+"""Every request that the adversarial conversations make: the official SDK's types and the wire linter accept it.
+
+A body that differs is in `request_bodies.toml` with the reason, or is a fault.
+"""
+
+from __future__ import annotations
+
+import base64
+import inspect
+import json
+import re
+import tomllib
+from collections.abc import Callable, Iterator
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import anthropic.types.beta.message_create_params as anthropic_beta_params
+import anthropic.types.message_create_params as anthropic_params
+import google.genai.types as google_types
+import groq.types.chat.completion_create_params as groq_params
+import mistralai.client.models as mistral_models
+import ollama._types as ollama_types
+import openai.types.chat.completion_create_params as chat_params
+import openai.types.responses.response_create_params as responses_params
+import openrouter.components as openrouter_types
+import pytest
+from zai.api_resource.chat.completions import Completions as ZaiCompletions
+
+from interlingua.errors import CallerError
+from interlingua.http.client import Client
+from interlingua.plugins.registry import Registry
+from interlingua.plugins.wire import ConnectionSettings, WireRequest
+from interlingua.request.media import Fetched
+from interlingua.types import Role
+from interlingua_cli.lint import lint_request
+from tests.oracle.adversarial import PIXEL, Conversation, conversations
+from tests.oracle.request_types import type_errors
+from tests.support.quiet import quiet_ledger
+
+REGISTRY = Registry()
+CONVERSATIONS = conversations()
+LISTED = tomllib.loads(Path(__file__).with_name("request_bodies.toml").read_text(encoding="utf-8"))["difference"]
+
+# What is asked of each provider: models whose rules differ, by API; of the others, one of no name.
+MODELS: dict[str, dict[str, tuple[str, ...]]] = {
+    "anthropic": {
+        "messages": ("claude-opus-5", "claude-sonnet-4-5", "claude-opus-4-1", "claude-haiku-4-5", "unlisted")
+    },
+    "openai": {
+        "responses": ("gpt-6-sol", "gpt-5.2", "o3", "gpt-4.1", "gpt-5-pro"),
+        "chat": ("gpt-5.2", "gpt-5-mini", "o3", "gpt-4.1", "gpt-3.5-turbo"),
+    },
+    "google": {"generate": ("gemini-3-pro-preview", "gemini-2.5-flash", "gemini-2.0-flash", "unlisted")},
+    "mistral": {"chat": ("mistral-large-latest", "magistral-medium-latest", "mistral-small-latest")},
+    "ollama": {"chat-native": ("gpt-oss:20b", "qwen3:8b")},
+    "openrouter": {
+        "chat": ("anthropic/claude-sonnet-4.5", "openai/gpt-5.2", "google/gemini-2.5-flash", "deepseek/deepseek-v3.2")
+    },
+    "zai": {"chat": ("glm-5", "glm-4.6", "glm-4.5v")},
+    "deepseek": {"chat": ("deepseek-chat", "deepseek-reasoner", "deepseek-v4-pro")},
+    "xai": {"chat": ("grok-4", "grok-3-mini")},
+    "groq": {"chat": ("openai/gpt-oss-120b", "llama-3.3-70b-versatile", "qwen/qwen3-32b")},
+    "moonshot": {"chat": ("kimi-k2-thinking", "kimi-k2.6")},
+    "cerebras": {"chat": ("gpt-oss-120b", "zai-glm-4.7")},
+}
+
+
+def _targets() -> Iterator[tuple[str, str, str]]:
+    """Return provider key, API and model, for every installed provider and each of its APIs."""
+    for provider in REGISTRY.providers():
+        named = MODELS.get(provider.key, {})
+        for api in provider.connection(ConnectionSettings(environ={})).endpoints:
+            for model in named.get(api, ("a-model",)):
+                yield provider.key, api, model
+
+
+def _anthropic(body: dict[str, Any], request: WireRequest) -> list[str]:
+    params: Any = anthropic_beta_params if "anthropic-beta" in request.headers else anthropic_params
+    streamed = "MessageCreateParamsStreaming" if body.get("stream") else "MessageCreateParamsNonStreaming"
+    return type_errors(body, getattr(params, streamed))
+
+
+_GOOGLE: dict[str, Any] = {
+    "contents": list[google_types.Content],
+    "systemInstruction": google_types.Content,
+    "tools": list[google_types.Tool],
+    "toolConfig": google_types.ToolConfig,
+    "safetySettings": list[google_types.SafetySetting],
+    "generationConfig": google_types.GenerationConfig,
+    "cachedContent": str,
+}
+
+
+def _google(body: dict[str, Any], _request: WireRequest) -> list[str]:
+    """The SDK has no type of the whole body; these are its fields (https://ai.google.dev/api/generate-content)."""
+    found = [f".{name}: unknown" for name in body.keys() - _GOOGLE.keys()]
+    for name in body.keys() & _GOOGLE.keys():
+        found += type_errors(body[name], _GOOGLE[name], f".{name}")
+    return found
+
+
+def _zai(body: dict[str, Any], _request: WireRequest) -> list[str]:
+    """The SDK has types for the answer only: its function's arguments are what a body may hold."""
+    given = inspect.signature(ZaiCompletions.create).parameters.keys()
+    known = given - {"self", "extra_headers", "extra_body", "timeout"}
+    shape = {name: body[name] for name in ("messages", "tools") if name in body}
+    found = [f".{name}: unknown" for name in body.keys() - known]
+    return found + type_errors({"model": "m", **shape}, chat_params.CompletionCreateParamsNonStreaming)
+
+
+def _by_stream(params: Any, name: str) -> Callable[[dict[str, Any], WireRequest], list[str]]:
+    whole, streamed = (getattr(params, f"{name}Params{kind}") for kind in ("NonStreaming", "Streaming"))
+    return lambda body, _request: type_errors(body, streamed if body.get("stream") else whole)
+
+
+def _as(wanted: Any) -> Callable[[dict[str, Any], WireRequest], list[str]]:
+    return lambda body, _request: type_errors(body, wanted)
+
+
+CHECKS: dict[str, Callable[[dict[str, Any], WireRequest], list[str]]] = {
+    "anthropic": _anthropic,
+    "google": _google,
+    "zai": _zai,
+    "mistral": _as(mistral_models.ChatCompletionRequest),
+    "ollama": _as(ollama_types.ChatRequest),
+    "openrouter": _as(openrouter_types.ChatRequest),
+    "groq": _as(groq_params.CompletionCreateParams),
+    "openai responses": _by_stream(responses_params, "ResponseCreate"),
+    "chat": _by_stream(chat_params, "CompletionCreate"),  # what these services call compatible
+}
+
+
+def sdk_errors(key: str, api: str, request: WireRequest) -> list[str]:
+    """Return what the official SDK's types say of a request's body."""
+    check = CHECKS.get(key) or CHECKS.get(f"{key} {api}") or CHECKS["chat"]
+    return check(json.loads(request.body), request)
+
+
+class _Offline(Client):
+    """A client that has the linked image already."""
+
+    def _fetch(self, url: str) -> Fetched:
+        return Fetched(base64.b64decode(PIXEL), "image/png")
+
+
+class Refused(NamedTuple):
+    """A conversation that was refused before anything was sent."""
+
+    name: str
+    why: str
+
+
+def read_target(key: str, api: str, model: str) -> tuple[dict[str, list[str]], list[Refused]]:
+    """Return what is wrong with a target's bodies, with the conversations where it is seen, and what was refused."""
+    wrong: dict[str, list[str]] = {}
+    refused: list[Refused] = []
+    provider = REGISTRY.provider(key)
+    with quiet_ledger(), _Offline(f"{key}:{model}", registry=REGISTRY, environ={}) as client:
+        for one in CONVERSATIONS:
+            try:
+                request = client.to_wire(list(one.messages), tools=one.tools, api=api, **one.options)
+            except CallerError as error:
+                refused.append(Refused(one.name, f"{type(error).__name__}: {error}"))
+                continue
+            errors = [f"type: {error}" for error in sdk_errors(key, api, request)]
+            errors += [f"lint: {found.rule}" for found in lint_request(provider, request)]
+            errors += law_errors(one, json.loads(request.body))
+            for error in dict.fromkeys(re.sub(r"\[\d+\]", "[*]", error) for error in errors):
+                wrong.setdefault(error, []).append(one.name)
+    return wrong, refused
+
+
+def law_errors(one: Conversation, body: dict[str, Any]) -> list[str]:
+    """Return what no body may do whatever the service: ask nothing, or have the model go on where a caller spoke."""
+    turns: list[dict[str, Any]] = body.get("messages") or body.get("contents") or body.get("input") or []
+    if not turns:
+        return ["law: nothing is asked"]
+    last = turns[-1]
+    by_model = last.get("role") in ("assistant", "model") or last.get("type") in ("function_call", "reasoning")
+    asks = one.messages[-1].role is not Role.ASSISTANT
+    return ["law: the model continues its own words"] if by_model and asks else []
+
+
+@pytest.mark.parametrize(("key", "api", "model"), list(_targets()))
+def test_the_sdk_types_and_the_linter_accept_each_body(key: str, api: str, model: str) -> None:
+    wrong, refused = read_target(key, api, model)
+    target = f"{key} {api} {model}"
+    rows = [row for row in LISTED if any(fnmatchcase(target, pattern) for pattern in row["targets"])]
+
+    unlisted = {
+        error: names[:3] for error, names in wrong.items() if not any(re.fullmatch(row["error"], error) for row in rows)
+    }
+    settled = [row["error"] for row in rows if not row.get("open")]
+    stale = [error for error in settled if not any(re.fullmatch(error, found) for found in wrong)]
+
+    assert not unlisted
+    assert not stale, "listed, but no body has it"
+    assert len(refused) <= 60, refused  # what a target cannot do; refusing all would be no answer
+
+
+def test_the_conversations_are_many_and_different() -> None:
+    assert len(CONVERSATIONS) >= 200
+    assert len({one.name for one in CONVERSATIONS}) == len(CONVERSATIONS)
+
+
+def test_the_checker_sees_what_is_wrong() -> None:
+    """A body with a fault of each kind: an unknown key, a missing one, a wrong word, a wrong type, deep in a union."""
+    body = {
+        "model": "m",
+        "messages": [
+            {"role": "user", "content": [{"type": "text", "text": "x", "colour": "red"}]},
+            {"role": "user", "content": [{"type": "image_url", "image_url": {"url": "u", "detail": "ultra"}}]},
+            {"role": "tool", "content": "42"},
+        ],
+        "temperature": "hot",
+    }
+    assert type_errors(body, chat_params.CompletionCreateParamsNonStreaming) == [
+        ".messages[0].content[0].colour: unknown to ChatCompletionContentPartTextParam",
+        ".messages[1].content[0].image_url.detail: 'ultra' is none of auto, low, high, original",
+        ".messages[2].tool_call_id: required by ChatCompletionToolMessageParam",
+        ".temperature: 'hot' is no float",
+    ]
