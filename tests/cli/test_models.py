@@ -126,3 +126,34 @@ def test_check_without_recordings_says_so_and_groups_what_it_skipped(run: Run, h
     assert "C22, C23 skipped: no cassette holds a stream" in result.stdout
     assert "no folder cassettes/compatible" in result.stderr
     assert "no folder" not in run("check", "compatible", "--rule", "C22", "--cassettes", ".").stderr
+
+
+def test_providers_calls_no_signer_and_asks_for_no_credentials(
+    run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source = """
+from tests.support.fake_provider import Fake
+
+def never(*_given):
+    raise SystemExit("called")
+
+class Keyed(Fake):
+    def __init__(self, key, **more):
+        super().__init__(**more)
+        self.key = key
+
+    def connection(self, settings):
+        import attrs
+        return attrs.evolve(super().connection(settings), auth=never, has_key=self.key)
+
+    connection.interlingua_impl = Fake.connection.interlingua_impl
+
+signed = Keyed(True, sign=never, credentials=never)
+bare = Keyed(False)
+"""
+    (tmp_path / "keyed.py").write_text(source, encoding="utf-8")
+    monkeypatch.syspath_prepend(tmp_path)
+    result = run("providers", "--json", "--plugin", "signed=keyed:signed", "--plugin", "bare=keyed:bare")
+
+    rows = {row["key"]: row.get("key_state") for row in json.loads(result.stdout)}
+    assert (result.exit_code, rows["signed"], rows["bare"]) == (0, "found", "missing")

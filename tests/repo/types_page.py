@@ -97,15 +97,15 @@ def _class(cls: type) -> str:
 
 
 def _fields(cls: type) -> Iterator[tuple[str, str, str]]:
+    kinds = {name: kind for base in reversed(cls.__mro__) for name, kind in inspect.get_annotations(base).items()}
     if not attrs.has(cls):
-        defaults: dict[str, Any] = getattr(cls, "_field_defaults", {})
-        for name in cls._fields:  # type: ignore[attr-defined]
-            kind = inspect.get_annotations(cls)[name]
-            yield name, _type(kind), _default(defaults[name]) if name in defaults else "required"
+        defaults: dict[str, Any] = {**vars(cls), **getattr(cls, "_field_defaults", {})}
+        for name in (*cls._fields, *(name for name in kinds if name not in cls._fields)):  # type: ignore[attr-defined]
+            given = name in defaults and not hasattr(defaults[name], "__get__")
+            yield name, _type(kinds[name]), _default(defaults[name]) if given else "required"
         return
     if isinstance(getattr(cls, "type", None), str):
-        yield "type", "str", f"`{cls.type}`"
-    kinds = {name: kind for base in reversed(cls.__mro__) for name, kind in inspect.get_annotations(base).items()}
+        yield "type", "str", f"`{cls.type}`"  # type: ignore[attr-defined]
     for field in _public(cls):  # not `field.type`: who asked attrs to resolve types changed it for all
         yield field.name, _type(kinds[field.name]), _default(field.default)
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 from interlingua.errors import APIConnectionError, CallerError, InterlinguaError
 from interlingua.http.limits import Deadline, Retry, Timeout
 from interlingua.http.shared import AuxiliaryExchange, Exchange, ImageDownload, SharedState
-from interlingua.http.transport import AsyncAnswer, AsyncTransport, Outgoing
+from interlingua.http.transport import AsyncAnswer, AsyncTransport
 from interlingua.plugins.registry import Registry
-from interlingua.plugins.wire import WireRequest, WireResponse
+from interlingua.plugins.wire import Outgoing, WireRequest, WireResponse
 from interlingua.response.finalize import FAILED
 from interlingua.response.stream import StreamReader, StreamState
 from interlingua.types.events import ErrorEvent, StreamEvent, TextDelta
@@ -110,7 +110,7 @@ class AsyncMessageStream:
             self._answer.break_off()
 
     async def _open(self, exchange: Exchange) -> list[StreamEvent]:
-        answer = self._answer = await self._transport.open(exchange.begin_attempt(), exchange.deadline)
+        answer = self._answer = await self._transport.open(await exchange.begin_attempt_async(), exchange.deadline)
         if answer.status >= FAILED:
             body = await answer.read()
             exchange.response.read(WireResponse(status=answer.status, headers=answer.headers, body=body))
@@ -244,7 +244,8 @@ class AsyncClient:
         exchange = await self._write(self._shared.begin_exchange(messages, model, tools, options, routing=routing))
         while True:
             try:
-                return exchange.response.read(await self._receive(exchange.begin_attempt(), exchange.deadline))
+                request = await exchange.begin_attempt_async()
+                return exchange.response.read(await self._receive(request, exchange.deadline))
             except InterlinguaError as error:
                 await self._sleep(exchange.retry_delay(error))
 
@@ -335,7 +336,12 @@ class AsyncClient:
 
     async def _ask(self, provider: Provider, kind: str, arguments: Mapping[str, Any]) -> Any:
         auxiliary = AuxiliaryExchange(self._shared, provider, kind, arguments)
-        return auxiliary.read(await self._receive(auxiliary.begin_attempt(), auxiliary.deadline))
+        while True:
+            try:
+                request = await auxiliary.begin_attempt_async()
+                return auxiliary.read(await self._receive(request, auxiliary.deadline))
+            except InterlinguaError as error:
+                auxiliary.check_refusal(error)
 
     async def _receive(self, request: Outgoing, deadline: Deadline) -> WireResponse:
         answer = await self._transport.open(request, deadline)

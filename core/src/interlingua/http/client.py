@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 from interlingua.errors import APIConnectionError, CallerError, InterlinguaError
 from interlingua.http.limits import Deadline, Retry, Timeout
 from interlingua.http.shared import AuxiliaryExchange, Exchange, ImageDownload, SharedState
-from interlingua.http.transport import Answer, Outgoing, SyncTransport
+from interlingua.http.transport import Answer, SyncTransport
 from interlingua.plugins.registry import Registry
-from interlingua.plugins.wire import WireRequest, WireResponse
+from interlingua.plugins.wire import Outgoing, WireRequest, WireResponse
 from interlingua.response.finalize import FAILED
 from interlingua.response.stream import StreamReader, StreamState
 from interlingua.types.events import ErrorEvent, StreamEvent, TextDelta
@@ -344,7 +344,11 @@ class Client:
 
     def _ask(self, provider: Provider, kind: str, arguments: Mapping[str, Any]) -> Any:
         auxiliary = AuxiliaryExchange(self._shared, provider, kind, arguments)
-        return auxiliary.read(self._receive(auxiliary.begin_attempt(), auxiliary.deadline))
+        while True:
+            try:
+                return auxiliary.read(self._receive(auxiliary.begin_attempt(), auxiliary.deadline))
+            except InterlinguaError as error:
+                auxiliary.check_refusal(error)
 
     def _receive(self, request: Outgoing, deadline: Deadline) -> WireResponse:
         answer = self._transport.open(request, deadline)

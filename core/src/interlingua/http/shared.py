@@ -6,7 +6,8 @@ import logging
 import os
 import time
 from collections.abc import Mapping, Sequence
-from functools import partial
+from datetime import UTC, datetime
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -14,16 +15,25 @@ import attrs
 
 from interlingua.catalogue import ModelInfo
 from interlingua.errors import CallerError, InterlinguaError
+from interlingua.http.credentials import SecretStore, SecretUse
 from interlingua.http.limits import Deadline, Retry, Timeout
-from interlingua.http.transport import Outgoing, no_key, outgoing
+from interlingua.http.transport import no_key, outgoing
 from interlingua.ids import ModelId
+from interlingua.json import EMPTY
 from interlingua.plugins.provider import Provider
 from interlingua.plugins.registry import Registry
-from interlingua.plugins.wire import Connection, ConnectionSettings, RequestContext, WireResponse
+from interlingua.plugins.wire import (
+    Connection,
+    ConnectionSettings,
+    Outgoing,
+    RequestContext,
+    WireRequest,
+    WireResponse,
+)
 from interlingua.request.conversation import PrefixWatch
 from interlingua.request.media import SIZE_LIMIT, Fetched
 from interlingua.request.prepare import PreparedRequest, open_request
-from interlingua.response.finalize import FAILED, ResponseReader
+from interlingua.response.finalize import FAILED, ResponseReader, add_header_facts
 from interlingua.types.messages import Message, Origin, RoutingDecisionRecord, RoutingMode
 from interlingua.types.tools import ToolDefinition
 
@@ -69,7 +79,7 @@ class SharedState:
         self._settings = {self.registry.entry(key).key: _check_settings(key, value)
                           for key, value in (settings or {}).items()}  # fmt: skip
         self._resolved: dict[str | None, ResolvedModel] = {}
-        self._connections: dict[tuple[str, str | None], Connection] = {}
+        self._connections: dict[tuple[str, str | None], tuple[Connection, SecretStore | None]] = {}
         self._infos: dict[tuple[str, str], ModelInfo | None] = {}
         own = {name: value for name, value in (("api_key", api_key), ("base_url", base_url)) if value is not None}
         if model is not None:
@@ -108,8 +118,11 @@ class SharedState:
         """Return the provider of this key, or of the default model."""
         return self.registry.provider(key) if key is not None else self.resolve_model(None).provider
 
-    def connection(self, provider: Provider, api: str | None) -> Connection:
-        """Return how to reach a provider by one of its wire formats; asked once, so later changes are not seen."""
+    def connection(self, provider: Provider, api: str | None) -> tuple[Connection, SecretStore | None]:
+        """Return how to reach a provider by one of its wire formats, and where its secret is kept.
+
+        The provider is asked once, so later changes are not seen.
+        """
         found = self._connections.get((provider.key, api))
         if found is None:
             given = self._settings.get(provider.key, {})
@@ -120,7 +133,9 @@ class SharedState:
                 api=api,
                 options=given.get("options") or {},
             )
-            found = self._connections[provider.key, api] = provider.connection(settings)
+            made = provider.connection(settings)
+            store = None if made.credentials is None else SecretStore(made.credentials)
+            found = self._connections[provider.key, api] = made, store
         return found
 
     def model_info(self, provider: Provider, name: str) -> ModelInfo | None:
@@ -157,7 +172,8 @@ class SharedState:
         user_id, team_id = given.pop("user_id", None), given.pop("team_id", None)
         if self.headers:
             given["headers"] = {**self.headers, **(given.get("headers") or {})}
-        if given.get("api") is None and (api := self._settings.get(resolved.provider.key, {}).get("api")) is not None:
+        settings = self._settings.get(resolved.provider.key, {})
+        if given.get("api") is None and (api := settings.get("api")) is not None:
             given["api"] = api
         request = open_request(
             resolved.provider,
@@ -169,11 +185,52 @@ class SharedState:
             team_id=team_id,
             stream=stream,
             routing=routing or resolved.routing,
+            connection=settings.get("options") or EMPTY,
         )
         return Exchange(self, request)
 
 
-class Exchange:
+class _Attempts:
+    """The attempts to have one written request answered, each with the connection's secret."""
+
+    _provider: Provider
+    _shared: SharedState
+    _api: str | None
+
+    @cached_property
+    def connection(self) -> Connection:
+        """How to reach the service."""
+        return self._shared.connection(self._provider, self._api)[0]
+
+    @cached_property
+    def _secret(self) -> SecretUse:
+        return SecretUse(self._shared.connection(self._provider, self._api)[1])
+
+    def _begin(self) -> tuple[WireRequest, Mapping[str, str]]:
+        raise NotImplementedError
+
+    def begin_attempt(self) -> Outgoing:
+        """Return the HTTP request of the next attempt, signed now.
+
+        Raises:
+            AuthenticationError: a key is needed and there is none.
+        """
+        request, headers = self._begin()
+        self._secret.read()
+        return outgoing(self.connection, request, headers, self._secret.secret)
+
+    async def begin_attempt_async(self) -> Outgoing:
+        """Return the request as `begin_attempt` does."""
+        request, headers = self._begin()
+        await self._secret.read_async()
+        return outgoing(self.connection, request, headers, self._secret.secret)
+
+    def _check_key(self) -> None:
+        if not self.connection.has_key:
+            raise no_key(self.connection, self._provider.key)
+
+
+class Exchange(_Attempts):
     """One request and the attempts to have it answered.
 
     Attributes:
@@ -185,6 +242,8 @@ class Exchange:
     deadline: Deadline
 
     def __init__(self, shared: SharedState, request: PreparedRequest) -> None:
+        self._provider = request.provider
+        self._api = request.options.api
         self.request = request
         self._shared = shared
         self._model_info = partial(shared.model_info, request.provider, request.options.model)
@@ -201,25 +260,14 @@ class Exchange:
         self.request.write(fetched, workspace=shared.workspace, watch=shared.prefix_watch, model_info=self._model_info)
         return self
 
-    @property
-    def connection(self) -> Connection:
-        """How to reach the service."""
-        return self._shared.connection(self.request.provider, self.request.options.api)
-
-    def begin_attempt(self) -> Outgoing:
-        """Return the HTTP request of the next attempt, signed now.
-
-        Raises:
-            AuthenticationError: a key is needed and there is none.
-        """
-        connection = self.connection
-        if not connection.has_key:
-            raise no_key(connection, self.request.provider.key)
+    def _begin(self) -> tuple[WireRequest, Mapping[str, str]]:
+        self._check_key()
         self._attempts += 1
         if self._attempts == 1:
             self.deadline = Deadline(self._shared.timeout)
+            self.response.request_ids += self.connection.request_ids
         self.response.started = time.monotonic()
-        return outgoing(connection, self.request.wire, self.request.options.headers)
+        return self.request.wire, self.request.options.headers
 
     def retry_delay(self, error: InterlinguaError) -> float:
         """Return the seconds to wait before the next attempt.
@@ -229,14 +277,16 @@ class Exchange:
         """
         error.provider = error.provider or self.request.provider.key
         error.model = error.model or self.request.options.model
-        delay = self._shared.retry.delay(error, self._attempts)
+        if self._secret.replace_after(error):
+            return 0.0
+        delay = self._shared.retry.delay(error, self._attempts - (self._secret.refusal is not None))
         if delay is None or (self.deadline.deadline is not None and delay >= (self.deadline.left() or 0)):
             raise error
         _log.info("attempt %d failed (%s); again in %.2f s", self._attempts, type(error).__name__, delay)
         return delay
 
 
-class AuxiliaryExchange:
+class AuxiliaryExchange(_Attempts):
     """One exchange that is no conversation: a model list, a token count, a reported cost.
 
     Attributes:
@@ -250,19 +300,18 @@ class AuxiliaryExchange:
         self._shared = shared
         self._provider = provider
         self._kind = kind
+        self._api = None
         self._request = provider.auxiliary_request(kind, arguments)
         self.deadline = Deadline(shared.timeout)
 
-    def begin_attempt(self) -> Outgoing:
-        """Return the HTTP request, signed.
+    def _begin(self) -> tuple[WireRequest, Mapping[str, str]]:
+        self._check_key()
+        return self._request, self._shared.headers
 
-        Raises:
-            AuthenticationError: a key is needed and there is none.
-        """
-        connection = self._shared.connection(self._provider, None)
-        if not connection.has_key:
-            raise no_key(connection, self._provider.key)
-        return outgoing(connection, self._request, self._shared.headers)
+    def check_refusal(self, error: InterlinguaError) -> None:
+        """Raise the error again, unless the next attempt has another secret."""
+        if not self._secret.replace_after(error):
+            raise error
 
     def read(self, response: WireResponse) -> Any:
         """Return what was asked for.
@@ -273,7 +322,8 @@ class AuxiliaryExchange:
         """
         if response.status >= FAILED:
             context = RequestContext(origin=Origin(self._provider.key, self._request.api, ""))
-            raise self._provider.from_wire_error(response, context)
+            error = self._provider.from_wire_error(response, context)
+            raise add_header_facts(error, response.headers, self.connection.request_ids)
         return self._provider.from_wire_auxiliary(self._kind, response)
 
 
@@ -288,7 +338,7 @@ class ImageDownload:
     def __init__(self, shared: SharedState, url: str) -> None:
         self._url = url
         self._data = bytearray()
-        self.outgoing = Outgoing("GET", url, {}, b"")
+        self.outgoing = Outgoing("GET", url, {}, b"", datetime.now(UTC))
         self.deadline = Deadline(shared.timeout)
 
     def check_status(self, status: int) -> None:

@@ -7,6 +7,7 @@ import logging
 import socket
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
+from datetime import UTC, datetime
 from inspect import iscoroutinefunction
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -15,8 +16,9 @@ from weakref import WeakKeyDictionary
 
 import httpx
 
-from interlingua.errors import AuthenticationError, CallerError
+from interlingua.errors import AuthenticationError, CallerError, InterlinguaError
 from interlingua.http.limits import Deadline, error_for_failure, error_for_no_client
+from interlingua.plugins.wire import Outgoing
 
 if TYPE_CHECKING:
     from interlingua.plugins.wire import Connection, WireRequest
@@ -31,36 +33,45 @@ _LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=64)
 _LF = b"\n"
 
 
-class Outgoing(NamedTuple):
-    """One HTTP request. `headers` hold secrets: the representation leaves them out."""
-
-    method: str
-    url: str
-    headers: dict[str, str]
-    body: bytes
-
-    def __repr__(self) -> str:
-        return f"<Outgoing {self.method} {self.url}, {len(self.body)} bytes>"
-
-
-def outgoing(connection: Connection, request: WireRequest, headers: Mapping[str, str]) -> Outgoing:
-    """Make the HTTP request; later sources of a header win: connection, wire, caller, auth. Lists add up.
+def outgoing(connection: Connection, request: WireRequest, headers: Mapping[str, str], secret: Any = None) -> Outgoing:
+    """Make the HTTP request; later sources of a header win: connection, wire, caller, auth, signature. Lists add up.
 
     Args:
         connection: where to, and the signer.
-        request: what; a signer sees it as it is.
+        request: what.
         headers: the caller's own.
+        secret: what the connection's credentials gave.
+
+    Raises:
+        AuthenticationError: the connection's code failed.
+        CallerError: the URL cannot be sent.
     """
-    merged = {"content-type": "application/json"}
-    for source in (connection.headers, request.headers, headers, connection.auth(request)):
-        for name, value in source.items():
-            lower = name.lower()
-            merged[lower] = _joined(merged.get(lower), value) if lower in connection.joined else value
-    made = Outgoing(request.method, connection.base_url + request.path, merged, request.body)
+    try:
+        merged = {"content-type": "application/json"}
+        for source in (connection.headers, request.headers, headers, connection.auth(request)):
+            for name, value in source.items():
+                lower = name.lower()
+                merged[lower] = _joined(merged.get(lower), value) if lower in connection.joined else value
+        url = connection.base_url + request.path if connection.url is None else connection.url(request)
+        made = Outgoing(request.method, url, merged, request.body, datetime.now(UTC))
+        if connection.sign is not None:
+            made = made._replace(url=str(httpx.URL(url)))  # as it is sent: what is signed must be that
+            merged.update({name.lower(): value for name, value in connection.sign(made, secret).items()})
+    except InterlinguaError:
+        raise
+    except httpx.InvalidURL as error:
+        raise error_for_failure(error, Deadline(None), in_body=False, url=url) from None  # type: ignore[misc]
+    except Exception as error:
+        raise secret_failure("signing the request", error) from None
     if _log.isEnabledFor(logging.DEBUG):
-        path = request.path.partition("?")[0]  # a query may hold a key
-        _log.debug("%s %s%s, %d bytes", made.method, connection.base_url, path, len(made.body))
+        place = made.url.partition("?")[0]  # a query may hold a key
+        _log.debug("%s %s, %d bytes", made.method, place, len(made.body))
     return made
+
+
+def secret_failure(what: str, error: Exception) -> AuthenticationError:
+    """Return the error for code that holds a secret, without the cause's text: that may hold the secret too."""
+    return AuthenticationError(f"{what} failed with {type(error).__name__}", retryable=False)
 
 
 def no_key(connection: Connection, provider: str) -> AuthenticationError:

@@ -22,7 +22,8 @@ _NAMES = {
     "plugins.provider": "Distribution Provider Target",
     "plugins.registry": "EntryPoints PROVIDERS ProviderEntry ROWS Registry new_manager",
     "plugins.wire": (
-        "Auth BlockLoss Connection ConnectionSettings Loss RequestContext Step Verdict WireChunk WireRequest "
+        "Auth BlockLoss Connection ConnectionSettings Credentials Endpoint Loss Outgoing RequestContext Sign Step "
+        "Verdict WireChunk WireRequest "
         "WireResponse bearer_auth error_class_for_status error_for_status message_loss no_auth option_loss "
         "retry_after wrap_stream"
     ),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal, NamedTuple
+from urllib.parse import unquote
 
 import attrs
 
@@ -23,6 +25,7 @@ from interlingua.errors import (
     ServerError,
 )
 from interlingua.ids import new_tool_use_id, new_ulid
+from interlingua.json import EMPTY
 from interlingua.types.blocks import ContentBlock, TextBlock
 from interlingua.types.events import StreamEvent
 from interlingua.types.messages import (
@@ -96,16 +99,28 @@ def message_loss(index: int, reason: str, message_id: str | None = None) -> Loss
     )
 
 
-class WireChunk(NamedTuple):
-    """One framed event of a stream: its name ("" when the framing gives none) and its payload bytes.
+class _Pair(NamedTuple):
+    event: str
+    data: bytes
+
+
+class WireChunk(_Pair):
+    """One framed event of a stream: a pair of its name and its payload.
 
     Attributes:
         event: name of the event; "" where the framing gives none.
         data: payload bytes.
+        headers: what a framing says about the event besides; no part of the pair.
     """
 
-    event: str
-    data: bytes
+    headers: Mapping[str, Any] = EMPTY
+
+    def __new__(cls, event: str, data: bytes, headers: Mapping[str, Any] = EMPTY) -> WireChunk:
+        """Make a pair with headers."""
+        made = super().__new__(cls, event, data)
+        if headers:
+            made.headers = headers
+        return made
 
 
 @attrs.frozen(kw_only=True)
@@ -169,7 +184,30 @@ class ConnectionSettings:
     options: Mapping[str, Any] = attrs.field(factory=dict)
 
 
+class Outgoing(NamedTuple):
+    """One HTTP request as it is sent, but for its signature. `headers` hold secrets: the representation omits them.
+
+    Attributes:
+        method: HTTP method.
+        url: the whole address, encoded.
+        headers: names in lower case; the connection's, the request's and the caller's, merged.
+        body: the exact bytes.
+        time: of this attempt, UTC.
+    """
+
+    method: str
+    url: str
+    headers: dict[str, str]
+    body: bytes
+    time: datetime
+
+    def __repr__(self) -> str:
+        return f"<Outgoing {self.method} {self.url}, {len(self.body)} bytes>"
+
+
 Auth = Callable[[WireRequest], Mapping[str, str]]
+Credentials = Callable[[ProviderError | None], Any]
+Sign = Callable[[Outgoing, Any], Mapping[str, str]]
 
 
 def no_auth(_request: WireRequest) -> Mapping[str, str]:
@@ -185,31 +223,77 @@ def bearer_auth(key: str | None) -> Auth:
     return lambda _request: headers
 
 
+class Endpoint(NamedTuple):
+    """What a request's path says: the API, the model where the path names it, and whether this adapter reads it.
+
+    Attributes:
+        api: name of the API.
+        model: the model, or None.
+        read: False for an endpoint of the service that this adapter knows and does not read.
+    """
+
+    api: str
+    model: str | None
+    read: bool = True
+
+
 @attrs.frozen(kw_only=True)
 class Connection:
     """How to reach a provider (the answer of the `connection` hook).
 
     Attributes:
         base_url: scheme, host and path prefix, without a trailing slash.
-        auth: a signer: WireRequest -> secret headers, called by the transport just before sending.
+        auth: secret headers of a request, where a fixed key is all it takes; called for every attempt.
+        credentials: gives the secret that `sign` takes (any value but None), or an awaitable of it. Called before the
+            first attempt, with None, and once more with the error of an attempt that failed with an
+            AuthenticationError; in between the secret is kept, until its attribute `expires_at` (a datetime with
+            time zone) is near, where it has one. It may block: an asynchronous client calls it in a thread.
+        sign: secret headers of the finished request, from it and the secret (None without `credentials`); called for
+            every attempt, after `auth`; pure.
+        url: the whole address of a request, where that is not `base_url` and the request's path; pure.
         headers: public headers for every request.
         joined: names in lower case of headers that are lists: what connection, request and caller say adds up.
+        request_ids: names in lower case of the response headers that hold the request's id, besides the usual two.
         framing: `sse`, `ndjson`, or a factory of an incremental framer.
         env: names of the environment variables that were looked at, for error messages and `providers`.
         has_key: False when a key is needed and none was found.
-        hosts: host names this service answers on, for recognising recorded traffic.
-        endpoints: api name -> path (regular expression, matched at the end of a URL's path).
+        hosts: host names this service answers on, for recognising recorded traffic; `*` stands for any letters.
+        endpoints: api name -> path (regular expression, matched at the end of a URL's path); a group `model` is the
+            model's name, percent-encoded.
+        unread_endpoints: the same for endpoints of the service that this adapter does not read.
     """
 
     base_url: str
     auth: Auth = no_auth
+    credentials: Credentials | None = None
+    sign: Sign | None = None
+    url: Callable[[WireRequest], str] | None = None
     headers: Mapping[str, str] = attrs.field(factory=dict)
     joined: tuple[str, ...] = ()
+    request_ids: tuple[str, ...] = ()
     framing: str | Callable[[], Any] = "sse"
     env: tuple[str, ...] = ()
     has_key: bool = True
     hosts: tuple[str, ...] = ()
     endpoints: Mapping[str, str] = attrs.field(factory=dict)
+    unread_endpoints: Mapping[str, str] = attrs.field(factory=dict)
+
+    def find_endpoint(self, path: str) -> Endpoint | None:
+        """Return the endpoint that a URL's path ends with, or None."""
+        for endpoints, read in ((self.endpoints, True), (self.unread_endpoints, False)):
+            for api, pattern in endpoints.items():
+                if found := re.search(f"(?:{pattern})$", path.rstrip("/")):
+                    model = found.groupdict().get("model")
+                    return Endpoint(api, model and unquote(model), read)
+        return None
+
+    def claims_host(self, host: str) -> int:
+        """Return how exactly this service claims a host: the length of the name that matches, 0 for not at all.
+
+        A host may end with the name, after a dot or (as with regions) a hyphen.
+        """
+        patterns = ((name, re.escape(name).replace(r"\*", ".*")) for name in self.hosts)
+        return max((len(name) for name, pattern in patterns if re.fullmatch(f"(.*[.-])?{pattern}", host)), default=0)
 
 
 def _now() -> datetime:
@@ -233,6 +317,7 @@ class RequestContext:
         routing: why this model, where a router decided.
         tool_names: wire name -> canonical name, where projection had to change names.
         echo: what the adapter put into `WireRequest.echo`.
+        response_headers: of the answer, names in lower case.
         user_id: stable pseudonymous id of the user.
         team_id: stable pseudonymous id of the team.
     """
@@ -245,6 +330,7 @@ class RequestContext:
     routing: RoutingDecisionRecord | None = None
     tool_names: Mapping[str, str] = attrs.field(factory=dict)
     echo: Mapping[str, Any] = attrs.field(factory=dict)
+    response_headers: Mapping[str, str] = EMPTY
     user_id: str | None = None
     team_id: str | None = None
 

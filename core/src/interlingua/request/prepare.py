@@ -11,6 +11,7 @@ import attrs
 from interlingua.catalogue import ModelInfo
 from interlingua.errors import CallerError, CapabilityError, InvalidConversationError
 from interlingua.ids import new_ulid
+from interlingua.json import EMPTY
 from interlingua.plugins.provider import Provider, Target
 from interlingua.plugins.wire import Loss, RequestContext, WireRequest
 from interlingua.request.conversation import (
@@ -255,6 +256,7 @@ def open_request(
     team_id: str | None,
     stream: bool,
     routing: RoutingDecisionRecord,
+    connection: Mapping[str, Any] = EMPTY,
 ) -> PreparedRequest:
     """Read what a caller gave into a request; its image URLs are still to be fetched and its bytes written.
 
@@ -262,7 +264,7 @@ def open_request(
         CallerError: an option or the conversation cannot be read.
         CapabilityError, InvalidConversationError: as `PreparedRequest`.
     """
-    read = read_options(options, model=model, stream=stream, user_id=user_id)
+    read = read_options(options, model=model, stream=stream, user_id=user_id, connection=connection)
     return PreparedRequest(provider, read_messages(messages), read_tools(tools, read), read, routing, team_id)
 
 

@@ -6,7 +6,7 @@ There is no I/O and no waiting here: the adapter's async generator is driven by 
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Callable, Generator, Iterable
+from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator
 from typing import Any
 
 import attrs
@@ -217,6 +217,17 @@ class _Pause:
 _pause = _Pause()
 
 
+def _collect(chunks: Iterable[WireChunk]) -> tuple[list[WireChunk], Exception | None]:
+    """Return what a framer gives and, where it fails at last, why."""
+    batch: list[WireChunk] = []
+    try:
+        for chunk in chunks:
+            batch.append(chunk)
+    except Exception as error:
+        return batch, error
+    return batch, None
+
+
 class StreamDecoder:
     """Turns the bytes of one streamed answer into events and, at the end, into its message."""
 
@@ -290,24 +301,37 @@ class StreamDecoder:
         self._done = True
         self._out.append(ErrorEvent(error=error))
 
+    def _fail_framing(self, error: Exception) -> None:
+        if not self._done:
+            typed = error
+            if not isinstance(typed, InterlinguaError):
+                typed = MalformedResponseError(f"the stream cannot be framed: {type(error).__name__}: {error}")
+                typed.__cause__ = error
+            self._fail(typed)
+
+    def _read_rest(self) -> Iterator[WireChunk]:
+        yield from self._framer.close()
+
     def feed(self, data: bytes) -> list[StreamEvent]:
         """Take bytes as they arrive; return the events they complete."""
+        failure = None
         try:
             batch = self._frame(data)
-        except InterlinguaError as error:
-            if not self._done:
-                self._fail(error)
-            return self._take_events()
-        if not batch or self._done:
-            return []
-        self._batch = batch
-        try:
-            wanted = self._resume(None)  # as `_drive` does, without a further call per chunk
-        except BaseException as error:  # StopIteration too
-            self._handle_end(error)
-        else:
-            if wanted is not _MORE:
-                self._refuse_await()
+            if type(batch) is not list:
+                batch, failure = _collect(batch)
+        except Exception as error:
+            batch, failure = [], error
+        if batch and not self._done:
+            self._batch = batch
+            try:
+                wanted = self._resume(None)  # as `_drive` does, without a further call per chunk
+            except BaseException as error:  # StopIteration too
+                self._handle_end(error)
+            else:
+                if wanted is not _MORE:
+                    self._refuse_await()
+        if failure is not None:
+            self._fail_framing(failure)
         events = self._out
         if events:
             self._out = []
@@ -323,13 +347,11 @@ class StreamDecoder:
         self._closed = True
         self._complete_before_end = self.complete
         if not self._done and not broken:
-            try:
-                batch = self._framer.close()
-            except InterlinguaError as error:
-                self._fail(error)
-            else:
-                if batch:
-                    self._drive(batch)
+            batch, failure = _collect(self._read_rest())
+            if batch:
+                self._drive(batch)
+            if failure is not None:
+                self._fail_framing(failure)
         if not self._done:
             self._drive(None)
         if not self._done:

@@ -5,11 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
+import attrs
+
 from interlingua.catalogue import ModelInfo
 from interlingua.errors import InterlinguaError
 from interlingua.frozen import replace
 from interlingua.plugins.registry import Registry
-from interlingua.plugins.wire import WireResponse, retry_after
+from interlingua.plugins.wire import RequestContext, WireResponse, retry_after
 from interlingua.pricing import cost_fields
 from interlingua.request.prepare import PreparedRequest
 from interlingua.types.blocks import ToolUseBlock
@@ -23,12 +25,27 @@ UNFINISHED_COST = "the answer was cut off before the provider's final count"
 _REQUEST_IDS = ("request-id", "x-request-id")
 
 
+def add_header_facts(
+    error: InterlinguaError, headers: Mapping[str, str], request_ids: Sequence[str] = ()
+) -> InterlinguaError:
+    """Fill in what the response headers say about a failure, where its adapter did not."""
+    if error.retry_after is None:
+        error.retry_after = retry_after(headers)
+    if error.request_id is None:
+        error.request_id = next((headers[name] for name in (*request_ids, *_REQUEST_IDS) if name in headers), None)
+    should = headers.get("x-should-retry")
+    if should in ("true", "false"):
+        error.retryable = should == "true"
+    return error
+
+
 class ResponseReader:
     """Reads the answers to one request.
 
     Attributes:
         request: what was sent.
         started: `time.monotonic()` when the attempt began; latency counts from there.
+        request_ids: names in lower case of the connection's own headers that hold a request id.
     """
 
     def __init__(
@@ -36,6 +53,7 @@ class ResponseReader:
     ) -> None:
         self.request = request
         self.started = 0.0
+        self.request_ids: tuple[str, ...] = ()
         self._registry = registry
         self._model_info = model_info
 
@@ -46,15 +64,19 @@ class ResponseReader:
             ProviderError: the answer is a failure.
             MalformedResponseError: it is not what the wire format allows.
         """
-        request = self.request
+        provider, context = self.request.provider, self.context(response.headers)
         if response.status >= FAILED:
-            raise self.annotate_error(request.provider.from_wire_error(response, request.context), response.headers)
+            raise self.annotate_error(provider.from_wire_error(response, context), response.headers)
         try:
-            message = request.provider.from_wire_response(response, request.context)
+            message = provider.from_wire_response(response, context)
         except InterlinguaError as error:
             self.annotate_error(error, response.headers)
             raise
         return self.finalize(message)
+
+    def context(self, headers: Mapping[str, str]) -> RequestContext:
+        """Return what an answer with these headers is read with."""
+        return attrs.evolve(self.request.context, response_headers=headers)
 
     def finalize(self, message: Message) -> Message:
         """Return an answer with its cost and latency; observers are told of tool inputs that break their schema."""
@@ -69,14 +91,7 @@ class ResponseReader:
 
     def annotate_error(self, error: InterlinguaError, headers: Mapping[str, str]) -> InterlinguaError:
         """Fill in what the response headers say about a failure, where its adapter did not."""
-        if error.retry_after is None:
-            error.retry_after = retry_after(headers)
-        if error.request_id is None:
-            error.request_id = next((headers[name] for name in _REQUEST_IDS if name in headers), None)
-        should = headers.get("x-should-retry")
-        if should in ("true", "false"):
-            error.retryable = should == "true"
-        return error
+        return add_header_facts(error, headers, self.request_ids)
 
 
 def with_cost(message: Message, info: ModelInfo | None, latency_ms: int) -> Message:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import repeat
 from typing import Protocol
@@ -281,10 +281,16 @@ class NdjsonFramer:
 
 
 class Framer(Protocol):
-    """An incremental reader of one response body; it holds that body's unfinished end and is used once."""
+    """An incremental reader of one response body; it holds that body's unfinished end and is used once.
 
-    def feed(self, data: bytes) -> list[WireChunk]:
+    A framer of another framing may have a method `write(chunk: WireChunk) -> bytes`, the reverse of `feed` for one
+    chunk: with it the contract suite damages streams of that framing too.
+    """
+
+    def feed(self, data: bytes) -> Iterable[WireChunk]:
         """Take the next bytes of the body.
+
+        As a generator it delivers the chunks before a broken one; whatever it raises becomes a MalformedResponseError.
 
         Args:
             data: Any number of bytes, cut anywhere, also inside a line end or a UTF-8 character.
@@ -297,7 +303,7 @@ class Framer(Protocol):
         """
         ...
 
-    def close(self) -> list[WireChunk]:
+    def close(self) -> Iterable[WireChunk]:
         """Flush: the body ended in good order; a body that broke off is dropped instead of closed.
 
         Returns:

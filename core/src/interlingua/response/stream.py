@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from interlingua.errors import APITimeoutError, CallerError, InterlinguaError
+from interlingua.errors import APITimeoutError, CallerError, InterlinguaError, MalformedResponseError
 from interlingua.json import loads
 from interlingua.plugins.wire import WireRequest, WireResponse
 from interlingua.response.decode import StreamDecoder
@@ -57,6 +57,11 @@ def message_to_events(message: Message) -> list[StreamEvent]:
 _BLANK = b"\xef\xbb\xbf \t\r\n"
 
 
+def _is_unreadable(events: list[StreamEvent]) -> bool:
+    """Return True where the first event says that the body is not framed as it should be."""
+    return bool(events) and isinstance(events[0], ErrorEvent) and isinstance(events[0].error, MalformedResponseError)
+
+
 class StreamReader:
     """The bytes of one attempt's answer, on their way to a message.
 
@@ -77,13 +82,15 @@ class StreamReader:
         self._response = response
         self._status = status
         self._headers = headers
-        self._decoder = StreamDecoder(response.request.provider, framer(framing), response.request.context)
+        self._decoder = StreamDecoder(response.request.provider, framer(framing), response.context(headers))
         self._held = bytearray()
         self._whole: Message | None = None
         self._ended = False
         self.error: InterlinguaError | None = None
+        self._failure: list[StreamEvent] | None = None
+        self._binary = callable(framing)
         # only a server-sent event cannot begin like JSON; content types do not tell (services send events as JSON's)
-        self.feed = self._first if framing == "sse" else self._decoder.feed
+        self.feed = self._first if framing == "sse" else self._try
 
     def _first(self, data: bytes) -> list[StreamEvent]:
         """Look at the first bytes that are not blank: an object or a list is a whole body."""
@@ -101,6 +108,20 @@ class StreamReader:
         self._held += data
         return []
 
+    def _try(self, data: bytes) -> list[StreamEvent]:
+        """Feed the decoder, until its first event: a body like JSON that it cannot read may be a whole one."""
+        self._held += data
+        start = self._held.lstrip(_BLANK)
+        events = self._decoder.feed(data)
+        if start and not start.startswith((b"{", b"[")):
+            self.feed = self._decoder.feed
+        elif _is_unreadable(events):
+            self._failure, self.feed = events, self._hold
+            return []
+        elif events:
+            self.feed = self._decoder.feed
+        return events
+
     def end(self, broken: InterlinguaError | None = None) -> list[StreamEvent]:
         """The body is over; return the last events, with a terminal error event if it ended badly. Once.
 
@@ -111,11 +132,15 @@ class StreamReader:
         if self._ended:
             return events
         self._ended = True
+        if self.feed == self._try:  # no event yet
+            events = self._decoder.end(broken=broken is not None)
+            if _is_unreadable(events) or (self._binary and not events):
+                self._failure, self.feed = events, self._hold
         if self.feed == self._hold:
             whole = self._read_whole() if broken is None else None
             if whole is not None:
                 return whole
-            events = self._decoder.feed(bytes(self._held))
+            events = self._decoder.feed(bytes(self._held)) if self._failure is None else self._failure
         events += self._decoder.end(broken=broken is not None)
         try:
             self._decoder.message(broken=broken)

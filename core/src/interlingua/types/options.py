@@ -153,6 +153,7 @@ class AdapterOptions:
         provider_options: extra body fields in the provider's own words, laid over the body last.
         headers: extra request headers.
         capabilities: facts the caller asserts about a model the catalogue does not know.
+        connection: the provider's connection options (`settings=` of the client), for adapters; no option of a call.
     """
 
     model: str
@@ -177,11 +178,12 @@ class AdapterOptions:
     provider_options: FrozenDict = attrs.field(default=EMPTY, converter=freeze_object)
     headers: FrozenDict = attrs.field(default=EMPTY, converter=_headers)
     capabilities: FrozenDict = attrs.field(default=EMPTY, converter=freeze_object)
+    connection: Mapping[str, Any] = EMPTY
 
 
 def option_fields() -> dict[str, Any]:
     """Return the option names with their attrs fields, for command lines and error messages."""
-    return {field.name: field for field in attrs.fields(AdapterOptions)}
+    return {field.name: field for field in attrs.fields(AdapterOptions) if field.name != "connection"}
 
 
 _EFFORTS = get_args(Effort)

@@ -50,7 +50,7 @@ def plan_request(
 
 def describe_request(exchange: Exchange) -> tuple[str, str, dict[str, str]]:
     """Return method, full URL and headers of a planned request, without auth and with secrets of the caller masked."""
-    connection = attrs.evolve(exchange.connection, auth=no_auth)
+    connection = attrs.evolve(exchange.connection, auth=no_auth, sign=None)
     sent = outgoing(connection, exchange.request.wire, exchange.request.options.headers)
     headers = {name: "***" if any(word in name for word in _SECRETS) else text for name, text in sent.headers.items()}
     return sent.method, mask_credentials(sent.url), headers

@@ -12,7 +12,7 @@ import click
 
 from interlingua.catalogue import ModelInfo
 from interlingua.errors import InterlinguaError
-from interlingua.plugins import ConnectionSettings, ProviderEntry, WireRequest
+from interlingua.plugins import ConnectionSettings, ProviderEntry, no_auth
 from interlingua.pricing import cost_of
 from interlingua.types import Usage
 from interlingua_cli.output import json_option, mask_credentials, print_facts, print_json, print_table
@@ -112,12 +112,13 @@ def _provider_row(state: State, found: ProviderEntry) -> dict[str, Any]:
         connection = state.registry.provider(found.key).connection(ConnectionSettings(environ=state.environ, **given))
     except InterlinguaError as error:
         return {**row, "broken": str(error)}
-    signed = bool(connection.auth(WireRequest(path="/", body=b"", api=""))) if connection.has_key else False
+    # no signer is called: one may ask a service for its secret
+    signed = connection.auth is not no_auth or connection.sign is not None or connection.credentials is not None
     return {
         **row,
         "base_url": mask_credentials(connection.base_url),
         "has_key": connection.has_key,
-        "key_state": "found" if signed else "not needed" if connection.has_key else "missing",
+        "key_state": "missing" if not connection.has_key else "found" if signed else "not needed",
         "env": list(connection.env),
         "apis": list(connection.endpoints),
     }

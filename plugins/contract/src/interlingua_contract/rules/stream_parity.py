@@ -235,7 +235,7 @@ def hook_awaits_only_its_stream(subject: Subject) -> Iterator[Finding]:
 
 async def _raises_cancellation(subject: Subject, exchange: Exchange) -> bool:
     """True when the hook raises the cancellation of the task that waits for its stream."""
-    chunks = framer(framing_of(subject, exchange)).feed(exchange.body)
+    chunks = list(framer(framing_of(subject, exchange)).feed(exchange.body))
     source = _source(chunks[: len(chunks) // 2], cancelled=True)
     try:
         async for _ in subject.provider.stream_response(source, subject.context(exchange)):
@@ -250,7 +250,7 @@ async def _raises_cancellation(subject: Subject, exchange: Exchange) -> bool:
 async def _close_after(subject: Subject, exchange: Exchange, place: int) -> str:
     """Take some events and close; return what went wrong."""
     made = framer(framing_of(subject, exchange))
-    stream = subject.provider.stream_response(_source(made.feed(exchange.body)), subject.context(exchange))
+    stream = subject.provider.stream_response(_source(list(made.feed(exchange.body))), subject.context(exchange))
     if (closing := getattr(stream, "aclose", None)) is None:
         return "it is no asynchronous generator"
     try:
