@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 import interlingua as il
-from interlingua_agents import event_stream as ev_stream
+from interlingua_agents import event_json as ev_json
 from interlingua_agents import events as ev
 from interlingua_agents.drivers import AgentLoop
 from interlingua_agents.tools import ToolContext, tool
@@ -58,8 +58,9 @@ def theatre() -> Theatre:
 
 def check(told: list[ev.AgentEvent]) -> None:
     assert [event.type for event in told] == RUN
+    writer = ev_json.EventWriter()
     for event in told:
-        written = ev_stream.to_wire_event(event)
+        written = writer.to_wire_event(event)
         assert set(written) == FIELDS[event.type]
     end = told[-1]
     assert isinstance(end, ev.AgentEnd)
@@ -150,7 +151,7 @@ def test_messages_in_the_seeds_form() -> None:
     )  # fmt: skip
     answered = il.tool_result("tu_1", "import x", tool_name="read", details={"lines": 200})
 
-    assert ev_stream.to_wire_message(asked) == {
+    assert ev_json.EventWriter().to_wire_messages([asked])[0] == {
         "role": "user",
         "content": [
             {"type": "text", "text": "What's in this screenshot?"},
@@ -158,7 +159,7 @@ def test_messages_in_the_seeds_form() -> None:
         ],
         "timestamp": 1740000000000,
     }
-    assert ev_stream.to_wire_message(said) == {
+    assert ev_json.EventWriter().to_wire_messages([said])[0] == {
         "role": "assistant",
         "content": [
             {"type": "thinking", "thinking": "I need to read the file first...", "thinkingSignature": "sig"},
@@ -178,7 +179,7 @@ def test_messages_in_the_seeds_form() -> None:
         "stopReason": "toolUse",
         "timestamp": 1740000000000,
     }
-    written = ev_stream.to_wire_message(answered)
+    (written,) = ev_json.EventWriter().to_wire_messages([answered])
     del written["timestamp"]
     assert written == {
         "role": "toolResult",
@@ -188,7 +189,7 @@ def test_messages_in_the_seeds_form() -> None:
         "details": {"lines": 200},
         "isError": False,
     }
-    assert ev_stream.to_wire_message(il.user("hi"))["content"] == "hi"
+    assert ev_json.EventWriter().to_wire_messages([il.user("hi")])[0]["content"] == "hi"
 
 
 def _media(kind: Any, data: str) -> il.ImageBlock:
@@ -217,4 +218,4 @@ def _media(kind: Any, data: str) -> il.ImageBlock:
     ],
 )
 def test_the_reply_payload(message: il.Message, expected: dict[str, Any]) -> None:
-    assert ev_stream.to_wire_reply(ev_stream.reply_payload(message, reply_to_id="m1")) == expected
+    assert ev_json.to_wire_reply(ev_json.reply_payload(message, reply_to_id="m1")) == expected

@@ -18,6 +18,7 @@ import interlingua as il
 from interlingua.http.transport import Recorded, replaying_client
 from interlingua_agents import event_stream as ev_stream
 from interlingua_agents import events as ev
+from interlingua_agents.event_json import EventWriter
 from tests.agents import scripted
 from tests.agents.scripted import Say, Theatre, call
 from tests.support import tree
@@ -74,7 +75,7 @@ def check_grammar(events: Sequence[ev.AssistantMessageEvent]) -> None:
     if events[-1].type == "done":
         assert not open_
     for event in events:
-        assert set(ev_stream.to_wire_event(event)) == FIELDS[event.type]
+        assert set(EventWriter().to_wire_event(event)) == FIELDS[event.type]
 
 
 def test_text_thinking_and_calls_in_the_seeds_order() -> None:
@@ -148,11 +149,14 @@ def test_an_event_holds_no_message() -> None:
 
 
 def test_blocks_that_come_whole_are_one_delta_and_unknown_to_the_seed_are_none() -> None:
-    """A wire may give a call or a text in one piece, and blocks that no event is for."""
+    """A wire may give a call or a text in one piece, and blocks without events; redacted thinking has no words."""
+    search = il.types.OpaqueBlock(provider="script", kind="search", data={})
     use = il.ToolUseBlock(id="tu_1", name="read", input={"path": "a"})
     said: list[il.StreamEvent] = [
-        il.types.BlockStart(index=0, block=il.types.RedactedThinkingBlock(data="x")),
-        il.types.BlockEnd(index=0, block=il.types.RedactedThinkingBlock(data="x")),
+        il.types.BlockStart(index=0, block=search),
+        il.types.BlockEnd(index=0, block=search),
+        il.types.BlockStart(index=1, block=il.types.RedactedThinkingBlock(data="x")),
+        il.types.BlockEnd(index=1, block=il.types.RedactedThinkingBlock(data="x")),
         il.types.BlockEnd(index=4, block=il.TextBlock(text="whole", signature="s")),
         il.types.ToolUseStart(index=2, id="tu_1", name="read", keep_raw=False),
         il.ToolUseEnd(index=2, block=use),
@@ -164,13 +168,16 @@ def test_blocks_that_come_whole_are_one_delta_and_unknown_to_the_seed_are_none()
     check_grammar(events)
     assert [(event.type, getattr(event, "content_index", None)) for event in events] == [
         ("start", None),
-        *[("text_start", 0), ("text_delta", 0), ("text_end", 0)],
-        *[("toolcall_start", 1), ("toolcall_delta", 1), ("toolcall_end", 1)],
+        *[("thinking_start", 0), ("thinking_end", 0)],
+        *[("text_start", 1), ("text_delta", 1), ("text_end", 1)],
+        *[("toolcall_start", 2), ("toolcall_delta", 2), ("toolcall_end", 2)],
         ("done", None),
     ]
-    delta = events[5]
+    thought, delta = events[2], events[7]
     assert isinstance(delta, ev.ToolCallDelta)
     assert delta.delta == '{"path":"a"}'
+    assert isinstance(thought, ev.ThinkingEnd)
+    assert (thought.content, thought.partial.content) == ("", (il.types.RedactedThinkingBlock(data="x"),))
 
 
 def test_a_failed_stream_ends_with_an_error_and_raises_nothing() -> None:
@@ -190,10 +197,10 @@ def test_a_partial_in_json_is_not_aborted_while_it_grows() -> None:
     whole, _ = streamed(Theatre(Say(parts=["text", call("read", {"path": "a"})])))
     cut, _ = streamed(Theatre(Say(parts=["half of it"], cut=True)))
 
-    partials = [ev_stream.to_wire_event(event)["partial"] for event in (*whole[:-1], *cut[:-1])]
+    partials = [EventWriter().to_wire_event(event)["partial"] for event in (*whole[:-1], *cut[:-1])]
     assert {partial["stopReason"] for partial in partials} == {"stop"}
-    assert ev_stream.to_wire_event(whole[-1])["message"]["stopReason"] == "toolUse"
-    assert ev_stream.to_wire_event(cut[-1])["error"]["stopReason"] == "error"
+    assert EventWriter().to_wire_event(whole[-1])["message"]["stopReason"] == "toolUse"
+    assert EventWriter().to_wire_event(cut[-1])["error"]["stopReason"] == "error"
 
 
 def test_a_cancelled_stream_ends_with_aborted() -> None:

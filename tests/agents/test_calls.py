@@ -19,7 +19,7 @@ from interlingua_agents.drivers import AgentLoop
 from interlingua_agents.tools import Confirmation, Permission, Phase, Tool, ToolContext, by_side_effects, tool
 from interlingua_sessions.store import ToolCallStatus
 from interlingua_sessions.turn import CALL_STATUS
-from tests.agents.scripted import Say, Theatre, call, playing
+from tests.agents.scripted import Say, Theatre, call, playing, playing_async
 
 
 @tool(side_effects="none")
@@ -261,3 +261,45 @@ def test_the_words_of_both_life_cycles() -> None:
         "failed": "failed",
         "cancelled": "cancelled",
     }
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+@pytest.mark.parametrize("workspace", ["", "/data/moons"])
+def test_a_tool_that_requires_a_workspace_runs_in_one_only(tmp_path: Path, workspace: str, asynchronous: bool) -> None:
+    ran: list[str] = []
+
+    @tool(side_effects="none", requires_workspace=True)
+    def look(context: ToolContext) -> str:
+        """Look around."""
+        ran.append(context.workspace)
+        return "seen"
+
+    theatre = Theatre(Say(parts=[call("look")]), "Done.")
+    if asynchronous:
+
+        async def play() -> None:
+            async with playing_async(theatre, tmp_path / "s.db", workspace=workspace) as session:
+                await session.send("go", tools=AgentLoop([look]))
+
+        asyncio.run(play())
+    else:
+        with playing(theatre, tmp_path / "s.db", workspace=workspace) as session:
+            session.send("go", tools=AgentLoop([look]))
+
+    if workspace:
+        assert (ran, theatre.results) == ([workspace], [("seen", False)])
+    else:
+        why = "look was not run: it requires a workspace, and this conversation was given none"
+        assert (ran, theatre.results) == ([], [(why, True)])
+
+
+def test_a_definition_requires_a_workspace_unless_it_says_otherwise_and_a_function_does_not() -> None:
+    definition = il.ToolDefinition(name="x", description="", input_schema={"type": "object"}, side_effects="none")
+
+    @tool
+    def add(a: int) -> int:
+        """Add."""
+        return a
+
+    assert definition.requires_workspace is True
+    assert add.definition.requires_workspace is False

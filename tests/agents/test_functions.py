@@ -5,16 +5,19 @@ Expected schemas are written by hand from the JSON Schema specification and form
 
 from __future__ import annotations
 
+import datetime as dt
 import enum
 import functools
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, TypedDict
 
 import attrs
+import pydantic
 import pytest
 
 import interlingua as il
-from interlingua_agents.tools import Tool, Toolbox, ToolContext, tool, tool_of
+from interlingua_agents.calls import answer_from_output
+from interlingua_agents.tools import Permission, Tool, Toolbox, ToolContext, by_side_effects, tool, tool_of
 
 
 class Unit(enum.Enum):
@@ -96,6 +99,91 @@ def test_defaults_that_are_objects_are_not_shared_with_the_schema() -> None:
     assert searchFiles.read({"pattern": "a"}) == {"pattern": "a"}
 
 
+class Pet(pydantic.BaseModel):
+    name: str
+    legs: int = pydantic.Field(default=4, ge=0)
+
+
+class Person(pydantic.BaseModel):
+    """Who is meant."""
+
+    name: str = pydantic.Field(description="as in the passport")
+    born: dt.date | None = None
+    pets: list[Pet] = []
+
+
+class Endless(pydantic.BaseModel):
+    inner: list[Endless] = []
+
+
+@attrs.define
+class Visit:
+    who: Person
+    guests: Annotated[int, pydantic.Field(description="how many")] = 1
+
+
+@tool(side_effects="none")
+def greet(
+    person: Person,
+    others: list[Person],
+    visit: Visit | None = None,
+    style: Annotated[str, pydantic.Field(description="formal or not")] = "formal",
+) -> list[Person]:
+    """Greet people.
+
+    Args:
+        person: the first one
+    """
+    return [person, *others]
+
+
+def test_pydantic_models_are_parameters_at_every_depth() -> None:
+    properties = greet.definition.input_schema["properties"]
+    person = {
+        "type": "object",
+        "description": "Who is meant.",
+        "properties": {
+            "name": {"type": "string", "description": "as in the passport"},
+            "born": {"type": "string", "format": "date"},
+            "pets": {
+                "type": "array",
+                "description": "default: []",
+                "items": {
+                    "type": "object",
+                    "properties": {
+                        "name": {"type": "string"},
+                        "legs": {"type": "integer", "description": "default: 4; minimum: 0"},
+                    },
+                    "required": ["name"],
+                },
+            },
+        },
+        "required": ["name"],
+    }
+
+    assert properties["person"] == {**person, "description": "the first one"}
+    assert properties["others"]["items"] == person
+    assert properties["visit"]["properties"]["who"] == person
+    assert properties["style"]["description"].startswith("formal or not")
+
+    ann = {"name": "Ann", "born": "1980-05-01", "pets": [{"name": "Rex"}]}
+    read = greet.read({"person": ann, "others": [{"name": "Bo"}], "visit": {"who": ann}})
+    who = Person(name="Ann", born=dt.date(1980, 5, 1), pets=[Pet(name="Rex")])
+    assert read == {"person": who, "others": [Person(name="Bo")], "visit": Visit(who)}
+    with pytest.raises(ValueError, match="legs"):
+        greet.read({"person": {"name": "A", "pets": [{"name": "Rex", "legs": -1}]}, "others": []})
+
+
+def test_a_pydantic_model_is_returned_as_its_fields() -> None:
+    called = il.ToolUseBlock(id="tu_1", name="greet")
+    person = Person(name="Ann", born=dt.date(1980, 5, 1))
+    answer = answer_from_output(called, [person], limit=1_000, at=dt.datetime.now(dt.UTC))
+
+    text = answer.result.content[0]
+    assert isinstance(text, il.TextBlock)
+    assert text.text == '[{"name":"Ann","born":"1980-05-01","pets":[]}]'
+
+
 def _untyped(value) -> str:  # type: ignore[no-untyped-def]
     return str(value)
 
@@ -120,12 +208,22 @@ def _either(value: int | str) -> str:
     return str(value)
 
 
+def _model_or_number(value: Person | int) -> str:
+    return str(value)
+
+
+def _endless(value: Endless) -> str:
+    return str(value)
+
+
 @pytest.mark.parametrize(
     ("function", "error", "said"),
     [
         (_untyped, il.CallerError, "its parameter 'value' has no type"),
         (_many, il.CallerError, r"a model cannot fill in \*values"),
-        (_opaque, il.CallerError, "cannot be a tool"),
+        (_opaque, il.CallerError, "its parameter 'value': Opaque cannot be read from JSON; plain types, .* pydantic"),
+        (_model_or_number, il.CallerError, "its parameter 'value': .*other than `None`"),
+        (_endless, il.errors.UnsupportedSchemaError, "Endless: .*recursive|itself"),
         (_either, il.errors.UnsupportedSchemaError, "anyOf|type"),
         (functools.partial(_opaque), il.CallerError, "a tool is a function or method"),
     ],
@@ -137,9 +235,21 @@ def test_what_cannot_be_a_tool_is_refused_with_the_reason(
         tool(side_effects="none", name="x")(function)
 
 
-def test_side_effects_must_be_declared_and_known() -> None:
-    with pytest.raises(TypeError, match="side_effects"):
-        tool()  # type: ignore[call-arg]
+def test_a_bare_decorator_makes_a_tool_that_counts_as_the_most_careful_class() -> None:
+    @tool
+    def moons(planet: str) -> int:
+        """Count moons."""
+        return len(planet)
+
+    assert (moons.name, moons.definition.side_effects) == ("moons", il.SideEffects.EXECUTE)
+    assert moons.is_exclusive
+    assert by_side_effects()(moons.definition) is Permission.ASK
+    assert tool()(moons.function).definition == moons.definition
+    with pytest.raises(il.CallerError, match=r"@tool\(side_effects='read'\)"):
+        tool("read")  # type: ignore[call-overload]
+
+
+def test_side_effects_must_be_known() -> None:
     with pytest.raises(il.CallerError, match="'harmless' is none of none, read, write, execute, network"):
         tool(side_effects="harmless")
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import interlingua as il
-from interlingua_agents import AgentLoop, AsyncMemoryTurn, MemoryTurn, StopCause, Stopped, ToolLimits, tool
+from interlingua_agents import AgentLoop, AsyncMemoryTurn, MemoryTurn, StopCause, Stopped, ToolContext, ToolLimits, tool
 from interlingua_agents import events as ev
 from tests.agents.scripted import MODEL, Say, Script, Theatre, call, registry
 
@@ -212,3 +212,33 @@ def test_it_needs_no_sessions() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize(("clients", "turns", "found"), [(None, None, None), ("/a", None, "/a"), ("/a", "/b", "/b")])
+@pytest.mark.parametrize("face", ["blocking", "asynchronous"])
+def test_a_workspace_is_the_turns_own_or_the_clients(
+    face: str, clients: str | None, turns: str | None, found: str | None
+) -> None:
+    seen: list[str] = []
+
+    @tool(side_effects="none", requires_workspace=True)
+    def look(context: ToolContext) -> str:
+        """Look around."""
+        seen.append(context.workspace)
+        return "seen"
+
+    theatre, messages = Theatre(Say(parts=[call("look")]), "Done."), [il.user("look")]
+
+    async def run(url: str) -> None:
+        async with il.AsyncClient(MODEL, **given(url), workspace=clients) as client:
+            await AgentLoop([look]).run_async(AsyncMemoryTurn(client, messages, workspace=turns))
+
+    with serving(theatre) as url:
+        if face == "asynchronous":
+            asyncio.run(run(url))
+        else:
+            with il.Client(MODEL, **given(url), workspace=clients) as client:
+                AgentLoop([look]).run(MemoryTurn(client, messages, workspace=turns))
+
+    (result,) = messages[2].tool_results()
+    assert (seen, result.is_error) == (([], True) if found is None else ([found], False))

@@ -38,7 +38,7 @@ def test_the_recorded_session_plays_through_the_loop(tmp_path: Path) -> None:
         il.Client(http_client=http, environ={}, retry=0, settings=keys) as client,
         open_store(tmp_path / "s.db") as store,
     ):
-        session = Session.open(store, "s", client=client, options=cast.options)
+        session = Session.open(store, "s", client=client, workspace=str(tmp_path), options=cast.options)
         for turn in cast.turns:
             hint = il.CacheHint() if turn is cast.turns[0] else None
             question = [il.TextBlock(text=turn.text, cache=hint)]
@@ -86,7 +86,7 @@ def test_a_recorded_stream_with_a_call_is_told_and_run(tmp_path: Path) -> None:
     ]
     client = il.Client(f"anthropic:{LOCAL.model}", http_client=http, retry=0, settings=wire.settings("http://recorded"))
     with client, open_store(tmp_path / "s.db") as store:
-        session = Session.open(store, "s", client=client)
+        session = Session.open(store, "s", client=client, workspace=str(tmp_path))
         session.send("go", tools=AgentLoop(tools, listen=told.append, max_turns=1))
 
         calls = session.messages[1].tool_calls()

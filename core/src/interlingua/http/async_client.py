@@ -228,6 +228,11 @@ class AsyncClient:
         """The default model, as it was given."""
         return self._shared.model
 
+    @property
+    def workspace(self) -> str:
+        """The folder that `file_ref` media are read from, as it was given; empty for none."""
+        return str(self._shared.workspace or "")
+
     async def send(
         self,
         messages: str | Message | Sequence[Message],

@@ -221,6 +221,11 @@ class Client:
         """The default model, as it was given."""
         return self._shared.model
 
+    @property
+    def workspace(self) -> str:
+        """The folder that `file_ref` media are read from, as it was given; empty for none."""
+        return str(self._shared.workspace or "")
+
     def send(
         self,
         messages: str | Message | Sequence[Message],

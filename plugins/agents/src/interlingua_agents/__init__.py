@@ -13,10 +13,8 @@ from typing import TYPE_CHECKING
 _NAMES = {
     "calls": "RESULT_LIMIT ToolLimits",
     "drivers": "AgentLoop",
-    "event_stream": (
-        "AssistantView ReplyPayload assistant_events assistant_events_async assistant_stop_reason reply_payload "
-        "to_wire_event to_wire_message to_wire_reply"
-    ),
+    "event_json": "EventWriter ReplyPayload reply_payload to_wire_reply",
+    "event_stream": "AssistantView assistant_events assistant_events_async assistant_stop_reason",
     "events": "AgentEvent AssistantMessageEvent",
     "memory": "AsyncMemoryTurn MemoryTurn",
     "protocols": "AsyncSteps Compactor Facts Steps ToolLoop",
@@ -33,6 +31,7 @@ _MODULES = {name: module for module, names in _NAMES.items() for name in names.s
 if TYPE_CHECKING:
     from interlingua_agents.calls import *
     from interlingua_agents.drivers import *
+    from interlingua_agents.event_json import *
     from interlingua_agents.event_stream import *
     from interlingua_agents.events import *
     from interlingua_agents.memory import *

@@ -133,17 +133,23 @@ def _to_content(value: Any) -> Any:
         return tuple(value)
     import msgspec  # noqa: PLC0415  most results are text, which needs no msgspec
 
-    made = msgspec.to_builtins(value, str_keys=True, enc_hook=str)
+    made = msgspec.to_builtins(value, str_keys=True, enc_hook=_to_plain)
     return made if made != [] else "[]"  # an empty list is a result; no blocks would be none
 
 
 def _to_object(value: Any) -> Mapping[str, Any]:
     import msgspec  # noqa: PLC0415  as above
 
-    made = msgspec.to_builtins(value, str_keys=True, enc_hook=str)
+    made = msgspec.to_builtins(value, str_keys=True, enc_hook=_to_plain)
     if not isinstance(made, dict):
         raise TypeError(f"details and metadata are objects, not {type(value).__name__}")
     return made
+
+
+def _to_plain(value: Any) -> Any:
+    """Return what msgspec cannot write: a pydantic model as its fields, anything else as text."""
+    dump = getattr(value, "model_dump", None)
+    return dump(mode="json") if callable(dump) and not isinstance(value, type) else str(value)
 
 
 def _text_of(content: tuple[ContentBlock, ...]) -> str:
@@ -279,6 +285,7 @@ class CallBatch:
     Args:
         calls: of one answer, in its order.
         toolbox: the tools.
+        workspace: the folder that tools work in; without one a tool that requires it is refused.
         limits: what calls may take.
         policy: which tools may run.
         ask: puts a question to a person; None where there is nobody, and what would be asked is refused.
@@ -290,6 +297,7 @@ class CallBatch:
         calls: Sequence[ToolUseBlock],
         toolbox: Toolbox,
         *,
+        workspace: str = "",
         limits: ToolLimits | None = None,
         policy: Policy | None = None,
         ask: AskPerson | None = None,
@@ -297,6 +305,7 @@ class CallBatch:
     ) -> None:
         self.calls = tuple(calls)
         self._toolbox = toolbox
+        self._workspace = workspace
         self._limits = limits or ToolLimits()
         self._policy = policy or by_side_effects()
         self._ask = ask
@@ -374,6 +383,10 @@ class CallBatch:
 
     async def _is_permitted(self, place: int, tool: Tool) -> bool:
         call = self.calls[place]
+        if tool.definition.requires_workspace and not self._workspace:
+            why = f"{tool.name} was not run: it requires a workspace, and this conversation was given none"
+            self._settle(place, answer_cancelled(call, why, at=_now()))
+            return False
         permission = self._policy(tool.definition)
         if permission is Permission.ALLOW:
             return True
@@ -400,7 +413,7 @@ class CallBatch:
 
         self._report(Running(call, _now()))
         try:
-            returned = await invoke(tool, arguments, ToolContext(call, update), timeout)
+            returned = await invoke(tool, arguments, ToolContext(call, update, self._workspace), timeout)
             answer = answer_from_output(call, returned, limit=limit, at=_now())
         except ToolTimeoutError:
             answer = answer_from_error(

@@ -147,7 +147,15 @@ class AgentLoop:
         self, run: Run, calls: Sequence[ToolUseBlock], ask: AskPerson | None, report: Callable[[CallReport], None]
     ) -> CallBatch:
         """Return a batch of calls with this loop's settings."""
-        batch = CallBatch(calls, self.toolbox, limits=self.limits, policy=self._policy, ask=ask, report=report)
+        batch = CallBatch(
+            calls,
+            self.toolbox,
+            workspace=run.workspace,
+            limits=self.limits,
+            policy=self._policy,
+            ask=ask,
+            report=report,
+        )
         if run.cancelled:
             batch.cancel()
         return batch

@@ -11,7 +11,7 @@ from typing import Any, ClassVar, Literal, Protocol, TypeAlias
 import attrs
 
 from interlingua import InterlinguaError
-from interlingua.types import Message, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
+from interlingua.types import Message, SideEffects, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 
 
 class GrowingAnswer(Protocol):
@@ -248,12 +248,24 @@ class MessageEnd:
 
 @attrs.frozen(kw_only=True)
 class ToolExecutionStart:
-    """A call is taken up; every one of these has its end."""
+    """A call is taken up; every one of these has its end.
+
+    Attributes:
+        tool_call_id: canonical id of the call.
+        tool_name: its tool.
+        args: its input.
+        provider_id: the id that the provider gave the call, or None.
+        kind: the tool's kind, for user interfaces, or None.
+        side_effects: what the tool may change; None where there is no such tool.
+    """
 
     type: ClassVar[Literal["tool_execution_start"]] = "tool_execution_start"
     tool_call_id: str
     tool_name: str
     args: Mapping[str, Any]
+    provider_id: str | None = None
+    kind: str | None = None
+    side_effects: SideEffects | None = None
 
 
 @attrs.frozen(kw_only=True)

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Awaitable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
+from pathlib import Path
 from typing import Any, Generic, Self, TypeVar
 
 import attrs
@@ -26,16 +27,26 @@ class _Turn(Generic[ClientT]):
         client: sends.
         messages: the history.
         model: canonical id of the model that is asked.
+        workspace: the folder that tools work in; empty for none.
         kept_results: whole results, by call id, of calls whose message holds the result shortened.
     """
 
-    def __init__(self, client: ClientT, messages: list[Message], *, model: str | None = None, **options: Any) -> None:
+    def __init__(
+        self,
+        client: ClientT,
+        messages: list[Message],
+        *,
+        model: str | None = None,
+        workspace: str | Path | None = None,
+        **options: Any,
+    ) -> None:
         name = model or client.model
         if name is None:
             raise CallerError("no model: name one for this turn, or give the client a default")
         self.client: ClientT = client
         self.messages = messages
         self.model = str(client.registry.resolve(name))
+        self.workspace = client.workspace if workspace is None else str(workspace)
         self.kept_results: dict[str, ToolResultBlock] = {}
         self._options = options
 
@@ -84,6 +95,7 @@ class MemoryTurn(_Turn[Client]):
         client: sends; it stays the caller's.
         messages: the conversation, the user's new message last; answers and tool results are appended to this list.
         model: instead of the client's default.
+        workspace: the folder that tools work in, instead of the client's.
         **options: fields of `AdapterOptions` by name.
 
     Raises:

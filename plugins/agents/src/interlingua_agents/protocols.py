@@ -30,6 +30,10 @@ class Facts(Protocol):
     def model(self) -> str:
         """Canonical id of the model that the next step asks."""
 
+    @property
+    def workspace(self) -> str:
+        """The folder the conversation works in; empty where it has none."""
+
     def observe(self, event: Mapping[str, Any]) -> None:
         """Pass an event to the plugins' `observe` hooks; JSON values only."""
 

@@ -106,6 +106,11 @@ class Run:
         self._next = 0
         self._message_id = ""
 
+    @property
+    def workspace(self) -> str:
+        """The folder the conversation works in; empty where it has none."""
+        return self._facts.workspace
+
     def emit(self, event: ev.AgentEvent) -> None:
         """Pass an event to the listener, where there is one."""
         if self._listen is not None:
@@ -159,7 +164,13 @@ class Run:
         call = report.call
         about = {"tool_call_id": call.id, "tool_name": call.name}
         if isinstance(report, Taken):
-            self.emit(ev.ToolExecutionStart(args=call.input, **about))
+            tool = self._toolbox.get(call.name)
+            effects, kind = (None, call.kind) if tool is None else (tool.definition.side_effects, tool.definition.kind)
+            self.emit(
+                ev.ToolExecutionStart(
+                    args=call.input, provider_id=call.provider_id, kind=kind, side_effects=effects, **about
+                )
+            )
         elif isinstance(report, Running):
             self._facts.start_call(call, report.at)
         elif isinstance(report, Progress):

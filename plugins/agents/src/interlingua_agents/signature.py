@@ -11,6 +11,7 @@ import msgspec
 from docstring_parser import parse
 
 from interlingua import CallerError
+from interlingua.errors import UnsupportedSchemaError
 from interlingua_agents.schemas import normalise_schema
 from interlingua_agents.tools import ToolContext
 
@@ -44,13 +45,29 @@ def read_signature(function: Callable[..., Any]) -> Signature:
     words = {one.arg_name: one.description for one in documented.params if one.description}
     parameters, context = _parameters(function, name)
     fields = [_field(one, words.get(one.name)) for one in parameters]
+    for parameter, kind, _ in fields:
+        try:
+            msgspec.json.schema(kind, schema_hook=_model_schema)
+        except (TypeError, ValueError) as error:
+            raise CallerError(f"{name}() cannot be a tool, because of its parameter {parameter!r}: {error}") from error
     try:
         struct = msgspec.defstruct(name, fields, kw_only=True, forbid_unknown_fields=True)
-        schema = msgspec.json.schema(struct)
+        schema = msgspec.json.schema(struct, schema_hook=_model_schema)
     except (TypeError, ValueError) as error:
         raise CallerError(f"{name}() cannot be a tool: {error}") from error
     text = "\n\n".join(filter(None, [documented.short_description, documented.long_description]))
     return Signature(description=text, schema=normalise_schema(schema).schema, struct=struct, context=context)
+
+
+def _model_schema(kind: Any) -> dict[str, Any]:
+    """Return the schema of a class that msgspec does not know: a pydantic model's, in the tools' subset."""
+    if not hasattr(kind, "model_json_schema"):
+        known = "plain types, enums, literals, dataclasses, attrs classes, typed dictionaries and pydantic models"
+        raise TypeError(f"{getattr(kind, '__name__', kind)} cannot be read from JSON; {known} can")
+    try:
+        return normalise_schema(kind.model_json_schema()).schema
+    except UnsupportedSchemaError as error:
+        raise UnsupportedSchemaError(f"{kind.__name__}: {error.message}", path=error.path) from error
 
 
 def _parameters(function: Callable[..., Any], name: str) -> tuple[list[inspect.Parameter], str | None]:
@@ -77,10 +94,16 @@ def _parameters(function: Callable[..., Any], name: str) -> tuple[list[inspect.P
     return filled, context
 
 
+def _description(annotation: object) -> str | None:
+    """Return the words of an annotation: a string itself, or what a pydantic `Field` describes."""
+    found = annotation if isinstance(annotation, str) else getattr(annotation, "description", None)
+    return found if isinstance(found, str) else None
+
+
 def _field(parameter: inspect.Parameter, words: str | None) -> tuple[str, Any, Any]:
     kind = parameter.annotation
     if get_origin(kind) is Annotated:  # a plain string there describes the parameter
-        words = next((one for one in get_args(kind)[1:] if isinstance(one, str)), words)
+        words = next(filter(None, map(_description, get_args(kind)[1:])), words)
     is_described = any(isinstance(one, msgspec.Meta) and one.description for one in get_args(kind)[1:])
     if words and not is_described:
         kind = Annotated[kind, msgspec.Meta(description=" ".join(words.split()))]

@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from enum import StrEnum
 from functools import partial
-from typing import Any, TypeAlias, get_args, get_type_hints
+from typing import Any, TypeAlias, get_args, get_type_hints, overload
 
 import attrs
 
@@ -21,10 +21,12 @@ class ToolContext:
 
     Attributes:
         call: the call that is being answered.
+        workspace: the folder the conversation works in; empty where it has none.
     """
 
-    def __init__(self, call: ToolUseBlock, update: Callable[[Any], None]) -> None:
+    def __init__(self, call: ToolUseBlock, update: Callable[[Any], None], workspace: str = "") -> None:
         self.call = call
+        self.workspace = workspace
         self._update = update
         self._stopped = threading.Event()
 
@@ -184,9 +186,29 @@ def _context_parameter(function: Callable[..., Any]) -> str | None:
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
+@overload
+def tool(function: Callable[..., Any], /) -> Tool: ...
+
+
+@overload
 def tool(
     *,
-    side_effects: SideEffects | str,
+    side_effects: SideEffects | str = ...,
+    name: str | None = ...,
+    description: str | None = ...,
+    kind: ToolKind | None = ...,
+    requires_workspace: bool = ...,
+    timeout: float | None = ...,
+    side_by_side: bool | None = ...,
+    result_limit: int | None = ...,
+) -> Callable[[Callable[..., Any]], Tool]: ...
+
+
+def tool(
+    function: Callable[..., Any] | None = None,
+    /,
+    *,
+    side_effects: SideEffects | str = SideEffects.EXECUTE,
     name: str | None = None,
     description: str | None = None,
     kind: ToolKind | None = None,
@@ -194,19 +216,22 @@ def tool(
     timeout: float | None = None,
     side_by_side: bool | None = None,
     result_limit: int | None = None,
-) -> Callable[[Callable[..., Any]], Tool]:
-    """Make a tool of a typed function: a decorator.
+) -> Tool | Callable[[Callable[..., Any]], Tool]:
+    """Make a tool of a typed function: a decorator, `@tool` or `@tool(side_effects="read")`.
 
-    The schema comes from the parameters' types (what msgspec can read: plain types, enums, literals, attrs classes,
-    dataclasses, typed dictionaries, `Annotated` bounds), descriptions from the docstring's sections or from strings in
+    The schema comes from the parameters' types (plain types, enums, literals, dataclasses, attrs classes, typed
+    dictionaries, pydantic models, `Annotated` bounds), descriptions from the docstring's sections or from strings in
     `Annotated`. A parameter annotated `ToolContext` is filled in by the loop.
 
     Args:
-        side_effects: what running it may change; there is no default, so that nobody forgets.
+        function: what is decorated, without arguments to the decorator.
+        side_effects: what running it may change; a function that does not say counts as `execute`, which may change
+            anything, so that it runs alone and with consent.
         name: instead of the function's name in snake_case.
         description: instead of the docstring's text.
         kind: hint for user interfaces.
-        requires_workspace: True when it needs a workspace to run in.
+        requires_workspace: True when it needs a workspace to run in: without one its calls are refused. A function says
+            so itself, it runs in the application's own process; of a definition from elsewhere it is assumed.
         timeout: seconds one call may take; None leaves it to the loop.
         side_by_side: whether it may run beside other calls of an answer; None: when it only reads.
         result_limit: characters of a result that the model is sent; None leaves it to the loop.
@@ -242,7 +267,11 @@ def tool(
             result_limit=result_limit,
         )
 
-    return make
+    if function is None:
+        return make
+    if not callable(function):
+        raise CallerError(f"@tool takes its settings by name: @tool(side_effects={function!r})")
+    return make(function)
 
 
 Policy: TypeAlias = Callable[[ToolDefinition], Permission]
@@ -257,7 +286,8 @@ def _read_arguments(struct: Any, given: Mapping[str, Any]) -> dict[str, Any]:
     """
     import msgspec  # noqa: PLC0415  programs without tools do without it
 
-    read = msgspec.convert(given, struct)
+    # what msgspec does not know is a pydantic model: `read_signature` refuses all else
+    read = msgspec.convert(given, struct, dec_hook=lambda kind, value: kind.model_validate(value))
     return {name: getattr(read, name) for name in given}
 
 
@@ -311,7 +341,7 @@ class Toolbox:
             CallerError: its name is taken, or it is no tool.
         """
         if not isinstance(tool, Tool):
-            raise CallerError(f"{tool!r} is no tool: decorate it with @tool(side_effects=…), or register() it")
+            raise CallerError(f"{tool!r} is no tool: decorate it with @tool, or register() it")
         if tool.name in self._tools:
             raise CallerError(f"there is a tool {tool.name!r} already; names are unique")
         self._tools[tool.name] = tool

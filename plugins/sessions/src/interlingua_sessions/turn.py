@@ -374,6 +374,11 @@ class TurnBase(Generic[ClientT]):
         return self._state.entries
 
     @property
+    def workspace(self) -> str:
+        """The folder the session works in: its own, else the client's; empty where there is none."""
+        return self._state.record.workspace_path or self._client.workspace
+
+    @property
     def model(self) -> str:
         """Canonical id of the model this turn asks."""
         return self.decision.model

@@ -1,0 +1,330 @@
+"""Events, messages and replies as JSON, in the form of the OpenClaw runtime (docs/agents/events.md).
+
+The form: https://github.com/badlogic/pi-mono/blob/main/packages/ai/src/types.ts
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
+
+from interlingua.plugins import Loss, dumps
+from interlingua.types import (
+    AudioBlock,
+    ContentBlock,
+    DocumentBlock,
+    ImageBlock,
+    Message,
+    MessageStatus,
+    RedactedThinkingBlock,
+    Role,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    Usage,
+    VideoBlock,
+)
+from interlingua_agents.event_stream import assistant_stop_reason
+from interlingua_agents.events import AgentEvent, AssistantMessageEvent, Error, ToolExecutionStart
+
+_SPELLING = {
+    "content_index": "contentIndex",
+    "assistant_message_event": "assistantMessageEvent",
+    "tool_call": "toolCall",
+    "tool_call_id": "toolCallId",
+    "tool_name": "toolName",
+    "tool_results": "toolResults",
+    "partial_result": "partialResult",
+    "is_error": "isError",
+}
+
+_READ = ("partial", "content", "tool_call", "message")
+"""What events make when it is read: properties, not fields."""
+
+_INTERNAL = frozenset({"growing", "seen", "cause", "provider_id", "kind", "side_effects"})
+
+_APIS = {
+    "messages": "anthropic-messages",
+    "chat": "openai-completions",
+    "responses": "openai-responses",
+    "generate": "google-generative-ai",
+    "converse": "bedrock-converse-stream",
+    "chat-native": "ollama",
+}
+"""That runtime's word for each wire format; another format keeps the word that it has here."""
+
+_REDACTED = "[Reasoning redacted]"
+
+_UNWRITTEN: Mapping[type, tuple[str, ...]] = {
+    TextBlock: ("citations", "cache"),
+    ToolUseBlock: ("kind", "cache"),
+    ImageBlock: ("detail", "cache"),
+    ToolResultBlock: ("metadata", "terminate", "cache"),
+}
+"""Fields that the form has no place for."""
+
+
+class EventWriter:
+    """Writes one conversation's events and messages as JSON objects.
+
+    Calls and results have the ids that the providers gave them; a result's is the one that the writer saw on its call.
+
+    Args:
+        history: the conversation before the first event, for the ids of its calls.
+    """
+
+    def __init__(self, history: Iterable[Message] = ()) -> None:
+        self._ids: dict[str, str] = {}
+        self._calls: dict[str, str] = {}  # the other way round
+        self._losses: dict[Loss, None] = {}
+        for message in history:
+            for call in message.tool_calls():
+                self._learn(call.id, call.provider_id)
+
+    @property
+    def losses(self) -> tuple[Loss, ...]:
+        """What the form has no place for, of everything written so far; each once."""
+        return tuple(self._losses)
+
+    def to_wire_event(self, event: AssistantMessageEvent | AgentEvent) -> dict[str, Any]:
+        """Return an event as a JSON object; a partial message is made for it."""
+        if isinstance(event, ToolExecutionStart):
+            self._learn(event.tool_call_id, event.provider_id)
+        names = [field.name for field in attrs.fields(type(event)) if field.name not in _INTERNAL]
+        names += [name for name in _READ if isinstance(getattr(type(event), name, None), property)]
+        written = {_SPELLING.get(name, name): self._value(getattr(event, name)) for name in names}
+        if "toolCallId" in written:
+            written["toolCallId"] = self._id(written["toolCallId"])
+        if isinstance(event, ToolExecutionStart) and event.kind is not None:
+            written["kind"] = str(event.kind)
+        if isinstance(event, Error):
+            written["error"]["stopReason"] = event.reason
+        return {"type": event.type, **written}
+
+    def to_wire_messages(self, messages: Iterable[Message]) -> list[dict[str, Any]]:
+        """Return messages as JSON objects, each result one of its own.
+
+        A system message is written with role `system`. The form has no unknown counts and no unknown price: both are 0.
+        """
+        return [one for at, message in enumerate(messages) for one in self._messages(message, f"messages[{at}].")]
+
+    def _messages(self, message: Message, place: str = "") -> Iterator[dict[str, Any]]:
+        results = [(at, block) for at, block in enumerate(message.content) if isinstance(block, ToolResultBlock)]
+        others = [(at, block) for at, block in enumerate(message.content) if not isinstance(block, ToolResultBlock)]
+        grows = message.metadata.status is MessageStatus.PARTIAL  # what it will be is not known yet
+        ledger = _Ledger({} if grows else self._losses, message, place)
+        at_ms = {"timestamp": int(message.created_at.timestamp() * 1000)}
+        if message.role is Role.TOOL and not results:
+            results = [(0, ToolResultBlock(tool_use_id=message.metadata.parent_tool_use_id or ""))]
+        for at, result in results:
+            yield self._result(result, ledger, f"content[{at}]") | at_ms
+        if message.role is Role.TOOL:
+            for at, block in others:
+                ledger.drop(f"content[{at}]", block.type, "a tool's message holds results only")
+        elif others or not results:
+            yield {"role": message.role.value, **self._said(message, others, ledger)} | at_ms
+
+    def _said(self, message: Message, blocks: Sequence[tuple[int, ContentBlock]], ledger: _Ledger) -> dict[str, Any]:
+        content: Any = [
+            written for at, block in blocks if (written := self._block(block, ledger, f"content[{at}]")) is not None
+        ]
+        metadata = message.metadata
+        if message.role is not Role.ASSISTANT:
+            only = content[0] if len(content) == 1 else {}
+            return {"content": only["text"] if only.keys() == {"type", "text"} else content}
+        return _present({
+            "content": content,
+            "api": _APIS.get(metadata.api or "", metadata.api or ""),
+            "provider": metadata.provider or "",
+            "model": (metadata.model or "").partition(":")[2],
+            "usage": _usage(metadata.usage or Usage()),
+            "stopReason": assistant_stop_reason(message),
+            "errorMessage": None if metadata.error is None else metadata.error.message,
+        })  # fmt: skip
+
+    def _result(self, result: ToolResultBlock, ledger: _Ledger, place: str) -> dict[str, Any]:
+        return {
+            "role": "toolResult",
+            "toolCallId": self._id(result.tool_use_id),
+            "toolName": result.tool_name or "",
+            **self._result_content(result, ledger, place),
+            "isError": result.is_error,
+        }
+
+    def _result_content(self, result: ToolResultBlock, ledger: _Ledger, place: str) -> dict[str, Any]:
+        ledger.drop_fields(place, result)
+        content = [
+            written
+            for at, block in enumerate(result.content)
+            if (written := self._block(block, ledger, f"{place}.content[{at}]")) is not None
+        ]
+        return _present({"content": content, "details": result.details})
+
+    def _block(self, block: ContentBlock, ledger: _Ledger, place: str) -> dict[str, Any] | None:
+        """Return a block as the form has it; None, and a row of the ledger, where it has no word for it."""
+        ledger.drop_fields(place, block)
+        if isinstance(block, TextBlock):
+            return _present({"type": "text", "text": block.text, "textSignature": block.signature})
+        if isinstance(block, ThinkingBlock):
+            return _present({"type": "thinking", "thinking": block.text, "thinkingSignature": block.signature})
+        if isinstance(block, RedactedThinkingBlock):
+            return {"type": "thinking", "thinking": _REDACTED, "thinkingSignature": block.data, "redacted": True}
+        if isinstance(block, ToolUseBlock):
+            return self._call(block, ledger, place)
+        if isinstance(block, ImageBlock) and block.source.kind == "base64":
+            return {"type": "image", "data": block.source.data, "mimeType": block.media_type}
+        if isinstance(block, ImageBlock):
+            ledger.drop(place, block.type, f"the form holds images as data, this one is a {block.source.kind}")
+        else:
+            ledger.drop(place, block.type, f"the form has no {block.type} blocks")
+        return None
+
+    def _call(self, call: ToolUseBlock, ledger: _Ledger, place: str) -> dict[str, Any]:
+        self._learn(call.id, call.provider_id)
+        if call.parse_error is not None:
+            ledger.drop(
+                place, call.type, f"the form holds arguments as an object, and these are none: {call.input_json}"
+            )
+        elif call.raw_input is not None and call.raw_input != dumps(call.input).decode():
+            ledger.add(
+                place, call.type, "rewritten", "the form holds arguments as an object, not as the text they were"
+            )
+        fields = {"type": "toolCall", "id": self._id(call.id), "name": call.name, "arguments": call.input}
+        return _present({**fields, "thoughtSignature": call.signature})
+
+    def _learn(self, call_id: str, provider_id: str | None) -> None:
+        """Note the id that a provider gave a call; an id that it gave twice stays with the first call."""
+        if provider_id and self._calls.setdefault(provider_id, call_id) == call_id:
+            self._ids[call_id] = provider_id
+
+    def _id(self, call_id: str) -> str:
+        return self._ids.get(call_id, call_id)
+
+    def _value(self, value: Any) -> Any:
+        if isinstance(value, Message):
+            growing = value.metadata.status is MessageStatus.PARTIAL  # not aborted: that runtime says `stop` meanwhile
+            *_, written = self._messages(value)
+            return written | ({"stopReason": "stop"} if growing else {})
+        if isinstance(value, ToolResultBlock):
+            return self._result_content(value, _Ledger(self._losses), "result")
+        if isinstance(value, ToolUseBlock):
+            return self._call(value, _Ledger(self._losses), "toolCall")
+        if isinstance(value, tuple):  # of messages
+            return [written for message in value for written in self._messages(message)]
+        return self.to_wire_event(value) if isinstance(value, AssistantMessageEvent) else value
+
+
+class _Ledger:
+    """Takes the losses of one message.
+
+    Args:
+        losses: where they are kept.
+        message: the message; None for a block by itself.
+        place: what its paths begin with.
+    """
+
+    def __init__(self, losses: dict[Loss, None], message: Message | None = None, place: str = "") -> None:
+        self._losses = losses
+        self._message_id = None if message is None else message.id
+        self._place = place
+
+    def add(self, path: str, block_type: str, verdict: Any, reason: str) -> None:
+        loss = Loss(
+            path=self._place + path, block_type=block_type, verdict=verdict, reason=reason, message_id=self._message_id
+        )
+        self._losses[loss] = None
+
+    def drop(self, path: str, block_type: str, reason: str) -> None:
+        self.add(path, block_type, "dropped", reason)
+
+    def drop_fields(self, path: str, block: ContentBlock) -> None:
+        for name in _UNWRITTEN.get(type(block), ()):
+            if getattr(block, name) not in (None, (), {}, False):
+                self.drop(f"{path}.{name}", block.type, f"the form has no place for {name}")
+
+
+def _usage(usage: Usage) -> dict[str, Any]:
+    buckets, cost = usage.buckets(), usage.cost
+    output = usage.output_tokens or 0
+    parts = (cost.input, cost.output, cost.cached_read, cost.cache_write) if cost else (0, 0, 0, 0)
+    money = dict(zip(("input", "output", "cacheRead", "cacheWrite"), map(float, parts), strict=True))
+    return {
+        "input": buckets.uncached_input,
+        "output": output,
+        "cacheRead": buckets.cached_input,
+        "cacheWrite": buckets.cache_creation_input,
+        "totalTokens": buckets.uncached_input + output,  # that format's sum: input and output, without the cache
+        "cost": {**money, "total": float(usage.cost_usd or 0)},
+    }
+
+
+def _present(fields: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if value is not None}
+
+
+def _urls(value: Any) -> tuple[str, ...]:
+    return tuple(value)
+
+
+@attrs.frozen(kw_only=True)
+class ReplyPayload:
+    """What goes back to a channel (chat, mail, voice) after a run.
+
+    Attributes:
+        text: Markdown, or None.
+        media_url: the one attachment, where there is one.
+        media_urls: all attachments, where there are several.
+        reply_to_id: id of the message this replies to.
+        is_error: the run failed, and `text` says how.
+    """
+
+    text: str | None = None
+    media_url: str | None = None
+    media_urls: tuple[str, ...] = attrs.field(default=(), converter=_urls)
+    reply_to_id: str | None = None
+    is_error: bool = False
+
+
+def reply_payload(message: Message, *, reply_to_id: str | None = None) -> ReplyPayload:
+    """Make the payload of an answer: its text, and its media as addresses (`data:` where they came as data).
+
+    Args:
+        message: the last answer of a run.
+        reply_to_id: id of the message it replies to, in the channel's own ids.
+    """
+    metadata = message.metadata
+    failed = metadata.status is MessageStatus.ERROR
+    text = message.text_content()
+    if failed and not text:
+        text = metadata.error.message if metadata.error else "the answer failed"
+    urls = [url for block in message.content if (url := _url(block))]
+    return ReplyPayload(
+        text=text or None,
+        media_url=urls[0] if len(urls) == 1 else None,
+        media_urls=urls if len(urls) > 1 else (),
+        reply_to_id=reply_to_id,
+        is_error=failed,
+    )
+
+
+def to_wire_reply(payload: ReplyPayload) -> dict[str, Any]:
+    """Return a payload as a JSON object; what is absent is left out."""
+    return _present({
+        "text": payload.text,
+        "mediaUrl": payload.media_url,
+        "mediaUrls": list(payload.media_urls) or None,
+        "replyToId": payload.reply_to_id,
+        "isError": payload.is_error or None,
+    })  # fmt: skip
+
+
+def _url(block: object) -> str | None:
+    if not isinstance(block, ImageBlock | AudioBlock | VideoBlock | DocumentBlock):
+        return None
+    source = block.source
+    if source.kind == "base64":
+        return f"data:{block.media_type};base64,{source.data}"
+    return source.data if source.kind == "url" else None
