@@ -1,0 +1,45 @@
+"""interlingua-transcripts: session files of other agents, read, written back, converted and continued."""
+
+from __future__ import annotations
+
+from interlingua_transcripts.fidelity import Fidelity, measure_fidelity
+from interlingua_transcripts.files import (
+    detect_system,
+    from_messages,
+    read_transcript,
+    transcript_of,
+    with_entries,
+    write_transcript,
+)
+from interlingua_transcripts.system import DocumentSystem, System, installed_systems, system_of
+from interlingua_transcripts.transcript import (
+    Conversation,
+    Group,
+    Note,
+    Plan,
+    Transcript,
+    TranscriptError,
+    Written,
+)
+
+__all__ = [
+    "Conversation",
+    "DocumentSystem",
+    "Fidelity",
+    "Group",
+    "Note",
+    "Plan",
+    "System",
+    "Transcript",
+    "TranscriptError",
+    "Written",
+    "detect_system",
+    "from_messages",
+    "installed_systems",
+    "measure_fidelity",
+    "read_transcript",
+    "system_of",
+    "transcript_of",
+    "with_entries",
+    "write_transcript",
+]

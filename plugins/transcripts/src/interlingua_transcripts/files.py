@@ -1,0 +1,263 @@
+"""Read a session file into a transcript, write one, and keep a file's entries with its messages on the way."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import accumulate
+from pathlib import Path
+from typing import Any
+
+import attrs
+import orjson
+
+from interlingua.types import Message, ToolUseBlock
+from interlingua_transcripts.imported import EPOCH, ImportedIds
+from interlingua_transcripts.system import DocumentSystem, System, installed_systems, system_of
+from interlingua_transcripts.transcript import Conversation, Note, Plan, Transcript, TranscriptError
+
+_HEAD = 40  # lines that tell a system
+APP = "interlingua.transcripts"
+"""Under which name a message keeps the entries it came from (`MessageMetadata.app`)."""
+
+
+def detect_system(data: bytes) -> tuple[System, str] | None:
+    """Return the system whose file this is, and its format's version; None where no installed system knows it."""
+    lines = [load_entry(line) for line in data[: 4 << 20].split(b"\n", _HEAD * 4) if line.strip()][:_HEAD]
+    whole: list[Any] = []
+    for system in installed_systems().values():
+        if isinstance(system, DocumentSystem):
+            if not whole:
+                whole = lines if len(lines) == 1 else [load_entry(data)]
+            head = whole
+        else:
+            head = lines
+        version = system.detect(head) if (head and head[0] is not None) or len(head) > 1 else None
+        if version is not None:
+            return system, version
+    return None
+
+
+def read_transcript(source: str | Path | bytes, system: str | System | None = None) -> Transcript:
+    """Read one session.
+
+    What cannot be read of it is kept as it stands and named in the notes: a cut last line, a line that is not JSON, an
+    entry of an unknown kind.
+
+    Args:
+        source: a file, or its bytes.
+        system: its system; None finds it out by the content.
+
+    Raises:
+        TranscriptError: no installed system knows this file.
+        OSError: the file cannot be read.
+    """
+    path = None if isinstance(source, bytes) else str(source)
+    data = source if isinstance(source, bytes) else Path(source).read_bytes()
+    if system is None:
+        found = detect_system(data)
+        if found is None:
+            names = ", ".join(installed_systems())
+            raise TranscriptError(f"not a session file of a known system ({names})", path=path)
+        system = found[0]
+    reader = system if isinstance(system, System) else system_of(system)
+    try:
+        entries = reader.split(data)
+    except (ValueError, TypeError, AttributeError) as error:
+        raise TranscriptError(f"not a file of {reader.title}: {error}", path=path) from error
+    return read_entries(reader, entries)
+
+
+def read_entries(system: System, entries: Sequence[bytes]) -> Transcript:
+    """Read a session from the JSON texts of its entries."""
+    values = [load_entry(entry) for entry in entries]
+    plan = system.plan(values)
+    unread = [at for at, value in enumerate(values) if value is None and entries[at] != b"null"]
+    notes = [Note(at, "not JSON; kept as it is") for at in unread]
+    messages: list[Message] = []
+    counts = []
+    for made in _messages(system, plan, values, notes):
+        messages += made
+        counts.append(len(made))
+    return Transcript(
+        system=system.name,
+        version=plan.version,
+        session_id=plan.session_id,
+        messages=tuple(messages),
+        entries=tuple(entries),
+        groups=tuple(plan.groups),
+        counts=tuple(counts),
+        context=_context(plan, messages, counts),
+        branches=plan.branches,
+        title=plan.title,
+        cwd=plan.cwd,
+        notes=tuple(sorted([*plan.notes, *notes], key=lambda note: -1 if note.entry is None else note.entry)),
+    )
+
+
+def _context(plan: Plan, messages: Sequence[Message], counts: Sequence[int]) -> tuple[Message, ...]:
+    if plan.context is None:
+        return tuple(messages)
+    starts = [0, *accumulate(counts)]
+    return tuple([message for at in plan.context for message in messages[starts[at] : starts[at + 1]]])
+
+
+def _messages(system: System, plan: Plan, values: Sequence[Any], notes: list[Note]) -> Iterator[list[Message]]:
+    ids = ImportedIds(system.name, plan.session_id)
+    for group in plan.groups:
+        ids.begin(group.key, group.entries[0])
+        try:
+            yield system.to_messages(group, [values[at] for at in group.entries], plan, ids)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+            notes.append(Note(group.entries[0], f"not understood, kept as it is: {type(error).__name__}: {error}"))
+            yield []
+
+
+def write_transcript(transcript: Transcript, system: str | System | None = None) -> bytes:
+    """Write a session as a file.
+
+    Args:
+        transcript: what was read, or made of messages by `transcript_of`.
+        system: of the file; None is the transcript's own. To its own system, entries whose messages are unchanged are
+            written as they were.
+
+    Raises:
+        TranscriptError: the system's files are only read, or cannot hold this conversation.
+    """
+    target = system_of(transcript.system) if system is None else system
+    target = target if isinstance(target, System) else system_of(target)
+    return target.join(write_entries(transcript, target))
+
+
+def write_entries(transcript: Transcript, system: System) -> list[bytes]:
+    """Return the entries of a session in a system's format."""
+    if system.name != transcript.system or not transcript.entries:
+        return [orjson.dumps(one.value) for one in system.write(new_conversation(transcript, transcript.messages))]
+    before = read_entries(system, transcript.entries)
+    if before.messages == transcript.messages:
+        return list(transcript.entries)
+    return _changed_entries(transcript, before, system)
+
+
+def _changed_entries(transcript: Transcript, before: Transcript, system: System) -> list[bytes]:
+    """Return a file's entries with the changes that its messages got: edited, left out, added at the end."""
+    known = {message.id for message in before.messages}
+    now = {message.id: message for message in transcript.messages}
+    entries: list[bytes | None] = list(before.entries)
+    at = 0
+    for group, count in zip(before.groups, before.counts, strict=True):
+        old = before.messages[at : at + count]
+        at += count
+        new = [now[message.id] for message in old if message.id in now]
+        if tuple(new) == old:
+            continue
+        was, becomes = (
+            [one.value for one in system.write(new_conversation(before, messages)) if one.messages] if messages else []
+            for messages in (old, new)
+        )
+        for place, index in enumerate(group.entries):
+            if place >= len(becomes):
+                entries[index] = None
+            elif was[place] != becomes[place]:
+                entries[index] = orjson.dumps(patched(load_entry(before.entries[index]), was[place], becomes[place]))
+    kept = [entry for entry in entries if entry is not None]
+    added = [message for message in transcript.messages if message.id not in known]
+    if added:
+        conversation = attrs.evolve(new_conversation(transcript, added), before=[load_entry(entry) for entry in kept])
+        kept += [orjson.dumps(one.value) for one in system.write(conversation)]
+    return kept
+
+
+def patched(value: Any, was: Any, becomes: Any) -> Any:
+    """Return a JSON value with the changes between two others made to it; what they share stays as it is."""
+    if was == becomes:
+        return value
+    if isinstance(value, dict) and isinstance(was, dict) and isinstance(becomes, dict):
+        made = {name: item for name, item in value.items() if name in becomes or name not in was}
+        for name, item in becomes.items():
+            made[name] = patched(made.get(name), was.get(name), item) if name in was else item
+        return made
+    lists = isinstance(value, list) and isinstance(was, list) and isinstance(becomes, list)
+    if lists and len(value) == len(was) == len(becomes):
+        return [patched(*three) for three in zip(value, was, becomes, strict=True)]
+    return becomes
+
+
+def new_conversation(transcript: Transcript, messages: Sequence[Message]) -> Conversation:
+    """Return what a system writes of these messages, with the facts of the session they are of."""
+    began = transcript.messages[0].created_at if transcript.messages else EPOCH
+    return Conversation(
+        messages=messages,
+        session_id=transcript.session_id,
+        created_at=began,
+        title=transcript.title,
+        cwd=transcript.cwd,
+        call_ids={
+            block.id: block.provider_id or block.id
+            for message in transcript.messages
+            for block in message.content
+            if isinstance(block, ToolUseBlock)
+        },
+    )
+
+
+def transcript_of(messages: Sequence[Message], system: str, session_id: str, **facts: Any) -> Transcript:
+    """Return messages of any origin as a transcript that `write_transcript` writes."""
+    return Transcript(system=system, version="", session_id=session_id, messages=tuple(messages), **facts)
+
+
+# -- entries kept with messages ---------------------------------------------------------------------------------------
+def with_entries(transcript: Transcript) -> tuple[Message, ...]:
+    """Return the messages, each with the entries it came from and those beside them, in `MessageMetadata.app`.
+
+    So a session may go through a store or a JSON Lines file, go on there, and be written back.
+    """
+    messages = list(transcript.messages)
+    if not messages:
+        return ()
+    place: dict[int, int] = {}
+    at = 0
+    for group, count in zip(transcript.groups, transcript.counts, strict=True):
+        place.update(dict.fromkeys(group.entries, min(at, len(messages) - 1)))
+        at += count
+    kept: dict[int, list[list[Any]]] = {}
+    beside = 0
+    for index, entry in enumerate(transcript.entries):
+        beside = place.get(index, beside)
+        kept.setdefault(beside, []).append([index, entry.decode("utf-8", "surrogateescape")])
+    for at, entries in kept.items():
+        message = messages[at]
+        kept_with = {"system": transcript.system, "session": transcript.session_id, "entries": entries}
+        messages[at] = _with_app(message, {**message.metadata.extra, APP: kept_with})
+    return tuple(messages)
+
+
+def from_messages(messages: Sequence[Message]) -> Transcript | None:
+    """Return the transcript that `with_entries` took apart, with whatever was changed or added since; None without."""
+    entries: dict[int, bytes] = {}
+    plain = []
+    system = ""
+    for message in messages:
+        kept: Mapping[str, Any] | None = message.metadata.extra.get(APP)
+        if kept is not None:
+            system = kept["system"]
+            entries.update({index: text.encode("utf-8", "surrogateescape") for index, text in kept["entries"]})
+            app = {name: value for name, value in message.metadata.extra.items() if name != APP}
+            plain.append(_with_app(message, app))
+        else:
+            plain.append(message)
+    if not system:
+        return None
+    read = read_entries(system_of(system), [entries[index] for index in sorted(entries)])
+    return attrs.evolve(read, messages=tuple(plain))
+
+
+def _with_app(message: Message, app: Mapping[str, Any]) -> Message:
+    return attrs.evolve(message, metadata=attrs.evolve(message.metadata, extra=app))
+
+
+def load_entry(text: bytes) -> Any:
+    """Return an entry's JSON value; None where it is not JSON."""
+    try:
+        return orjson.loads(text)
+    except ValueError:
+        return None

@@ -1,0 +1,131 @@
+"""What every system needs to make canonical messages: ids that are the same each time, times, counts, costs."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from typing import Any
+
+from interlingua.types import CostParts
+
+_ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford base 32
+_PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
+
+class ImportedIds:
+    """Makes canonical ids for a file's messages and calls: the same for the same file, rising in the order asked for.
+
+    A message's id has the time of its entry (never one before the message above it), the place of its first entry and
+    a digest; so a file that grows keeps the ids of what it held.
+    """
+
+    def __init__(self, system: str, session_id: str) -> None:
+        self._seed = f"{system}\0{session_id}\0".encode()
+        self._stamp = 0
+        self._place = 0
+        self._count = 0
+        self._key = b""
+
+    def begin(self, key: str, place: int) -> None:
+        """Begin a group: its key, and the index of its first entry."""
+        self._key, self._place, self._count = key.encode("utf-8", "surrogatepass"), place, 0
+
+    def message(self, at: datetime) -> str:
+        """Return the id of the group's next message."""
+        self._stamp = max(self._stamp, min(int(at.timestamp() * 1000), (1 << 48) - 1))
+        digest = _digest(self._seed + self._key, 6)
+        value = (self._stamp << 80) | ((self._place & 0xFFFFFF) << 56) | ((self._count & 0xFF) << 48) | digest
+        self._count += 1
+        return _encode(value)
+
+    def call(self, issued: str) -> str:
+        """Return the canonical id of the call that the system names so; a result asks with the same name."""
+        return "tu_" + _encode(_digest(self._seed + b"\0call\0" + issued.encode("utf-8", "surrogatepass"), 15))
+
+
+def _digest(data: bytes, size: int) -> int:
+    return int.from_bytes(hashlib.blake2b(data, digest_size=size).digest(), "big")
+
+
+def _encode(value: int) -> str:
+    pieces = []
+    for _ in range(13):
+        pieces.append(_PAIRS[value & 1023])
+        value >>= 10
+    return "".join(reversed(pieces))
+
+
+def short_id(seed: str, taken: Any = (), *, letters: int = 8) -> str:
+    """Return an id of hexadecimal letters made from a seed, another one where it is taken."""
+    for salt in range(1_000):
+        made = hashlib.blake2b(f"{seed}\0{salt}".encode("utf-8", "surrogatepass")).hexdigest()[:letters]
+        if made not in taken:
+            return made
+    raise ValueError("no id is free")
+
+
+def uuid_of(seed: str) -> str:
+    """Return a UUID made from a seed (the form of version 8, which leaves its bits to the maker)."""
+    raw = bytearray(hashlib.blake2b(seed.encode("utf-8", "surrogatepass"), digest_size=16).digest())
+    raw[6], raw[8] = (raw[6] & 0x0F) | 0x80, (raw[8] & 0x3F) | 0x80
+    text = raw.hex()
+    return f"{text[:8]}-{text[8:12]}-{text[12:16]}-{text[16:20]}-{text[20:]}"
+
+
+def time_of(value: Any, otherwise: datetime = EPOCH) -> datetime:
+    """Read a time: ISO 8601 text, seconds or milliseconds since 1970; what is none of them gives `otherwise`."""
+    try:
+        if isinstance(value, str):
+            found = datetime.fromisoformat(value)
+            return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
+        if isinstance(value, int | float) and not isinstance(value, bool):
+            return datetime.fromtimestamp(value / 1000 if value > 1e11 else value, UTC)
+    except (ValueError, OverflowError, OSError):
+        pass
+    return otherwise
+
+
+def to_iso(at: datetime) -> str:
+    """Write a time in UTC with milliseconds and a Z."""
+    return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.") + f"{at.microsecond // 1000:03}Z"
+
+
+def to_milliseconds(at: datetime) -> int:
+    """Write a time as whole milliseconds since 1970."""
+    return round(at.timestamp() * 1000)
+
+
+def count_of(value: Any) -> int | None:
+    """Read a number of tokens; None for what is none."""
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+
+
+def usd_of(value: Any) -> Decimal | None:
+    """Read an amount of dollars exactly as its digits say; None for what is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
+        return None
+    try:
+        found = Decimal(str(value))
+    except InvalidOperation:
+        return None
+    return found if found.is_finite() and found >= 0 else None
+
+
+def cost_parts(cost: Mapping[str, Any], *, read: str, write: str) -> CostParts | None:
+    """Read the parts of a cost, None where one is missing.
+
+    Args:
+        cost: with `input` and `output`.
+        read: the name of the part for cached reads.
+        write: the name of the part for cache writes.
+    """
+    parts = [usd_of(cost.get(name)) for name in ("input", "output", read, write)]
+    if any(part is None for part in parts):
+        return None
+    given, made, cached, written = (part or Decimal(0) for part in parts)
+    return CostParts(input=given, output=made, cached_read=cached, cache_write=written)

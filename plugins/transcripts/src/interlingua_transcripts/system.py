@@ -1,0 +1,159 @@
+"""What a system is: how its session files are recognised, read, written and found; and the systems installed."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cache
+from importlib.metadata import entry_points
+from pathlib import Path
+from typing import Any, ClassVar
+
+import orjson
+
+from interlingua.types import Message
+from interlingua_transcripts.imported import ImportedIds
+from interlingua_transcripts.transcript import Conversation, Group, Plan, TranscriptError, Written
+
+_log = logging.getLogger("interlingua")
+GROUP = "interlingua.transcripts"
+
+
+class System:
+    """One system whose session files can be read; override what differs.
+
+    A file is a list of *entries*: the lines of a JSON Lines file, or the pieces a JSON document is split into. Reading
+    goes in two steps: `plan` looks at all entries and says which make up the conversation, `to_messages` translates
+    one group of them. `write` is the way back.
+
+    Attributes:
+        name: what commands call it.
+        title: its name for people.
+        suffix: of the files it writes.
+        writable: False where files are only read.
+        forms: which leaves of an entry the canonical message holds in another form, and why: pattern of a path, where
+            `*` is one step and `**` any number, such as `message.usage.*` -> reason.
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    suffix: ClassVar[str] = ".jsonl"
+    writable: ClassVar[bool] = True
+    forms: ClassVar[Mapping[str, str]] = {}
+
+    # -- the file and its entries --------------------------------------------------------------------------------
+
+    def detect(self, head: Sequence[Any]) -> str | None:
+        """Return the format's version ("" where the file says none) when this is a file of this system, else None.
+
+        Args:
+            head: the first entries as JSON values: lines, or the whole document alone.
+        """
+        raise NotImplementedError
+
+    def split(self, data: bytes) -> list[bytes]:
+        r"""Return the JSON text of each entry: here the lines, split at \n only. Blank lines are left out."""
+        return [line for line in data.split(b"\n") if line.strip()]
+
+    def join(self, entries: Iterable[bytes]) -> bytes:
+        """Return the file that `split` would take apart into these entries."""
+        return b"".join([entry + b"\n" for entry in entries])
+
+    def kind_of(self, value: Any) -> str:
+        """Return what sort of entry this is, in the system's own words, for tables."""
+        return str(value.get("type", "")) if isinstance(value, dict) else type(value).__name__
+
+    # -- reading -------------------------------------------------------------------------------------------------
+
+    def plan(self, values: Sequence[Any]) -> Plan:
+        """Return which entries make up the conversation.
+
+        Args:
+            values: the entries as JSON values; None for one that is not JSON.
+        """
+        raise NotImplementedError
+
+    def to_messages(self, group: Group, values: Sequence[Any], plan: Plan, ids: ImportedIds) -> list[Message]:
+        """Return the messages of one group.
+
+        Args:
+            group: the group.
+            values: the JSON values of its entries.
+            plan: what `plan` returned.
+            ids: gives messages and calls their canonical ids, the same each time the file is read.
+        """
+        raise NotImplementedError
+
+    # -- writing -------------------------------------------------------------------------------------------------
+
+    def write(self, conversation: Conversation) -> Iterator[Written]:
+        """Yield the entries of a conversation: a header first where `before` is empty. Pure: ids are made of ids.
+
+        Raises:
+            TranscriptError: this system cannot hold it.
+        """
+        raise TranscriptError(f"files of {self.title} can be read, not written")
+
+    # -- finding -------------------------------------------------------------------------------------------------
+
+    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+        """Yield the session files of this system on this machine, without opening them.
+
+        Args:
+            home: the user's home folder.
+            environ: environment variables, some of which move the folders.
+        """
+        return iter(())
+
+
+class DocumentSystem(System):
+    """A system whose file is one JSON document: entry 0 is what stands around the list, each further one an item of it.
+
+    Attributes:
+        items: name of the document's member that holds the list; "" where the document is the list itself.
+    """
+
+    suffix: ClassVar[str] = ".json"
+    items: ClassVar[str]
+
+    def split(self, data: bytes) -> list[bytes]:
+        """Return the document without its list, then the items."""
+        document = orjson.loads(data)
+        if not self.items:
+            return [b"null", *map(orjson.dumps, document)]
+        around = {name: None if name == self.items else value for name, value in document.items()}
+        return [orjson.dumps(around), *map(orjson.dumps, document.get(self.items) or ())]
+
+    def join(self, entries: Iterable[bytes]) -> bytes:
+        """Return the document, indented as such files are."""
+        first, *items = map(orjson.loads, entries)
+        document = {**first, self.items: items} if self.items else items
+        return orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n"
+
+
+@cache
+def installed_systems() -> Mapping[str, System]:
+    """Return every installed system by name; one that fails to import is left out with one WARN."""
+    found: dict[str, System] = {}
+    for point in sorted(entry_points(group=GROUP), key=lambda point: point.name):
+        if point.name in found:
+            _log.warning("two distributions bring the system %r; %s is not used", point.name, point.value)
+            continue
+        try:
+            found[point.name] = point.load()
+        except Exception as error:
+            name = point.dist.name if point.dist else "?"
+            _log.warning("the system %r of %s cannot be loaded: %s: %s", point.name, name, type(error).__name__, error)
+    return found
+
+
+def system_of(name: str) -> System:
+    """Return an installed system.
+
+    Raises:
+        TranscriptError: there is none of this name; the message lists those there are.
+    """
+    found = installed_systems().get(name)
+    if found is None:
+        raise TranscriptError(f"no system {name!r}; there are {', '.join(installed_systems())}")
+    return found

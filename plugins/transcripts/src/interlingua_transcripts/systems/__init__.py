@@ -1,0 +1,1 @@
+"""The systems this distribution brings, one module each."""

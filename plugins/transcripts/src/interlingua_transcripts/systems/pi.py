@@ -1,0 +1,512 @@
+"""pi (pi-coding-agent) and OpenClaw: an append-only tree of entries, JSON Lines with a header (WIRE.md, pi)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any, ClassVar
+
+import orjson
+
+from interlingua.types import (
+    ContentBlock,
+    ErrorInfo,
+    ImageBlock,
+    ImageSource,
+    Message,
+    MessageMetadata,
+    MessageStatus,
+    Provenance,
+    RedactedThinkingBlock,
+    Role,
+    StopReason,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    Usage,
+)
+from interlingua_transcripts.imported import (
+    ImportedIds,
+    cost_parts,
+    count_of,
+    short_id,
+    time_of,
+    to_iso,
+    to_milliseconds,
+    usd_of,
+    uuid_of,
+)
+from interlingua_transcripts.system import System
+from interlingua_transcripts.transcript import Conversation, Group, Note, Plan, Written
+
+# The API's name in pi -> ours; another word is kept as it is.
+APIS = {
+    "anthropic-messages": "messages",
+    "openai-completions": "chat",
+    "openai-responses": "responses",
+    "google-generative-ai": "generate",
+}
+_API_WORDS = {ours: theirs for theirs, ours in APIS.items()}
+# Their thinking signature is the name of the wire's field, or a whole reasoning item: no signature a block can hold.
+_SIGNED = ("anthropic-messages", "bedrock-converse-stream", "google-generative-ai", "google-vertex")
+_STOPS = {
+    "stop": StopReason.END_TURN,
+    "length": StopReason.MAX_TOKENS,
+    "toolUse": StopReason.TOOL_USE,
+    "error": StopReason.ERROR,
+}
+_STOP_WORDS = {reason: word for word, reason in _STOPS.items()}
+_REDACTED = "[Reasoning redacted]"
+_COMPACTION = "The conversation history before this point was compacted into the following summary:\n\n<summary>\n"
+_BRANCH = "The following is a summary of a branch that this conversation came back from:\n\n<summary>\n"
+_END = "\n</summary>"
+_IN_CONTEXT = {"message", "custom_message", "branch_summary", "compaction"}
+_MAKERS = {"openclaw"}  # answers that the gateway put in and no model made
+
+
+class Pi(System):
+    """pi's own files."""
+
+    name = "pi"
+    title = "pi"
+    forms: ClassVar[Mapping[str, str]] = {
+        "timestamp": "the message's time, which stands in it as well",
+        "message.timestamp": "the message's `created_at`",
+        "message.content": "a text is a list of one text block",
+        "message.content.thinkingSignature": "a whole reasoning item: its encrypted content is the block's signature",
+        "message.usage.totalTokens": "the sum of the other counts",
+        "message.usage.cost.*": "an exact decimal number of the same value",
+    }
+
+    def detect(self, head: Sequence[Any]) -> str | None:
+        """Return the header's version; OpenClaw's files and other programs' that begin alike are none of pi's."""
+        version = _version(head)
+        return None if version is None or _is_openclaw(head) else version
+
+    def kind_of(self, value: Any) -> str:
+        """Return type and role, or type and custom type."""
+        if not isinstance(value, dict):
+            return "not an object"
+        kind = str(value.get("type") or "")
+        message = value.get("message") if kind == "message" else value if not kind else None
+        if isinstance(message, dict):
+            return f"message/{message.get('role')}"
+        return f"{kind}/{value['customType']}" if "customType" in value else kind
+
+    def plan(self, values: Sequence[Any]) -> Plan:
+        """Walk from the leaf to the root; a v1 file has no tree and is read in file order."""
+        header = next((value for value in values if isinstance(value, dict)), {})
+        flat = header.get("type") != "session"
+        plan = Plan(
+            session_id="" if flat else str(header.get("id", "")),
+            version="flat" if flat else str(header.get("version", 1)),
+            cwd=header.get("cwd") if isinstance(header.get("cwd"), str) else None,
+        )
+        entries = {at: value for at, value in enumerate(values) if isinstance(value, dict) and value is not header}
+        if flat:
+            entries = {at: value for at, value in enumerate(values) if isinstance(value, dict)}
+        path = _path(entries, plan)
+        on_path = set(path)
+        plan.branches = {
+            at: "off the active branch" for at, entry in entries.items() if at not in on_path and _in_tree(entry)
+        }
+        for entry in entries.values():
+            if entry.get("type") == "session_info" and isinstance(entry.get("name"), str):
+                plan.title = entry["name"]
+        _group(path, entries, plan)
+        return plan
+
+    def to_messages(self, group: Group, values: Sequence[Any], plan: Plan, ids: ImportedIds) -> list[Message]:
+        """Return the message of an entry."""
+        entry = values[0]
+        kind = entry.get("type")
+        body = entry["message"] if kind == "message" else entry
+        at = time_of(body.get("timestamp"), time_of(entry.get("timestamp")))
+        session = plan.session_id or "default"
+        role, content, facts = _read(kind, body, ids, group.facts or {})
+        return [
+            Message(
+                id=ids.message(at),
+                session_id=session,
+                role=role,
+                content=content,
+                created_at=at,
+                metadata=MessageMetadata(provenance=Provenance.IMPORTED, **facts),
+            )
+        ]
+
+    def write(self, conversation: Conversation) -> Iterator[Written]:
+        """Yield header and entries of version 3, each the child of the one before."""
+        before = [value for value in conversation.before if isinstance(value, dict)]
+        taken = {value["id"] for value in before if isinstance(value.get("id"), str)}
+        parent = next((value["id"] for value in reversed(before) if _in_tree(value) and "id" in value), None)
+        if not before:
+            yield Written(
+                {
+                    "type": "session",
+                    "version": 3,
+                    "id": conversation.session_id or uuid_of("session"),
+                    "timestamp": to_iso(conversation.created_at),
+                    "cwd": conversation.cwd or "/",
+                }
+            )
+        for message in conversation.messages:
+            for body in _bodies(message, conversation.call_ids):
+                own = short_id(f"{message.id}\0{len(taken)}", taken)
+                taken.add(own)
+                entry = {"type": "message", "id": own, "parentId": parent, "timestamp": to_iso(message.created_at)}
+                yield Written({**entry, "message": body}, (message.id,))
+                parent = own
+
+    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+        """Yield the files below pi's session folder."""
+        folder = environ.get("PI_CODING_AGENT_SESSION_DIR")
+        base = Path(environ.get("PI_CODING_AGENT_DIR") or home / ".pi" / "agent")
+        return (Path(folder) if folder else base / "sessions").glob("**/*.jsonl")
+
+
+class OpenClaw(Pi):
+    """OpenClaw's files: pi's entries and some of its own; the flat form of its documentation is read as well."""
+
+    name = "openclaw"
+    title = "OpenClaw"
+
+    def detect(self, head: Sequence[Any]) -> str | None:
+        """Return the header's version, or `flat` for lines that are messages themselves."""
+        first = head[0]
+        if isinstance(first, dict) and "type" not in first and first.get("role") in ("user", "assistant", "toolResult"):
+            return "flat" if any(_is_flat(value) for value in head) else None
+        version = _version(head)
+        return version if version is not None and _is_openclaw(head) else None
+
+    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+        """Yield the sessions of every agent; archives and sidecars are no sessions."""
+        for name in (".openclaw", ".moltbot", ".clawdbot"):
+            for path in (home / name / "agents").glob("*/sessions/*.jsonl"):
+                if ".checkpoint." not in path.name and ".trajectory" not in path.name:
+                    yield path
+
+
+# -- recognition ------------------------------------------------------------------------------------------------------
+def _version(head: Sequence[Any]) -> str | None:
+    header = head[0]
+    if not isinstance(header, dict) or header.get("type") != "session" or not isinstance(header.get("id"), str):
+        return None
+    if "createdAt" in header or "timestamp" not in header:
+        return None  # another agent's log
+    kinds = {value.get("type") for value in head[1:] if isinstance(value, dict)}
+    if kinds & {"agent_start", "message_update", "turn_start"}:
+        return None  # what `pi --mode json` prints
+    return str(header.get("version", 1))
+
+
+def _is_openclaw(head: Sequence[Any]) -> bool:
+    for value in head:
+        if not isinstance(value, dict):
+            continue
+        word = str(value.get("customType", ""))
+        if word == "model-snapshot" or word.startswith("openclaw"):
+            return True
+        message = value.get("message")
+        if isinstance(message, dict) and message.get("provider") in _MAKERS:
+            return True
+    return False
+
+
+def _is_flat(value: Any) -> bool:
+    if not isinstance(value, dict):
+        return False
+    return value.get("role") == "toolResult" or "api" in value or isinstance(value.get("timestamp"), int)
+
+
+# -- the tree ---------------------------------------------------------------------------------------------------------
+def _in_tree(entry: Mapping[str, Any]) -> bool:
+    return entry.get("type") not in ("session", "leaf") and entry.get("appendMode") != "side"
+
+
+def _path(entries: Mapping[int, Mapping[str, Any]], plan: Plan) -> list[int]:
+    """Return the indexes from the root to the leaf."""
+    tree = [at for at, entry in entries.items() if _in_tree(entry)]
+    places = {str(entries[at]["id"]): at for at in tree if entries[at].get("id") is not None}
+    linked = [at for at in tree if "parentId" in entries[at]]
+    if not linked:
+        return tree
+    leaf: int | None = linked[-1]
+    for entry in entries.values():
+        if entry.get("type") == "leaf":
+            leaf = places.get(str(entry.get("targetId")))
+        elif "parentId" in entry and _in_tree(entry):
+            leaf = places.get(str(entry.get("id")), leaf)
+    found: list[int] = []
+    seen: set[int] = set()
+    while leaf is not None and leaf not in seen:
+        seen.add(leaf)
+        found.append(leaf)
+        parent = entries[leaf].get("parentId")
+        above = None if parent is None else places.get(str(parent))
+        if parent is not None and above is None:
+            above = max((at for at in tree if at < leaf), default=None)
+            plan.notes.append(Note(leaf, f"its parent {parent} is not in the file; the entry before it is taken"))
+        leaf = above
+    return found[::-1]
+
+
+def _group(path: Sequence[int], entries: Mapping[int, Mapping[str, Any]], plan: Plan) -> None:
+    """Make a group of each entry that is a message, and find what the model would see after the last compaction."""
+    by_id: dict[str, int] = {}
+    boundary: tuple[int, str | None] | None = None
+    for at in path:
+        entry = entries[at]
+        kind = entry.get("type")
+        if kind in ("compaction", "reset"):
+            boundary = (len(plan.groups), entry.get("firstKeptEntryId"))
+        if "id" in entry:
+            by_id[str(entry["id"])] = len(plan.groups)
+        if not _is_message(entry):
+            continue
+        plan.groups.append(Group(key=str(entry.get("id", at)), entries=(at,)))
+    if boundary is not None:
+        own, first = boundary
+        kept = by_id.get(str(first), own) if first is not None else own
+        plan.context = [own, *range(kept, own), *range(own + 1, len(plan.groups))][: len(plan.groups)]
+
+
+def _is_message(entry: Mapping[str, Any]) -> bool:
+    kind = entry.get("type")
+    if kind is None:
+        return "role" in entry
+    if kind == "message":
+        message = entry.get("message")
+        return isinstance(message, dict) and not message.get("excludeFromContext")
+    return kind in _IN_CONTEXT and bool(entry.get("summary") or entry.get("content"))
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
+def _read(
+    kind: Any, body: Mapping[str, Any], ids: ImportedIds, facts: Mapping[str, Any]
+) -> tuple[Role, Sequence[ContentBlock], dict[str, Any]]:
+    role = body.get("role")
+    if kind == "compaction":
+        return Role.USER, [TextBlock(text=f"{_COMPACTION}{body['summary']}{_END}")], {}
+    if kind == "branch_summary":
+        return Role.USER, [TextBlock(text=f"{_BRANCH}{body['summary']}{_END}")], {}
+    if role == "assistant":
+        return Role.ASSISTANT, _blocks(body, ids), _assistant_facts(body)
+    if role == "toolResult":
+        return _read_result(body, ids)
+    if role == "bashExecution":
+        return Role.USER, [TextBlock(text=_bash_text(body))], {}
+    if role == "system":
+        return Role.SYSTEM, _blocks(body, ids), {}
+    return Role.USER, _blocks(body, ids), {}
+
+
+def _blocks(body: Mapping[str, Any], ids: ImportedIds) -> list[ContentBlock]:
+    content = body.get("content")
+    if isinstance(content, str):
+        return [TextBlock(text=content)]
+    api = body.get("api")
+    return [_block(raw, api, ids) for raw in content or ()]
+
+
+def _block(raw: Mapping[str, Any], api: Any, ids: ImportedIds) -> ContentBlock:
+    kind = raw.get("type")
+    if kind == "text":
+        return TextBlock(text=raw["text"], signature=raw.get("textSignature"))
+    if kind == "thinking":
+        signature = raw.get("thinkingSignature") or None
+        if raw.get("redacted") and signature:
+            return RedactedThinkingBlock(data=signature)
+        if api not in _SIGNED:
+            signature = _encrypted_content(signature)
+        return ThinkingBlock(text=raw["thinking"], signature=signature)
+    if kind == "toolCall":
+        arguments = raw.get("arguments")
+        issued = str(raw["id"])
+        return ToolUseBlock(
+            id=ids.call(issued),
+            provider_id=issued,
+            name=str(raw["name"]),
+            input=arguments if isinstance(arguments, dict) else {},
+            signature=raw.get("thoughtSignature"),
+        )
+    if kind == "image":
+        return ImageBlock(source=ImageSource(kind="base64", data=raw["data"]), media_type=raw.get("mimeType") or "")
+    raise ValueError(f"an unknown block {kind!r}")
+
+
+def _encrypted_content(signature: str | None) -> str | None:
+    """Return what a reasoning item holds encrypted; the name of a wire's field is no signature."""
+    if signature is None or not signature.startswith("{"):
+        return None
+    try:
+        found = orjson.loads(signature)
+    except ValueError:
+        return None
+    content = found.get("encrypted_content") if isinstance(found, dict) else None
+    return content if isinstance(content, str) else None
+
+
+def _assistant_facts(body: Mapping[str, Any]) -> dict[str, Any]:
+    facts: dict[str, Any] = {}
+    provider, model, api = body.get("provider"), body.get("model"), body.get("api")
+    if isinstance(model, str) and model:
+        facts["provider"] = str(provider or "unknown")
+        facts["model"] = f"{facts['provider']}:{model}"
+        facts["api"] = APIS.get(str(api), api if isinstance(api, str) else None)
+    stop = body.get("stopReason")
+    if stop == "aborted":
+        facts["status"] = MessageStatus.CANCELLED
+    elif stop == "error":
+        facts["status"] = MessageStatus.ERROR
+        facts["error"] = ErrorInfo(type="ProviderError", message=str(body.get("errorMessage") or ""))
+    elif isinstance(stop, str):
+        facts["stop_reason"] = _STOPS.get(stop, StopReason.OTHER)
+        facts["stop_reason_raw"] = stop
+    if isinstance(body.get("usage"), dict):
+        facts["usage"] = _usage(body["usage"])
+    return facts
+
+
+def _usage(raw: Mapping[str, Any]) -> Usage:
+    plain, read, written = (count_of(raw.get(name)) for name in ("input", "cacheRead", "cacheWrite"))
+    given = raw.get("cost")
+    cost: dict[str, Any] = given if isinstance(given, dict) else {}
+    total = usd_of(cost.get("total")) if cost else None
+    return Usage(
+        input_tokens=None if plain is None else plain + (read or 0) + (written or 0),
+        output_tokens=count_of(raw.get("output")),
+        cached_input_tokens=read,
+        cache_creation_input_tokens=written,
+        cache_creation_1h_input_tokens=count_of(raw.get("cacheWrite1h")),
+        cost_usd=total,
+        cost=cost_parts(cost, read="cacheRead", write="cacheWrite") if total is not None else None,
+        pricing_version=None if total is None else "source",
+    )
+
+
+def _read_result(body: Mapping[str, Any], ids: ImportedIds) -> tuple[Role, Sequence[ContentBlock], dict[str, Any]]:
+    call = ids.call(str(body["toolCallId"]))
+    block = ToolResultBlock(
+        tool_use_id=call,
+        content=tuple(_blocks(body, ids)),
+        is_error=bool(body.get("isError")),
+        tool_name=body.get("toolName"),
+        details=body.get("details"),
+    )
+    return Role.TOOL, [block], {"parent_tool_use_id": call}
+
+
+def _bash_text(body: Mapping[str, Any]) -> str:
+    text = f"Ran `{body.get('command')}`\n```\n{body.get('output') or ''}\n```"
+    if body.get("cancelled"):
+        return f"{text}\n(command cancelled)"
+    return f"{text}\nCommand exited with code {body['exitCode']}" if body.get("exitCode") else text
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+def _bodies(message: Message, call_ids: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """Yield pi's messages of one of ours: a tool message is one for each result."""
+    at = to_milliseconds(message.created_at)
+    if message.role is Role.TOOL:
+        for block in message.content:
+            if isinstance(block, ToolResultBlock):
+                yield _result_body(block, call_ids.get(block.tool_use_id, block.tool_use_id), at)
+    elif message.role is Role.ASSISTANT:
+        yield _assistant_body(message, at)
+    else:
+        yield {"role": message.role.value, "content": _content(message.content), "timestamp": at}
+
+
+def _result_body(block: ToolResultBlock, call_id: str, at: int) -> dict[str, Any]:
+    body: dict[str, Any] = {
+        "role": "toolResult",
+        "toolCallId": call_id,
+        "toolName": block.tool_name or "",
+        "content": _content(block.content),
+        "isError": block.is_error,
+        "timestamp": at,
+    }
+    if block.details is not None:
+        body["details"] = block.details
+    return body
+
+
+def _assistant_body(message: Message, at: int) -> dict[str, Any]:
+    metadata = message.metadata
+    provider = metadata.provider or "unknown"
+    body: dict[str, Any] = {
+        "role": "assistant",
+        "content": _content(message.content),
+        "api": _API_WORDS.get(metadata.api or "", metadata.api or "unknown"),
+        "provider": provider,
+        "model": (metadata.model or "unknown").removeprefix(f"{provider}:"),
+        "usage": _usage_body(metadata.usage or Usage()),
+        "stopReason": _stop_word(metadata),
+        "timestamp": at,
+    }
+    if metadata.error is not None:
+        body["errorMessage"] = metadata.error.message
+    return body
+
+
+def _stop_word(metadata: MessageMetadata) -> str:
+    if metadata.status is MessageStatus.ERROR:
+        return "error"
+    if metadata.status is not MessageStatus.COMPLETE:
+        return "aborted"
+    reason = metadata.stop_reason
+    return _STOP_WORDS.get(reason, "stop") if reason is not None else "stop"
+
+
+def _usage_body(usage: Usage) -> dict[str, Any]:
+    total, output = usage.input_tokens or 0, usage.output_tokens or 0
+    read, written = usage.cached_input_tokens or 0, usage.cache_creation_input_tokens or 0
+    cost = usage.cost
+    parts = [Decimal(0)] * 4 if cost is None else [cost.input, cost.output, cost.cached_read, cost.cache_write]
+    names = ("input", "output", "cacheRead", "cacheWrite")
+    body = {
+        "input": total - read - written,
+        "output": output,
+        "cacheRead": read,
+        "cacheWrite": written,
+        "totalTokens": total + output,
+        "cost": {**dict(zip(names, map(_number, parts), strict=True)), "total": _number(usage.cost_usd or Decimal(0))},
+    }
+    if usage.cache_creation_1h_input_tokens is not None:
+        body["cacheWrite1h"] = usage.cache_creation_1h_input_tokens
+    return body
+
+
+def _number(amount: Decimal) -> int | float:
+    return int(amount) if amount == amount.to_integral_value() else float(amount)
+
+
+def _content(blocks: Sequence[ContentBlock]) -> list[dict[str, Any]]:
+    made = [_written_block(block) for block in blocks]
+    return [block for block in made if block is not None]
+
+
+def _written_block(block: ContentBlock) -> dict[str, Any] | None:
+    if isinstance(block, TextBlock):
+        return _with({"type": "text", "text": block.text}, "textSignature", block.signature)
+    if isinstance(block, ThinkingBlock):
+        return _with({"type": "thinking", "thinking": block.text}, "thinkingSignature", block.signature)
+    if isinstance(block, RedactedThinkingBlock):
+        return {"type": "thinking", "thinking": _REDACTED, "thinkingSignature": block.data, "redacted": True}
+    if isinstance(block, ToolUseBlock):
+        made = {"type": "toolCall", "id": block.provider_id or block.id, "name": block.name, "arguments": block.input}
+        return _with(made, "thoughtSignature", block.signature)
+    if isinstance(block, ImageBlock) and block.source.kind == "base64":
+        return {"type": "image", "data": block.source.data, "mimeType": block.media_type}
+    return None
+
+
+def _with(made: dict[str, Any], name: str, value: str | None) -> dict[str, Any]:
+    return made if value is None else {**made, name: value}
+
+
+pi = Pi()
+openclaw = OpenClaw()

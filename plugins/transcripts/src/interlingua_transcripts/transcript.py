@@ -1,0 +1,143 @@
+"""Values: the entries of a session file, what a system finds in them, and the conversation they hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any, NamedTuple
+
+import attrs
+
+from interlingua import InterlinguaError
+from interlingua.types import Message
+
+
+class TranscriptError(InterlinguaError):
+    """A file that cannot be read as a session, or a conversation that a system cannot hold.
+
+    Attributes:
+        path: the file, where there is one.
+    """
+
+    def __init__(self, message: str, *, path: str | None = None) -> None:
+        super().__init__(message if path is None else f"{path}: {message}")
+        self.path = path
+
+
+class Note(NamedTuple):
+    """Something a reader of the report should know.
+
+    Attributes:
+        entry: index of the entry it is about; None for the whole file.
+        text: what it is.
+    """
+
+    entry: int | None
+    text: str
+
+
+class Group(NamedTuple):
+    """Entries that make one message, or a message and the results of its calls.
+
+    Attributes:
+        key: names the group in its file; the same each time the file is read. Message ids are made of it.
+        entries: indexes of its entries, rising.
+        facts: what the system knows of it besides, such as the model a setting before it named.
+    """
+
+    key: str
+    entries: tuple[int, ...]
+    facts: Any = None
+
+
+@attrs.define
+class Plan:
+    """What a system found in the entries of a file, before any message is made; it holds indexes and ids only.
+
+    Attributes:
+        session_id: the system's id of the session.
+        version: of the format, as the file says it.
+        groups: the conversation in order: the active branch.
+        context: indexes of the groups that the model would see next, after a compaction; None is all of them.
+        branches: index of an entry that belongs to another branch -> that branch's name.
+        title: what the session is called.
+        cwd: the folder it was held in.
+        notes: what was repaired, guessed or not understood.
+    """
+
+    session_id: str
+    version: str = ""
+    groups: list[Group] = attrs.field(factory=list)
+    context: list[int] | None = None
+    branches: dict[int, str] = attrs.field(factory=dict)
+    title: str | None = None
+    cwd: str | None = None
+    notes: list[Note] = attrs.field(factory=list)
+
+
+@attrs.frozen(kw_only=True)
+class Transcript:
+    """One session of one system.
+
+    Attributes:
+        system: the system's name, such as `codex`.
+        version: of its format, as the file says it; "" where it says nothing.
+        session_id: the system's id of the session.
+        messages: the active branch as canonical messages.
+        entries: every entry's JSON text as it stands in the file, in file order; also what is not JSON.
+        groups: which entries make which messages.
+        counts: how many messages each group makes.
+        context: the messages that the model would see next: fewer than `messages` after a compaction.
+        branches: index of an entry that belongs to another branch -> that branch's name.
+        title: what the session is called.
+        cwd: the folder it was held in.
+        notes: what was repaired, guessed or not understood.
+    """
+
+    system: str
+    version: str
+    session_id: str
+    messages: tuple[Message, ...]
+    entries: tuple[bytes, ...] = attrs.field(repr=False, default=())
+    groups: tuple[Group, ...] = attrs.field(repr=False, default=())
+    counts: tuple[int, ...] = attrs.field(repr=False, default=())
+    context: tuple[Message, ...] = attrs.field(repr=False, default=())
+    branches: Mapping[int, str] = attrs.field(repr=False, factory=dict)
+    title: str | None = None
+    cwd: str | None = None
+    notes: tuple[Note, ...] = ()
+
+
+class Written(NamedTuple):
+    """One entry that a system writes.
+
+    Attributes:
+        value: its JSON value.
+        messages: ids of the messages it says something of; empty for a header.
+    """
+
+    value: Any
+    messages: tuple[str, ...] = ()
+
+
+@attrs.frozen(kw_only=True)
+class Conversation:
+    """What a system is to write.
+
+    Attributes:
+        messages: the messages, in order.
+        session_id: the system's id of the session.
+        created_at: when it began.
+        title: what it is called.
+        cwd: the folder it was held in.
+        call_ids: canonical id of a call -> the id its provider issued; the canonical one where there is none.
+        before: the entries already in the file, where messages are added to one; empty for a new file.
+    """
+
+    messages: Sequence[Message]
+    session_id: str
+    created_at: datetime
+    title: str | None = None
+    cwd: str | None = None
+    call_ids: Mapping[str, str] = attrs.field(factory=dict)
+    before: Sequence[Any] = ()

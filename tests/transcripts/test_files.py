@@ -1,0 +1,138 @@
+"""Reading, changing and writing a session file, whatever its system; the file here is a small one of pi's form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import orjson
+import pytest
+
+import interlingua
+from interlingua.types import Role, TextBlock, ToolUseBlock
+from interlingua_transcripts import (
+    TranscriptError,
+    from_messages,
+    measure_fidelity,
+    read_transcript,
+    with_entries,
+    write_transcript,
+)
+
+USAGE = {"input": 5, "output": 2, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 7}
+
+
+def lines(*entries: Any) -> bytes:
+    return b"".join([orjson.dumps(entry) + b"\n" for entry in entries])
+
+
+def entry(own: str, parent: str | None, **message: Any) -> dict[str, Any]:
+    return {
+        "type": "message",
+        "id": own,
+        "parentId": parent,
+        "timestamp": "2026-02-01T10:00:00.000Z",
+        "message": {"timestamp": 1769940000000, **message},
+    }
+
+
+HEADER = {"type": "session", "version": 3, "id": "s1", "timestamp": "2026-02-01T10:00:00.000Z", "cwd": "/home/me"}
+MADE = {"api": "anthropic-messages", "provider": "anthropic", "model": "m", "usage": USAGE}
+DONE = {"type": "text", "text": "Done"}
+CALL = {"type": "toolCall", "id": "toolu_1", "name": "read", "arguments": {"path": "a"}}
+FILE = lines(
+    HEADER,
+    entry("aaaaaaa1", None, role="user", content=[{"type": "text", "text": "Hi"}]),
+    {"type": "label", "id": "aaaaaaa2", "parentId": "aaaaaaa1", "timestamp": "2026-02-01T10:00:01.000Z", "label": "x"},
+    entry("aaaaaaa3", "aaaaaaa2", role="assistant", content=[CALL], stopReason="toolUse", **MADE),
+    entry(
+        "aaaaaaa4",
+        "aaaaaaa3",
+        role="toolResult",
+        toolCallId="toolu_1",
+        toolName="read",
+        content=[{"type": "text", "text": "A"}],
+        isError=False,
+        details=["any", 1],
+    ),
+    entry("aaaaaaa5", "aaaaaaa1", role="user", content=[{"type": "text", "text": "another branch"}]),
+    entry("aaaaaaa6", "aaaaaaa4", role="assistant", content=[DONE], stopReason="stop", **MADE),
+)
+
+
+def test_the_active_branch_is_the_conversation() -> None:
+    read = read_transcript(FILE)
+
+    assert (read.system, read.version, read.session_id, read.cwd) == ("pi", "3", "s1", "/home/me")
+    assert [message.role for message in read.messages] == [Role.USER, Role.ASSISTANT, Role.TOOL, Role.ASSISTANT]
+    assert list(read.branches) == [5]
+    call = read.messages[1].content[0]
+    assert isinstance(call, ToolUseBlock)
+    assert call.provider_id == "toolu_1"
+    assert read.messages[2].metadata.parent_tool_use_id == call.id
+
+
+def test_ids_are_the_same_each_time_and_when_the_file_grows() -> None:
+    short = read_transcript(b"\n".join(FILE.split(b"\n")[:4]) + b"\n")
+
+    assert read_transcript(FILE).messages[:2] == short.messages
+    ids = [message.id for message in read_transcript(FILE).messages]
+    assert ids == sorted(ids)
+
+
+def test_an_unchanged_file_is_written_byte_for_byte() -> None:
+    assert write_transcript(read_transcript(FILE)) == FILE
+    kept = from_messages(with_entries(read_transcript(FILE)))
+    assert kept is not None
+    assert write_transcript(kept) == FILE
+
+
+def test_a_changed_message_changes_its_own_place_only() -> None:
+    read = read_transcript(FILE)
+    last = attrs.evolve(read.messages[-1], content=(TextBlock(text="Changed"),))
+
+    before, after = FILE.split(b"\n"), write_transcript(attrs.evolve(read, messages=(*read.messages[:-1], last)))
+
+    assert after.split(b"\n")[:6] == before[:6]
+    assert orjson.loads(after.split(b"\n")[6]) == {
+        **orjson.loads(before[6]),
+        "message": {**orjson.loads(before[6])["message"], "content": [{"type": "text", "text": "Changed"}]},
+    }
+
+
+def test_a_new_message_is_added_at_the_end_of_the_branch() -> None:
+    read = read_transcript(FILE)
+
+    written = write_transcript(attrs.evolve(read, messages=(*read.messages, interlingua.user("More?"))))
+
+    assert written.startswith(FILE)
+    added = orjson.loads(written[len(FILE) :])
+    assert added["parentId"] == "aaaaaaa6"
+    assert read_transcript(written).messages[-1].text_content() == "More?"
+
+
+@pytest.mark.parametrize("end", [b'{"type":"message","id":"aa', b"not JSON\n", b'{"type":"future","id":"aaaaaaa9"}\n'])
+def test_what_cannot_be_read_is_kept(end: bytes) -> None:
+    read = read_transcript(FILE + end)
+
+    assert read.messages == read_transcript(FILE).messages
+    assert write_transcript(read).rstrip(b"\n") == (FILE + end).rstrip(b"\n")
+    assert measure_fidelity(read).total.lost == 0
+
+
+def test_leaves_are_counted_by_what_became_of_them() -> None:
+    report = measure_fidelity(read_transcript(FILE))
+
+    assert report.equal
+    assert report.total.lost == 0
+    assert report.by_kind["label"].exact == 0  # no message says it
+    assert report.places["label"] == 1
+    assert report.by_kind["message/toolResult"].kept == 2  # id and parentId
+    assert report.total.leaves == report.total.exact + report.total.other + report.total.kept
+
+
+def test_a_file_of_no_known_system_is_refused() -> None:
+    with pytest.raises(TranscriptError, match="known system"):
+        read_transcript(b'{"hello": 1}\n')
+    with pytest.raises(TranscriptError, match="no system 'x'"):
+        read_transcript(FILE, "x")
