@@ -10,6 +10,7 @@ import attrs
 import pytest
 from hypothesis import HealthCheck, given, settings
 
+from interlingua.errors import CapabilityError
 from interlingua.types.messages import Message, Origin
 from tests.support import counts
 from tests.support.adapter import READ, Adapter
@@ -26,6 +27,17 @@ def over(
     return lambda test: relaxed(given(histories(origin, other))(test))
 
 
+def is_nothing_to_send(write: Callable[[list[Message]], Any], history: list[Message]) -> bool:
+    """Return True where nothing of a conversation can be sent, or it ends where this service answers nothing."""
+    try:
+        write(history)
+    except CapabilityError as error:
+        if error.path != "messages":
+            raise
+        return True
+    return False
+
+
 def check_prefix(history: list[Message], elements: Callable[[list[Message]], Sequence[Any]]) -> None:
     """Fail unless the elements of each turn's request begin with all of the turn's before.
 
@@ -35,6 +47,8 @@ def check_prefix(history: list[Message], elements: Callable[[list[Message]], Seq
     """
     earlier: list[Any] = []
     for point in request_points(history):
+        if is_nothing_to_send(elements, point):
+            continue
         now = list(elements(point))
         assert now[: len(earlier)] == earlier, f"turn of {len(point)} messages"
         earlier = now
@@ -42,9 +56,11 @@ def check_prefix(history: list[Message], elements: Callable[[list[Message]], Seq
 
 def check_pure(history: list[Message], body: Callable[[list[Message]], Any]) -> None:
     """Fail unless the request of a conversation that grew is the one of equal messages sent for the first time."""
+    if is_nothing_to_send(body, history):
+        return
     fresh = [attrs.evolve(message) for message in history]
     for point in request_points(history)[-3:-1]:
-        body(point)
+        is_nothing_to_send(body, point)
     first = body(history)
     assert first == body(history), "asked again"
     assert first == body(fresh), "equal messages, of which nothing was remembered"
@@ -78,8 +94,10 @@ class RequestLaws(ABC):
         @over(self.adapter.origin(), examples=self.examples)
         def law(history: list[Message]) -> None:
             for point in request_points(history):
-                assert self.broken_rules(self.adapter.asked(point, [READ]).body) == []
-            assert self.broken_rules(self.adapter.asked(history).body) == []
+                if not is_nothing_to_send(self.adapter.asked, point):
+                    assert self.broken_rules(self.adapter.asked(point, [READ]).body) == []
+            if not is_nothing_to_send(self.adapter.asked, history):
+                assert self.broken_rules(self.adapter.asked(history).body) == []
 
         law()
 

@@ -10,10 +10,19 @@ import pytest
 from interlingua.errors import CapabilityError
 from interlingua.http.transport import outgoing
 from interlingua.plugins.wire import ConnectionSettings, WireRequest
-from interlingua.types.blocks import CacheHint, DocumentBlock, ImageSource, OpaqueBlock, TextBlock, ToolUseBlock
+from interlingua.types.blocks import (
+    CacheHint,
+    DocumentBlock,
+    ImageSource,
+    OpaqueBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolUseBlock,
+)
 from interlingua.types.factories import tool_result, user
 from interlingua.types.messages import Message, Role
 from interlingua.types.options import ToolChoice
+from interlingua_cli.lint import lint_request
 from tests.plugins.anthropic.asking import ANTHROPIC, NEW, OLD, answer, asked, body, body_of, elements
 from tests.support.adapter import READ
 
@@ -314,3 +323,130 @@ def test_audio_asserted_by_the_caller_is_a_loss_not_a_crash() -> None:
     request = asked([message], capabilities={"supports_audio": True, "accepted_audio_media_types": ()})
 
     assert [loss.verdict for loss in request.losses] == ["dropped"]
+
+
+# -- a turn in progress ------------------------------------------------------------------------------------------------
+
+CALL = ToolUseBlock(id="toolu_1", name="read_file", input={"path": "a"})
+THOUGHT = ThinkingBlock(text="hm", signature="c2ln")
+MANUAL = ["claude-haiku-4-5", "claude-sonnet-4-5", "claude-opus-4-1"]
+
+
+def _loop(*steps: Message) -> list[Message]:
+    """Return a conversation in the middle of a turn: each step's call is answered."""
+    return [user("q"), *[message for step in steps for message in (step, tool_result(CALL, "x"))]]
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "name"),
+    [
+        *[(model, {"effort": "high"}, "effort") for model in MANUAL],
+        *[(model, {"thinking": True}, "thinking") for model in MANUAL],
+        *[(model, {"thinking_budget": 2000}, "thinking_budget") for model in [*MANUAL, "claude-sonnet-4-6"]],
+    ],
+)
+@pytest.mark.parametrize(
+    "begun",
+    [
+        answer(CALL, provider="openai", api="chat", model="gpt-4o"),
+        answer(THOUGHT, CALL, model="claude-opus-4-5"),  # another Claude's, which projection takes away
+        answer(TextBlock(text="I look."), CALL, provider="google", api="generate", model="gemini-2.5-pro"),
+    ],
+    ids=["call", "other-claude", "text"],
+)
+def test_a_turn_begun_without_thinking_goes_on_without_it(
+    model: str, options: dict[str, Any], name: str, begun: Message
+) -> None:
+    for history in (_loop(begun), _loop(begun, answer(CALL, model=model))):
+        request = asked(history, [READ], model=model, **options)
+        assert "thinking" not in body_of(request)
+        assert (f"options.{name}", "dropped") in [(loss.path, loss.verdict) for loss in request.losses]
+        assert lint_request(ANTHROPIC, request) == ()
+
+
+def test_a_turn_that_began_with_thinking_goes_on_thinking_whatever_its_later_steps_hold() -> None:
+    request = asked(_loop(answer(THOUGHT, CALL), answer(CALL)), [READ], model=OLD, thinking=True)
+
+    assert body_of(request)["thinking"]["type"] == "enabled"
+    assert request.losses == ()
+
+
+def test_the_next_turn_thinks_again() -> None:
+    foreign = answer(CALL, provider="openai", api="chat", model="gpt-4o")
+    history = [*_loop(foreign), answer(TextBlock(text="done"), provider="openai", api="chat"), user("and now?")]
+
+    assert body(history, [READ], model=OLD, thinking=True)["thinking"]["type"] == "enabled"
+
+
+def test_adaptive_thinking_goes_on_with_any_turn() -> None:
+    foreign = answer(CALL, provider="openai", api="chat", model="gpt-4o")
+    for model in ("claude-sonnet-4-6", "claude-opus-4-7", NEW):
+        assert body(_loop(foreign), [READ], model=model, thinking=True)["thinking"]["type"] == "adaptive"
+
+
+def test_a_beginning_to_be_continued_is_continued_without_thinking() -> None:
+    request = asked([user("q"), answer(TextBlock(text="It is"))], model=OLD, thinking=True)
+
+    assert "thinking" not in body_of(request)
+    assert [loss.path for loss in request.losses] == ["options.thinking"]
+    assert lint_request(ANTHROPIC, request) == ()
+
+
+@pytest.mark.parametrize("options", [{"thinking": False}, {"effort": "none"}])
+def test_switched_off_in_the_middle_of_a_turn_thinking_leaves_that_turn(options: dict[str, Any]) -> None:
+    earlier = [user("p"), answer(THOUGHT, TextBlock(text="so"))]
+    request = asked([*earlier, *_loop(answer(THOUGHT, CALL))], [READ], model=OLD, **options)
+
+    kinds = [[element["type"] for element in turn["content"]] for turn in body_of(request)["messages"]]
+    assert kinds == [["text"], ["thinking", "text"], ["text"], ["tool_use"], ["tool_result"]]
+    assert [(loss.path, loss.verdict) for loss in request.losses] == [("messages[3].content[0]", "dropped")]
+    assert lint_request(ANTHROPIC, request) == ()
+
+
+def test_a_forced_choice_takes_the_thinking_of_the_turn_with_it() -> None:
+    request = asked(_loop(answer(THOUGHT, CALL)), [READ], model=OLD, tool_choice="required", thinking=True)
+
+    assert [element["type"] for element in elements(body_of(request))] == ["text", "tool_use", "tool_result"]
+    assert sorted(loss.path for loss in request.losses) == ["messages[1].content[0]", "options.thinking"]
+
+
+# -- values that are refused -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("model", [*MANUAL, "claude-opus-4-5", "claude-opus-4-6", "claude-sonnet-4-6"])
+def test_a_model_that_takes_one_of_temperature_and_top_p_gets_the_temperature(model: str) -> None:
+    request = asked(Q, model=model, temperature=0.2, top_p=0.9)
+
+    assert body_of(request)["temperature"] == 0.2
+    assert "top_p" not in body_of(request)
+    assert [(loss.path, loss.verdict) for loss in request.losses] == [("options.top_p", "dropped")]
+    assert body(Q, model=model, top_p=0.9)["top_p"] == 0.9
+
+
+def test_a_model_that_takes_both_gets_both() -> None:
+    parsed = body(Q, model="claude-sonnet-4-0", temperature=0.7, top_p=0.3)
+
+    assert (parsed["temperature"], parsed["top_p"]) == (0.7, 0.3)
+
+
+def test_a_temperature_above_1_is_sent_as_1() -> None:
+    request = asked(Q, model=OLD, temperature=1.6)
+
+    assert body_of(request)["temperature"] == 1
+    assert [(loss.path, loss.verdict) for loss in request.losses] == [("options.temperature", "rewritten")]
+    assert lint_request(ANTHROPIC, request) == ()
+
+
+def test_a_value_that_is_not_sent_is_one_row() -> None:
+    assert [loss.verdict for loss in asked(Q, model=NEW, temperature=1.6).losses] == ["dropped"]
+
+
+@pytest.mark.parametrize(
+    ("stop", "sent"), [((" \n", "END"), ["END"]), (("\n",), None), (("",), None), (("END ",), ["END "])]
+)
+def test_stop_sequences_of_white_space_are_left_out(stop: tuple[str, ...], sent: list[str] | None) -> None:
+    request = asked(Q, stop=stop)
+
+    assert body_of(request).get("stop_sequences") == sent
+    assert [loss.path for loss in request.losses] == (["options.stop"] if sent != list(stop) else [])
+    assert lint_request(ANTHROPIC, request) == ()

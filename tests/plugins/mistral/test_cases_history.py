@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from interlingua.errors import CapabilityError
 from interlingua.types.blocks import (
     AudioBlock,
     DocumentBlock,
@@ -114,14 +115,10 @@ def test_case_36_a_reference_goes_back_where_it_came_from() -> None:
     assert body([user("q"), own, user("n")])["messages"][1]["content"] == [{"type": "text", "text": "so"}, reference]
 
 
-def test_case_40_behind_an_assistant_that_stands_last_the_user_speaks_and_the_ledger_tells() -> None:
+def test_case_40_an_assistant_that_stands_last_is_refused_before_sending() -> None:
     own = answer(TextBlock(text="Once"))
-    request = asked([user("q"), own])
-
-    assert broken_rules(request.body) == []
-    assert [(loss.path, loss.block_type, loss.verdict) for loss in request.losses] == [
-        ("messages[1]", "message", "rewritten")
-    ]
+    with pytest.raises(CapabilityError, match="answers the user or a tool only"):
+        asked([user("q"), own])
 
 
 def test_an_assistant_that_only_calls_has_empty_content() -> None:

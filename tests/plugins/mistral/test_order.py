@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from interlingua.errors import CapabilityError
 from interlingua.plugins.wire import WireRequest
 from interlingua.types.blocks import TextBlock
 from interlingua.types.factories import system, tool_result, user
@@ -20,6 +21,7 @@ from tests.plugins.mistral.checker import broken_rules
 from tests.plugins.mistral.test_cases_history import CALL
 from tests.plugins.mistral.wire import MISTRAL, MODEL, answer, asked, body
 from tests.support.conversations import request_points
+from tests.support.request_laws import is_nothing_to_send
 
 ONCE = answer(TextBlock(text="Once"))
 PREFIX: dict[str, Any] = {"provider_options": {"prefix": True}}
@@ -50,10 +52,29 @@ def test_a_beginning_that_is_not_there_is_told() -> None:
 @pytest.mark.parametrize(
     "history",
     [
+        [user("q"), ONCE],
+        [user("q"), ONCE, answer(TextBlock(text="upon"))],
+        [user("q"), ONCE, answer(TextBlock(text=" "))],  # an answer that says nothing is not sent back
+        [user("q"), answer(CALL), tool_result(CALL, "r"), ONCE],
+    ],
+    ids=["answer", "another", "vanished", "results"],
+)
+@pytest.mark.parametrize("model", [MODEL, "mistral-small-latest"])
+def test_what_the_model_said_last_is_not_sent_unless_it_is_to_go_on(history: list[Message], model: str) -> None:
+    """`_validate_last_message`: nothing that nobody said is put behind it, and the error says what can be done."""
+    with pytest.raises(CapabilityError, match=r"add a user message, .* provider_options=\{'prefix': True\}") as caught:
+        asked(history, [READ], model=model)
+    assert caught.value.path == "messages"
+    assert broken_rules(asked(history, [READ], model=model, **PREFIX).body) == []
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
         [user("q"), ONCE, answer(TextBlock(text="upon")), user("n")],
         [user("q"), ONCE, answer(TextBlock(text=" ")), user("n")],  # an answer that says nothing is not sent back
         [user("q"), ONCE, system("Be brief."), answer(TextBlock(text="upon"))],
-        [user("q"), answer(CALL), tool_result(CALL, "r"), ONCE, answer(TextBlock(text="upon"))],
+        [user("q"), answer(CALL), tool_result(CALL, "r"), ONCE, answer(TextBlock(text="upon")), user("n")],
     ],
     ids=["another", "vanished", "system", "results"],
 )
@@ -62,6 +83,8 @@ def test_what_stood_last_stays_as_it_was(history: list[Message], model: str) -> 
     """`_validate_assistant_message`: "Assistant message with prefix True must be last message"."""
     earlier: list[Any] = []
     for point in request_points(history):
+        if is_nothing_to_send(lambda point: asked(point, [READ], model=model), point):
+            continue
         request = asked(point, [READ], model=model)
         now = json.loads(request.body)["messages"]
         assert now[: len(earlier)] == earlier

@@ -87,6 +87,12 @@ class BlockLoss(NamedTuple):
         )
 
 
+def describe_unsent(rows: Iterable[BlockLoss]) -> str:
+    """Return the text sent in place of a user's message of which no block can be sent: a user's turn never vanishes."""
+    lines = [f"[{row.block_type} not sent: {row.reason}]" for row in rows if row.block_type != "text"]
+    return "\n".join(lines) or "[empty message]"
+
+
 def option_loss(name: str, verdict: Verdict, reason: str) -> Loss:
     """Return the ledger line of an option by its name in `AdapterOptions`."""
     return Loss(path=f"options.{name}", block_type="option", verdict=verdict, reason=reason)

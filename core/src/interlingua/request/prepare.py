@@ -13,7 +13,7 @@ from interlingua.errors import CallerError, CapabilityError, InvalidConversation
 from interlingua.ids import new_ulid
 from interlingua.json import EMPTY
 from interlingua.plugins.provider import Provider, Target
-from interlingua.plugins.wire import Loss, RequestContext, WireRequest
+from interlingua.plugins.wire import Loss, RequestContext, WireRequest, option_loss
 from interlingua.request.conversation import (
     PrefixWatch,
     PreparedConversation,
@@ -311,10 +311,19 @@ def _write(
 ) -> WireRequest:
     """Project the messages, have them written, and put the losses of all stations into the request, logged."""
     projected, losses = conversation.project(target, messages).result()
+    if messages and not projected:
+        why = losses[0].reason if losses else "no message holds anything"
+        text = f"nothing of this conversation can be sent to {provider.key}:{target.model}: {why}"
+        raise CapabilityError(text, path="messages", provider=provider.key, model=target.model)
     names: Mapping[str, str] = {}
     if tools:
         tools, names, lost_tools = wire_tools(tools, target)
         losses = (*losses, *lost_tools)
+    most = _longest_answer(target, options)
+    if most and (options.max_tokens or 0) > most:
+        reason = f"this model answers with {most:,} tokens at most, not {options.max_tokens:,}; {most} is sent"
+        losses = (*losses, option_loss("max_tokens", "rewritten", reason))
+        options = attrs.evolve(options, max_tokens=most)
     request = provider.to_wire(projected, tools, options)
     if request.losses:
         losses += locate_losses(request.losses, projected, messages, losses)
@@ -323,6 +332,12 @@ def _write(
         if losses:
             provider.log_losses(losses, messages[0].session_id if messages else "")
     return attrs.evolve(request, losses=(*lost, *request.losses)) if lost else request
+
+
+def _longest_answer(target: Target, options: AdapterOptions) -> int:
+    """Return the most tokens an answer may have, as the catalogue or the caller says; 0 where nobody does."""
+    can = target.capabilities
+    return 0 if can.assumed and "max_output_tokens" not in options.capabilities else can.max_output_tokens
 
 
 def _id_after(last: str) -> str:

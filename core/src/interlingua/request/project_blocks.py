@@ -12,7 +12,7 @@ import attrs
 from interlingua.errors import CapabilityError
 from interlingua.frozen import replace
 from interlingua.plugins.provider import Target
-from interlingua.plugins.wire import BlockLoss, Loss, Verdict
+from interlingua.plugins.wire import BlockLoss, Loss, Verdict, describe_unsent
 from interlingua.types.blocks import (
     AudioBlock,
     ContentBlock,
@@ -27,6 +27,7 @@ from interlingua.types.blocks import (
     UnknownBlock,
     VideoBlock,
 )
+from interlingua.types.factories import shown_media_type
 from interlingua.types.messages import Message, MessageStatus, Role
 from interlingua.types.tools import ToolDefinition
 
@@ -155,6 +156,8 @@ def project_blocks(
         target: who is to carry them.
     """
     tools = target.capabilities.supports_tools
+    if not content and message.role is Role.USER:
+        return (TextBlock(text=describe_unsent(())),), (BlockLoss(0, "text", "rewritten", "the message holds nothing"),)
     for block in content:
         if not _is_simple(block, tools=tools):
             break
@@ -173,6 +176,9 @@ def project_blocks(
         result = _project_block(block, index, message, target, report, own_state=own_state)
         if result is not None:
             kept.append(result)
+    if not kept and message.role is Role.USER:  # without it the model would be asked something else
+        kept.append(TextBlock(text=describe_unsent(rows)))
+        rows = [row._replace(reason=f"{row.reason}; a text that says so stands in its place") for row in rows]
     return kept, rows
 
 
@@ -199,7 +205,8 @@ def movable_media(block: ContentBlock, target: Target) -> Sequence[ContentBlock]
     """Return the media of a result that the target takes in user messages but not in results."""
     if type(block) is not ToolResultBlock or target.capabilities.supports_tool_result_images:
         return ()
-    return [part for part in block.content if type(part) in _MEDIA and media_refusal(part, target) is None]
+    media: list[Any] = [part for part in block.content if type(part) in _MEDIA and media_refusal(part, target) is None]
+    return [made for part in media if (made := _with_media_type(part)).media_type or made.source.kind != "base64"]
 
 
 def _project_block(
@@ -223,6 +230,8 @@ def _project_block(
         return _thinking(block, index, target, report, own_state=own_state, unfinished=unfinished)
     if kind in _MEDIA:
         reason = media_refusal(block, target) or _misplaced(message.role)
+        if reason is None and message.role is not Role.ASSISTANT:
+            block, reason = _typed_media(block, index, report)
         if reason:
             report(index, block.type, "dropped", reason)
             return None
@@ -304,6 +313,22 @@ def media_refusal(block: Any, target: Target) -> str | None:
     return None
 
 
+def _with_media_type(block: B) -> B:
+    """Return embedded media with the type that its bytes show, where it names none."""
+    found = None if block.media_type or block.source.kind != "base64" else shown_media_type(block)
+    return block if found is None else attrs.evolve(block, media_type=found)
+
+
+def _typed_media(block: B, index: int, report: Report) -> tuple[B, str | None]:
+    """Return media with its type, and why it cannot be sent where that is not known."""
+    typed = _with_media_type(block)
+    if typed is not block:
+        report(index, block.type, "rewritten", f"it names no media type; its bytes are {typed.media_type}")
+    elif not block.media_type and block.source.kind == "base64":
+        return block, "its media type is not known; give the block its media_type"
+    return typed, None
+
+
 def _result(block: ToolResultBlock, index: int, target: Target, report: Report) -> ToolResultBlock | None:
     capabilities = target.capabilities
     if not capabilities.supports_tools:
@@ -324,6 +349,8 @@ def _result_parts(
                 yield part
         elif type(part) in _MEDIA:
             reason = media_refusal(part, target)
+            if reason is None:
+                part, reason = _typed_media(part, index, report)  # noqa: PLW2901
             if reason:
                 report(index, part.type, "rewritten", f"{reason}; a note stands in its place in the result")
                 yield TextBlock(text=f"[{part.type} omitted: {reason}]")

@@ -40,6 +40,15 @@ def media_type_of(data: bytes) -> str | None:
     return None if found is None else _SAME.get(found, found)
 
 
+def shown_media_type(block: MediaBlock) -> str | None:
+    """Return the media type that a block's embedded bytes show, of the block's own kind; None where they show none."""
+    try:
+        found = media_type_of(_head(block.source.data))
+    except CallerError:
+        return None
+    return found if found and found.startswith("application/" if block.type == "document" else block.type) else None
+
+
 def image_media_type(data: bytes) -> str | None:
     """Return an image's media type (JPEG, PNG, GIF, WEBP and further kinds), or None if it is no image."""
     return _of_kind(data, "image/")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from interlingua.plugins import (
@@ -14,6 +14,7 @@ from interlingua.plugins import (
     Loss,
     Piece,
     append_member,
+    describe_unsent,
     dumps,
     dumps_exact,
     encode_each,
@@ -42,6 +43,7 @@ _FIRST_USER = b'{"type":"text","text":"(The conversation begins with the assista
 _NO_ANSWER = b'{"type":"text","text":"(No answer.)"}'
 _OPEN = {role: b'{"role":"%s","content":[' % role.encode() for role in ("user", "assistant", "system")}
 _NEXT = {role: b"]}," + opened for role, opened in _OPEN.items()}
+THINKING = (ThinkingBlock, RedactedThinkingBlock)
 _WAITING = (StopReason.PAUSE_TURN, StopReason.TOOL_USE)  # the result comes with the next answer
 
 
@@ -117,11 +119,15 @@ def encode_messages(messages: Sequence[Message], *, bound: bool) -> list[Element
 
 def to_wire_elements(message: Message) -> Elements:
     """Write the elements of one message, thinking included."""
-    return _elements(message, with_thinking=True)
+    return _elements(message, without=None)
+
+
+def _without_stale_thinking(message: Message) -> Elements:
+    return _elements(message, without="what came before this thinking has changed since")
 
 
 def _without_thinking(message: Message) -> Elements:
-    return _elements(message, with_thinking=False)
+    return _elements(message, without="without thinking the turn in progress may hold none")
 
 
 def _with_digest(message: Message) -> Elements:
@@ -132,7 +138,8 @@ def _with_digest(message: Message) -> Elements:
     return made._replace(digest=digest, thinks=thinks)
 
 
-def _elements(message: Message, *, with_thinking: bool) -> Elements:
+def _elements(message: Message, *, without: str | None) -> Elements:
+    """Write the elements; `without` says why thinking is left out, None to write it."""
     by_model = message.role is _ASSISTANT
     elements: list[Any] = []
     rows: list[BlockLoss] = []
@@ -151,10 +158,9 @@ def _elements(message: Message, *, with_thinking: bool) -> Elements:
             element = _result(block, index, rows)
             hint = block.cache or _inner_hint(block, index, rows)
         elif isinstance(block, (ThinkingBlock, RedactedThinkingBlock)):
-            element, hint = _thinking(block) if with_thinking else None, None
-            if element is None:
-                reason = "what came before this thinking has changed since"
-                rows.append(BlockLoss(index, block.type, "dropped", reason))
+            element, hint = _thinking(block) if without is None else None, None
+            if without is not None:
+                rows.append(BlockLoss(index, block.type, "dropped", without))
         else:
             element, hint = _other(block, index, rows, message), getattr(block, "cache", None)
         if element is None:
@@ -162,6 +168,7 @@ def _elements(message: Message, *, with_thinking: bool) -> Elements:
         if hint is not None:
             marks.append(Mark(len(elements), hint.ttl, index, block.type))
         elements.append(element)
+    elements = elements or _stand_in(message, rows)
     role = "assistant" if by_model else "system" if message.role is _SYSTEM else "user"
     trimmed = _trimmed_end(message, elements) if by_model else b""
     if marks or trimmed:
@@ -169,6 +176,10 @@ def _elements(message: Message, *, with_thinking: bool) -> Elements:
         return Elements(role, b",".join(parts), Notes(tuple(rows), tuple(marks), parts, trimmed))
     notes = Notes(tuple(rows)) if rows or role == "system" else None
     return Elements(role, dumps(elements)[1:-1], notes)
+
+
+def _stand_in(message: Message, rows: list[BlockLoss]) -> list[Any]:
+    return [{"type": "text", "text": describe_unsent(rows)}] if message.role is Role.USER else []
 
 
 def _text(block: TextBlock, index: int, rows: list[BlockLoss], *, by_model: bool) -> dict[str, Any] | None:
@@ -347,7 +358,30 @@ def _cites(part: Any) -> bool:
 # ---- all messages
 
 
-def to_wire_turns(messages: Sequence[Message], head: bytes, spent: SpentMarks, *, bound: bool) -> Turns:
+def turn_in_progress(messages: Sequence[Message]) -> list[int]:
+    """Return the places of the assistant messages that the next answer goes on with; none where the user began a turn.
+
+    Calls and their results do not end a turn.
+    """
+    places: list[int] = []
+    asked = answered = False  # the user spoke, results came: behind the assistant message to be seen next
+    for at in range(len(messages) - 1, -1, -1):
+        role = messages[at].role
+        if role is _ASSISTANT:
+            if asked and not answered:
+                break
+            places.insert(0, at)
+            asked = answered = False
+        elif role is Role.TOOL:
+            answered = True
+        elif role is Role.USER:
+            asked = True
+    return places
+
+
+def to_wire_turns(
+    messages: Sequence[Message], head: bytes, spent: SpentMarks, *, bound: bool, bare: Sequence[int] = ()
+) -> Turns:
     """Join all messages: neighbours of one role share a turn, so the results of a batch stand together.
 
     Args:
@@ -355,9 +389,11 @@ def to_wire_turns(messages: Sequence[Message], head: bytes, spent: SpentMarks, *
         head: what stands before all messages: the tools as bytes, without cache markers.
         spent: cache markers already on the tools.
         bound: the model binds thinking to its exact prefix (WIRE.md, Thinking).
+        bare: places of the messages that are written without thinking.
     """
     pieces = encode_messages(messages, bound=bound)
     prefix = _drop_stale_thinking(messages, pieces, head) if bound else ""
+    _write_again(messages, pieces, bare, _without_thinking)
     leading = next((at for at, piece in enumerate(pieces) if piece.role != "system"), len(pieces))
     losses: list[Loss] = []
     marked: list[int] = []
@@ -410,11 +446,18 @@ def _drop_stale_thinking(messages: Sequence[Message], pieces: list[Elements], he
             if broken:
                 stale.append(at)
         running = hashlib.blake2b(running + piece.digest, digest_size=16).digest()
-    if stale:
-        bare = encode_each(messages, ("anthropic", "without thinking"), _without_thinking)
-        for at in stale:
-            pieces[at] = bare[at]
+    _write_again(messages, pieces, stale, _without_stale_thinking)
     return running.hex()
+
+
+def _write_again(
+    messages: Sequence[Message], pieces: list[Elements], places: Sequence[int], write: Callable[[Message], Elements]
+) -> None:
+    """Replace messages with what another way of writing them gives."""
+    if places:
+        written = encode_each(messages, ("anthropic", write), write)
+        for at in places:
+            pieces[at] = written[at]
 
 
 def _later_system(piece: Elements, notes: Notes, messages: Sequence[Message], at: int) -> Elements:

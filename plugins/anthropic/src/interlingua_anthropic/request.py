@@ -32,11 +32,13 @@ from interlingua.types import (
 )
 from interlingua_anthropic.messages import (
     MAX_MARKS,
+    THINKING,
     Elements,
     SpentMarks,
     cache_control,
     encode_messages,
     to_wire_turns,
+    turn_in_progress,
 )
 from interlingua_anthropic.models import API, capabilities_of, facts_of
 
@@ -44,6 +46,9 @@ SAMPLING_VERSION = "2023-06-01"  # the only live one that still takes temperatur
 # above 21,333 tokens the service wants a stream; an answer that is not streamed stays well below
 _UNSTREAMED_DEFAULT = 16_384
 _ANSWER_TOKENS = 4096  # above a thinking budget the caller set
+_BEGUN_WITHOUT = (
+    "the turn in progress begins without thinking, and in the middle of a turn none may begin; the next turn can think"
+)
 _SAMPLING = ("temperature", "top_p", "top_k")
 MAX_BODY = 32 * 1024 * 1024
 _HEADERS = {
@@ -81,9 +86,13 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     headers = _headers(extra)
     max_tokens = _max_tokens(options)
     fields: dict[str, Json] = {"model": dumps(options.model), "max_tokens": dumps(max_tokens)}
-    prefix = _conversation(messages, tools, extra.pop("tools", None) or (), options, fields, losses)
-    thinking = _thinking(options, facts, max_tokens, fields, losses)
-    _sampling(options, facts, fields, headers, losses, thinks=thinking)
+    lost: list[Loss] = []
+    thinking, effort, bare = _thinking(messages, options, max_tokens, lost)
+    prefix = _conversation(messages, tools, extra.pop("tools", None) or (), options, fields, losses, bare=bare)
+    losses += lost
+    _output(thinking, effort, options, fields, losses)
+    thinks = thinking["type"] != "disabled" if thinking else facts.get("thinking_omitted") in ("always", "on")
+    _sampling(options, facts, fields, headers, losses, thinks=thinks)
     _others(options, fields, losses)
     fields.update({name: dumps(value) for name, value in extra.items()})
     body = json_object(fields)
@@ -107,6 +116,8 @@ def _conversation(
     options: AdapterOptions,
     fields: dict[str, Json],
     losses: list[Loss],
+    *,
+    bare: Sequence[int],
 ) -> str:
     """Write tools, system, messages and the choice; return the digest of the prefix where thinking is bound to it."""
     facts = facts_of(options.model)
@@ -119,7 +130,11 @@ def _conversation(
         fields["tools"] = written.sent
     head = written.unmarked if written is not None else b""
     bound = bool(facts.get("thinking_bound_to_prefix"))
-    turns = to_wire_turns(messages, head, written.spent if written is not None else SpentMarks(), bound=bound)
+    spent = written.spent if written is not None else SpentMarks()
+    turns = to_wire_turns(messages, head, spent, bound=bound, bare=bare)
+    if turns.ends_with is None:
+        text = "a request holds at least one message besides the system prompt; add a user message"
+        raise CapabilityError(text, path="messages")
     losses.extend(turns.losses)
     if turns.system is not None:
         fields["system"] = turns.system
@@ -155,13 +170,33 @@ def _max_tokens(options: AdapterOptions) -> int:
 
 
 def _thinking(
-    options: AdapterOptions, facts: FrozenDict, max_tokens: int, fields: dict[str, Json], losses: list[Loss]
-) -> bool:
-    """Write thinking, effort and the answer's schema; return True when sampling must step back for thinking."""
-    thinking, effort = to_wire_thinking(options, facts, max_tokens, losses)
-    if thinking is not None and thinking["type"] == "enabled" and is_forced(options):
-        losses.append(option_loss("thinking", "dropped", "a forced tool choice is refused together with it"))
+    messages: Sequence[Message], options: AdapterOptions, max_tokens: int, losses: list[Loss]
+) -> tuple[dict[str, Any] | None, str | None, Sequence[int]]:
+    """Return `thinking`, `effort`, and the places of the messages that must go without thinking (WIRE.md, Thinking)."""
+    thinking, effort = to_wire_thinking(options, facts_of(options.model), max_tokens, losses)
+    if thinking is None or thinking["type"] not in ("enabled", "disabled"):
+        return thinking, effort, ()
+    turn = turn_in_progress(messages)
+    if thinking["type"] == "enabled":
+        if is_forced(options):
+            losses.append(option_loss("thinking", "dropped", "a forced tool choice is refused together with it"))
+        elif turn and type(messages[turn[0]].content[0]) not in THINKING:
+            asked = [name for name in ("thinking", "thinking_budget", "effort") if getattr(options, name) is not None]
+            losses.append(option_loss(asked[0], "dropped", _BEGUN_WITHOUT))
+        else:
+            return thinking, effort, ()
         thinking = None
+    return thinking, effort, turn
+
+
+def _output(
+    thinking: Mapping[str, Any] | None,
+    effort: str | None,
+    options: AdapterOptions,
+    fields: dict[str, Json],
+    losses: list[Loss],
+) -> None:
+    """Write thinking, effort and the answer's schema."""
     output: dict[str, Any] = {}
     if thinking is not None:
         fields["thinking"] = dumps(thinking)
@@ -171,9 +206,6 @@ def _thinking(
         output["format"] = {"type": "json_schema", "schema": to_wire_schema(options.response_schema, losses)}
     if output:
         fields["output_config"] = dumps(output)
-    if thinking is None:
-        return facts.get("thinking_omitted") in ("always", "on")
-    return bool(thinking["type"] != "disabled")
 
 
 def _sampling(
@@ -196,14 +228,25 @@ def _sampling(
             losses.append(option_loss(name, "dropped", "the version asked for refuses sampling parameters"))
         elif thinks:
             losses.append(option_loss(name, "dropped", "sampling parameters are refused while thinking"))
+        elif name == "top_p" and "temperature" in fields and facts.get("temperature_with_top_p") is False:
+            losses.append(option_loss(name, "dropped", "this model takes temperature or top_p, not both"))
         else:
+            if name != "top_k" and not 0 <= value <= 1:
+                moved = min(max(value, 0), 1)
+                losses.append(
+                    option_loss(name, "rewritten", f"it lies between 0 and 1 here; {moved} is sent for {value}")
+                )
+                value = moved
             fields[name] = dumps(value)
             headers.setdefault("anthropic-version", SAMPLING_VERSION)
 
 
 def _others(options: AdapterOptions, fields: dict[str, Json], losses: list[Loss]) -> None:
-    if options.stop:
-        fields["stop_sequences"] = dumps(options.stop)
+    stop = [text for text in options.stop if text and not text.isspace()]
+    if len(stop) < len(options.stop):
+        losses.append(option_loss("stop", "rewritten", "a stop sequence of white space alone is refused here"))
+    if stop:
+        fields["stop_sequences"] = dumps(stop)
     if options.user_id is not None:
         fields["metadata"] = dumps({"user_id": options.user_id})
     if options.stream:

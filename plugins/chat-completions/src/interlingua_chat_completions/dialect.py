@@ -51,10 +51,9 @@ class Dialect:
         empty_content: content of a turn that only calls tools.
         after_results: text of an assistant turn put between tool results and a user message, where the service refuses
             the one directly after the other; None adds none.
-        after_answer: text of a user turn put after an assistant message where the service wants the user's or a tool's
-            last when the model is asked; None adds none.
         prefill_field: set to true on an assistant message that stands last, to be gone on with, when the provider
-            option of this name asks for it: services refuse it on any other message, so it cannot stay there.
+            option of this name asks for it: services refuse it on any other message, so it cannot stay there. Without
+            it the service refuses an assistant message that stands last. None: one may stand last.
         tool_choices: the forms of `tool_choice` the service takes; `none` is emulated by leaving the tools out.
         required_choice: the word for "some tool, whichever".
         parallel_tool_calls: that field is accepted.
@@ -104,7 +103,6 @@ class Dialect:
     refusal_parts: bool = False
     empty_content: str | None = None
     after_results: str | None = None
-    after_answer: str | None = None
     prefill_field: str | None = None
     tool_choices: frozenset[ToolChoiceKind] = ALL_CHOICES
     required_choice: str = "required"

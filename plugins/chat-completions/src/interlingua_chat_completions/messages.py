@@ -7,7 +7,7 @@ import binascii
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from interlingua.plugins import EMPTY, BlockLoss, dumps, dumps_exact
+from interlingua.plugins import EMPTY, BlockLoss, describe_unsent, dumps, dumps_exact
 from interlingua.types import (
     AudioBlock,
     ContentBlock,
@@ -81,6 +81,8 @@ def _user(message: Message, profile: Profile, losses: list[BlockLoss]) -> Elemen
             parts.append(_marked(part, at, profile) if profile.marked else part)
         if dialect.cache_breakpoints and (hint := getattr(block, "cache", None)) is not None:
             hints.append(Hint(at, hint.ttl))
+    if not parts and not system:  # without the turn the model would be asked something else
+        parts = [{"type": "text", "text": describe_unsent(losses)}]
     if not parts:
         return Element(b"", tuple(losses))
     content: Any = parts

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from interlingua.plugins import Loss, append_member, dumps, message_loss, option_loss, was_answered
+from interlingua.errors import CapabilityError
+from interlingua.plugins import Loss, append_member, dumps, message_loss, option_loss
 from interlingua.types import Message, Role
 from interlingua_chat_completions.dialect import Dialect
 
@@ -24,6 +25,9 @@ def order_turns(
         dialect: which rules there are.
         losses: gets a row for each turn put in.
         prefilled: the last message is the beginning of the answer, which the service is to continue.
+
+    Raises:
+        CapabilityError: an assistant message stands last, and the service refuses that.
     """
     out: list[bytes] = []
     last: Role | None = None
@@ -38,17 +42,15 @@ def order_turns(
             losses.append(message_loss(at, reason, message.id))
         out.append(written)
         last = message.role
-        if dialect.after_answer is None or last is not Role.ASSISTANT:
-            continue
-        if prefilled and not any(wire[at + 1 :]):
-            continue
-        if _is_answered(messages, at, wire):
-            out.append(dumps({"role": "user", "content": dialect.after_answer}))
-            reason = f"the service answers nothing but the user or a tool; {dialect.after_answer!r} was put behind it"
-            losses.append(message_loss(at, reason, message.id))
-            last = Role.USER
-    if prefilled and dialect.prefill_field is not None:
-        _mark_prefill(out, last, dialect.prefill_field, losses)
+    if dialect.prefill_field is not None:
+        if prefilled:
+            _mark_prefill(out, last, dialect.prefill_field, losses)
+        elif last is Role.ASSISTANT:
+            raise CapabilityError(
+                "the conversation ends with an assistant message, and this service answers the user or a tool only: "
+                f"add a user message, or have that one continued: provider_options={{'{dialect.prefill_field}': True}}",
+                path="messages",
+            )
     return out
 
 
@@ -58,15 +60,3 @@ def _mark_prefill(out: list[bytes], last: Role | None, field: str, losses: list[
         return
     reason = "the conversation does not end with the assistant's words, so there is nothing to go on with"
     losses.append(option_loss(f"provider_options.{field}", "dropped", reason))
-
-
-def _is_answered(messages: Sequence[Message], at: int, wire: Sequence[bytes]) -> bool:
-    """Return whether a model was, or is, asked behind this message: a turn put there then must stay for the cache."""
-    if was_answered(messages, at):
-        return True
-    for later, written in zip(messages[at + 1 :], wire[at + 1 :], strict=True):
-        if later.role is Role.ASSISTANT:
-            return True
-        if written:
-            return False
-    return True

@@ -15,7 +15,7 @@ from interlingua.errors import CapabilityError, InterlinguaError
 from interlingua.types import DEFAULT_SESSION, Message, RoutingDecisionRecord, RoutingMode, user
 from interlingua_cli.input import write_conversation
 from interlingua_cli.output import print_calls, print_error, print_ledger, print_stream, print_usage
-from interlingua_cli.plan import plan_request
+from interlingua_cli.plan import add_next_message, plan_request
 from interlingua_cli.state import State
 from interlingua_cli.streams import escape_controls
 
@@ -184,7 +184,8 @@ class ModelChat:
             name = str(self._state.registry.resolve(model))
             losses: Sequence[Loss] = ()
             if self.messages:
-                planned = plan_request(self._state, self.messages, name, exact=False, options=self._options)
+                messages = add_next_message(self.messages)
+                planned = plan_request(self._state, messages, name, exact=False, options=self._options)
                 losses = planned.request.wire.losses
         except InterlinguaError as error:
             print_error(self._state, error)

@@ -17,7 +17,7 @@ from interlingua.plugins import estimate_input_tokens, no_auth
 from interlingua.pricing import cost_of, lost_cache
 from interlingua.request.media import Fetched
 from interlingua.request.prepare import PreparedRequest
-from interlingua.types import Message, ToolDefinition, Usage
+from interlingua.types import Message, Role, StopReason, ToolDefinition, Usage, user
 from interlingua_cli.output import mask_credentials
 from interlingua_cli.state import State
 
@@ -46,6 +46,14 @@ def plan_request(
     if exact and urls:
         raise CallerError(f"{model} takes no image by URL, and nothing is fetched here: {', '.join(urls)}")
     return exchange.write({url: Fetched(b"", "image/png") for url in urls})
+
+
+def add_next_message(messages: Sequence[Message]) -> Sequence[Message]:
+    """Return a conversation that ends with an answer with a user's message behind it: some services take it so only."""
+    last = messages[-1] if messages else None
+    if last is None or last.role is not Role.ASSISTANT or last.metadata.stop_reason is StopReason.PAUSE_TURN:
+        return messages
+    return [*messages, user("?", session_id=last.session_id)]
 
 
 def describe_request(exchange: Exchange) -> tuple[str, str, dict[str, str]]:

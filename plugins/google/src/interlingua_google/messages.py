@@ -6,7 +6,8 @@ import hashlib
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from interlingua.plugins import BlockLoss, Json, Loss, Piece, dumps, encode_each, message_loss
+from interlingua.errors import CapabilityError
+from interlingua.plugins import BlockLoss, Json, Loss, Piece, describe_unsent, dumps, encode_each, message_loss
 from interlingua.types import (
     AudioBlock,
     DocumentBlock,
@@ -102,10 +103,13 @@ def to_wire_contents(messages: Sequence[Message], model: str) -> Contents:
         batch = is_tool and last == "results"
         body += (b"," if batch else _NEXT[role] if last else _OPEN[role], written)
         last = "results" if is_tool else role
+    if last is None:
+        text = "a request holds at least one message besides the system prompt; add a user message"
+        raise CapabilityError(text, path="messages")
     if last == "model":
         reason = "the history ends with the model's words; this wire has no prefill and answers them as they are"
         losses.append(message_loss(len(messages) - 1, reason, messages[-1].id))
-    body.append(b"]}]" if last else b"]")
+    body.append(b"]}]")
     return Contents(b'{"parts":[' + system + b"]}" if system else None, body, tuple(losses))
 
 
@@ -159,7 +163,13 @@ def to_wire_parts(message: Message, model: str) -> Parts:
         if part is not None:
             parts.append(part)
     role = "model" if message.role is _ASSISTANT else "user"
+    parts = parts or _stand_in(message, rows)
     return Parts(role, dumps(parts)[1:-1], tuple(rows), calls)
+
+
+def _stand_in(message: Message, rows: list[BlockLoss]) -> list[Any]:
+    """Return what is said in place of a user's message of which nothing can be sent."""
+    return [{"text": describe_unsent(rows)}] if message.role is Role.USER else []
 
 
 def _thinking(block: ThinkingBlock, index: int, rows: list[BlockLoss]) -> dict[str, Any] | None:

@@ -69,7 +69,6 @@ def _dialect(reasoning: str, *, lax: bool) -> Dialect:
         reasoning_scope="model",
         empty_content="",
         after_results=None if lax else "OK.",
-        after_answer="Continue.",
         prefill_field="prefix",
         tool_choices=frozenset(("auto", "required", "named")),  # `none`: WIRE.md, Tools
         required_choice="any",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from interlingua.plugins import BlockLoss, dumps_exact, encode_each
+from interlingua.plugins import BlockLoss, describe_unsent, dumps_exact, encode_each
 from interlingua.types import (
     ContentBlock,
     ImageBlock,
@@ -77,6 +77,7 @@ def to_wire_message(message: Message, tool_name: str | None = None) -> Element:
             calls.append(block.data)
         else:
             rows.append(BlockLoss(at, block.type, "dropped", _drop_reason(block)))
+    texts = texts or ([] if images else _stand_in(message, rows))
     body: dict[str, Any] = {"role": _ROLES[message.role], "content": "\n".join(texts)}
     if thoughts:
         body["thinking"] = "\n".join(thoughts)
@@ -85,6 +86,11 @@ def to_wire_message(message: Message, tool_name: str | None = None) -> Element:
     if calls:
         body["tool_calls"] = calls
     return Element(dumps_exact(body) if texts or len(body) > 2 else None, tuple(rows))
+
+
+def _stand_in(message: Message, rows: list[BlockLoss]) -> list[str]:
+    """Return what is said in place of a user's message of which nothing can be sent."""
+    return [describe_unsent(rows)] if message.role is Role.USER else []
 
 
 def _thinking(block: ThinkingBlock, at: int, rows: list[BlockLoss]) -> str:

@@ -10,7 +10,7 @@ import click
 from interlingua.json import loads
 from interlingua_cli.input import option_option, read_conversation, read_tools
 from interlingua_cli.output import json_option, losses_to_json, print_json, print_ledger
-from interlingua_cli.plan import describe_request, estimate_cost, estimate_lost_cache, plan_request
+from interlingua_cli.plan import add_next_message, describe_request, estimate_cost, estimate_lost_cache, plan_request
 from interlingua_cli.state import State, plugin_option
 
 
@@ -28,7 +28,8 @@ def explain(state: State, conversation: str, model: str, tools: str | None, as_j
     """
     state.ledger_shown = True
     definitions = read_tools(tools) if tools else []
-    request = plan_request(state, read_conversation(conversation), model, tools=definitions, exact=False).request
+    messages = add_next_message(read_conversation(conversation))
+    request = plan_request(state, messages, model, tools=definitions, exact=False).request
     facts = {
         "model": f"{request.provider.key}:{request.options.model}",
         "api": request.wire.api,

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple
 
-from interlingua.plugins import BlockLoss, Loss, dumps, encode_each, was_answered
+from interlingua.plugins import BlockLoss, Loss, describe_unsent, dumps, encode_each, was_answered
 from interlingua.types import (
     CacheHint,
     ContentBlock,
@@ -189,6 +189,8 @@ def _input_message(message: Message, role: str, marked: Sequence[int]) -> Elemen
             losses.append(
                 BlockLoss(at, block.type, "dropped", f"a {role} message on this wire cannot hold {block.type}")
             )
+    if role == "user" and not items and not parts:  # without the turn the model would be asked something else
+        parts = [{"type": "input_text", "text": describe_unsent(losses)}]
     items.extend(_message(role, parts))
     return Elements(dumps(items)[1:-1], tuple(losses), tuple(hints))
 
