@@ -23,6 +23,7 @@ _LEVELS = ("MINIMAL", "LOW", "MEDIUM", "HIGH", "XHIGH")
 _DEFAULT_LEVELS = ("MINIMAL", "LOW", "MEDIUM", "HIGH")
 _BUDGETS = {"minimal": 1024, "low": 1024, "medium": 8192, "high": 24576, "xhigh": 24576, "max": 24576}
 DYNAMIC = -1
+MAX_STOPS = 5
 _SILENT = ("$schema", "$id")  # they say nothing about the value
 _OUTSIDE = ("const", "discriminator", "examples", "exclusiveMinimum", "exclusiveMaximum", "not", "patternProperties")
 _MAPS = ("properties", "$defs", "definitions")
@@ -151,7 +152,10 @@ def to_wire_generation(options: AdapterOptions, losses: list[Loss], *, tools: bo
     """
     config = {wire: value for name, wire in _NAMES.items() if (value := getattr(options, name)) is not None}
     if options.stop:
-        config["stopSequences"] = list(options.stop)
+        config["stopSequences"] = list(options.stop[:MAX_STOPS])
+        if len(options.stop) > MAX_STOPS:
+            reason = f"this wire takes {MAX_STOPS} stop sequences; the rest is left out"
+            losses.append(option_loss("stop", "rewritten", reason))
     if options.response_schema is not None:
         if not capabilities_of(options.model).supports_structured_output:
             raise CapabilityError(f"{options.model} has no structured output", path="options.response_schema")
