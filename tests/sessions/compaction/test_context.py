@@ -127,3 +127,17 @@ def test_a_covered_branch_is_in_the_summary_already() -> None:
     summary = entry(EntryKind.COMPACTION_SUMMARY, "All of it.", {"covers": 5})
 
     assert "Tried B." not in str(seen(build_context(history, [branch, summary])))
+
+
+def test_a_prompt_put_in_front_later_moves_the_places_of_entries() -> None:
+    """An imported history was compacted without a system prompt, and is then opened with one."""
+    history = turns(3)[1:]
+    entries = [
+        entry(EntryKind.COMPACTION_SUMMARY, "They read a file.", {"covers": 4}),
+        entry(EntryKind.CUSTOM, data={"pruned": [6]}, custom_type=PRUNING),
+    ]
+    before = build_context(history, entries)
+    after = build_context([il.system("Be brief."), *history], entries)
+
+    assert seen(after) == ["system: Be brief.", *seen(before)]
+    assert [one.content for one in after[1:]] == [one.content for one in before]

@@ -108,6 +108,46 @@ def test_the_prompt_is_put_in_front_once_and_stored(store: Store) -> None:
     assert texts(store)[0] == ("system", said)
 
 
+@pytest.mark.parametrize("way", ["added", "imported"])
+def test_the_prompt_is_put_in_front_of_a_history_that_has_none(store: Store, way: str) -> None:
+    history = [il.user("one", session_id="s"), il.assistant("two", session_id="s")]
+    with served() as server, client(server) as c:
+        if way == "imported":
+            store.import_lines([il.codec.dumps_message(message) for message in history], session_id="s")
+        session = Session.open(store, "s", client=c, system="Be brief.")
+        for message in history if way == "added" else []:
+            session.add(message)
+        preview = session.to_wire("three")
+        session.send("three")
+        here = [one.text_content() for one in session.messages]
+        Session.open(store, "s", client=c, system="Be long.").send("four")
+
+    asked = [json.loads(got.body)["texts"] for got in server.got]
+    whole = ["Be brief.", "one", "two", "three", "hello"]
+    assert asked == [whole[:4], [*whole, "four"]]
+    assert preview.body == server.got[0].body
+    assert here == whole
+    assert [text for _, text in texts(store)][:5] == whole
+    ids = [message.id for message in store.messages("s")]
+    assert ids == sorted(ids)
+    assert list(store.verify()) == []
+
+
+def test_a_session_that_others_gave_a_prompt_meanwhile_takes_it_in(store: Store) -> None:
+    with served() as server, client(server) as c:
+        session = Session.open(store, "s", client=c, system="Be brief.")
+        session.add(il.user("one"))
+        session.add(il.assistant("two"))
+        Session.open(store, "s", client=c, system="Be long.").send("three")
+        session.send("four")
+
+    assert [json.loads(got.body)["texts"] for got in server.got] == [
+        ["Be long.", "one", "two", "three"],
+        ["Be long.", "one", "two", "three", "hello", "four"],
+    ]
+    assert [one.text_content() for one in session.messages] == [text for _, text in texts(store)]
+
+
 def test_a_conversation_with_a_system_message_gets_no_other(store: Store) -> None:
     with served() as server, client(server) as c:
         session = Session.open(store, "s", client=c, system="Be brief.")

@@ -73,8 +73,16 @@ class Layout:
     branches: tuple[SessionEntry, ...]
 
 
-def layout_of(entries: Sequence[SessionEntry]) -> Layout:
-    """Read the entries; custom entries of applications say nothing here."""
+def layout_of(entries: Sequence[SessionEntry], messages: Sequence[Message]) -> Layout:
+    """Read the entries; custom entries of applications say nothing here.
+
+    A system prompt that was put in front of the history after an entry was made moves the places that the entry names.
+    """
+    opened = messages[0].created_at if messages and messages[0].role is Role.SYSTEM else None
+
+    def moved(entry: SessionEntry) -> int:
+        return int(opened is not None and opened > entry.created_at)
+
     summary: SessionEntry | None = None
     pruned: set[int] = set()
     branches = []
@@ -84,8 +92,8 @@ def layout_of(entries: Sequence[SessionEntry]) -> Layout:
         elif entry.kind is EntryKind.BRANCH_SUMMARY:
             branches.append(entry)
         elif entry.custom_type == PRUNING:
-            pruned.update(entry.data.get(PRUNED, ()))
-    covers = 0 if summary is None else summary.data[COVERS]
+            pruned.update(place + moved(entry) for place in entry.data.get(PRUNED, ()))
+    covers = 0 if summary is None else summary.data[COVERS] + moved(summary)
     return Layout(covers, summary, frozenset(pruned), tuple(branches))
 
 
@@ -118,7 +126,7 @@ class SessionContext:
         what it does not cover. A branch's summary stands where the branch began, as a user message. Pruned tool results
         say that they were left out. Without such entries the history comes back as the same object.
         """
-        layout = layout_of(entries)
+        layout = layout_of(entries, messages)
         if layout.summary is None and not layout.pruned and not layout.branches:
             return messages
         covered = messages[: layout.covers]
@@ -281,8 +289,8 @@ class ToolPruning:
 
     def apply(self, facts: SessionFacts, limit: int) -> Generator[Sequence[Message], Message, None]:
         """Store which results are left out from now on; asks no model."""
-        old = self.choose(facts.messages, layout_of(facts.entries).covers, limit)
-        fresh = sorted(set(old) - layout_of(facts.entries).pruned)
+        old = self.choose(facts.messages, layout_of(facts.entries, facts.messages).covers, limit)
+        fresh = sorted(set(old) - layout_of(facts.entries, facts.messages).pruned)
         saved = sum(weight(facts.messages[place]) for place in fresh)
         if fresh and saved >= self.least * limit:
             facts.add_entry(EntryKind.CUSTOM, custom_type=PRUNING, data={PRUNED: fresh, "tokens": saved})
@@ -331,7 +339,7 @@ class Summary:
     def apply(self, facts: SessionFacts, limit: int) -> Generator[Sequence[Message], Message, None]:
         """Ask for a summary and store it; where none can be had, the context stays as it is."""
         messages = facts.messages
-        done = layout_of(facts.entries).covers
+        done = layout_of(facts.entries, facts.messages).covers
         covers = self.cut(messages, done, limit)
         if covers <= done:
             return

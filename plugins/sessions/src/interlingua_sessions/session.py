@@ -79,7 +79,7 @@ class SessionBase(ABC, Generic[ClientT, TurnT]):
             session_id: None makes a new session with an id of its own.
             client: None makes one, closed with the session.
             model: the model of the last resort, when neither caller nor policy names one; None: the client's default.
-            system: stored and sent first in a conversation that has no system message yet; a stored one stays.
+            system: stored in front of a conversation that has no system message yet; a stored one stays.
             policy: replaces the session's routing policy; None keeps the stored one.
             patterns: a pattern store, asked for each turn.
             user_id: stable pseudonymous id written onto each message, and not sent to any provider.

@@ -170,9 +170,11 @@ class SessionState:
         setup, sticky = self.setup, self.record.active_model
         return Chain(policy=self.policy, sticky=sticky, patterns=setup.patterns, last_resort=setup.last_resort)
 
-    def context(self, more: Sequence[Message] = ()) -> Sequence[Message]:
-        """Return what the next step sends, `more` added to the history."""
+    def context(self, more: Sequence[Message] = (), opening: Message | None = None) -> Sequence[Message]:
+        """Return what the next step sends, `more` added to the history and `opening` put in front of it."""
         messages = [*self.messages, *more] if more else self.messages
+        if opening is not None:
+            messages = [opening, *messages]
         if self.setup.context is not None:
             return self.setup.context(messages, self.entries)
         return self._context(messages, self.entries) if self.entries else messages
@@ -210,8 +212,9 @@ class SessionState:
         last = self.last_id
         fresh = [message for message in rows if message.id > last]
         if len(fresh) < len(rows):
-            finished = {message.id: message for message in rows if message.id <= last}
-            self.messages = [finished.get(message.id, message) for message in self.messages]
+            others = {message.id: message for message in rows if message.id <= last}
+            self.messages = [others.pop(message.id, message) for message in self.messages]
+            self.messages = [*others.values(), *self.messages]  # a system prompt
         self.messages += fresh
         self._unfinished += _unfinished(fresh)
 
@@ -460,7 +463,7 @@ class TurnBase(Generic[ClientT]):
         if content is not None:
             question = [state.as_own(content if isinstance(content, Message) else user(content))]
         opening: Message | None = state.opening()
-        context = state.context(question if opening is None else [opening, *question])
+        context = state.context(question, opening)
         decision = state.router.decide(state.chain, self._routed_turn(context, self._tools), sized=sized)
         return TurnStart(opening, question, context, decision)
 

@@ -222,9 +222,10 @@ def _order_faults(database: Database, session_id: str) -> Iterator[Finding]:
     if database.commit_order is None:
         return
     rows = database.rows(
-        f"SELECT id FROM messages WHERE session_id = ? ORDER BY {database.commit_order}", (session_id,)
+        f"SELECT id, role FROM messages WHERE session_id = ? ORDER BY {database.commit_order}", (session_id,)
     )
-    for (before,), (behind,) in pairwise(rows):
+    first = min(rows, default=None)  # a system prompt is put in front of a history that has none
+    for (before, _), (behind, _) in pairwise(row for row in rows if row != first or row[1] != Role.SYSTEM):
         if behind <= before:
             text = f"stored behind {before}, but its id does not stand behind it"
             yield Finding(session_id=session_id, check="ids", message=text, message_id=behind)

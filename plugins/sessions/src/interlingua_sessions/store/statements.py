@@ -232,11 +232,11 @@ class Statements:
             raise CallerError(f"there is no message {message_id!r} in this store")
         return read_message(row)
 
-    def has_role(self, session_id: str, role: str) -> bool:
-        """Tell whether a session has a message of a role."""
-        return bool(
-            self.database.rows("SELECT 1 FROM messages WHERE session_id = ? AND role = ? LIMIT 1", (session_id, role))
-        )
+    def first_of_role(self, session_id: str, role: str) -> Message | None:
+        """Return the first message of a role in a session, or None."""
+        sql = f"SELECT {self.columns} FROM messages WHERE session_id = ? AND role = ? ORDER BY id LIMIT 1"
+        row = self.one(sql, (session_id, role))
+        return None if row is None else read_message(row)
 
     def last_id(self, session_id: str) -> str:
         """Return the id of the newest message, or an empty text."""
@@ -269,6 +269,16 @@ class Statements:
             message = attrs.evolve(message, id=final)
         self._insert_related(message, end)
         return message
+
+    def insert_first(self, message: Message, row: list[Any]) -> Message:
+        """Store a message in front of all others of its session, and return it as stored."""
+        first = self.one("SELECT id FROM messages WHERE session_id = ? ORDER BY id LIMIT 1", (message.session_id,))
+        if first is None:
+            return self.insert(message, row)
+        final = id_before(first[0])
+        while not self.database.run(_INSERT, [final, *row[1:]]):  # another session has a message of this id: a copy
+            final = id_before(final)
+        return attrs.evolve(message, id=final)
 
     def replace_partial(self, row: list[Any]) -> bool:
         """Write a PARTIAL message anew; False where there is no such one."""
@@ -557,6 +567,14 @@ def id_after(last: str, own: str | None = None) -> str:
     if own is not None and last < own < minted and own.isascii() and own.isprintable():
         return own
     return minted if minted > last else _successor(last)
+
+
+def id_before(first: str) -> str:
+    """Return an id less than `first`, the next one where it is a ULID."""
+    if not _ULID.fullmatch(first):
+        return "0" * 10 + new_ulid()[10:]
+    kept = first.rstrip("0")
+    return kept[:-1] + _DIGITS[_DIGITS.index(kept[-1]) - 1] + "Z" * (len(first) - len(kept))
 
 
 def _successor(ulid: str) -> str:

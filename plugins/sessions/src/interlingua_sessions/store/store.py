@@ -139,22 +139,33 @@ class Store:
 
         Args:
             messages: what to append; possibly of several sessions, unless `after` is given.
-            opening: goes before them, unless its session has a message of its role by then: of two processes that
-                begin one conversation with a system prompt, one stores it.
+            opening: goes in front of the whole session, unless that has a message of its role by then: of two
+                processes that begin one conversation with a system prompt, one stores it.
             after: id of the newest message the caller has read, or an empty text; what others stored behind it is
-                returned as well, in its place.
+                returned as well, in its place, and so is an opening that another process stored.
         """
-        rows = [(message, message_row(message)) for message in ([] if opening is None else [opening]) + [*messages]]
+        rows = [(message, message_row(message)) for message in messages]
+        sessions = {message.session_id for message, _ in rows}
         with self.database.transaction():
-            for session_id in sorted({message.session_id for message, _ in rows}):
+            for session_id in sorted(sessions if opening is None else {*sessions, opening.session_id}):
                 self._sql.touch(session_id)
-            if opening is not None and self._sql.has_role(opening.session_id, opening.role.value):
-                del rows[0]
-                if not rows and after is not None:
-                    return list(read_pages(self._sql.pages(opening.session_id, after=after)))
+            front = [] if opening is None else self._put_in_front(opening, after)
             if after is None:
-                return [self._sql.insert(message, row) for message, row in rows]
-            return self._insert_behind(rows, after)
+                return front + [self._sql.insert(message, row) for message, row in rows]
+            if opening is not None and not rows:
+                return front + list(read_pages(self._sql.pages(opening.session_id, after=after)))
+            return front + self._insert_behind(rows, after)
+
+    def _put_in_front(self, opening: Message, after: str | None) -> list[Message]:
+        """Store an opening where there is none; returns it unless it stands behind `after`, where it is read with the rest.
+
+        Where the caller has read nothing, one that was there before is not returned.
+        """
+        stored = self._sql.first_of_role(opening.session_id, opening.role.value)
+        if stored is not None:
+            return [stored] if after is not None and stored.id <= after else []
+        stored = self._sql.insert_first(opening, message_row(opening))
+        return [stored] if after is None or stored.id <= after else []
 
     def append_result(
         self,
