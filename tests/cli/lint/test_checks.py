@@ -114,6 +114,14 @@ CASES: list[tuple[str, list[Any], list[tuple[Any, list[str]]]]] = [
         [{"s": CLOSED}],
         [({"s": CLOSED | {"items": OPEN}}, ["s.items.additionalProperties"])],
     ),
+    (
+        "at = 's'\nschema = {complete = true}",
+        [{"s": OPEN}, {"s": {"type": "array", "items": {}}}],
+        [
+            ({"s": {"type": "object"}}, ["s.properties"]),
+            ({"s": {"properties": {"a": {"type": ["array", "null"]}}}}, ["s.properties.a.items"]),
+        ],
+    ),
     ("at = 's'\nschema = {all_required = true}", [{"s": OPEN}], [({"s": OPEN | {"required": []}}, ["s.required"])]),
     (
         "at = 's'\nschema = {never = ['const']}",

@@ -43,6 +43,17 @@ def _asked(key: str, model: str, **options: Any) -> tuple[dict[str, Any], WireRe
         ("groq", "openai/gpt-oss-120b", "none", "low"),
         ("groq", "openai/gpt-oss-20b", "medium", "medium"),
         ("groq", "qwen/qwen3.8-27b", "high", "high"),
+        ("groq", "qwen/qwen3.8-27b", "minimal", "low"),
+        ("groq", "qwen/qwen3-32b", "none", "none"),
+        ("cerebras", "gpt-oss-120b", "max", "high"),
+        ("cerebras", "gpt-oss-120b", "none", "low"),
+        ("cerebras", "zai-glm-4.7", "none", "none"),
+        ("deepseek", "deepseek-v4-flash", "low", "high"),
+        ("deepseek", "deepseek-v4-pro", "max", "max"),
+        ("deepseek", "deepseek-reasoner", "none", "high"),
+        ("moonshot", "kimi-k3", "medium", "low"),
+        ("moonshot", "kimi-k3", "none", "low"),
+        ("moonshot", "kimi-k3.1-pro", "xhigh", "high"),
     ],
 )
 def test_an_effort_is_one_that_the_model_takes(key: str, model: str, asked: str, sent: str) -> None:
@@ -60,7 +71,8 @@ def test_an_effort_is_one_that_the_model_takes(key: str, model: str, asked: str,
         ("xai", "grok-4-fast-reasoning"), ("xai", "grok-4-1-fast"), ("xai", "grok-4-fast-non-reasoning"),
         ("xai", "grok-4.20-0309-reasoning"), ("xai", "grok-4.20-0309-non-reasoning"),
         ("groq", "qwen/qwen3-32b"), ("groq", "llama-3.3-70b-versatile"), ("groq", "moonshotai/kimi-k2-instruct"),
-        ("groq", "meta-llama/llama-4-scout-17b-16e-instruct"),
+        ("groq", "meta-llama/llama-4-scout-17b-16e-instruct"), ("cerebras", "llama3.1-8b"), ("cerebras", "zai-glm-4.7"),
+        ("moonshot", "kimi-k2.6"),
     ],
 )  # fmt: skip
 def test_a_model_without_efforts_is_sent_none(key: str, model: str) -> None:
@@ -73,14 +85,43 @@ def test_a_model_without_efforts_is_sent_none(key: str, model: str) -> None:
 
 @pytest.mark.parametrize(
     ("key", "model", "off"),
-    [("groq", "qwen/qwen3-32b", "none"), ("xai", "grok-4.3", "none"), ("groq", "openai/gpt-oss-20b", None),
-     ("xai", "grok-4.5", None), ("groq", "llama-3.1-8b-instant", None)],
+    [
+        ("groq", "qwen/qwen3-32b", {"reasoning_effort": "none"}), ("xai", "grok-4.3", {"reasoning_effort": "none"}),
+        ("deepseek", "deepseek-v4-flash", {"thinking": {"type": "disabled"}}),
+        ("deepseek", "deepseek-chat", {"thinking": {"type": "disabled"}}),
+        ("moonshot", "kimi-k2.6", {"thinking": {"type": "disabled"}}),
+    ],
 )  # fmt: skip
-def test_reasoning_is_switched_off_where_it_can_be(key: str, model: str, off: str | None) -> None:
+@pytest.mark.parametrize("options", [{"thinking": False}, {"effort": "none"}], ids=["thinking", "effort"])
+def test_reasoning_is_switched_off_where_it_can_be(
+    key: str, model: str, off: dict[str, Any], options: dict[str, Any]
+) -> None:
+    body, request = _asked(key, model, **options)
+
+    assert {name: body[name] for name in ("reasoning_effort", "thinking") if name in body} == off
+    assert not request.losses
+
+
+@pytest.mark.parametrize(
+    ("key", "model", "least", "verdict"),
+    [("groq", "openai/gpt-oss-20b", "low", "rewritten"), ("xai", "grok-4.5", "low", "rewritten"),
+     ("groq", "llama-3.1-8b-instant", None, "dropped"), ("moonshot", "kimi-k2.7-code", None, "dropped")],
+)  # fmt: skip
+def test_a_model_that_always_thinks_is_told_to_think_least(
+    key: str, model: str, least: str | None, verdict: str
+) -> None:
     body, request = _asked(key, model, thinking=False)
 
-    assert body.get("reasoning_effort") == off
-    assert [loss.path for loss in request.losses] == ([] if off else ["options.thinking"])
+    assert body.get("reasoning_effort") == least
+    assert [(loss.path, loss.verdict) for loss in request.losses] == [("options.thinking", verdict)]
+
+
+def test_an_effort_beside_thinking_switched_off_is_lost_aloud() -> None:
+    body, request = _asked("deepseek", "deepseek-v4-pro", thinking=False, effort="max")
+
+    assert body["thinking"] == {"type": "disabled"}
+    assert "reasoning_effort" not in body
+    assert [(loss.path, loss.verdict) for loss in request.losses] == [("options.effort", "dropped")]
 
 
 @pytest.mark.parametrize(

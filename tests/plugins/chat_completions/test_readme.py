@@ -29,7 +29,7 @@ def _efforts(row: Row) -> str:
     kinds = set()
     for profile in (row.profile, *row.profiles):
         shape, values = profile.dialect.effort_shape, profile.dialect.effort_values
-        kinds.add("no" if shape == "none" else "low to high" if values else "any")
+        kinds.add("no" if shape == "none" else "some" if values else "any")
     return _word(kinds)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from interlingua.errors import CapabilityError
@@ -53,11 +55,23 @@ def test_an_answers_schema() -> None:
     assert sent["json_schema"]["schema"]["properties"] == SCHEMA["properties"]
 
 
-def test_effort_and_no_reasoning() -> None:
-    assert body([user("q")], effort="high")["reasoning_effort"] == "high"
-    assert body([user("q")], thinking=False)["reasoning_effort"] == "none"
-    request = asked([user("q")], model="magistral-medium-latest", effort="high")
-    assert [loss.path for loss in request.losses] == ["options.effort"]
+@pytest.mark.parametrize(
+    ("model", "options", "sent", "losses"),
+    [
+        ("mistral-small-latest", {"effort": "high"}, "high", []),
+        ("mistral-small-2603", {"effort": "medium"}, "high", ["options.effort"]),  # 400: must be one of none, high
+        ("mistral-medium-3-5", {"effort": "none"}, "none", []),
+        ("mistral-small-latest", {"thinking": False}, "none", []),
+        ("mistral-large-latest", {"effort": "high"}, None, ["options.effort"]),  # 422
+        ("magistral-medium-latest", {"effort": "high"}, None, ["options.effort"]),
+        ("codestral-latest", {"thinking": False}, None, ["options.thinking"]),
+    ],
+)
+def test_an_effort_goes_to_models_that_take_it(
+    model: str, options: dict[str, Any], sent: str | None, losses: list[str]
+) -> None:
+    assert body([user("q")], model=model, **options).get("reasoning_effort") == sent
+    assert [loss.path for loss in asked([user("q")], model=model, **options).losses] == losses
 
 
 def test_a_temperature_outside_is_moved_and_told() -> None:

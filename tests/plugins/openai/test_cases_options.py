@@ -11,6 +11,7 @@ from interlingua.types.blocks import CacheHint, TextBlock
 from interlingua.types.messages import Message, Role
 from interlingua.types.options import ToolChoice
 from interlingua.types.tools import SideEffects, ToolDefinition
+from interlingua_cli.lint import lint_request
 from tests.plugins.openai.wire import PROVIDER, body_of, request
 
 USER = Message(role=Role.USER, content="go")
@@ -84,6 +85,68 @@ def test_reasoning_options() -> None:
     merged = body_of([USER], effort="low", provider_options={"reasoning": {"summary": "detailed"}, "store": True})
     assert merged["reasoning"] == {"effort": "low", "summary": "detailed"}
     assert merged["store"] is True
+
+
+@pytest.mark.parametrize(
+    ("model", "asked", "sent"),
+    [
+        ("gpt-5", "none", "minimal"), ("gpt-5-mini", "xhigh", "high"), ("gpt-5.1", "minimal", "low"),
+        ("gpt-5.1", "xhigh", "high"), ("gpt-5.2", "minimal", "low"), ("gpt-5.4", "max", "xhigh"),
+        ("gpt-5.5", "max", "xhigh"), ("gpt-5.6-luna", "minimal", "low"), ("gpt-5.6-sol", "max", "max"),
+        ("o3", "minimal", "low"), ("o4-mini", "max", "high"), ("gpt-5.3-chat-latest", "high", "medium"),
+        ("gpt-5-2025-08-07", "none", "minimal"), ("gpt-5.5", "none", "none"), ("never-heard-of", "max", "max"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("api", ["responses", "chat"])
+def test_an_effort_is_one_that_the_model_takes(api: str, model: str, asked: str, sent: str) -> None:
+    made = request([USER], model=model, api=api, effort=asked)
+    body = body_of([USER], model=model, api=api, effort=asked)
+
+    assert (body["reasoning_effort"] if api == "chat" else body["reasoning"]["effort"]) == sent
+    assert [loss.path for loss in made.losses] == ([] if asked == sent else ["options.effort"])
+    assert not lint_request(PROVIDER, made)
+
+
+@pytest.mark.parametrize(
+    ("model", "sent"), [("gpt-5-pro", "high"), ("o3-deep-research", "medium"), ("gpt-5.2-pro", "medium")]
+)
+def test_an_effort_of_models_on_one_api(model: str, sent: str) -> None:
+    assert body_of([USER], model=model, effort="low")["reasoning"] == {"effort": sent}
+
+
+def test_the_highest_effort_of_gpt_6_is_not_taken_in_chat() -> None:
+    assert body_of([USER], model="gpt-6-astra", effort="max")["reasoning"] == {"effort": "max"}
+    assert body_of([USER], model="gpt-6-astra", api="chat", effort="max")["reasoning_effort"] == "xhigh"
+
+
+@pytest.mark.parametrize(
+    ("model", "options", "sent", "losses"),
+    [
+        ("gpt-5.4", {}, None, []),  # it does not reason by itself
+        ("gpt-5.4", {"effort": "high"}, "none", ["options.effort"]),
+        ("gpt-5.4-mini", {"thinking": True}, "none", ["options.thinking"]),
+        ("gpt-5.6-terra", {}, "none", ["options.thinking"]),  # refused even where no effort is asked for
+        ("gpt-5.6-terra", {"effort": "none"}, "none", []),
+        ("gpt-5.5", {"thinking": False}, "none", []),
+        ("gpt-5.2", {"effort": "high"}, "high", []),
+        ("gpt-5", {"effort": "low"}, "low", []),
+    ],
+)
+def test_tools_in_chat_are_taken_without_reasoning_only(
+    model: str, options: dict[str, Any], sent: str | None, losses: list[str]
+) -> None:
+    made = request([USER], tools=[tool(SCHEMA)], model=model, api="chat", **options)
+
+    assert body_of([USER], tools=[tool(SCHEMA)], model=model, api="chat", **options).get("reasoning_effort") == sent
+    assert [loss.path for loss in made.losses] == losses
+    assert not lint_request(PROVIDER, made)
+    assert "effort" not in body_of([USER], tools=[tool(SCHEMA)], model=model).get("reasoning", {})
+
+
+def test_a_model_that_always_reasons_takes_no_tools_in_chat() -> None:
+    with pytest.raises(CapabilityError, match="Responses"):
+        request([USER], tools=[tool(SCHEMA)], model="gpt-6-astra", api="chat")
+    assert request([USER], tools=[tool(SCHEMA)], model="gpt-6-astra").losses == ()
 
 
 def test_the_last_four_cache_hints_become_breakpoints_outside_the_prefix() -> None:

@@ -69,7 +69,7 @@ def test_thinking(model: str, options: dict[str, Any], expected: dict[str, Any])
 @pytest.mark.parametrize(
     ("model", "options", "path", "verdict"),
     [
-        ("glm-5.3", {"thinking": False}, "options.thinking", "dropped"),  # 400
+        ("glm-5.3", {"thinking": False}, "options.thinking", "rewritten"),  # `disabled`: 400
         ("glm-5.3", {"effort": "medium"}, "options.effort", "rewritten"),
         ("glm-4.7", {"effort": "high"}, "options.effort", "dropped"),
         ("glm-4.7", {"thinking_budget": 5}, "options.thinking_budget", "dropped"),

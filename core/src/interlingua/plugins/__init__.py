@@ -24,8 +24,8 @@ _NAMES = {
     "plugins.wire": (
         "Auth BlockLoss Connection ConnectionSettings Credentials Endpoint Loss Outgoing RequestContext Sign Step "
         "Verdict WireChunk WireRequest "
-        "WireResponse bearer_auth describe_unsent error_class_for_status error_for_status message_loss no_auth "
-        "option_loss retry_after wrap_stream"
+        "WireResponse bearer_auth describe_unsent error_class_for_status error_for_status fit_effort message_loss "
+        "no_auth option_loss retry_after wrap_stream"
     ),
     "request.prepare": "estimate_input_tokens write_request",
     "response.decode": "Assembler",

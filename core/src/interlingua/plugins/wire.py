@@ -6,7 +6,7 @@ import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 from urllib.parse import unquote
 
 import attrs
@@ -41,8 +41,10 @@ from interlingua.types.messages import (
     Usage,
     capped_trace,
 )
+from interlingua.types.options import Effort
 
 Verdict = Literal["rewritten", "dropped", "blocked"]
+_EFFORTS = get_args(Effort)
 
 
 @attrs.frozen(kw_only=True)
@@ -96,6 +98,31 @@ def describe_unsent(rows: Iterable[BlockLoss]) -> str:
 def option_loss(name: str, verdict: Verdict, reason: str) -> Loss:
     """Return the ledger line of an option by its name in `AdapterOptions`."""
     return Loss(path=f"options.{name}", block_type="option", verdict=verdict, reason=reason)
+
+
+def fit_effort(wanted: str, accepted: Sequence[str], losses: list[Loss], option: str = "effort") -> str | None:
+    """Return the effort to send: the wanted one, or the nearest that the model takes, with a row in `losses`.
+
+    Of two that are equally near it is the lower. A model that cannot stop thinking gets its lowest effort instead of
+    `none`, and `none` stands for no other effort.
+
+    Args:
+        wanted: one of `Effort`.
+        accepted: the efforts of the model.
+        losses: the ledger.
+        option: the option that asked for it, where that is not `effort`.
+
+    Returns:
+        None where the model takes none of the efforts with which it thinks.
+    """
+    if wanted in accepted:
+        return wanted
+    place = _EFFORTS.index(wanted)
+    steps = [effort for effort in _EFFORTS[1:] if effort in accepted]
+    found = min(steps, key=lambda effort: abs(_EFFORTS.index(effort) - place), default=None)
+    verdict: Verdict = "dropped" if found is None else "rewritten"
+    losses.append(option_loss(option, verdict, f"this model has no effort {wanted!r}; {found or 'nothing'} is sent"))
+    return found
 
 
 def message_loss(index: int, reason: str, message_id: str | None = None) -> Loss:

@@ -14,6 +14,7 @@ from interlingua.plugins import (
     append_member,
     concat_arrays,
     dumps,
+    fit_effort,
     json_array,
     json_object,
     message_loss,
@@ -59,6 +60,7 @@ _HEADERS = {
 }
 _CHOICES = {"auto": "auto", "none": "none", "required": "any"}
 MIN_BUDGET = 1024
+EFFORTS = ("low", "medium", "high", "xhigh", "max")
 _BUDGETS = {"low": 2048, "medium": 8192, "high": 16384, "xhigh": 32000, "max": 32000}
 _ANY_THINKING = ("adaptive", "disabled", "enabled")
 _KEPT = ("type", "properties", "required", "items", "enum", "const", "anyOf", "allOf", "$ref", "$defs", "title",
@@ -355,13 +357,9 @@ def to_wire_thinking(
         CapabilityError: `max_tokens` is below the smallest budget.
     """
     accepted = tuple(facts.get("thinking", _ANY_THINKING))
-    effort = options.effort
-    if effort == "minimal":
-        losses.append(option_loss("effort", "rewritten", "this wire's lowest effort is low"))
-        effort = "low"
-    if effort == "xhigh" and facts.get("effort_xhigh") is False:
-        losses.append(option_loss("effort", "rewritten", "this model has no effort xhigh; high is sent"))
-        effort = "high"
+    effort: str | None = options.effort
+    if effort is not None and effort != "none":
+        effort = fit_effort(effort, [name for name in EFFORTS if facts.get(f"effort_{name}", True)], losses)
     if options.thinking is False or effort == "none":
         return _off(None if effort == "none" else effort, accepted, facts, losses)
     wants = options.thinking or options.thinking_budget is not None
@@ -386,9 +384,9 @@ def _off(
         if effort is not None and "adaptive" not in accepted:
             losses.append(option_loss("effort", "dropped", "this model has an effort only where it thinks"))
             return {"type": "disabled"}, None
-        if facts.get("thinking_disabled_max_effort") == "high" and effort in ("xhigh", "max"):
-            losses.append(option_loss("effort", "rewritten", "without thinking this model takes effort up to high"))
-            effort = "high"
+        most = facts.get("thinking_disabled_max_effort")
+        if effort is not None and most is not None:
+            effort = fit_effort(effort, EFFORTS[: EFFORTS.index(most) + 1], losses)
         return {"type": "disabled"}, effort
     if "between_tools" in accepted:
         losses.append(option_loss("thinking", "rewritten", "this model's least is short notes between tool calls"))

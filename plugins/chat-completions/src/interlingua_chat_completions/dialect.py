@@ -28,6 +28,7 @@ class Dialect:
         system_role: role of system messages, `system` or `developer`.
         single_system: the service takes one system message only; leading ones are joined.
         max_tokens_field: `max_completion_tokens`, or `max_tokens` where the service is older.
+        least_tokens: the smallest limit on the answer's tokens that is accepted.
         include_usage: `stream_options.include_usage` is accepted and needed for usage in streams.
         sampling: temperature, top_p and penalties are accepted.
         temperature_range: values outside are moved to its ends.
@@ -37,7 +38,7 @@ class Dialect:
         stop_limit: most stop sequences in one request.
         user_field: where the end user's id goes; None where there is no place.
         effort_shape: field `reasoning_effort`, object `reasoning`, or none.
-        effort_values: accepted efforts; empty means all.
+        effort_values: accepted efforts; empty means all. Another becomes the nearest.
         thinking_shape: on and off as `thinking: {type}`, by the effort `none`, in the object `reasoning`, or not.
         thinking_members: further members of the object `thinking`, sent unless thinking is switched off.
         reasoning_fields: message and delta fields that hold reasoning text, in order of preference.
@@ -60,6 +61,7 @@ class Dialect:
         strict_tools: tools whose schema allows it are sent with `strict`.
         strict_option: the provider option `strict_tools` (true, or names of tools) makes tools strict.
         structured: how an answer's schema is enforced; only `json_schema` really does.
+        object_root: the root of an answer's schema must be an object.
         image_data_urls: base64 images are data URLs, else bare base64.
         file_urls: file parts may hold a URL.
         file_parts: documents that are not text go as `file` parts.
@@ -82,6 +84,7 @@ class Dialect:
     system_role: str = "system"
     single_system: bool = False
     max_tokens_field: str = "max_tokens"
+    least_tokens: int = 0
     include_usage: bool = True
     sampling: bool = True
     temperature_range: tuple[float, float] | None = None
@@ -110,6 +113,7 @@ class Dialect:
     strict_tools: bool = False
     strict_option: bool = False
     structured: Literal["json_schema", "json_object", "none"] = "none"
+    object_root: bool = False
     image_data_urls: bool = True
     file_urls: bool = False
     file_parts: bool = True

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any
 
 from interlingua.errors import CapabilityError
-from interlingua.plugins import Loss, Verdict, dumps, option_loss
+from interlingua.plugins import Loss, Verdict, dumps, fit_effort, option_loss
 from interlingua.types import AdapterOptions
 from interlingua_chat_completions.dialect import Dialect
-from interlingua_chat_completions.tools import strict_schema
+from interlingua_chat_completions.tools import to_wire_answer_schema
 
 Lose = Callable[[str, Verdict, str], None]
-_LADDER = ("none", "minimal", "low", "medium", "high", "xhigh", "max")
 
 
 def to_wire_options(options: AdapterOptions, dialect: Dialect, losses: list[Loss]) -> dict[str, bytes]:
@@ -27,12 +26,12 @@ def to_wire_options(options: AdapterOptions, dialect: Dialect, losses: list[Loss
 
     fields: dict[str, Any] = {}
     if options.max_tokens is not None:
-        fields[dialect.max_tokens_field] = options.max_tokens
+        fields[dialect.max_tokens_field] = at_least(options.max_tokens, dialect.least_tokens, losses)
     _sampling(options, dialect, fields, lose)
     _stop(options, dialect, fields, lose)
-    to_wire_effort(options, dialect, fields, lose)
+    to_wire_effort(options, dialect, fields, losses)
     if options.response_schema is not None:
-        fields["response_format"] = _response_format(options, dialect)
+        fields["response_format"] = _response_format(options, dialect, losses)
     if options.user_id is not None:
         if dialect.user_field is None:
             lose("user_id", "dropped", "this service has no field for the end user")
@@ -46,6 +45,13 @@ def to_wire_options(options: AdapterOptions, dialect: Dialect, losses: list[Loss
         lose(name, "dropped", "this service refuses the field")
         del fields[name]
     return {name: dumps(value) for name, value in fields.items()}
+
+
+def at_least(wanted: int, least: int, losses: list[Loss]) -> int:
+    """Return the longest answer to ask for: what is wanted, or the least that the service takes."""
+    if wanted < least:
+        losses.append(option_loss("max_tokens", "rewritten", f"the least this service takes is {least}; it is sent"))
+    return max(wanted, least)
 
 
 def _sampling(options: AdapterOptions, dialect: Dialect, fields: dict[str, Any], lose: Lose) -> None:
@@ -87,68 +93,87 @@ def _stop(options: AdapterOptions, dialect: Dialect, fields: dict[str, Any], los
     fields["stop"] = list(kept)
 
 
-def _response_format(options: AdapterOptions, dialect: Dialect) -> dict[str, Any]:
-    schema: Mapping[str, Any] = options.response_schema or {}
+def _response_format(options: AdapterOptions, dialect: Dialect, losses: list[Loss]) -> dict[str, Any]:
     if dialect.structured != "json_schema":
         hint = "; ask for any JSON with provider_options response_format" if dialect.structured == "json_object" else ""
         raise CapabilityError(
             f"this service does not enforce a schema on its answers{hint}", path="options.response_schema"
         )
-    strict = strict_schema(schema)
-    form: dict[str, Any] = {"name": options.response_name, "schema": schema if strict is None else strict}
-    if strict is not None:
-        form["strict"] = True
+    form = to_wire_answer_schema(options, losses, object_root=dialect.object_root)
+    if not form["strict"]:
+        del form["strict"]
     return {"type": "json_schema", "json_schema": form}
 
 
-def to_wire_effort(
-    options: AdapterOptions, dialect: Dialect, fields: dict[str, Any], lose: Callable[[str, Verdict, str], None]
-) -> None:
-    """Add the fields for effort, thinking on or off, and budget."""
+def is_to_stop(options: AdapterOptions) -> bool:
+    """Return whether the caller wants no thinking."""
+    return options.thinking is False or options.effort == "none"
+
+
+def is_thinking(options: AdapterOptions, dialect: Dialect) -> bool:
+    """Return False where thinking is switched off; a model without a switch goes on."""
+    return dialect.thinking_shape == "none" or not is_to_stop(options)
+
+
+def to_wire_effort(options: AdapterOptions, dialect: Dialect, fields: dict[str, Any], losses: list[Loss]) -> None:
+    """Add the fields for effort, thinking on or off, and budget; the effort `none` switches thinking off."""
     reasoning: dict[str, Any] = {}
-    if options.effort is not None:
-        effort = _nearest(options.effort, dialect.effort_values)
-        if dialect.effort_shape == "none":
-            lose("effort", "dropped", "this service has no effort setting")
-        else:
-            if effort != options.effort:
-                lose("effort", "rewritten", f"this service has no effort {options.effort!r}; {effort!r} is sent")
-            if dialect.effort_shape == "field":
-                fields["reasoning_effort"] = effort
-            else:
-                reasoning["effort"] = effort
-    if options.thinking is not None:
-        _switch_thinking(options.thinking, dialect, fields, reasoning, lose)
-    if dialect.thinking_members and options.thinking is not False:
+    if is_to_stop(options):
+        _stop_thinking(options, dialect, fields, reasoning, losses)
+    elif options.effort is not None:
+        _add_effort(options.effort, "effort", dialect, fields, reasoning, losses)
+    if options.thinking and not is_to_stop(options):
+        if dialect.thinking_shape == "type":
+            fields["thinking"] = {"type": "enabled"}
+        elif dialect.thinking_shape == "object":
+            reasoning["enabled"] = True
+        elif dialect.thinking_shape == "none":
+            losses.append(option_loss("thinking", "dropped", "this service cannot switch reasoning on or off"))
+    if dialect.thinking_members and is_thinking(options, dialect):
         fields["thinking"] = {**fields.get("thinking", {}), **dialect.thinking_members}
     if options.thinking_budget is not None:
         if dialect.thinking_shape == "object":
             reasoning["max_tokens"] = options.thinking_budget
         else:
-            lose("thinking_budget", "dropped", "this service takes no reasoning budget")
+            losses.append(option_loss("thinking_budget", "dropped", "this service takes no reasoning budget"))
     if reasoning:
         fields["reasoning"] = reasoning
 
 
-def _switch_thinking(
-    wanted: bool,
+def _stop_thinking(
+    options: AdapterOptions, dialect: Dialect, fields: dict[str, Any], reasoning: dict[str, Any], losses: list[Loss]
+) -> None:
+    """Switch thinking off the way the service has for it, or ask for the least of a model that always thinks."""
+    option = "thinking" if options.thinking is False else "effort"
+    if option == "thinking" and options.effort not in (None, "none"):
+        losses.append(option_loss("effort", "dropped", "thinking is to be off"))
+    if dialect.thinking_shape == "type":
+        fields["thinking"] = {"type": "disabled"}
+    elif dialect.thinking_shape == "object" and option == "thinking":
+        reasoning["enabled"] = False
+    elif dialect.thinking_shape == "effort":
+        fields["reasoning_effort"] = "none"
+    elif option == "effort" or dialect.effort_values:
+        _add_effort("none", option, dialect, fields, reasoning, losses)
+    else:
+        losses.append(option_loss("thinking", "dropped", "this service cannot switch reasoning on or off"))
+
+
+def _add_effort(
+    wanted: str,
+    option: str,
     dialect: Dialect,
     fields: dict[str, Any],
     reasoning: dict[str, Any],
-    lose: Callable[[str, Verdict, str], None],
+    losses: list[Loss],
 ) -> None:
-    if dialect.thinking_shape == "type":
-        fields["thinking"] = {"type": "enabled" if wanted else "disabled"}
-    elif dialect.thinking_shape == "object":
-        reasoning["enabled"] = wanted
-    elif dialect.thinking_shape == "effort" and not wanted:
-        fields["reasoning_effort"] = "none"
-    elif dialect.thinking_shape != "effort":
-        lose("thinking", "dropped", "this service cannot switch reasoning on or off")
-
-
-def _nearest(effort: str, accepted: tuple[str, ...]) -> str:
-    if not accepted or effort in accepted:
-        return effort
-    wanted = _LADDER.index(effort)
-    return min(accepted, key=lambda name: (abs(_LADDER.index(name) - wanted), _LADDER.index(name)))
+    if dialect.effort_shape == "none":
+        losses.append(option_loss(option, "dropped", "this model has no effort setting"))
+        return
+    effort = fit_effort(wanted, dialect.effort_values, losses, option) if dialect.effort_values else wanted
+    if effort is None:
+        return
+    if dialect.effort_shape == "field":
+        fields["reasoning_effort"] = effort
+    else:
+        reasoning["effort"] = effort

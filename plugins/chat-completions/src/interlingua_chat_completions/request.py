@@ -34,7 +34,7 @@ from interlingua.types import (
 from interlingua_chat_completions.cache_markers import TOO_MANY, Hint, Markers, cache_key
 from interlingua_chat_completions.dialect import API, Dialect
 from interlingua_chat_completions.messages import Element, Profile, to_wire_message
-from interlingua_chat_completions.options import to_wire_options
+from interlingua_chat_completions.options import is_thinking, to_wire_options
 from interlingua_chat_completions.ordering import order_turns
 from interlingua_chat_completions.tools import (
     STRICT_OPTION,
@@ -81,7 +81,7 @@ def to_wire(
     if tools and not omits_tools(options, dialect):
         listed = to_wire_tools(tools, dialect, strict_option(options, dialect))
     markers = Markers(listed.markers if listed is not None else (), lifetimes=dialect.cache_style == "cache_control")
-    profile = Profile(provider, dialect, options.thinking is not False and options.effort != "none")
+    profile = Profile(provider, dialect, is_thinking(options, dialect))
     written = _messages(messages, profile, losses, markers, prefilled=_is_prefilled(options, dialect))
     fields: dict[str, Json] = {"model": dumps(options.model), "messages": written}
     if listed is not None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
+from functools import lru_cache
 from typing import Any, NamedTuple
 
 from interlingua.errors import CapabilityError
-from interlingua.plugins import EMPTY, Loss, Verdict, dumps, json_array, option_loss
+from interlingua.plugins import EMPTY, FrozenDict, Loss, Verdict, dumps, freeze_object, json_array, loads, option_loss
 from interlingua.types import AdapterOptions, ToolChoice, ToolDefinition, to_wire_function_tool
 from interlingua_chat_completions.cache_markers import TOO_MANY, Markers, cache_control
 from interlingua_chat_completions.dialect import Dialect
@@ -17,7 +19,11 @@ STRICT_ECHO = "strict"
 # formats of a text that may stand in a strict schema
 _FORMATS = frozenset(("date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"))
 _UNIONS = ("anyOf", "allOf", "oneOf")
+_SCHEMAS = ("items", "additionalProperties")
+_NAMED_SCHEMAS = ("properties", "$defs", "definitions")
 _NULL = {"type": "null"}
+_OUTSIDE_NAMES = re.compile(r"[^a-zA-Z0-9_-]")
+_NAME_LENGTH = 64
 
 
 class ToolList(NamedTuple):
@@ -56,13 +62,58 @@ def to_wire_tools(tools: Sequence[ToolDefinition], dialect: Dialect, wanted: Any
     return ToolList(json_array(wire), tuple(losses), tuple(markers.spent) if markers is not None else (), strict.echo)
 
 
+def complete_schema(schema: Mapping[str, Any], *, root: bool = True) -> Mapping[str, Any]:
+    """Return a schema with what services demand and JSON Schema does not (WIRE.md, Structured outputs).
+
+    An object has `properties`, an array `items`; the root, where it is to be an object, says so. What is added allows
+    everything, so the schema means the same.
+    """
+    return _completed(dumps(schema), root) or schema
+
+
+@lru_cache(maxsize=1024)  # a request has the tools of the one before it; looking through them costs 20 times this
+def _completed(written: bytes, root: bool) -> FrozenDict | None:
+    schema = loads(written)
+    whole = _complete(schema)
+    if root and not whole.keys() & {"type", "$ref", *_UNIONS}:
+        whole = {"type": "object", "properties": {}, **whole}
+    return None if whole is schema else freeze_object(whole)
+
+
+def _complete(schema: Any) -> Any:
+    """Return the schema, or a copy where something in it is missing."""
+    if not isinstance(schema, Mapping):
+        return schema
+    changes: dict[str, Any] = {}
+    for name, value in schema.items():
+        if name in _NAMED_SCHEMAS and isinstance(value, Mapping):
+            made: Any = {key: _complete(child) for key, child in value.items()}
+            changed = any(made[key] is not child for key, child in value.items())
+        elif name in _UNIONS and isinstance(value, list):
+            made = [_complete(child) for child in value]
+            changed = any(one is not child for one, child in zip(made, value, strict=True))
+        elif name in _SCHEMAS:
+            made = _complete(value)
+            changed = made is not value
+        else:
+            continue
+        if changed:
+            changes[name] = made
+    kinds = schema.get("type")
+    kinds = kinds if isinstance(kinds, list) else (kinds,)
+    if "object" in kinds and "properties" not in schema:
+        changes["properties"] = {}
+    if "array" in kinds and schema.get("items", True) is True:
+        changes["items"] = {}
+    return {**schema, **changes} if changes else schema
+
+
 def _tool(tool: ToolDefinition, dialect: Dialect, strict_tools: StrictTools) -> dict[str, Any]:
     wrapped = to_wire_function_tool(tool)
     if tool.name in strict_tools.schemas:
         wrapped["function"] = {**wrapped["function"], "parameters": strict_tools.schemas[tool.name], "strict": True}
         return wrapped
-    if not tool.input_schema:
-        wrapped["function"]["parameters"] = {"type": "object", "properties": {}}
+    wrapped["function"]["parameters"] = complete_schema(tool.input_schema)
     if dialect.strict_tools and (strict := strict_schema(tool.input_schema)) is not None:
         wrapped["function"] = {**wrapped["function"], "parameters": strict, "strict": True}
     return wrapped
@@ -133,6 +184,10 @@ def _close_schema(value: Any) -> Any:
     copy = {key: item if key in ("enum", "const", "default", "examples") else _member(key, item)
             for key, item in value.items()}  # fmt: skip
     kinds = value.get("type")
+    if not value.keys() & {"type", "anyOf", "$ref"} or (
+        kinds == "array" and not isinstance(value.get("items"), Mapping)
+    ):
+        raise _OpenObjectError
     if kinds == "object" or (isinstance(kinds, list) and "object" in kinds):
         properties = value.get("properties") or {}
         if value.get("additionalProperties", False) is not False or set(value.get("required") or ()) != set(properties):
@@ -145,6 +200,32 @@ def _member(key: str, value: Any) -> Any:
     if key in ("properties", "$defs", "definitions") and isinstance(value, Mapping):
         return {name: _close_schema(item) for name, item in value.items()}
     return _close_schema(value)
+
+
+def to_wire_answer_schema(options: AdapterOptions, losses: list[Loss], *, object_root: bool) -> dict[str, Any]:
+    """Return `name`, `schema` and `strict` for the answer's schema; strict only where that means the same.
+
+    Args:
+        options: holds the schema and its name.
+        losses: gets a row where the name does not fit the wire's pattern.
+        object_root: the service refuses a root that is no object.
+
+    Raises:
+        CapabilityError: the root is no object and has to be.
+    """
+    schema: Mapping[str, Any] = options.response_schema or {}
+    strict = strict_schema(schema)
+    sent = complete_schema(schema, root=object_root) if strict is None else strict
+    if object_root and sent.get("type") != "object":
+        raise CapabilityError(
+            "the root of an answer's schema must be an object here: make yours a property of one",
+            path="options.response_schema",
+        )
+    name = _OUTSIDE_NAMES.sub("_", options.response_name)[:_NAME_LENGTH] or "response"
+    if name != options.response_name:
+        reason = f"a name is 1 to {_NAME_LENGTH} letters, digits, _ and -; {name!r} is sent"
+        losses.append(option_loss("response_name", "rewritten", reason))
+    return {"name": name, "schema": sent, "strict": strict is not None}
 
 
 class StrictTools(NamedTuple):

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from interlingua.errors import CapabilityError
-from interlingua.plugins import Json, Loss, WireRequest, dumps, json_object, option_loss
+from interlingua.plugins import Json, Loss, WireRequest, dumps, fit_effort, json_object, option_loss
 from interlingua.types import AdapterOptions, Message, Role, ToolChoice, ToolDefinition
 from interlingua_google.messages import MEDIA, Parts, encode_messages, join_results, to_wire_contents
 from interlingua_google.models import API, capabilities_of, facts_of, generation_of
@@ -19,7 +19,6 @@ _NAMES = {
     "top_k": "topK",
     "seed": "seed",
 }
-_LEVELS = ("MINIMAL", "LOW", "MEDIUM", "HIGH", "XHIGH")
 _DEFAULT_LEVELS = ("MINIMAL", "LOW", "MEDIUM", "HIGH")
 _BUDGETS = {"minimal": 1024, "low": 1024, "medium": 8192, "high": 24576, "xhigh": 24576, "max": 24576}
 DYNAMIC = -1
@@ -215,26 +214,15 @@ def _budgeted(options: AdapterOptions, losses: list[Loss], *, off: bool) -> dict
 
 
 def _levelled(options: AdapterOptions, losses: list[Loss], *, off: bool) -> dict[str, Any]:
-    levels: tuple[str, ...] = tuple(facts_of(options.model).get("levels") or _DEFAULT_LEVELS)
+    levels = [level.lower() for level in facts_of(options.model).get("levels") or _DEFAULT_LEVELS]
     if off:
-        reason = f"this model always thinks; sent with its lowest level, {levels[0]}"
-        losses.append(option_loss("thinking", "rewritten", reason))
-        return {"thinkingLevel": levels[0]}
+        return {"thinkingLevel": str(fit_effort("none", levels, losses, "thinking")).upper()}
     made: dict[str, Any] = {"includeThoughts": True} if options.thinking or options.thinking_budget is not None else {}
     if options.thinking_budget is not None:
         losses.append(option_loss("thinking_budget", "dropped", "this model takes a level, not a budget"))
     if options.effort is not None:
-        made["thinkingLevel"] = _nearest(options.effort, levels, losses)
+        made["thinkingLevel"] = str(fit_effort(options.effort, levels, losses)).upper()
     return made
-
-
-def _nearest(effort: str, levels: tuple[str, ...], losses: list[Loss]) -> str:
-    wanted = "XHIGH" if effort == "max" else effort.upper()
-    place = _LEVELS.index(wanted)
-    found = min(levels, key=lambda level: abs(_LEVELS.index(level) - place))
-    if found != effort.upper():
-        losses.append(option_loss("effort", "rewritten", f"this model has no level {effort}; sent as {found}"))
-    return found
 
 
 def to_wire_schema(schema: Mapping[str, Any], losses: list[Loss], path: str, block_type: str) -> dict[str, Any]:
@@ -262,6 +250,10 @@ def to_wire_schema(schema: Mapping[str, Any], losses: list[Loss], path: str, blo
             out[name] = value
     if words:
         out["description"] = "; ".join(filter(None, [out.get("description"), *words]))
+    if out.get("type") == "array":  # both are wanted though they allow everything (WIRE.md, Schemas)
+        out.setdefault("items", {})
+    elif out.get("type") == "object":
+        out.setdefault("properties", {})
     return out
 
 

@@ -42,8 +42,9 @@ def find_listed(name: str) -> ModelInfo | None:
 def facts_of(name: str) -> FrozenDict:
     """Return the model's facts; absent means unknown.
 
-    `reasoning` is `none`, `effort` or `always`; `user_after_results` is true where a user message directly after tool
-    results is accepted (recorded traffic; the documentation says it is refused: WIRE.md, Order of messages).
+    `efforts` it takes, where its reasoning is adjustable; `reasoning` says `effort` then, or `always`.
+    `user_after_results` is true where a user message directly after tool results is accepted (recorded traffic; the
+    documentation says it is refused: WIRE.md, Order of messages).
     """
     model = find_listed(name)
     return EMPTY if model is None else model.facts
@@ -53,18 +54,19 @@ def facts_of(name: str) -> FrozenDict:
 def dialect_of(model: str) -> Dialect:
     """Return the dialect of one model; the same object for the same name."""
     facts = facts_of(model)
-    return _dialect(str(facts.get("reasoning")), lax=bool(facts.get("user_after_results")))
+    return _dialect(tuple(facts.get("efforts") or ()), lax=bool(facts.get("user_after_results")))
 
 
 @cache
-def _dialect(reasoning: str, *, lax: bool) -> Dialect:
+def _dialect(efforts: tuple[str, ...], *, lax: bool) -> Dialect:
     return Dialect(
         include_usage=False,  # there is no stream_options; usage comes without (WIRE.md, Usage)
         temperature_range=(0.0, 1.5),
         top_k=True,
         seed_field="random_seed",
-        effort_shape="none" if reasoning in ("none", "always") else "field",
-        thinking_shape="none" if reasoning in ("none", "always") else "effort",
+        effort_shape="field" if efforts else "none",  # other models refuse the field (WIRE.md, Request)
+        effort_values=efforts,
+        thinking_shape="effort" if efforts else "none",
         content_chunks=True,
         reasoning_scope="model",
         empty_content="",

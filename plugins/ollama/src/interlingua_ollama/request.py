@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from interlingua.errors import CapabilityError
-from interlingua.plugins import Json, Loss, Piece, WireRequest, dumps, json_array, json_object, option_loss
+from interlingua.plugins import Json, Loss, Piece, WireRequest, dumps, fit_effort, json_array, json_object, option_loss
 from interlingua.types import AdapterOptions, ImageBlock, Message, ToolChoice, ToolDefinition, to_wire_function_tool
 from interlingua_ollama.messages import to_wire_messages
 
@@ -19,7 +19,7 @@ RUNTIME = frozenset(
         "main_gpu", "num_thread", "use_mmap", "draft_num_predict",
     )
 )  # fmt: skip
-_LEVELS = {"minimal": "low", "low": "low", "medium": "medium", "high": "high", "xhigh": "high", "max": "max"}
+_LEVELS = ("low", "medium", "high", "max")
 # of what a canonical schema may hold; the server also knows `$defs` at the root and `anyOf` in properties
 _ROOT = frozenset(("type", "items", "required", "properties"))
 _PROPERTY = frozenset(("type", "items", "description", "enum", "properties", "required"))
@@ -139,19 +139,16 @@ def _think(options: AdapterOptions, losses: list[Loss]) -> bool | str | None:
     if options.thinking is False or options.effort == "none":
         if not takes_levels_only(options.model):
             return False
-        losses.append(option_loss("thinking", "rewritten", "this model cannot stop thinking; the lowest level is sent"))
-        return "low"
+        return fit_effort("none", _levels(options.model), losses, "thinking")
     if options.effort is None:
         if not options.thinking:
             return None
         return "medium" if takes_levels_only(options.model) else True
-    level = _LEVELS[options.effort]
-    if level == "max" and takes_levels_only(options.model):
-        level = "high"
-    if level != options.effort:
-        reason = f"there is no level {options.effort!r} here; {level!r} is sent"
-        losses.append(option_loss("effort", "rewritten", reason))
-    return level
+    return fit_effort(options.effort, _levels(options.model), losses)
+
+
+def _levels(model: str) -> tuple[str, ...]:
+    return _LEVELS[:3] if takes_levels_only(model) else _LEVELS
 
 
 def takes_levels_only(model: str) -> bool:

@@ -82,7 +82,11 @@ def model_of(name: str) -> ModelInfo | None:
 
 
 def facts_of(name: str) -> FrozenDict:
-    """Return the model's facts: `reasoning` (none, off, on, always), `sampling`, …; absent means unknown."""
+    """Return the model's facts: `reasoning` (none, off, on, always), `sampling`, …; absent means unknown.
+
+    `efforts` it takes, `chat_efforts` where Chat Completions takes fewer; `chat_tools_think` is false where Chat
+    Completions takes functions only from a request without reasoning (WIRE.md, Reasoning and sampling).
+    """
     model = model_of(name)
     return EMPTY if model is None else model.facts
 

@@ -3,15 +3,50 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from functools import cache
 
-from interlingua.types import AdapterOptions
+import attrs
+
+from interlingua.errors import CapabilityError
+from interlingua.plugins import Loss, WireRequest, option_loss
+from interlingua.types import AdapterOptions, Message, ToolDefinition
+from interlingua_chat_completions import request
 from interlingua_chat_completions.dialect import Dialect
 from interlingua_openai.catalogue import CHAT, capabilities_of, facts_of
 from interlingua_openai.errors import ERROR_CODES
 
 # these refuse the field, whatever its value (lint/chat.toml)
 _no_parallel = re.compile(r"o[134](-.*)?").fullmatch
+
+
+def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions) -> WireRequest:
+    """Write the request.
+
+    Raises:
+        CapabilityError: tools for a model that takes them on the other API only.
+    """
+    losses: list[Loss] = []
+    options = _without_thinking(options, losses) if tools else options
+    made = request.to_wire("openai", messages, tools, options, dialect_for(options), api=CHAT)
+    return attrs.evolve(made, losses=(*losses, *made.losses)) if losses else made
+
+
+def _without_thinking(options: AdapterOptions, losses: list[Loss]) -> AdapterOptions:
+    """Switch reasoning off where this API takes functions only without it (WIRE.md, Reasoning and sampling)."""
+    facts = facts_of(options.model)
+    asked = options.effort not in (None, "none") or options.thinking
+    if facts.get("chat_tools_think", True) or options.thinking is False:
+        return options
+    if "none" not in facts["efforts"]:
+        raise CapabilityError(
+            f"{options.model} takes tools in the Responses API only; leave out api='{CHAT}'", path="options.api"
+        )
+    if not asked and (facts.get("reasoning") == "off" or options.effort == "none"):
+        return options
+    reason = "with tools this model does not reason on this API; without api='chat' it does"
+    losses.append(option_loss("effort" if options.effort else "thinking", "rewritten", reason))
+    return attrs.evolve(options, effort="none", thinking=None)
 
 
 def dialect_for(options: AdapterOptions) -> Dialect:
@@ -31,6 +66,7 @@ def dialect_of(model: str, *, samples: bool = True) -> Dialect:
     """
     facts = facts_of(model)
     kind = facts.get("reasoning")
+    efforts = tuple(facts.get("chat_efforts") or facts.get("efforts") or ())
     return Dialect(
         system_role="developer" if kind in ("off", "on", "always") else "system",
         max_tokens_field="max_completion_tokens",
@@ -40,11 +76,13 @@ def dialect_of(model: str, *, samples: bool = True) -> Dialect:
         stop_limit=4,
         user_field="safety_identifier",
         effort_shape="none" if kind == "none" else "field",
-        thinking_shape="none" if kind in ("none", "always") else "effort",
+        effort_values=efforts,
+        thinking_shape="none" if kind in ("none", "always") or (efforts and "none" not in efforts) else "effort",
         refusal_parts=True,
         parallel_tool_calls=_no_parallel(model) is None,
         strict_option=True,
         structured="json_schema",
+        object_root=True,
         cache_breakpoints=capabilities_of(model, CHAT).supports_prompt_caching,
         cache_key_field="prompt_cache_key",
         error_codes=ERROR_CODES,

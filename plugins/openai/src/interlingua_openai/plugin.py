@@ -77,10 +77,9 @@ class _OpenAI:
         from interlingua_openai.catalogue import api_of
 
         if api_of(options.model, options.api) == _CHAT:
-            from interlingua_chat_completions import request
-            from interlingua_openai.chat import dialect_for
+            from interlingua_openai import chat
 
-            return request.to_wire("openai", messages, tools, options, dialect_for(options), api=_CHAT)
+            return chat.to_wire(messages, tools, options)
         from interlingua_openai.responses.request import to_wire
 
         return to_wire(messages, tools, options)

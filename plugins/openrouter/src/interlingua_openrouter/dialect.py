@@ -91,12 +91,20 @@ DIALECT = Dialect(
 
 # recorded 400s, two of each: the upstream is handed a forced function without its name; its other models take it
 _NAMELESS = frozenset(("x-ai/grok-4", "x-ai/grok-4-fast", "x-ai/grok-code-fast-1"))
+# what OpenAI itself refuses comes back as a 400; gpt-oss is served by others
+_OPENAI = attrs.evolve(DIALECT, object_root=True)
+_OPENAI_RESPONSES = attrs.evolve(_OPENAI, least_tokens=16)  # recorded: this model only; others of OpenAI take 1
 _WITHOUT_NAMES = attrs.evolve(DIALECT, tool_choices=frozenset(("auto", "none", "required")))
 
 
 def dialect_of(model: str) -> Dialect:
     """Return the dialect of one model, whichever variant (`vendor/model:variant`); the same object for the same one."""
-    return _WITHOUT_NAMES if model.partition(":")[0].lstrip("~") in _NAMELESS else DIALECT
+    name = model.partition(":")[0].lstrip("~")
+    if name == "openai/gpt-4.1":
+        return _OPENAI_RESPONSES
+    if name.startswith("openai/") and not name.startswith("openai/gpt-oss"):
+        return _OPENAI
+    return _WITHOUT_NAMES if name in _NAMELESS else DIALECT
 
 
 @cache

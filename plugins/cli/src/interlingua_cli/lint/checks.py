@@ -380,6 +380,7 @@ class Subset:
     formats: frozenset[str] | None = attrs.field(default=None, converter=attrs.converters.optional(frozenset))
     closed: bool = False  # every object has `additionalProperties: false`
     all_required: bool = False  # every property is in `required`
+    complete: bool = False  # every object has `properties` and every array `items`
     acyclic: bool = False  # no definition leads back to itself
     resolved: bool = False  # every reference leads to a part of the schema itself
     booleans: bool = True  # `true` and `false` may stand for a schema
@@ -444,8 +445,15 @@ def _check_node(path: str, node: Any, subset: Subset) -> Iterator[Fault]:
             yield Fault(join_path(path, keyword), f"there is {keyword}")
     if subset.formats is not None and node.get("format") not in {None, *subset.formats}:
         yield Fault(join_path(path, "format"), f"it is {shorten(node['format'])}")
-    if not _is_object(node):
-        return
+    if subset.complete:
+        for kind, keyword in (("object", "properties"), ("array", "items")):
+            if _has_type(node, kind) and not isinstance(node.get(keyword), dict):
+                yield Fault(join_path(path, keyword), f"it is {shorten(node.get(keyword))}")
+    if _has_type(node, "object") or "properties" in node:
+        yield from _check_object(path, node, subset)
+
+
+def _check_object(path: str, node: Mapping[str, Any], subset: Subset) -> Iterator[Fault]:
     if subset.closed and node.get("additionalProperties") is not False:
         yield Fault(join_path(path, "additionalProperties"), f"it is {shorten(node.get('additionalProperties'))}")
     if subset.all_required:
@@ -456,9 +464,9 @@ def _check_node(path: str, node: Any, subset: Subset) -> Iterator[Fault]:
                 yield Fault(join_path(path, "required"), f"{name!r} is not in it")
 
 
-def _is_object(node: Mapping[str, Any]) -> bool:
-    kind = node.get("type")
-    return kind == "object" or (isinstance(kind, list) and "object" in kind) or "properties" in node
+def _has_type(node: Mapping[str, Any], kind: str) -> bool:
+    types = node.get("type")
+    return types == kind or (isinstance(types, list) and kind in types)
 
 
 def _find_cycle(root: Mapping[str, Any]) -> str | None:

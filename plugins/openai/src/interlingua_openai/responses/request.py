@@ -12,18 +12,27 @@ from interlingua.plugins import (
     WireRequest,
     concat_arrays,
     dumps,
+    fit_effort,
     json_array,
     json_object,
     option_loss,
 )
 from interlingua.types import DEFAULT_SESSION, AdapterOptions, Message, ToolChoice, ToolDefinition
 from interlingua_chat_completions.cache_markers import cache_key
-from interlingua_chat_completions.tools import STRICT_OPTION, StrictTools, strict_schema, to_wire_strict_tools
+from interlingua_chat_completions.options import at_least
+from interlingua_chat_completions.tools import (
+    STRICT_OPTION,
+    StrictTools,
+    complete_schema,
+    to_wire_answer_schema,
+    to_wire_strict_tools,
+)
 from interlingua_openai.catalogue import RESPONSES, facts_of
 from interlingua_openai.responses.messages import to_wire_input
 
 _ABSENT = ("stop", "seed", "top_k")
 _USER_ID_LENGTH = 128
+_LEAST_TOKENS = 16
 _THINKS_BY_DEFAULT = ("on", "always")
 _ENOUGH = "medium"  # the effort the service itself takes where a model thinks by default
 
@@ -43,7 +52,7 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     reasoning = to_wire_reasoning(options, facts, losses)
     fields.update(to_wire_sampling(options, facts, reasoning.get("effort"), losses))
     if options.max_tokens is not None:
-        fields["max_output_tokens"] = options.max_tokens
+        fields["max_output_tokens"] = at_least(options.max_tokens, _LEAST_TOKENS, losses)
     if reasoning:
         fields["reasoning"] = reasoning
     if options.response_schema is not None:
@@ -130,17 +139,17 @@ def to_wire_reasoning(options: AdapterOptions, facts: Mapping[str, Any], losses:
 
 
 def _effort(options: AdapterOptions, facts: Mapping[str, Any], losses: list[Loss]) -> str | None:
-    kind = facts.get("reasoning")
-    fixed = facts.get("reasoning_effort_fixed")
     wanted: str | None = "none" if options.thinking is False else options.effort
     if wanted is None:
-        return _ENOUGH if options.thinking and kind == "off" else None
-    name = "thinking" if options.thinking is False else "effort"
-    if fixed is not None and wanted != fixed:
-        losses.append(option_loss(name, "dropped", f"this model's effort is always {fixed}"))
-        return None
-    if wanted == "none" and kind == "always":
-        losses.append(option_loss(name, "dropped", "this model always reasons"))
+        return _ENOUGH if options.thinking and facts.get("reasoning") == "off" else None
+    if options.thinking is False and options.effort not in (None, "none"):
+        losses.append(option_loss("effort", "dropped", "thinking is to be off"))
+    efforts = facts.get("efforts")
+    option = "thinking" if options.thinking is False else "effort"
+    if efforts is not None:
+        return fit_effort(wanted, efforts, losses, option)
+    if wanted == "none" and facts.get("reasoning") == "always":
+        losses.append(option_loss(option, "dropped", "this model always reasons"))
         return None
     return wanted
 
@@ -182,8 +191,7 @@ def _function(tool: ToolDefinition, strict: Mapping[str, Any] | None) -> dict[st
     function: dict[str, Any] = {"type": "function", "name": tool.name}
     if tool.description:
         function["description"] = tool.description
-    schema: Mapping[str, Any] = tool.input_schema if strict is None else strict
-    function["parameters"] = schema if "type" in schema else {"type": "object", **schema}
+    function["parameters"] = complete_schema(tool.input_schema) if strict is None else strict
     function["strict"] = strict is not None
     return function
 
@@ -195,15 +203,8 @@ def to_wire_tool_choice(choice: ToolChoice) -> str | dict[str, str]:
 
 def to_wire_format(options: AdapterOptions, losses: list[Loss]) -> dict[str, Any]:
     """Return `text.format` for the schema asked for; strict, so that the answer must follow it, where it can be."""
-    schema = options.response_schema
-    assert schema is not None  # noqa: S101  the caller checked
-    strict = strict_schema(schema)
-    if strict is None:
+    form = to_wire_answer_schema(options, losses, object_root=True)
+    if not form["strict"]:
         reason = "it has optional properties or open objects, which strict mode refuses; the model is asked, not forced"
         losses.append(option_loss("response_schema", "rewritten", reason))
-    return {
-        "type": "json_schema",
-        "name": options.response_name,
-        "schema": schema if strict is None else strict,
-        "strict": strict is not None,
-    }
+    return {"type": "json_schema", **form}
