@@ -66,6 +66,8 @@ class InterlinguaError(Exception):
         facts = [fact for fact in (model, f"HTTP {self.status}" if self.status else None, self.code) if fact]
         if self.request_id:
             facts.append(f"request {self.request_id}")
+        if self.retry_after:
+            facts.append(f"retry after {self.retry_after:.12g} s")
         return f"{self.message} ({', '.join(facts)})" if facts else self.message
 
     @property

@@ -326,6 +326,10 @@ class Provider:
         error.model = error.model or context.origin.model
         error.status = error.status or response.status
         error.body = response.body if error.body is None else error.body
+        if response.body.lstrip().startswith(b"<"):
+            from interlingua.plugins.wire import describe_html  # noqa: PLC0415  not needed until something fails
+
+            error.message = describe_html(response) or error.message
 
     def _malformed(self, cause: Exception, context: RequestContext, response: WireResponse) -> MalformedResponseError:
         error = MalformedResponseError(

@@ -462,6 +462,22 @@ def error_for_status(response: WireResponse) -> ProviderError:
     return kind(text or "no body", status=response.status, retry_after=retry_after(response.headers))
 
 
+_HTML = re.compile(
+    rb"(?:\xef\xbb\xbf)?\s*(?:<!--.*?-->\s*)*<(?:!doctype\s+html|html|head|body|title|h1)\b", re.I | re.S
+)
+_TITLE = re.compile(rb"<(title|h1)\b[^>]*>(.*?)</\1", re.I | re.S)
+
+
+def describe_html(response: WireResponse) -> str | None:
+    """Say that the body is an HTML page, with its title, for an error's message; None for others and for redirects."""
+    if 300 <= response.status < 400 or _HTML.match(response.body, 0, 4096) is None:
+        return None
+    found = _TITLE.search(response.body, 0, 65536)
+    title = " ".join(found[2].decode("utf-8", "replace").split())[:200] if found else ""
+    hint = "; is the base URL right?" if response.status < 500 else ""
+    return f"an HTML page{f' ({title})' if title else ''} instead of an answer{hint}"
+
+
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
     """Read `retry-after-ms` or `retry-after` (seconds or an HTTP date) in seconds; None when absent or unreadable."""
     milliseconds = headers.get("retry-after-ms")

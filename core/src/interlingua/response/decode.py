@@ -244,6 +244,7 @@ class StreamDecoder:
         self._resume = self._pump.send
         self._done = False
         self._closed = False
+        self._in_last = False  # reading an event that the body's end cut off from its end
         self._complete_before_end = False
         hooks = sys.get_asyncgen_hooks()
         if hooks.finalizer is None:
@@ -299,6 +300,10 @@ class StreamDecoder:
 
     def _fail(self, error: InterlinguaError) -> None:
         self._done = True
+        if self._in_last and isinstance(error, MalformedResponseError):
+            cut = StreamInterruptedError("the stream ended in the middle of an event")
+            cut.__cause__ = error
+            error = cut
         self._out.append(ErrorEvent(error=error))
 
     def _fail_framing(self, error: Exception) -> None:
@@ -337,39 +342,48 @@ class StreamDecoder:
             self._out = []
             self._assemble(events)
             if self._assembler.error is not None:
-                self._annotate_error()
+                self._end_at_error(events)
         return events
 
     def end(self, *, broken: bool = False) -> list[StreamEvent]:
         """The body is over (`broken`: the connection was lost); return the last events."""
         if self._closed:
             return []
+        # an event that the framer refused but has not raised yet is no event that was cut off
+        events = [] if self._done or broken else [*self.feed(b"")]
         self._closed = True
         self._complete_before_end = self.complete
         if not self._done and not broken:
+            self._in_last = True
             batch, failure = _collect(self._read_rest())
             if batch:
                 self._drive(batch)
             if failure is not None:
                 self._fail_framing(failure)
+            self._in_last = False
         if not self._done:
             self._drive(None)
         if not self._done:
             self._pump.close()
             self._fail(PluginError("stream_response went on waiting after its stream had ended"))
-        return self._take_events()
+        return events + self._take_events()
 
     def _take_events(self) -> list[StreamEvent]:
         events, self._out = self._out, []
         self._assemble(events)
         if self._assembler.error is not None:
-            self._annotate_error()
+            self._end_at_error(events)
         return events
 
-    def _annotate_error(self) -> None:
-        error = self._assembler.error
-        if error is not None and error.provider is None:
-            error.provider, error.model = self._context.origin.provider, self._context.origin.model
+    def _end_at_error(self, events: list[StreamEvent]) -> None:
+        """Let the error event be the last of these, and of all: what an adapter says after it counts for nothing."""
+        self._done = True
+        self._pump.close()
+        for at, event in enumerate(events):
+            if type(event) is ErrorEvent:
+                del events[at + 1 :]
+                if event.error.provider is None:
+                    event.error.provider, event.error.model = self._context.origin.provider, self._context.origin.model
 
     @property
     def complete(self) -> bool:
@@ -397,7 +411,7 @@ class StreamDecoder:
         if error is None and (
             self._assembler.complete is None or (broken is not None and not self._complete_before_end)
         ):
-            why = f"the connection broke: {broken}" if broken else "the stream ended before its terminal event"
+            why = str(broken) if broken else "the stream ended before its terminal event"
             origin = self._context.origin
             error = StreamInterruptedError(why, provider=origin.provider, model=origin.model)
             error.__cause__ = broken

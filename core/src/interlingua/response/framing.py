@@ -315,14 +315,15 @@ class Framer(Protocol):
         ...
 
 
-_FRAMERS: dict[str, Callable[[], Framer]] = {"sse": SseFramer, "ndjson": NdjsonFramer}
+_FRAMERS: dict[str, Callable[[int], Framer]] = {"sse": SseFramer, "ndjson": NdjsonFramer}
 
 
-def framer(name: str | Callable[[], Framer]) -> Framer:
+def framer(name: str | Callable[[], Framer], limit: int = EVENT_LIMIT) -> Framer:
     """Make a framer for one response body.
 
     Args:
         name: "sse", "ndjson", or a factory for any other framing, as a connection names it.
+        limit: Bytes one event may hold; a factory's framer has a limit of its own.
 
     Returns:
         A fresh framer.
@@ -336,4 +337,4 @@ def framer(name: str | Callable[[], Framer]) -> Framer:
     if factory is None:
         known = ", ".join(repr(key) for key in _FRAMERS)
         raise PluginError(f"unknown framing {name!r}: a connection names one of {known}, or a framer factory")
-    return factory()
+    return factory(limit)

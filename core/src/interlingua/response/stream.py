@@ -4,12 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from interlingua.errors import APITimeoutError, CallerError, InterlinguaError, MalformedResponseError
+from interlingua.errors import (
+    APITimeoutError,
+    CallerError,
+    InterlinguaError,
+    MalformedResponseError,
+    StreamInterruptedError,
+)
 from interlingua.json import loads
-from interlingua.plugins.wire import WireRequest, WireResponse
+from interlingua.plugins.wire import WireRequest, WireResponse, describe_html
 from interlingua.response.decode import StreamDecoder
 from interlingua.response.finalize import ResponseReader
-from interlingua.response.framing import Framer, framer
+from interlingua.response.framing import EVENT_LIMIT, Framer, check_size, framer
 from interlingua.types.blocks import TextBlock, ThinkingBlock, ToolUseBlock
 from interlingua.types.events import (
     BlockEnd,
@@ -59,7 +65,8 @@ _BLANK = b"\xef\xbb\xbf \t\r\n"
 
 def _is_unreadable(events: list[StreamEvent]) -> bool:
     """Return True where the first event says that the body is not framed as it should be."""
-    return bool(events) and isinstance(events[0], ErrorEvent) and isinstance(events[0].error, MalformedResponseError)
+    unreadable = (MalformedResponseError, StreamInterruptedError)
+    return bool(events) and isinstance(events[0], ErrorEvent) and isinstance(events[0].error, unreadable)
 
 
 class StreamReader:
@@ -78,27 +85,29 @@ class StreamReader:
         framing: str | Callable[[], Framer],
         status: int,
         headers: Mapping[str, str],
+        limit: int = EVENT_LIMIT,
     ) -> None:
         self._response = response
         self._status = status
         self._headers = headers
-        self._decoder = StreamDecoder(response.request.provider, framer(framing), response.context(headers))
+        self._limit = limit
+        self._decoder = StreamDecoder(response.request.provider, framer(framing, limit), response.context(headers))
         self._held = bytearray()
         self._whole: Message | None = None
         self._ended = False
         self.error: InterlinguaError | None = None
         self._failure: list[StreamEvent] | None = None
         self._binary = callable(framing)
+        self._begin = b""  # the first byte that is not blank
         # only a server-sent event cannot begin like JSON; content types do not tell (services send events as JSON's)
         self.feed = self._first if framing == "sse" else self._try
 
     def _first(self, data: bytes) -> list[StreamEvent]:
-        """Look at the first bytes that are not blank: an object or a list is a whole body."""
-        self._held += data
-        start = self._held.lstrip(_BLANK)
-        if not start:
+        """Look at the first byte that is not blank: an object, a list or a page is a whole body."""
+        self._hold(data)
+        if not self._begin:
             return []
-        if start.startswith((b"{", b"[")):
+        if self._begin in b"{[<":
             self.feed = self._hold
             return []
         self.feed = self._decoder.feed
@@ -106,14 +115,18 @@ class StreamReader:
 
     def _hold(self, data: bytes) -> list[StreamEvent]:
         self._held += data
+        self._begin = self._begin or data.lstrip(_BLANK)[:1]
+        check_size(self._held, self._limit)
         return []
 
     def _try(self, data: bytes) -> list[StreamEvent]:
         """Feed the decoder, until its first event: a body like JSON that it cannot read may be a whole one."""
-        self._held += data
-        start = self._held.lstrip(_BLANK)
+        self._hold(data)
+        if self._begin == b"<":
+            self.feed = self._hold
+            return []
         events = self._decoder.feed(data)
-        if start and not start.startswith((b"{", b"[")):
+        if self._begin and self._begin not in b"{[":
             self.feed = self._decoder.feed
         elif _is_unreadable(events):
             self._failure, self.feed = events, self._hold
@@ -148,19 +161,25 @@ class StreamReader:
             if isinstance(broken, APITimeoutError) and self._decoder.failed is None:
                 broken.partial = error.partial
                 error = broken
+            if error.body is None and not error.partial.content:
+                error.body = bytes(self._held)  # what came in place of events
             self._fail(error)
-            if not events or type(events[-1]) is not ErrorEvent:
+            if self._decoder.failed is None:  # else its event was given already, or is among these
                 events.append(ErrorEvent(error=error))
         return events
 
     def _read_whole(self) -> list[StreamEvent] | None:
         body = bytes(self._held)
+        response = WireResponse(status=self._status, headers=self._headers, body=body)
+        if page := describe_html(response):
+            error = MalformedResponseError(page, status=self._status, body=body)
+            self._fail(error)
+            return [ErrorEvent(error=error)]
         try:
             loads(body.lstrip(_BLANK))
         except ValueError:
             return None
         try:
-            response = WireResponse(status=self._status, headers=self._headers, body=body)
             self._whole = self._response.read(response)
         except InterlinguaError as error:
             self._fail(error)
@@ -223,11 +242,12 @@ class StreamState:
         """True when nothing more will come."""
         return self._message is not None or self._error is not None
 
-    @staticmethod
-    def raise_early_error(events: list[StreamEvent]) -> list[StreamEvent]:
-        """Return the first events; an error before all others is raised, so that it can be tried again."""
-        if events and isinstance(events[0], ErrorEvent):
-            raise events[0].error
+    def raise_early_error(self, events: list[StreamEvent]) -> list[StreamEvent]:
+        """Return the first events; an error before all content is raised, so that it can be tried again."""
+        if events and type(events[-1]) is ErrorEvent and self.reader is not None:
+            self.reader.end()  # lets the error know the headers
+            if not any(hasattr(event, "index") for event in events):
+                raise events[-1].error
         return events
 
     def finish(self) -> None:
