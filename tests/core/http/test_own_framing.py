@@ -129,11 +129,11 @@ def test_any_exception_of_a_framer_is_typed(talk: Talk) -> None:
 
 
 @BOTH
-def test_a_body_that_ends_within_a_frame_is_typed(talk: Talk) -> None:
+def test_a_body_that_ends_within_a_frame_is_an_interrupted_stream(talk: Talk) -> None:
     _, error, _ = run(talk, [FRAMES[0], FRAMES[1][:-3]])
 
-    assert type(error) is il.errors.MalformedResponseError
-    assert "within a frame" in str(error)
+    assert type(error) is il.errors.StreamInterruptedError
+    assert "within a frame" in str(error.__cause__)
     assert error.partial.text_content() == "hel"
 
 
@@ -168,7 +168,7 @@ def test_lines_that_begin_like_json_stay_a_stream(talk: Talk) -> None:
     events, message, _ = run(talk, lines, framing="ndjson")
 
     assert (message.text_content(), len([one for one in events if isinstance(one, il.TextDelta)])) == ("hello", 2)
-    _, error, _ = run(talk, [lines[0], b'{"broken'], framing="ndjson")
+    _, error, _ = run(talk, [lines[0], b'{"broken\n'], framing="ndjson")
     assert isinstance(error, il.errors.MalformedResponseError)
     _, error, _ = run(talk, [b'{"error": "full"}\n'], framing="ndjson")
     assert type(error) is il.errors.OverloadedError
