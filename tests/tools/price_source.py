@@ -22,7 +22,14 @@ RATES = {
     "input_audio_mtok": "audio_input_per_mtok_usd",
     "cache_audio_read_mtok": "cached_audio_read_per_mtok_usd",
 }
-UNCOUNTED = {"web_searches_kcount", "storage_searches_kcount"}  # billed per search, which Usage does not count
+UNITS = {  # what has a price of its own -> its name in Usage.extra_units, and how many of it that price is for
+    "web_searches_kcount": ("web_search", 1_000),
+    "storage_searches_kcount": ("file_search", 1_000),
+    "output_image_mtok": ("image_output_tokens", 1_000_000),
+}
+ONE_PRICE = {
+    "google"
+}  # a model without a price of audio has one for all input (https://ai.google.dev/gemini-api/docs/pricing)
 USUAL_TIERS = {"default"}
 EARLIEST = datetime(1970, 1, 1, tzinfo=UTC)
 
@@ -37,11 +44,17 @@ def find(entry: source.Provider, model_id: str) -> source.ModelInfo | None:
     return next((model for model in entry.models if model.is_match(model_id)), None)
 
 
-def rows(model: source.ModelInfo) -> list[dict[str, Any]]:
+def rows(model: source.ModelInfo, provider_id: str = "") -> list[dict[str, Any]]:
     """Return the price rows of a model; empty when the package prices it in units that `Usage` does not have."""
     standard = [_row(entry.prices, **_when(entry.constraint)) for entry in _conditional(model)]
     tiers = [row for context in _contexts(model) for row in _tier_rows(model, *context)]
-    return [] if any(row is None for row in (*standard, *tiers)) else [row for row in (*standard, *tiers) if row]
+    if any(row is None for row in (*standard, *tiers)):
+        return []
+    found = [row for row in (*standard, *tiers) if row]
+    for row in found if provider_id in ONE_PRICE else ():
+        for rates in (row, *row.get("tiers", ())):
+            rates.setdefault("audio_input_per_mtok_usd", rates["input_per_mtok_usd"])
+    return found
 
 
 def _conditional(model: source.ModelInfo) -> list[source.ConditionalPrice]:
@@ -88,8 +101,8 @@ def _utc(moment: time) -> time:
 def _row(
     prices: source.ModelPrice, since: date | None = None, utc_hours: list[str] | None = None, service_tier: str = ""
 ) -> dict[str, Any] | None:
-    known = {key: value for key, value in vars(prices).items() if value is not None and key not in UNCOUNTED}
-    if not known.keys() or known.keys() - RATES.keys():
+    known = {key: value for key, value in vars(prices).items() if value is not None}
+    if not known.keys() or known.keys() - RATES.keys() - UNITS.keys():
         return None
     row: dict[str, Any] = {"from": since.isoformat() if since else None}
     row |= {"utc_hours": utc_hours} if utc_hours else {}
@@ -101,8 +114,11 @@ def _row(
     return row
 
 
-def _rates(known: dict[str, Any], input_tokens: int) -> dict[str, str]:
-    return {name: _usd(known[key], input_tokens) for key, name in RATES.items() if key in known}
+def _rates(known: dict[str, Any], input_tokens: int) -> dict[str, Any]:
+    rates: dict[str, Any] = {name: _usd(known[key], input_tokens) for key, name in RATES.items() if key in known}
+    counted = {name: (known[key], of) for key, (name, of) in UNITS.items() if key in known}
+    units = {name: f"{Decimal(_usd(price, input_tokens)) / of:f}" for name, (price, of) in counted.items()}
+    return rates | ({"units": units} if units else {})
 
 
 def _usd(value: Decimal | source.TieredPrices, input_tokens: int) -> str:

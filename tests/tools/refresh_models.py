@@ -61,7 +61,7 @@ def _refreshed_model(old: dict[str, Any], provider: Any) -> tuple[dict[str, Any]
     context = (known.context_window if known else None) or old.get("max_context_tokens")
     new = {key: old[key] for key in HAND_KEPT if key in old}
     new |= {"max_context_tokens": context} | {key: old[key] for key in HAND_KEPT_TOO if key in old}
-    return new | {"prices": price_source.rows(known) if known else []}, known.id if known else ""
+    return new | {"prices": price_source.rows(known, provider.id) if known else []}, known.id if known else ""
 
 
 def written(file: dict[str, Any]) -> str:

@@ -27,6 +27,7 @@ class Rates:
         cache_write_1h_per_mtok_usd: input written to the cache for one hour.
         audio_input_per_mtok_usd: audio input.
         cached_audio_read_per_mtok_usd: audio input read from the cache.
+        units: USD for one of each of `Usage.extra_units`, by its name.
     """
 
     input_per_mtok_usd: Decimal | None = None
@@ -36,6 +37,7 @@ class Rates:
     cache_write_1h_per_mtok_usd: Decimal | None = None
     audio_input_per_mtok_usd: Decimal | None = None
     cached_audio_read_per_mtok_usd: Decimal | None = None
+    units: FrozenDict = EMPTY
 
 
 @attrs.frozen(kw_only=True)
@@ -122,9 +124,9 @@ class ModelInfo:
         return rows[-1] if rows else None
 
 
-_RATES = tuple(attrs.fields_dict(Rates))
-_PRICE_KEYS = frozenset((*_RATES, "from", "utc_hours", "service_tier", "tiers"))
-_TIER_KEYS = frozenset((*_RATES, "above_input_tokens"))
+_RATES = tuple(name for name in attrs.fields_dict(Rates) if name != "units")
+_PRICE_KEYS = frozenset((*_RATES, "units", "from", "utc_hours", "service_tier", "tiers"))
+_TIER_KEYS = frozenset((*_RATES, "units", "above_input_tokens"))
 
 
 def _refuse_unknown(keys: Collection[str], path: str) -> None:
@@ -194,8 +196,12 @@ def _tier(row: Any, path: str) -> PriceTier:
     return PriceTier(above_input_tokens=row["above_input_tokens"], **_rates(row, path))
 
 
-def _rates(row: dict[str, Any], path: str) -> dict[str, Decimal]:
-    return {key: _usd(row[key], f"{path}/{key}") for key in _RATES if row.get(key) is not None}
+def _rates(row: dict[str, Any], path: str) -> dict[str, Any]:
+    units = _object(row, "units", path)
+    return {
+        **{key: _usd(row[key], f"{path}/{key}") for key in _RATES if row.get(key) is not None},
+        "units": FrozenDict({name: _usd(price, f"{path}/units/{name}") for name, price in units.items()}),
+    }
 
 
 def _usd(value: Any, path: str) -> Decimal:

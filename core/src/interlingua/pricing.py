@@ -27,7 +27,8 @@ def cost_of(usage: Usage, model: ModelInfo | None, at: datetime) -> Usage:
     Cached reads and cache writes are parts of the inclusive input and are billed once, at their own price; a part
     that was not reported is billed with the input it belongs to. A class without its own price is billed at the price
     of the class around it (one-hour writes as writes, cached parts as plain input), and a tier is chosen by inclusive
-    input and bills the whole request: see format.md, Pricing.
+    input and bills the whole request. What is no plain token (audio, extra units) is billed at its own price only;
+    without one it is not in the cost, and the note says so: see format.md, Pricing.
 
     Args:
         usage: counts in tokens; the provider's tier in `service_tier`.
@@ -35,8 +36,8 @@ def cost_of(usage: Usage, model: ModelInfo | None, at: datetime) -> Usage:
         at: when the request was made; a naive time is UTC.
 
     Returns:
-        The usage with `cost_usd`, `cost` (USD) and `pricing_version` set, `cost_note` None; or those three None and
-        `cost_note` the reason.
+        The usage with `cost_usd`, `cost` (USD) and `pricing_version` set, `cost_note` None or what is not in the cost;
+        or those three None and `cost_note` the reason.
     """
     return replace(usage, **cost_fields(usage, model, at))
 
@@ -46,11 +47,14 @@ def cost_fields(usage: Usage, model: ModelInfo | None, at: datetime) -> dict[str
     try:
         if model is None:
             raise _UnknownCostError("model not in the catalogue")
-        parts = _parts(usage, _rates(usage, model, at))
+        parts, missing = _parts(usage, _rates(usage, model, at))
     except _UnknownCostError as reason:
         return {"cost_usd": None, "cost": None, "pricing_version": None, "cost_note": str(reason)}
-    total = _EXACT.add(_EXACT.add(parts.input, parts.cached_read), _EXACT.add(parts.cache_write, parts.output))
-    return {"cost_usd": total, "cost": parts, "pricing_version": model.pricing_version, "cost_note": None}
+    total = _NOTHING
+    for part in (parts.input, parts.cached_read, parts.cache_write, parts.output, parts.other):
+        total = _EXACT.add(total, part)
+    note = f"without {', '.join(missing)} of {model.id}: no price known" if missing else None
+    return {"cost_usd": total, "cost": parts, "pricing_version": model.pricing_version, "cost_note": note}
 
 
 def _rates(usage: Usage, model: ModelInfo, at: datetime) -> Rates:
@@ -68,26 +72,31 @@ def _rates(usage: Usage, model: ModelInfo, at: datetime) -> Rates:
     return price.rates(usage.input_tokens or 0)
 
 
-def _parts(usage: Usage, rates: Rates) -> CostParts:
+def _parts(usage: Usage, rates: Rates) -> tuple[CostParts, list[str]]:
+    """Return the cost of each part, and the parts that no price is known for."""
     total, output = usage.input_tokens or 0, usage.output_tokens or 0
     read, written = usage.cached_input_tokens or 0, usage.cache_creation_input_tokens or 0
     written_1h = usage.cache_creation_1h_input_tokens or 0
     audio, cached_audio = usage.audio_input_tokens or 0, usage.cached_audio_input_tokens or 0
-    if not (read or written or written_1h or audio or cached_audio) and total >= 0 <= output:  # most requests
-        return CostParts(
+    if not (read or written or written_1h or audio or cached_audio or usage.extra_units) and total >= 0 <= output:
+        return CostParts(  # most requests
             input=_bill(total, rates.input_per_mtok_usd, "input"),
             cached_read=_NOTHING,
             cache_write=_NOTHING,
             output=_bill(output, rates.output_per_mtok_usd, "output"),
-        )
+        ), []
+    other, missing, own_output = _extra_parts(usage, rates)
     plain = total - read - written
-    parts = (written - written_1h, read - cached_audio, plain - audio + cached_audio)
+    parts = (written - written_1h, read - cached_audio, plain - audio + cached_audio, output - own_output)
     if min(plain, *parts, audio - cached_audio, read, written, written_1h, cached_audio, output) < 0:
         raise _UnknownCostError("reported token counts contradict each other: the parts exceed their total")
     input_rate = rates.input_per_mtok_usd
     write_rate = _first(rates.cache_write_per_mtok_usd, input_rate)
     read_rate = _first(rates.cached_read_per_mtok_usd, input_rate)
-    audio_rate = _first(rates.audio_input_per_mtok_usd, input_rate)
+    audio_rate, cached_audio_rate = rates.audio_input_per_mtok_usd, rates.cached_audio_read_per_mtok_usd
+    if audio and audio_rate is None:  # audio is no text, and costs up to seven times as much
+        missing.append(f"{audio} audio_input_tokens")
+        audio_rate = cached_audio_rate = _NOTHING
     return CostParts(
         input=_EXACT.add(
             _bill(plain - audio + cached_audio, input_rate, "input"),
@@ -95,14 +104,28 @@ def _parts(usage: Usage, rates: Rates) -> CostParts:
         ),
         cached_read=_EXACT.add(
             _bill(read - cached_audio, read_rate, "cached input"),
-            _bill(cached_audio, _first(rates.cached_audio_read_per_mtok_usd, read_rate), "cached audio input"),
+            _bill(cached_audio, _first(cached_audio_rate, read_rate), "cached audio input"),
         ),
         cache_write=_EXACT.add(
             _bill(written - written_1h, write_rate, "cache write"),
             _bill(written_1h, _first(rates.cache_write_1h_per_mtok_usd, write_rate), "one-hour cache write"),
         ),
-        output=_bill(output, rates.output_per_mtok_usd, "output"),
-    )
+        output=_bill(output - own_output, rates.output_per_mtok_usd, "output"),
+        other=other,
+    ), missing
+
+
+def _extra_parts(usage: Usage, rates: Rates) -> tuple[Decimal, list[str], int]:
+    """Return the cost of the extra units, those without a price, and how many tokens of the output they are."""
+    cost, missing, own_output = _NOTHING, [], 0
+    for name, count in (usage.extra_units or {}).items():
+        own_output += count if name.endswith("_output_tokens") else 0
+        price = rates.units.get(name)
+        if price is None:
+            missing.append(f"{count} {name}")
+        else:
+            cost = _EXACT.add(cost, _EXACT.multiply(price, Decimal(count)))
+    return cost, missing, own_output
 
 
 def _first(own: Decimal | None, around: Decimal | None) -> Decimal | None:

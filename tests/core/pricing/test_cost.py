@@ -9,6 +9,7 @@ import attrs
 import pytest
 
 from interlingua.catalogue import ModelInfo, Price, PriceTier
+from interlingua.json import FrozenDict
 from interlingua.pricing import cost_of
 from interlingua.types.messages import CostParts, Usage
 
@@ -44,7 +45,7 @@ def test_case_18_cached_tokens_are_billed_once() -> None:
 
 
 def test_audio_is_a_part_of_the_input_with_a_price_of_its_own() -> None:
-    """PRICES: a sub-count is carved out of its total; one without a price of its own is billed at the enclosing one."""
+    """A sub-count is carved out of its total; audio without a price of its own is not billed, and the note says so."""
     usage = Usage(
         input_tokens=1000,
         output_tokens=0,
@@ -62,7 +63,36 @@ def test_audio_is_a_part_of_the_input_with_a_price_of_its_own() -> None:
     assert priced.cost is not None
     assert priced.cost.input == Decimal("0.0042")  # 400 at 3, 300 at 10
     assert priced.cost.cached_read == Decimal("0.00016")  # 200 at 0.30, 100 at 1
-    assert cost_of(usage, MODEL, AT).cost_usd == Decimal("0.00219")  # 700 at 3, 300 at 0.30: no audio price
+    unheard = cost_of(usage, MODEL, AT)
+    assert unheard.cost_usd == Decimal("0.00126")  # 400 at 3, 200 at 0.30: the text alone
+    assert unheard.cost_note == "without 400 audio_input_tokens of m: no price known"
+
+
+def test_extra_units_are_billed_by_their_own_price() -> None:
+    """Two searches at 10 USD per thousand; 300 of 1000 tokens of output are an image at 30 USD per million."""
+    usage = Usage(
+        input_tokens=1000, output_tokens=1000, extra_units={"web_search": 2, "image_output_tokens": 300, "shell": 1}
+    )
+    price = attrs.evolve(
+        PRICE, units=FrozenDict({"web_search": Decimal("0.01"), "image_output_tokens": Decimal("0.00003")})
+    )
+    priced = cost_of(usage, attrs.evolve(MODEL, prices=(price,)), AT)
+    assert priced.cost == CostParts(
+        input=Decimal("0.003"),
+        output=Decimal("0.0105"),
+        cached_read=Decimal(0),
+        cache_write=Decimal(0),
+        other=Decimal("0.029"),
+    )
+    assert priced.cost_usd == Decimal("0.0425")
+    assert priced.cost_note == "without 1 shell of m: no price known"
+
+
+def test_extra_tokens_are_no_more_than_the_output() -> None:
+    usage = Usage(input_tokens=1, output_tokens=10, extra_units={"image_output_tokens": 11})
+    assert cost_of(usage, MODEL, AT).cost_note == (
+        "reported token counts contradict each other: the parts exceed their total"
+    )
     wrong = cost_of(attrs.evolve(usage, audio_input_tokens=900), MODEL, AT)
     assert wrong.cost_usd is None
     assert wrong.cost_note is not None

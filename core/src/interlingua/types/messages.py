@@ -101,12 +101,14 @@ class CostParts:
         output: output, reasoning included.
         cached_read: input read from a cache.
         cache_write: input written to a cache.
+        other: what `Usage.extra_units` counts.
     """
 
     input: Decimal
     output: Decimal
     cached_read: Decimal
     cache_write: Decimal
+    other: Decimal = Decimal(0)
 
 
 @fast_frozen
@@ -123,10 +125,12 @@ class Usage:
         audio_input_tokens: part of input that was audio, where the provider reports it.
         cached_audio_input_tokens: part of the cached reads that was audio.
         reasoning_tokens: part of output that was reasoning.
+        extra_units: what has a price of its own, counted by name: the service's tools by use (`web_search`,
+            `file_search`), and tokens of output that is no text (`image_output_tokens`, part of `output_tokens`).
         service_tier: the tier that the provider used, as it names it.
         cost_usd: sum of `cost` in USD; None, never 0, when unknown.
         cost: its parts, exact.
-        cost_note: why the cost is unknown.
+        cost_note: why the cost is unknown, or which part is not in it.
         pricing_version: which price table was used.
         latency_ms: milliseconds from sending the request to the end of the answer.
     """
@@ -139,6 +143,7 @@ class Usage:
     audio_input_tokens: int | None = None
     cached_audio_input_tokens: int | None = None
     reasoning_tokens: int | None = None
+    extra_units: FrozenDict | None = attrs.field(default=None, converter=freeze_optional)
     service_tier: str | None = None
     cost_usd: Decimal | None = None
     cost: CostParts | None = None
@@ -174,6 +179,7 @@ _COUNTS = (
     "audio_input_tokens",
     "cached_audio_input_tokens",
     "reasoning_tokens",
+    "extra_units",
     "service_tier",
 )
 

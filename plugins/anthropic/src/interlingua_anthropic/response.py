@@ -135,6 +135,8 @@ def from_wire_usage(raw: Mapping[str, Any]) -> Usage:
     split = raw.get("cache_creation")
     details = raw.get("output_tokens_details")
     tier = raw.get("service_tier")
+    served = raw.get("server_tool_use")
+    searches = _count(served, "web_search_requests") if isinstance(served, dict) else None
     return Usage(
         input_tokens=None if uncached is None else uncached + (read or 0) + (written or 0),
         output_tokens=_count(raw, "output_tokens"),
@@ -142,6 +144,7 @@ def from_wire_usage(raw: Mapping[str, Any]) -> Usage:
         cache_creation_input_tokens=written,
         cache_creation_1h_input_tokens=_count(split, "ephemeral_1h_input_tokens") if isinstance(split, dict) else None,
         reasoning_tokens=_count(details, "thinking_tokens") if isinstance(details, dict) else None,
+        extra_units={"web_search": searches} if searches else None,
         service_tier="fast" if raw.get("speed") == "fast" else tier if isinstance(tier, str) else None,
     )
 

@@ -204,6 +204,7 @@ class Extras:
         self.citations: list[dict[str, Any]] = []
         self.parts: list[dict[str, Any]] = []
         self.service_tier: str | None = None
+        self.units: dict[str, int] = {}
         self._choices: dict[int, dict[str, Any]] = {}
         self._audio: dict[str, Any] = {}
         self._hosted: list[Any] = []
@@ -216,6 +217,8 @@ class Extras:
             self.service_tier = tier
         for key in self._sources:
             listed = body.get(key)
+            if key == "web_search" and listed:
+                self.units[key] = 1
             self.citations += [
                 entry for entry in (listed if isinstance(listed, list) else ())
                 if isinstance(entry, dict) and entry not in self.citations
@@ -265,6 +268,8 @@ class Extras:
             self.trace["logprobs"] = self._logprobs
         out = self._audio_block()
         out += [self._opaque(PARTS + place, str(part.get("type")), part) for place, part in enumerate(self.parts)]
+        if self._hosted:
+            self.units["executed_tool"] = len(self._hosted)
         for place, tool in enumerate(self._hosted):
             out.append(self._opaque(HOSTED + place, "executed_tool", tool))
         for place, index in enumerate(sorted(self._choices)):

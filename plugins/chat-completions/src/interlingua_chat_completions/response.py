@@ -46,6 +46,12 @@ _CACHED = (
 _WRITTEN = (("prompt_tokens_details", "cache_write_tokens"), ("cache_creation_input_tokens",))
 _WRITTEN_1H = (("cache_creation", "ephemeral_1h_input_tokens"),)
 _REASONING = (("completion_tokens_details", "reasoning_tokens"), ("reasoning_tokens",))
+_EXTRA_UNITS = {  # what has a price of its own (WIRE.md, Usage)
+    "audio_output_tokens": (("completion_tokens_details", "audio_tokens"),),
+    "image_output_tokens": (("completion_tokens_details", "image_tokens"),),
+    "web_search": (("server_tool_use_details", "web_search_requests"), ("server_tool_use", "web_search_requests")),
+    "search_source": (("num_sources_used",),),
+}
 _REASONS = {
     "stop": StopReason.END_TURN,
     "end": StopReason.END_TURN,
@@ -136,6 +142,8 @@ class AnswerReader:
         out += self.extras.end()
         if self.extras.service_tier != self._tier:
             out.append(UsageUpdate(usage=Usage(service_tier=self.extras.service_tier)))
+        if self.extras.units:
+            out.append(UsageUpdate(usage=Usage(extra_units=self.extras.units)))
         out.append(RawUpdate(replay=self._replay() or None, trace=self.extras.trace or None))
         if complete:
             reason = from_wire_finish(self.finish, calls=bool(self.calls.calls), refused=self.has_refusal)
@@ -266,13 +274,16 @@ def from_wire_usage(usage: Mapping[str, Any], tier: str | None = None) -> Usage:
     if audio and prompt is not None and total == prompt + (output or 0) + audio:
         prompt += audio  # Mistral counts audio beside the prompt, not inside
     own = usage.get("service_tier")
+    extra = {name: count for name, paths in _EXTRA_UNITS.items() if (count := _first(usage, paths))}
     return Usage(
         input_tokens=prompt,
         output_tokens=output,
         cached_input_tokens=_first(usage, _CACHED),
         cache_creation_input_tokens=_first(usage, _WRITTEN),
         cache_creation_1h_input_tokens=_first(usage, _WRITTEN_1H),
+        audio_input_tokens=audio,
         reasoning_tokens=reasoning,
+        extra_units=extra or None,
         service_tier=tier or (own if isinstance(own, str) and own else None),
     )
 

@@ -41,29 +41,48 @@ def from_wire_stop(raw: Any, *, calls: bool) -> StopReason:
     return StopReason.TOOL_USE if found is StopReason.END_TURN and calls else found
 
 
-def from_wire_usage(raw: Mapping[str, Any]) -> Usage:
-    """Return the counts: thoughts are not in candidates, tool prompts not in the prompt (WIRE.md, Usage)."""
+def from_wire_usage(raw: Mapping[str, Any], searches: int = 0) -> Usage:
+    """Return the counts: thoughts are not in candidates, tool prompts not in the prompt (WIRE.md, Usage).
+
+    Args:
+        raw: the service's counts.
+        searches: billed searches, see `billed_searches`.
+    """
     prompt, tools = _count(raw, "promptTokenCount"), _count(raw, "toolUsePromptTokenCount")
     visible, thought = _count(raw, "candidatesTokenCount"), _count(raw, "thoughtsTokenCount")
     if visible is None and thought is None and prompt is not None and "totalTokenCount" in raw:
         visible = 0  # a count of nothing is left out
     tier = raw.get("serviceTier")
+    extra = {"web_search": searches, "image_output_tokens": _of_modality(raw, "candidatesTokensDetails", "IMAGE")}
     return Usage(
         input_tokens=_sum(prompt, tools),
         output_tokens=_sum(visible, thought),
         cached_input_tokens=_count(raw, "cachedContentTokenCount"),
-        audio_input_tokens=_of_audio(raw, "promptTokensDetails"),
-        cached_audio_input_tokens=_of_audio(raw, "cacheTokensDetails"),
+        audio_input_tokens=_of_modality(raw, "promptTokensDetails", "AUDIO"),
+        cached_audio_input_tokens=_of_modality(raw, "cacheTokensDetails", "AUDIO"),
         reasoning_tokens=thought,
+        extra_units={name: count for name, count in extra.items() if count} or None,
         service_tier=tier if isinstance(tier, str) else None,
     )
 
 
-def _of_audio(raw: Mapping[str, Any], name: str) -> int | None:
-    """Return the tokens of audio in a list by modality; None where there is no list or no audio in it."""
+def billed_searches(groundings: Sequence[Mapping[str, Any]], model: str) -> int:
+    """Return how many searches an answer is billed: its queries, but one in all for models before Gemini 3.
+
+    Args:
+        groundings: the values of `GROUNDING` of the answer's chunks; a later one may repeat an earlier one's queries.
+        model: that answered.
+    """
+    found = [each.get("groundingMetadata") for each in groundings]
+    queries = {query for each in found if isinstance(each, dict) for query in each.get("webSearchQueries") or ()}
+    return min(len(queries), 1) if model.startswith(("gemini-1", "gemini-2")) else len(queries)
+
+
+def _of_modality(raw: Mapping[str, Any], name: str, modality: str) -> int | None:
+    """Return the tokens of a modality in a list by modality; None where there is no list or it is not in it."""
     listed = raw.get(name)
     found = [each for each in listed if isinstance(each, dict)] if isinstance(listed, list) else []
-    counts = [_count(each, "tokenCount") for each in found if each.get("modality") == "AUDIO"]
+    counts = [_count(each, "tokenCount") for each in found if each.get("modality") == modality]
     return sum(count or 0 for count in counts) if counts else None
 
 

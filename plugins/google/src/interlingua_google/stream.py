@@ -25,6 +25,7 @@ from interlingua_google.messages import OTHER_CANDIDATE, from_wire_media, media_
 from interlingua_google.metadata import (
     GROUNDING,
     OtherCandidates,
+    billed_searches,
     citations_by_block,
     from_wire_ending,
     from_wire_usage,
@@ -241,7 +242,8 @@ class Reader:
         trace = {**self._trace, "usage": self.usage} if self.usage else self._trace
         yield RawUpdate(replay=replay, trace=trace)
         if self.usage:
-            yield UsageUpdate(usage=from_wire_usage(self.usage))
+            searches = billed_searches(self._grounding, self._context.origin.model)
+            yield UsageUpdate(usage=from_wire_usage(self.usage, searches))
 
 
 def _number(value: Any) -> int:

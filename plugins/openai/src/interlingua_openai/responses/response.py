@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,6 +14,12 @@ from interlingua_openai.responses.items import CALLS, from_wire_item, normalise_
 from interlingua_openai.responses.replay import replay_state
 
 _INCOMPLETE = {"max_output_tokens": StopReason.MAX_TOKENS, "content_filter": StopReason.REFUSAL}
+_BILLED_USES = {  # web searches apart; their names in the price list (WIRE.md, Usage)
+    "file_search_call": "file_search",
+    "code_interpreter_call": "code_interpreter",
+    "image_generation_call": "image_generation",
+    "shell_call": "shell",
+}
 _UNFINISHED = ("queued", "in_progress")  # in the background (WIRE.md, Responses status)
 _ERROR_MEMBERS = ("detail", "errors", "message", "msg")  # how gateways say an error
 _TRACED = (
@@ -53,7 +60,7 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
         _content(items, context),
         stop_reason=reason,
         stop_reason_raw=raw,
-        usage=from_wire_usage(body),
+        usage=from_wire_usage(body, items),
         replay=replay_state(items) if items else None,
         trace=from_wire_trace(body),
     )
@@ -70,7 +77,7 @@ def _partial(body: Any, context: RequestContext, error: ProviderError) -> Messag
     return context.message(
         _content(items, context),
         stop_reason=StopReason.ERROR,
-        usage=from_wire_usage(body),
+        usage=from_wire_usage(body, items),
         replay=replay_state(items),
         trace=from_wire_trace(body),
         status=MessageStatus.ERROR,
@@ -102,20 +109,37 @@ def _has_refusal(item: Mapping[str, Any]) -> bool:
     return any(part.get("type") == "refusal" for part in item.get("content") or ())
 
 
-def from_wire_usage(response: Mapping[str, Any]) -> Usage | None:
-    """Read the counts: totals are inclusive on this wire; a negative or absent count is not reported."""
+def from_wire_usage(response: Mapping[str, Any], items: Sequence[Mapping[str, Any]]) -> Usage | None:
+    """Read the counts: totals are inclusive on this wire; a negative or absent count is not reported.
+
+    Args:
+        response: the answer.
+        items: its output: what the service's tools did is billed by use (WIRE.md, Usage).
+    """
     raw = response.get("usage")
     if not isinstance(raw, Mapping):
         return None
     tier = response.get("service_tier")
+    used = Counter(name for item in items if (name := _billed_use(item)))
     return Usage(
         input_tokens=_count(raw, "input_tokens"),
         output_tokens=_count(raw, "output_tokens"),
         cached_input_tokens=_count(raw.get("input_tokens_details"), "cached_tokens"),
         cache_creation_input_tokens=_count(raw.get("input_tokens_details"), "cache_write_tokens"),
         reasoning_tokens=_count(raw.get("output_tokens_details"), "reasoning_tokens"),
+        extra_units=dict(used) or None,
         service_tier=tier if isinstance(tier, str) else None,
     )
+
+
+def _billed_use(item: Mapping[str, Any]) -> str | None:
+    """Return the name of the use that an item is billed as; of a web search's actions only searches are."""
+    kind = str(item.get("type"))
+    if kind == "web_search_call":
+        action = item.get("action")
+        searched = not isinstance(action, Mapping) or action.get("type", "search") == "search"
+        return "web_search" if searched else None
+    return _BILLED_USES.get(kind)
 
 
 def _count(raw: Any, name: str) -> int | None:

@@ -206,7 +206,7 @@ class ResponseReader(BlockAccumulator):
         if items:
             yield RawUpdate(replay=self._replay())
         yield RawUpdate(trace=from_wire_trace(response))
-        if (usage := from_wire_usage(response)) is not None:
+        if (usage := from_wire_usage(response, items)) is not None:
             yield UsageUpdate(usage=usage)
         self._ended = True
         if (failure := find_failure({"status": named, **response})) is not None:
