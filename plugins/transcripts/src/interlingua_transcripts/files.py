@@ -197,7 +197,17 @@ def new_conversation(transcript: Transcript, messages: Sequence[Message]) -> Con
             for block in message.content
             if isinstance(block, ToolUseBlock)
         },
+        spread=_spread(transcript),
     )
+
+
+def _spread(transcript: Transcript) -> dict[str, int]:
+    found: dict[str, int] = {}
+    at = 0
+    for group, count in zip(transcript.groups, transcript.counts, strict=True):
+        found.update((message.id, len(group.entries)) for message in transcript.messages[at : at + count])
+        at += count
+    return found
 
 
 def transcript_of(messages: Sequence[Message], system: str, session_id: str, **facts: Any) -> Transcript:

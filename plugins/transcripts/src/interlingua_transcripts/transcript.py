@@ -131,6 +131,7 @@ class Conversation:
         title: what it is called.
         cwd: the folder it was held in.
         call_ids: canonical id of a call -> the id its provider issued; the canonical one where there is none.
+        spread: id of a message -> how many entries it had in the file it came from.
         before: the entries already in the file, where messages are added to one; empty for a new file.
     """
 
@@ -140,4 +141,5 @@ class Conversation:
     title: str | None = None
     cwd: str | None = None
     call_ids: Mapping[str, str] = attrs.field(factory=dict)
+    spread: Mapping[str, int] = attrs.field(factory=dict)
     before: Sequence[Any] = ()

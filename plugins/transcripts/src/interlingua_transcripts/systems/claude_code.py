@@ -1,0 +1,487 @@
+"""Claude Code: JSON Lines of a closed program; one API message stands on several lines (WIRE.md, Claude Code)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+from interlingua.types import (
+    ContentBlock,
+    DocumentBlock,
+    ErrorInfo,
+    ImageBlock,
+    ImageSource,
+    Message,
+    MessageMetadata,
+    MessageStatus,
+    OpaqueBlock,
+    Provenance,
+    RedactedThinkingBlock,
+    Role,
+    StopReason,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    Usage,
+)
+from interlingua_transcripts.imported import ImportedIds, count_of, time_of, to_iso, uuid_of
+from interlingua_transcripts.system import System
+from interlingua_transcripts.transcript import Conversation, Group, Note, Plan, Written
+
+_KINDS = {
+    "user", "assistant", "system", "attachment", "progress", "summary", "file-history-snapshot", "queue-operation",
+    "last-prompt", "custom-title", "ai-title", "agent-name", "mode", "permission-mode", "pr-link", "worktree-state",
+}  # fmt: skip
+_OWN = ("uuid", "sessionId", "leafUuid", "messageId", "parentUuid")  # camelCase: what the program prints has snake_case
+_TITLES = {"custom-title": "customTitle", "agent-name": "agentName", "ai-title": "aiTitle", "summary": "summary"}
+_STOPS = {
+    "end_turn": StopReason.END_TURN,
+    "max_tokens": StopReason.MAX_TOKENS,
+    "stop_sequence": StopReason.STOP_SEQUENCE,
+    "tool_use": StopReason.TOOL_USE,
+    "pause_turn": StopReason.PAUSE_TURN,
+    "refusal": StopReason.REFUSAL,
+}
+_SYNTHETIC = "<synthetic>"  # made by the program; no model was asked
+_RESULTS = "tool_result"
+_VERSION = "2.1.0"  # of the program, as new files say it
+
+
+class ClaudeCode(System):
+    """Claude Code's session files."""
+
+    name = "claude-code"
+    title = "Claude Code"
+    forms: ClassVar[Mapping[str, str]] = {
+        "message.content": "a text is a list of one text block",
+        "message.content.content": "a text is a list of one text block",
+        "message.content.text": "a list of one text block is a text",
+        "message.content.type": "a list of one text block is a text",
+        "message.content.content.text": "a list of one text block is a text",
+        "message.content.content.type": "a list of one text block is a text",
+        "message.usage.**": "each line of a message repeats its usage; the last line's is kept",
+        "message.stop_reason": "only the last line of a message has its stop reason",
+    }
+
+    def detect(self, head: Sequence[Any]) -> str | None:
+        """Return the program's version, or `stream-json` for what it prints."""
+        lines = [line for line in head if isinstance(line, dict) and line.get("type") in _KINDS]
+        if not any(name in line for line in lines for name in _OWN):
+            return None
+        if any("session_id" in line for line in lines) and not any("sessionId" in line for line in lines):
+            return "stream-json"  # what the program prints on request
+        talk = ("user", "assistant")
+        own = [line for line in lines if line["type"] not in talk or isinstance(line.get("message"), dict)]
+        return next((str(line["version"]) for line in own if "version" in line), "") if own else None
+
+    def kind_of(self, value: Any) -> str:
+        """Return the type, with the subtype where there is one."""
+        if not isinstance(value, dict):
+            return "not an object"
+        inner = value.get("attachment") or value.get("data")
+        sub = value.get("subtype") or (inner.get("type") if isinstance(inner, dict) else None)
+        return f"{value.get('type')}/{sub}" if isinstance(sub, str) else str(value.get("type"))
+
+    def plan(self, values: Sequence[Any]) -> Plan:
+        """Find the conversation's lines and put each API message's lines together."""
+        entries = {at: value for at, value in enumerate(values) if isinstance(value, dict)}
+        chain = _Chain(entries)
+        names = [entry.get("sessionId") or entry.get("session_id") for entry in entries.values()]
+        session = next((name for name in reversed(names) if isinstance(name, str)), "")
+        plan = Plan(
+            session_id=session,
+            version=next((str(entry["version"]) for entry in entries.values() if entry.get("version")), ""),
+            title=_title(entries.values()),
+            cwd=next((entry["cwd"] for entry in entries.values() if isinstance(entry.get("cwd"), str)), None),
+        )
+        lines = sorted(chain.conversation(plan.notes))
+        plan.branches = {at: "off the active branch" for at in chain.lines if at not in set(lines)}
+        _group(lines, entries, plan)
+        return plan
+
+    def to_messages(self, group: Group, values: Sequence[Any], plan: Plan, ids: ImportedIds) -> list[Message]:
+        """Return one message of all lines of an answer; of a user's line its results and what else it says."""
+        first = values[0]
+        at = time_of(first.get("timestamp"))
+        session = plan.session_id or "default"
+        if first.get("type") == "assistant":
+            blocks, facts = _answer(values, ids)
+            return [_message(ids.message(at), session, Role.ASSISTANT, blocks, at, facts)]
+        made = []
+        rest: list[ContentBlock] = []
+        for raw in _raw_blocks(_content(first)):
+            if raw.get("type") == _RESULTS:
+                result = _result(raw, ids)
+                facts = {"parent_tool_use_id": result.tool_use_id}
+                made.append(_message(ids.message(at), session, Role.TOOL, [result], at, facts))
+            else:
+                rest.append(_block(raw, ids))
+        if rest:
+            made.append(_message(ids.message(at), session, Role.USER, rest, at, {}))
+        return made
+
+    def write(self, conversation: Conversation) -> Iterator[Written]:
+        """Yield the lines: one for each block of an answer, one for all results of its calls, one for what a user says."""
+        before = [value for value in conversation.before if isinstance(value, dict)]
+        parent = next((value["uuid"] for value in reversed(before) if _is_main(value) and "uuid" in value), None)
+        results: list[Message] = []
+        for message in conversation.messages:
+            if message.role is Role.TOOL and conversation.spread.get(message.id) is None:
+                results.append(message)
+                continue
+            if results:
+                line = _line(results[0], parent, conversation, _results_content(results, conversation))
+                yield Written(line, tuple(one.id for one in results))
+                parent, results = line["uuid"], []
+            for number, body in enumerate(_bodies(message, conversation)):
+                line = _line(message, parent, conversation, body, number)
+                yield Written(line, (message.id,))
+                parent = line["uuid"]
+        if results:
+            line = _line(results[0], parent, conversation, _results_content(results, conversation))
+            yield Written(line, tuple(one.id for one in results))
+
+    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+        """Yield the sessions of every project, those of subagents left out."""
+        base = Path(environ.get("CLAUDE_CONFIG_DIR") or home / ".claude")
+        for path in (base / "projects").glob("*/*.jsonl"):
+            if not path.name.startswith("agent-"):
+                yield path
+
+
+# -- the chain --------------------------------------------------------------------------------------------------------
+class _Chain:
+    """Which lines make up the conversation: parents alone do not reach all of it (WIRE.md, Claude Code)."""
+
+    def __init__(self, entries: Mapping[int, Mapping[str, Any]]) -> None:
+        self._entries = entries
+        talk = [at for at, entry in entries.items() if _is_talk(entry)]
+        main = [at for at in talk if not entries[at].get("isSidechain")]
+        self.lines = main or talk  # a subagent's file is all sidechain
+        self._at: dict[str, int] = {}
+        for at, entry in entries.items():
+            if isinstance(entry.get("uuid"), str):
+                self._at.setdefault(entry["uuid"], at)
+
+    def conversation(self, notes: list[Note]) -> set[int]:
+        """Return the indexes of the conversation's lines."""
+        if not self.lines:
+            return set()
+        wanted = set(self.lines)
+        if not any("parentUuid" in self._entries[at] for at in self.lines):
+            return wanted
+        found = {at for at in self._path(notes) if at in wanted}
+        return found | self._relatives(found, wanted)
+
+    def _leaf(self) -> int:
+        last = self.lines[-1]
+        named = [entry.get("leafUuid") for entry in self._entries.values() if entry.get("type") == "last-prompt"]
+        leaf = self._at.get(str(named[-1])) if named else None
+        if leaf is None or leaf in self._ancestors(last):
+            return last
+        return leaf
+
+    def _ancestors(self, at: int) -> set[int]:
+        seen: set[int] = set()
+        step: int | None = at
+        while step is not None and step not in seen:
+            seen.add(step)
+            entry = self._entries[step]
+            step = self._at.get(str(entry.get("parentUuid") or entry.get("logicalParentUuid")))
+        return seen
+
+    def _path(self, notes: list[Note]) -> set[int]:
+        """Return the way from the leaf to the root, over lines of every kind."""
+        seen: set[int] = set()
+        step: int | None = self._leaf()
+        while step is not None and step not in seen:
+            seen.add(step)
+            entry = self._entries[step]
+            parent = entry.get("parentUuid") or entry.get("logicalParentUuid")
+            above = self._at.get(str(parent)) if parent else None
+            if parent and above is None:
+                above = max((at for at in self.lines if at < step), default=None)
+                notes.append(Note(step, f"its parent {parent} is not in the file; the line before it is taken"))
+            step = above
+        return seen
+
+    def _relatives(self, found: set[int], wanted: set[int]) -> set[int]:
+        """Return the other lines of the messages found, and the results of their calls, until there are no more."""
+        by_message: dict[str, list[int]] = {}
+        by_call: dict[str, list[int]] = {}
+        names: dict[int, tuple[str, list[str]]] = {}
+        for at in wanted:
+            entry = self._entries[at]
+            message = entry.get("message") or {}
+            own = str(message.get("id") or "") if entry.get("type") == "assistant" else ""
+            calls = [
+                str(raw.get("id") or raw.get("tool_use_id"))
+                for raw in _raw_blocks(_content(entry))
+                if raw.get("type") in ("tool_use", _RESULTS)
+            ]
+            names[at] = (own, calls)
+            if own:
+                by_message.setdefault(own, []).append(at)
+            for call in calls:
+                by_call.setdefault(call, []).append(at)
+        open_ = list(found)
+        reached: set[int] = set()
+        while open_:
+            own, calls = names.get(open_.pop(), ("", []))
+            near = [*by_message.get(own, ()), *(at for call in calls for at in by_call.get(call, ()))]
+            more = set(near) - found - reached
+            reached |= more
+            open_ += more
+        return reached
+
+
+def _is_talk(entry: Mapping[str, Any]) -> bool:
+    kind = entry.get("type")
+    if kind in ("user", "assistant"):
+        return isinstance(entry.get("message"), dict)
+    return kind == "attachment" and _queued(entry) is not None
+
+
+def _is_main(entry: Mapping[str, Any]) -> bool:
+    return not entry.get("isSidechain")
+
+
+def _queued(entry: Mapping[str, Any]) -> Any:
+    """Return a prompt typed while the agent worked, which may stand nowhere else."""
+    attachment = entry.get("attachment")
+    if isinstance(attachment, dict) and attachment.get("type") == "queued_command":
+        return attachment.get("prompt") or None
+    return None
+
+
+def _title(entries: Iterable[Mapping[str, Any]]) -> str | None:
+    found: dict[str, str] = {}
+    for entry in entries:
+        for kind, name in _TITLES.items():
+            if entry.get("type") == kind and isinstance(entry.get(name), str):
+                found[kind] = entry[name]
+    return next((found[kind] for kind in _TITLES if kind in found), None)
+
+
+def _group(lines: Sequence[int], entries: Mapping[int, Mapping[str, Any]], plan: Plan) -> None:
+    """Put the lines of one answer into one group, at the place of the first; the context begins at the last summary."""
+    members: dict[str, list[int]] = {}
+    order: list[str] = []
+    for at in lines:
+        entry = entries[at]
+        own = entry["message"].get("id") if entry.get("type") == "assistant" else None
+        key = str(own or entry.get("uuid") or at)
+        if key in members and own is None:
+            key = f"{key}#{at}"  # a line that stands in the file twice
+        if key not in members:
+            members[key] = []
+            order.append(key)
+        members[key].append(at)
+    boundary = max((at for at, entry in entries.items() if entry.get("subtype") == "compact_boundary"), default=None)
+    for key in order:
+        plan.groups.append(Group(key, tuple(members[key])))
+    if boundary is not None:
+        plan.context = [number for number, group in enumerate(plan.groups) if group.entries[0] > boundary]
+
+
+# -- reading ----------------------------------------------------------------------------------------------------------
+def _message(
+    own: str, session: str, role: Role, blocks: Sequence[ContentBlock], at: Any, facts: Mapping[str, Any]
+) -> Message:
+    metadata = MessageMetadata(provenance=Provenance.IMPORTED, **facts)
+    return Message(id=own, session_id=session, role=role, content=tuple(blocks), created_at=at, metadata=metadata)
+
+
+def _content(entry: Mapping[str, Any]) -> Any:
+    queued = _queued(entry)
+    return (entry.get("message") or {}).get("content") if queued is None else queued
+
+
+def _raw_blocks(content: Any) -> list[Mapping[str, Any]]:
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    return [raw for raw in content if isinstance(raw, dict)] if isinstance(content, list) else []
+
+
+def _answer(lines: Sequence[Mapping[str, Any]], ids: ImportedIds) -> tuple[list[ContentBlock], dict[str, Any]]:
+    blocks = [_block(raw, ids) for line in lines for raw in _raw_blocks(_content(line))]
+    last = lines[-1]
+    message = last["message"]
+    model = message.get("model")
+    facts: dict[str, Any] = {}
+    if last.get("isApiErrorMessage"):
+        facts["status"] = MessageStatus.ERROR
+        facts["error"] = ErrorInfo(type="ProviderError", message=str(last.get("error") or "the service refused"))
+    elif isinstance(message.get("stop_reason"), str):
+        facts["stop_reason_raw"] = message["stop_reason"]
+        facts["stop_reason"] = _STOPS.get(message["stop_reason"], StopReason.OTHER)
+    if isinstance(model, str) and model != _SYNTHETIC:
+        facts |= {"provider": "anthropic", "api": "messages", "model": f"anthropic:{model}"}
+        if isinstance(message.get("usage"), dict):
+            facts["usage"] = _usage(message["usage"])
+    return blocks, facts
+
+
+def _block(raw: Mapping[str, Any], ids: ImportedIds) -> ContentBlock:
+    kind = raw.get("type")
+    if kind == "text":
+        return TextBlock(text=raw["text"])
+    if kind == "thinking":
+        return ThinkingBlock(text=raw["thinking"], signature=raw.get("signature") or None)
+    if kind == "redacted_thinking":
+        return RedactedThinkingBlock(data=raw["data"])
+    if kind == "tool_use":
+        issued = str(raw["id"])
+        given = raw.get("input")
+        value = given if isinstance(given, dict) else {}
+        return ToolUseBlock(id=ids.call(issued), provider_id=issued, name=str(raw["name"]), input=value)
+    if kind in ("image", "document") and isinstance(raw.get("source"), dict):
+        source = raw["source"]
+        made = DocumentBlock if kind == "document" else ImageBlock
+        if source.get("type") == "base64":
+            given = ImageSource(kind="base64", data=source["data"])
+            return made(source=given, media_type=source.get("media_type") or "")
+        if source.get("type") == "url":
+            return made(source=ImageSource(kind="url", data=source["url"]), media_type="")
+    return OpaqueBlock(provider="anthropic", kind=str(kind), data=raw)
+
+
+def _result(raw: Mapping[str, Any], ids: ImportedIds) -> ToolResultBlock:
+    blocks = [_block(part, ids) for part in _raw_blocks(raw.get("content"))]
+    return ToolResultBlock(
+        tool_use_id=ids.call(str(raw["tool_use_id"])), content=tuple(blocks), is_error=raw.get("is_error") is True
+    )
+
+
+def _usage(raw: Mapping[str, Any]) -> Usage:
+    plain, read, written = (
+        count_of(raw.get(name)) for name in ("input_tokens", "cache_read_input_tokens", "cache_creation_input_tokens")
+    )
+    split = raw.get("cache_creation")
+    details = raw.get("output_tokens_details")
+    tier = raw.get("service_tier")
+    return Usage(
+        input_tokens=None if plain is None else plain + (read or 0) + (written or 0),
+        output_tokens=count_of(raw.get("output_tokens")),
+        cached_input_tokens=read,
+        cache_creation_input_tokens=written,
+        cache_creation_1h_input_tokens=(
+            count_of(split.get("ephemeral_1h_input_tokens")) if isinstance(split, dict) else None
+        ),
+        reasoning_tokens=count_of(details.get("thinking_tokens")) if isinstance(details, dict) else None,
+        service_tier=tier if isinstance(tier, str) else None,
+    )
+
+
+# -- writing ----------------------------------------------------------------------------------------------------------
+def _line(
+    message: Message, parent: Any, conversation: Conversation, body: Mapping[str, Any], number: int = 0
+) -> dict[str, Any]:
+    return {
+        "parentUuid": parent,
+        "isSidechain": False,
+        "userType": "external",
+        "cwd": conversation.cwd or "/",
+        "sessionId": conversation.session_id,
+        "version": _VERSION,
+        "type": body["role"],
+        "message": body,
+        "uuid": uuid_of(f"{message.id}\0{number}"),
+        "timestamp": to_iso(message.created_at),
+    }
+
+
+def _bodies(message: Message, conversation: Conversation) -> Iterator[dict[str, Any]]:
+    """Yield the program's messages of one of ours; an answer's blocks have a line each unless they shared one."""
+    if message.role is Role.TOOL:
+        yield _results_content([message], conversation)
+        return
+    blocks = [made for block in message.content if (made := _written_block(block)) is not None]
+    if message.role is not Role.ASSISTANT:
+        plain = len(blocks) == 1 and blocks[0]["type"] == "text"
+        yield {"role": "user", "content": blocks[0]["text"] if plain else blocks}
+        return
+    metadata = message.metadata
+    usage = _usage_body(metadata.usage) if metadata.usage is not None else None
+    parts = [blocks] if conversation.spread.get(message.id) == 1 or not blocks else [[block] for block in blocks]
+    for number, part in enumerate(parts, 1):
+        body: dict[str, Any] = {
+            "id": f"msg_{message.id}",
+            "type": "message",
+            "role": "assistant",
+            "model": (metadata.model or _SYNTHETIC).removeprefix("anthropic:"),
+            "content": part,
+            "stop_reason": _stop_word(metadata) if number == len(parts) else None,
+            "stop_sequence": None,
+        }
+        if usage is not None:
+            body["usage"] = usage
+        yield body
+
+
+def _stop_word(metadata: MessageMetadata) -> str | None:
+    if metadata.stop_reason is None:
+        return None
+    words = {reason: word for word, reason in _STOPS.items()}
+    return words.get(metadata.stop_reason, metadata.stop_reason_raw or "end_turn")
+
+
+def _results_content(messages: Sequence[Message], conversation: Conversation) -> dict[str, Any]:
+    results = [block for message in messages for block in message.content if isinstance(block, ToolResultBlock)]
+    return {"role": "user", "content": [_written_result(block, conversation) for block in results]}
+
+
+def _written_result(block: ToolResultBlock, conversation: Conversation) -> dict[str, Any]:
+    parts = [found for part in block.content if (found := _written_block(part)) is not None]
+    plain = len(parts) == 1 and parts[0]["type"] == "text"
+    made: dict[str, Any] = {
+        "tool_use_id": conversation.call_ids.get(block.tool_use_id, block.tool_use_id),
+        "type": _RESULTS,
+        "content": parts[0]["text"] if plain else parts,
+    }
+    if block.is_error:
+        made["is_error"] = True
+    return made
+
+
+def _written_block(block: ContentBlock) -> dict[str, Any] | None:
+    if isinstance(block, TextBlock):
+        return {"type": "text", "text": block.text}
+    if isinstance(block, ThinkingBlock):
+        return {"type": "thinking", "thinking": block.text, "signature": block.signature or ""}
+    if isinstance(block, RedactedThinkingBlock):
+        return {"type": "redacted_thinking", "data": block.data}
+    if isinstance(block, ToolUseBlock):
+        return {"type": "tool_use", "id": block.provider_id or block.id, "name": block.name, "input": block.input}
+    if isinstance(block, ImageBlock | DocumentBlock):
+        kind = "image" if isinstance(block, ImageBlock) else "document"
+        if block.source.kind == "base64":
+            source = {"type": "base64", "media_type": block.media_type, "data": block.source.data}
+            return {"type": kind, "source": source}
+        if block.source.kind == "url":
+            return {"type": kind, "source": {"type": "url", "url": block.source.data}}
+    return dict(block.data) if isinstance(block, OpaqueBlock) and block.provider == "anthropic" else None
+
+
+def _usage_body(usage: Usage) -> dict[str, Any]:
+    read, written = usage.cached_input_tokens, usage.cache_creation_input_tokens
+    long = usage.cache_creation_1h_input_tokens
+    body: dict[str, Any] = {"input_tokens": (usage.input_tokens or 0) - (read or 0) - (written or 0)}
+    if written is not None:
+        body["cache_creation_input_tokens"] = written
+    if read is not None:
+        body["cache_read_input_tokens"] = read
+    if long is not None:
+        split = {"ephemeral_5m_input_tokens": (written or 0) - long, "ephemeral_1h_input_tokens": long}
+        body["cache_creation"] = split
+    body["output_tokens"] = usage.output_tokens or 0
+    if usage.service_tier is not None:
+        body["service_tier"] = usage.service_tier
+    if usage.reasoning_tokens is not None:
+        body["output_tokens_details"] = {"thinking_tokens": usage.reasoning_tokens}
+    return body
+
+
+claude_code = ClaudeCode()
