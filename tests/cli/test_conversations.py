@@ -74,6 +74,54 @@ def test_send_takes_a_file_and_standard_input(run: Run, server: LocalServer, tmp
     assert "what is this?" in said
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("Summarise:",), "the log\n\nSummarise:"),
+        ((), "the log"),
+        (("What is", "-", "about?"), "What is the log about?"),
+    ],
+)
+def test_piped_text_stands_before_the_argument_or_where_the_dash_is(
+    run: Run, server: LocalServer, words: tuple[str, ...], said: str
+) -> None:
+    for command in (("send", "here:echo"), ("session", "send", "s1", "-m", "here:echo", "--store", "s.db")):
+        result = run(*command, *words, input="the log\n")
+        assert result.exit_code == 0, result.output
+        assert server.requests[-1]["messages"][-1]["content"] == said
+
+
+def test_an_open_pipe_that_nothing_comes_through_is_said(server: LocalServer, home: Path) -> None:
+    command = [interrupt.PROGRAM, "send", "here:echo", "hi", "--no-stream"]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        assert process.stderr is not None
+        assert b"reading standard input" in process.stderr.readline()
+        out, _ = process.communicate(timeout=60)
+    assert (out, process.returncode) == (b"Hello\n", 0)
+
+
+@pytest.mark.parametrize("command", ["send", "chat"])
+def test_a_missing_model_says_how_one_is_named_and_which_there_are(
+    run: Run, server: LocalServer, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for arguments in (("hi",), ()):
+        result = run(command, *arguments, input="hi")
+        assert (result.exit_code, server.requests) == (2, [])
+        assert "MODEL is PROVIDER:NAME or an alias, such as here:echo" in result.stderr
+        assert "a key is set for here" in result.stderr
+        assert "llamacpp" in result.stderr
+    assert "'hi' names no model" in run(command, "hi").stderr
+    monkeypatch.delenv("MY_OWN_KEY")
+    assert "no key is set" in run(command, "hi").stderr
+
+
+def test_a_model_of_a_local_server_without_a_catalogue_is_no_news(run: Run, server: LocalServer) -> None:
+    result = run("send", "llamacpp:gemma", "hi", "--url", server.url)
+
+    assert (result.exit_code, result.stdout) == (0, "Hello\n")
+    assert "warning" not in result.stderr
+
+
 def test_an_empty_file_is_not_attached(run: Run, server: LocalServer) -> None:
     Path("note.txt").touch()
     result = run("send", "here:echo", "-f", "note.txt", "what is this?")

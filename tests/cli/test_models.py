@@ -157,3 +157,10 @@ bare = Keyed(False)
 
     rows = {row["key"]: row.get("key_state") for row in json.loads(result.stdout)}
     assert (result.exit_code, rows["signed"], rows["bare"]) == (0, "found", "missing")
+
+
+def test_a_url_without_live_is_not_passed_over(run: Run, server: LocalServer) -> None:
+    result = run("models", "here", "--url", server.url)
+
+    assert result.exit_code == 2
+    assert "--live" in result.stderr

@@ -49,7 +49,11 @@ ROWS = [
 @pytest.fixture
 def terminal(monkeypatch: pytest.MonkeyPatch) -> Any:
     def of(width: int) -> None:
-        monkeypatch.setattr(show, "make_console", lambda *, err=False: Console(file=sys.stdout, width=width))
+        monkeypatch.setattr(
+            show,
+            "make_console",
+            lambda *, err=False: Console(file=sys.stdout, width=width, force_terminal=True, color_system=None),
+        )
 
     return of
 
@@ -84,6 +88,19 @@ def test_a_wide_table_is_one_line_a_row(terminal: Any, capsys: pytest.CaptureFix
     assert "acme-cloud   missing   ACME_CLOUD_API_KEY ACME_CLOUD_BASE_URL   some-distribution 1.0" in (
         capsys.readouterr().out
     )
+
+
+def test_a_piped_table_is_as_wide_as_its_content(capsys: pytest.CaptureFixture[str]) -> None:
+    long = "word " * 60
+    show.print_table(("a", "b", "c"), [("x", 1000, None), ("long", "two\nlines", long), ("", "z", None)])
+
+    assert capsys.readouterr().out.splitlines() == [
+        "a      b       c",
+        "x      1,000",
+        f"long   two     {long}".rstrip(),
+        "       lines",
+        "       z",
+    ]
 
 
 def _demo(encoding: str, *arguments: str) -> subprocess.CompletedProcess[bytes]:

@@ -44,18 +44,31 @@ def lines(path: Path) -> list[bytes]:
     return path.read_bytes().splitlines(keepends=True)
 
 
-def test_lines_that_are_no_message_are_taken_out_and_kept() -> None:
+def test_lines_that_are_no_message_are_never_taken_out() -> None:
     newer = json.loads(dumps_message(user("x")))
     newer["role"] = "oracle"
-    found = examine([b"not json\n", json.dumps(newer).encode(), dumps_message(user("ok")).encode()])
+    lost = tool_result("tu_0", "of a call in a line that cannot be read")
+    read = [b"not json\n", json.dumps(newer).encode() + b"\n", dumps_message(lost).encode() + b"\n"]
+    found = examine(read)
 
     assert [(each.line, each.rule, each.remedy) for each in found.findings] == [
-        (1, "not-json", "removed"),
-        (2, "not-a-message", "removed"),
+        (1, "not-json", None),
+        (2, "not-a-message", None),
     ]
-    assert found.findings[0].was == "not json"
-    assert json.loads(found.findings[1].was) == newer
-    assert [message.text_content() for message in found.messages] == ["ok"]
+    assert len(found.left) == 2
+    assert [line.text.encode() + b"\n" for line in found.after] == read
+    assert found.messages == [lost]
+
+
+def test_a_half_repaired_file_keeps_what_cannot_be_read(tmp_path: Path) -> None:
+    path, out = tmp_path / "s.jsonl", tmp_path / "out.jsonl"
+    empty = Message(role=Role.USER, content=[TextBlock(text="so?"), TextBlock(text=" ")])
+    path.write_text(f'{{"id": "01", "role": "user", "cont\n{dumps_message(empty)}\n', encoding="utf-8")
+    code, shown, _ = run(str(path), "--repair", str(out))
+
+    assert (code, "by hand" in shown) == (1, True)
+    assert out.read_text().splitlines()[0] == '{"id": "01", "role": "user", "cont'
+    assert [block.text for block in examine(lines(out)).messages[0].content] == ["so?"]  # type: ignore[union-attr]
 
 
 def test_what_the_rules_forbid_and_nothing_mends_is_told() -> None:
@@ -173,17 +186,29 @@ def stored(tmp_path: Path, *messages: Message) -> str:
     return str(path)
 
 
-def asked(path: str, model: str) -> list[tuple[str, str, str]]:
+def asked(path: str, model: str, exit_code: int = 1) -> list[tuple[str, str, str]]:
     code, out, _ = run(path, "--to", model, "--json")
-    assert code == 1
+    assert code == exit_code
     return [(each["rule"], each["path"], each["citation"]) for each in json.loads(out)["findings"]]
 
 
 def test_case_40_a_target_says_by_its_linter_that_it_continues_no_answer(tmp_path: Path) -> None:
     path = stored(tmp_path, user("go"), assistant("done"))
 
-    assert asked(path, "anthropic:claude-opus-4-8")[1] == ("no-prefill", "request.messages[1]", LINT_SOURCE)
-    assert [rule for rule, _, _ in asked(path, "anthropic:claude-sonnet-4-5")] == ["ends-with-answer"]  # continues it
+    assert asked(path, "anthropic:claude-opus-4-8", 0)[1] == ("no-prefill", "request.messages[1]", LINT_SOURCE)
+    assert [rule for rule, *_ in asked(path, "anthropic:claude-sonnet-4-5", 0)] == ["ends-with-answer"]  # continues it
+
+
+def test_a_conversation_that_ends_with_an_answer_is_well_and_its_other_faults_are_not(tmp_path: Path) -> None:
+    well = stored(tmp_path, user("go"), assistant("done"))
+    for model in ((), ("--to", "anthropic:claude-opus-4-8"), ("--to", "mistral:mistral-large-latest")):
+        code, out, _ = run(well, *model, "--json")
+        report = json.loads(out)
+        assert (code, report["left"]) == (0, 0)
+        assert {each["note"] for each in report["findings"]} == {True}
+
+    long = stored(tmp_path, user("word " * 150_000), assistant("done"))
+    assert "too-long" in [rule for rule, *_ in asked(long, "openai:gpt-4o")]
 
 
 def test_limits_of_a_target_are_found(tmp_path: Path) -> None:

@@ -44,6 +44,32 @@ def test_send_begins_a_session_and_goes_on_with_it(run: Run, server: LocalServer
     assert modes == ["override", "manual"]
 
 
+def test_the_model_a_session_was_begun_with_answers_until_another_is_named(
+    run: Run, server: LocalServer, place: Path
+) -> None:
+    run("session", "send", "moon", "one", "-m", "here:echo")
+    run("session", "send", "moon", "for once", "-m", "here:other")
+    second = run("session", "send", "moon", "two")
+    talked = run("chat", "--session", "moon", input="three\n")
+
+    assert (second.exit_code, talked.exit_code) == (0, 0), second.output + talked.output
+    assert [request["model"] for request in server.requests] == ["echo", "other", "echo", "echo"]
+    run("session", "switch", "moon", "here:other")
+    run("session", "send", "moon", "four")
+    assert server.requests[-1]["model"] == "other"
+
+
+def test_url_goes_to_the_model_that_answers(run: Run, server: LocalServer, place: Path) -> None:
+    first = run("session", "send", "moon", "one", "-m", "llamacpp:gemma", "--url", server.url)
+    second = run("session", "send", "moon", "two", "--url", server.url)
+    assert (first.stdout, second.stdout) == ("Hello\n", "Hello\n"), first.output + second.output
+
+    nobody = run("session", "send", "sun", "one", "--url", server.url)
+    assert nobody.exit_code == 2
+    assert "--url is the address of a model's provider: name the model, too" in nobody.stderr
+    assert "base_url" not in nobody.stderr
+
+
 def test_json_prints_the_stored_answer(run: Run, server: LocalServer, place: Path) -> None:
     result = run("session", "send", "moon", "hi", "-m", "e", "--json")
 
@@ -190,7 +216,8 @@ def test_the_doctor_does_not_take_an_export_for_a_conversation(run: Run, server:
     result = run("doctor", "moon.jsonl", "--in-place")
 
     assert result.exit_code == 1
-    assert "line 1 is a record of the type 'session'" in result.stderr
+    assert "looks like an export of a stored session" in result.stderr
+    assert "interlingua session import" in result.stderr
     assert Path("moon.jsonl").read_bytes() == before
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
+import select
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Sequence
@@ -32,6 +34,9 @@ from interlingua.types import (
     media_type_of,
     video_block,
 )
+from interlingua_cli.foreign import refuse_foreign
+
+_WAIT_S = 2.0  # seconds without any input before it is said that input is waited for
 
 _FACTORIES: dict[str, Callable[[bytes], ContentBlock]] = {
     "image": image_block,
@@ -63,12 +68,18 @@ def attach_file(path: Path) -> ContentBlock:
 
 
 def read_conversation(path: str) -> list[Message]:
-    """Read a conversation; `-` is standard input."""
-    with click.open_file(path, "rb") as lines:
-        try:
-            messages = list(read_jsonl(lines))
-        except DecodeError as error:
-            raise DecodeError(f"{path}: {error} (`interlingua doctor` finds and mends such lines)") from error
+    """Read a conversation; `-` is standard input.
+
+    Raises:
+        DecodeError: a line is no message, or the file is another program's; the message says what to do.
+    """
+    with click.open_file(path, "rb") as file:
+        lines = list(file)
+    refuse_foreign(lines, path)
+    try:
+        messages = list(read_jsonl(lines))
+    except DecodeError as error:
+        raise DecodeError(f"{path}: {error} (`interlingua doctor {path}` shows every fault)") from error
     if not messages:
         raise DecodeError(f"{path} holds no message")
     return messages
@@ -177,18 +188,35 @@ option_option = click.option(
 )
 
 
-def read_piped_text() -> str:
-    """Return the text on standard input, without white space around it.
+def read_text(words: Sequence[str]) -> str:
+    """Return what is to be said: piped text takes the place of `-`, else it stands before the words.
 
     Raises:
-        click.UsageError: it is not UTF-8.
+        click.UsageError: standard input is not UTF-8.
     """
+    if "-" in words:
+        piped = _read_piped_text()
+        return " ".join(piped if word == "-" else word for word in words)
+    piped = "" if sys.stdin.isatty() else _read_piped_text()
+    return "\n\n".join(filter(None, (piped, " ".join(words))))
+
+
+def _read_piped_text() -> str:
+    """Return the text on standard input, without white space around it."""
+    _announce_wait()
     try:
         return sys.stdin.buffer.read().decode("utf-8-sig").strip()
     except UnicodeDecodeError as error:
         raise click.UsageError(
             f"standard input is not UTF-8 text (byte {error.start}); --file attaches images, audio and documents"
         ) from error
+
+
+def _announce_wait() -> None:
+    """Say what is waited for where nothing comes in: the caller may have left a pipe open by mistake."""
+    with contextlib.suppress(OSError, ValueError):  # of a stream that cannot be waited for
+        if not select.select([sys.stdin], (), (), _WAIT_S)[0]:
+            click.echo("(reading standard input to its end; `< /dev/null` says that there is none)", err=True)
 
 
 def check_text(text: str) -> str:

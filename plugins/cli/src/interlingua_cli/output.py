@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from decimal import Decimal
+from itertools import zip_longest
 from typing import Any, TextIO
 from urllib.parse import urlsplit, urlunsplit
 
@@ -67,8 +68,8 @@ def print_table(
 ) -> None:
     """Print a table; None is an empty cell.
 
-    Where the terminal is too narrow for it, spare columns are left out, the last first; then each row becomes a block
-    of lines. Nothing is cut off.
+    Where a terminal is too narrow for it, spare columns are left out, the last first; then each row becomes a block of
+    lines. In a pipe the columns are as wide as what is in them. Nothing is cut off.
 
     Args:
         columns: the headings.
@@ -78,6 +79,10 @@ def print_table(
     """
     out = make_console(err=err)
     lines = [["" if cell is None else _cell_text(cell, out.file) for cell in row] for row in rows]
+    if not out.is_terminal:
+        for text in _plain_rows([columns, *lines]):
+            click.echo(text, err=err)
+        return
     kept = list(range(len(columns)))
     left_out = [columns.index(name) for name in spare]
     while not (fits := _narrowest(columns, lines, kept) <= out.width) and left_out:
@@ -89,6 +94,15 @@ def print_table(
         facts = dict(zip(columns, line, strict=True))
         print_facts({name: cell or None for name, cell in facts.items()}, err=err)
         click.echo(err=err)
+
+
+def _plain_rows(rows: Sequence[Sequence[str]]) -> Iterator[str]:
+    """Yield a table's lines; a cell of several lines goes on below its first."""
+    cells = [[cell.splitlines() for cell in row] for row in rows]
+    widths = [max((len(line) for cell in column for line in cell), default=0) for column in zip(*cells, strict=True)]
+    for row in cells:
+        for parts in zip_longest(*row, fillvalue=""):
+            yield (" " * _GAP).join(map(str.ljust, parts, widths)).rstrip()
 
 
 def _narrowest(columns: Sequence[str], lines: Sequence[Sequence[str]], kept: Sequence[int]) -> int:
@@ -115,7 +129,7 @@ def _cell_text(cell: Any, stream: TextIO) -> str:
 
 
 def make_console(*, err: bool = False) -> Any:
-    """Return a rich console on stdout or stderr."""
+    """Return a rich console on stdout or stderr; what is not a terminal is wide."""
     from rich.console import Console  # noqa: PLC0415
 
     stream = sys.stderr if err else sys.stdout

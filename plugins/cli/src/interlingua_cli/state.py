@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Mapping
 from functools import cached_property
@@ -10,9 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from interlingua.errors import CallerError, InterlinguaError
+
 if TYPE_CHECKING:
     from interlingua.http.client import Client
-    from interlingua.plugins import Registry
+    from interlingua.plugins import Connection, Registry
     from interlingua_cli.config import Config
 
 
@@ -71,6 +74,59 @@ class State:
         from interlingua.http.client import Client  # noqa: PLC0415  help needs it not
 
         return Client(model, base_url=base_url, registry=self.registry, settings=self.settings)
+
+    def connection(self, key: str) -> Connection:
+        """Return how a provider would be reached with the user's settings; raises as `Registry.provider`."""
+        from interlingua.plugins import ConnectionSettings  # noqa: PLC0415  help needs it not
+
+        given = {name: value for name, value in self.settings.get(key, {}).items() if value is not None}
+        return self.registry.provider(key).connection(ConnectionSettings(environ=self.environ, **given))
+
+    def describe_models(self) -> str:
+        """Say how a model is named, and which providers could be asked here: with a key, or needing none."""
+        keys: dict[str, list[str]] = {"found": [], "not needed": []}
+        for provider in self.registry.found():
+            with contextlib.suppress(InterlinguaError):  # `providers` says what is broken
+                keys.setdefault(key_state(self.connection(provider)), []).append(provider)
+        models = (f"{key}:{known.id}" for key in keys["found"] for known in self.registry.provider(key).models())
+        example = f", such as {first}" if (first := next(models, None)) else ""
+        with_key = f"a key is set for {', '.join(keys['found'])}" if keys["found"] else "no key is set"
+        local = f"; {', '.join(keys['not needed'])} need none" if keys["not needed"] else ""
+        lists = "`interlingua models PROVIDER` lists models, `interlingua providers` the variables of keys"
+        return f"MODEL is PROVIDER:NAME or an alias{example}; {with_key}{local}; {lists}"
+
+
+def key_state(connection: Connection) -> str:
+    """Tell whether a provider's key is `found`, `missing` or `not needed`; no signer is called: it may ask a service."""
+    from interlingua.plugins import no_auth  # noqa: PLC0415  help needs it not
+
+    if not connection.has_key:
+        return "missing"
+    signed = connection.auth is not no_auth or connection.sign is not None or connection.credentials is not None
+    return "found" if signed else "not needed"
+
+
+class ModelName(click.ParamType):  # type: ignore[type-arg]  # click 8.1: not generic
+    """A model as it is named on the command line; one that is missing, or no name, says which there are."""
+
+    name = "model"
+
+    def convert(self, value: str, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        """Return the name as it is."""
+        if ctx is not None and ":" not in value:
+            state = ctx.ensure_object(State)
+            try:
+                state.registry.resolve(value)
+            except CallerError:
+                self.fail(f"{value!r} names no model. {state.describe_models()}.", param, ctx)
+        return value
+
+    def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str | None:
+        """Return what is said where no model is named."""
+        return None if ctx is None else f"{ctx.ensure_object(State).describe_models()}."
+
+
+MODEL = ModelName()
 
 
 def _add_plugins(ctx: click.Context, _parameter: click.Parameter, names: tuple[str, ...]) -> None:

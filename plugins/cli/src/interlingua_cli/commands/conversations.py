@@ -13,9 +13,9 @@ from interlingua.codec import encode_message
 from interlingua.errors import CapabilityError, InterlinguaError
 from interlingua.types import ContentBlock, Message, TextBlock, system, user
 from interlingua_cli.chat import ModelChat, run_chat
-from interlingua_cli.input import attach_file, check_text, option_option, read_conversation, read_piped_text
+from interlingua_cli.input import attach_file, check_text, option_option, read_conversation, read_text
 from interlingua_cli.output import json_option, print_calls, print_json, print_stream, print_usage
-from interlingua_cli.state import State, plugin_option
+from interlingua_cli.state import MODEL, State, plugin_option
 from interlingua_cli.streams import escape_controls
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @click.command("send")
-@click.argument("model")
+@click.argument("model", type=MODEL)
 @click.argument("text", nargs=-1, type=check_text)
 @click.option("-s", "--system", "instructions", type=check_text, metavar="TEXT", help="System prompt.")
 @click.option("-f", "--file", "files", type=click.Path(exists=True, dir_okay=False, path_type=Path), multiple=True,
@@ -38,8 +38,8 @@ def send(state: State, model: str, text: tuple[str, ...], instructions: str | No
          url: str | None, options: Mapping[str, Any], no_stream: bool, as_json: bool) -> None:  # fmt: skip
     """Send TEXT to a model and print its answer.
 
-    Without TEXT, or where TEXT is -, standard input is read. With --json the answer is printed as a canonical message.
-    An answer that is stopped by Ctrl-C, or breaks off, is printed as far as it came.
+    Text piped in stands before TEXT, or in place of a - in it. With --json the answer is a canonical message. One that
+    is stopped by Ctrl-C, or breaks off, is printed as far as it came.
     """
     messages = _make_messages(text, instructions, files)
     with state.client(model, url) as client:
@@ -77,20 +77,17 @@ def _stream(
 
 
 def _make_messages(text: tuple[str, ...], instructions: str | None, files: tuple[Path, ...]) -> list[Message]:
-    if "-" in text or not (text or files or sys.stdin.isatty()):
-        piped = read_piped_text()
-        text = tuple(piped if word == "-" else word for word in text) or (piped,)
-    joined = " ".join(text)
+    said = read_text(text)
     blocks: list[ContentBlock] = [attach_file(file) for file in files]
-    if joined:
-        blocks.append(TextBlock(text=joined))
+    if said:
+        blocks.append(TextBlock(text=said))
     if not blocks:
         raise click.UsageError("nothing to send: give TEXT, a --file, or pipe text in")
     return [*([system(instructions)] if instructions else []), user(blocks)]
 
 
 @click.command("chat")
-@click.argument("model")
+@click.argument("model", type=MODEL)
 @click.option("--url", metavar="BASE", help="Another base URL for the provider, such as a local server's.")
 @click.option("-s", "--system", "instructions", type=check_text, metavar="TEXT",
               help="System prompt of a new conversation.")  # fmt: skip

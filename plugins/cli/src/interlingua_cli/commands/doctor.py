@@ -14,7 +14,7 @@ from interlingua.types import Message
 from interlingua_cli.doctor import Diagnosis, check_target, diff_repair, examine, write_repaired
 from interlingua_cli.output import json_option, print_json, print_table
 from interlingua_cli.plan import plan_request
-from interlingua_cli.state import State, plugin_option
+from interlingua_cli.state import MODEL, State, plugin_option
 from interlingua_cli.streams import escape_controls
 
 _TARGET = "Ask this target too, PROVIDER:NAME or an alias: its limits, its window, what its linter knows."
@@ -23,7 +23,7 @@ _REPAIR = "Write the repaired conversation here, and what was taken out beside i
 
 @click.command("doctor")
 @click.argument("conversation")
-@click.option("--to", "model", metavar="MODEL", help=_TARGET)
+@click.option("--to", "model", type=MODEL, metavar="MODEL", help=_TARGET)
 @click.option("--repair", "out", type=click.Path(dir_okay=False, path_type=Path), metavar="OUT", help=_REPAIR)
 @click.option("--in-place", is_flag=True, help="Repair the file itself; a copy of it is kept as FILE.bak.")
 @json_option
@@ -33,15 +33,16 @@ def doctor(state: State, conversation: str, model: str | None, out: Path | None,
     """Find what would make a provider reject a conversation, and repair it.
 
     CONVERSATION is JSON Lines of canonical messages; - is standard input. Nothing is sent and, without --repair or
-    --in-place, nothing is written. The exit code is 1 when something is left that only a person can mend, or that a
-    repair would mend and none was asked for.
+    --in-place, nothing is written. Lines that are no messages are never removed, and another program's session file
+    is named and left alone. The exit code is 1 when something is left that only a person can mend, or that a repair
+    would mend and none was asked for.
     """
     if in_place and (out is not None or conversation == "-"):
         raise click.UsageError("--in-place repairs the file that is examined: give a file, and no --repair")
     state.ledger_shown = True
     with click.open_file(conversation, "rb") as lines:
-        diagnosis = examine(lines)
-    if model is not None:
+        diagnosis = examine(lines, conversation)
+    if model is not None and diagnosis.is_readable:
         target = model
 
         def plan(messages: Sequence[Message]) -> PreparedRequest:

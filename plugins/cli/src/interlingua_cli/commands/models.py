@@ -12,11 +12,11 @@ import click
 
 from interlingua.catalogue import ModelInfo
 from interlingua.errors import InterlinguaError
-from interlingua.plugins import ConnectionSettings, ProviderEntry, no_auth
+from interlingua.plugins import ProviderEntry
 from interlingua.pricing import cost_of
 from interlingua.types import Usage
 from interlingua_cli.output import json_option, mask_credentials, print_facts, print_json, print_table
-from interlingua_cli.state import State, plugin_option
+from interlingua_cli.state import MODEL, State, key_state, plugin_option
 
 _MODEL_COLUMNS = ("model", "context", "output", "$ in", "$ out", "aliases")
 
@@ -33,6 +33,8 @@ def models(state: State, provider: str | None, live: bool, url: str | None, as_j
     if live:
         _list_live(state, provider, url, as_json)
         return
+    if url is not None:
+        raise click.UsageError("--url says where --live asks: give --live, too")
     registry = state.registry
     providers = [registry.provider(provider)] if provider else registry.providers()
     now = datetime.now(UTC)
@@ -107,18 +109,15 @@ def _provider_row(state: State, found: ProviderEntry) -> dict[str, Any]:
         "distribution": found.distribution.name,
         "version": found.distribution.version,
     }
-    given = {name: value for name, value in state.settings.get(found.key, {}).items() if value is not None}
     try:
-        connection = state.registry.provider(found.key).connection(ConnectionSettings(environ=state.environ, **given))
+        connection = state.connection(found.key)
     except InterlinguaError as error:
         return {**row, "broken": str(error)}
-    # no signer is called: one may ask a service for its secret
-    signed = connection.auth is not no_auth or connection.sign is not None or connection.credentials is not None
     return {
         **row,
         "base_url": mask_credentials(connection.base_url),
         "has_key": connection.has_key,
-        "key_state": "missing" if not connection.has_key else "found" if signed else "not needed",
+        "key_state": key_state(connection),
         "env": list(connection.env),
         "apis": list(connection.endpoints),
     }
@@ -135,7 +134,7 @@ _COUNT = click.IntRange(min=0)
 
 
 @click.command("price")
-@click.argument("model")
+@click.argument("model", type=MODEL)
 @click.option("--input", "input_tokens", type=_COUNT, metavar="N", help="Input tokens, cached and written included.")
 @click.option("--output", "output_tokens", type=_COUNT, metavar="N", help="Output tokens, reasoning included.")
 @click.option("--cached", "cached_input_tokens", type=_COUNT, metavar="N", help="Input tokens read from a cache.")

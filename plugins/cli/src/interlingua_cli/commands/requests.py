@@ -11,12 +11,14 @@ from interlingua.json import loads
 from interlingua_cli.input import option_option, read_conversation, read_tools
 from interlingua_cli.output import json_option, losses_to_json, print_json, print_ledger
 from interlingua_cli.plan import add_next_message, describe_request, estimate_cost, estimate_lost_cache, plan_request
-from interlingua_cli.state import State, plugin_option
+from interlingua_cli.state import MODEL, State, plugin_option
 
 
 @click.command("explain")
 @click.argument("conversation")
-@click.option("--to", "model", required=True, metavar="MODEL", help="The target, PROVIDER:NAME or an alias.")
+@click.option(
+    "--to", "model", type=MODEL, required=True, metavar="MODEL", help="The target, PROVIDER:NAME or an alias."
+)
 @click.option("--tools", metavar="FILE", help="Tool definitions: a JSON array, canonical or in a wire's wrapping.")
 @json_option
 @plugin_option
@@ -66,7 +68,9 @@ def _format_lost_cache(lost: dict[str, Any]) -> str:
 
 @click.command("wire")
 @click.argument("conversation")
-@click.option("--to", "model", required=True, metavar="MODEL", help="The target, PROVIDER:NAME or an alias.")
+@click.option(
+    "--to", "model", type=MODEL, required=True, metavar="MODEL", help="The target, PROVIDER:NAME or an alias."
+)
 @click.option("--tools", metavar="FILE", help="Tool definitions: a JSON array, canonical or in a wire's wrapping.")
 @click.option("--stream", is_flag=True, help="Ask for a stream.")
 @click.option("--url", metavar="BASE", help="Another base URL for the provider.")

@@ -25,8 +25,10 @@ from interlingua.types import (
     ToolUseBlock,
     tool_result,
 )
-from interlingua_cli.doctor.findings import Diagnosis, Finding, Record, read_records
+from interlingua_cli.doctor.findings import Diagnosis, Finding, Record, read_lines
+from interlingua_cli.foreign import refuse_foreign
 from interlingua_cli.lint import lint_request
+from interlingua_cli.plan import add_next_message
 
 # what a finding cites
 _EMPTY = "format.md, Projection"
@@ -35,6 +37,7 @@ _DANGLING = "format.md, Rule 22"
 _ORPHAN = "format.md, Rule 21"
 _LAST_ANSWER = "documented by services that continue an answer, and by those that do not"
 _CAPABILITIES = "the target's capabilities"
+_ADD_MESSAGE = "add a user message before sending"
 
 _DESCRIPTIONS = {
     "empty-text": "text that says nothing, which providers refuse",
@@ -42,16 +45,29 @@ _DESCRIPTIONS = {
 }
 
 
-def examine(lines: Iterable[bytes]) -> Diagnosis:
-    """Examine a conversation stored as JSON Lines."""
+def examine(lines: Iterable[bytes], file: str = "the file") -> Diagnosis:
+    """Examine a conversation stored as JSON Lines.
+
+    Args:
+        lines: of the file.
+        file: its name, for the error.
+
+    Raises:
+        DecodeError: it is another program's session file; the message names it and says what to do.
+    """
+    read = list(lines)
+    refuse_foreign(read, file)
     findings: list[Finding] = []
-    before, records = read_records(lines, findings)
-    records = [record for record in records if _repair_content(record, findings)]
-    records = _CallRepair(records, findings).run()
-    _repair_ending(records, findings)
-    findings += _check_rules(records)
+    before, after = read_lines(read, findings)
+    after = [line for line in after if not isinstance(line, Record) or _repair_content(line, findings)]
+    records = [line for line in after if isinstance(line, Record)]
+    if len(records) == len(after):
+        records = _CallRepair(records, findings).run()
+        _repair_ending(records, findings)
+        findings += _check_rules(records)
+        after = [*records]
     order = sorted(findings, key=lambda finding: finding.line or 0)
-    return Diagnosis(findings=tuple(order), before=before, after=tuple(records))
+    return Diagnosis(findings=tuple(order), before=before, after=tuple(after))
 
 
 def _check_rules(records: list[Record]) -> Iterable[Finding]:
@@ -71,9 +87,26 @@ def _check_rules(records: list[Record]) -> Iterable[Finding]:
 def check_target(
     messages: Sequence[Message], plan: Callable[[Sequence[Message]], PreparedRequest]
 ) -> tuple[Finding, ...]:
-    """Return what one target would refuse: by its capabilities, its context window and its linter; nothing is sent."""
+    """Return what one target would refuse: by its capabilities, its context window and its linter; nothing is sent.
+
+    A conversation that ends with an answer is looked at as its user's next message would send it; what is refused of
+    it as it stands is a note.
+    """
     if not messages:
         return ()
+    found = _check_request(messages, plan)
+    continued = add_next_message(messages)
+    if continued is messages:
+        return found
+    answered = _check_request(continued, plan)
+    rules = {finding.rule for finding in answered}
+    notes = (attrs.evolve(each, note=True, hint=_ADD_MESSAGE) for each in found if each.rule not in rules)
+    return (*answered, *notes)
+
+
+def _check_request(
+    messages: Sequence[Message], plan: Callable[[Sequence[Message]], PreparedRequest]
+) -> tuple[Finding, ...]:
     try:
         request = plan(messages)
     except CapabilityError as error:
@@ -270,5 +303,4 @@ def _repair_ending(records: Sequence[Record], findings: list[Finding]) -> None:
             last.finding("trailing-space", f"content[{at}].text", what, _LAST_ANSWER, "replaced", was=was, now=now)
         )
     what = "the conversation ends with an answer; models that continue none refuse it as it stands"
-    hint = "add a user message before sending"
-    findings.append(last.finding("ends-with-answer", "", what, _LAST_ANSWER, hint=hint))
+    findings.append(last.finding("ends-with-answer", "", what, _LAST_ANSWER, note=True, hint=_ADD_MESSAGE))

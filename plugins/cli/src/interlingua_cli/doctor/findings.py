@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 import attrs
 
 from interlingua.codec import decode_message, dumps_message, encode_message
-from interlingua.errors import CallerError, DecodeError
+from interlingua.errors import DecodeError
 from interlingua.json import line_fault, loads, replace_lone_surrogates
 from interlingua.types import Message
+from interlingua_cli.foreign import recognise_format
 
 Remedy = Literal["removed", "replaced", "inserted", "moved"]
 
@@ -25,18 +26,25 @@ class Finding:
     path: str = ""  # place in the message on that line, or in the request
     message: str  # one sentence for a person
     citation: str  # where the rule is from
-    remedy: Remedy | None = None  # what the repair does; None where only a person can mend it
+    remedy: Remedy | None = None  # what the repair does; None where it does nothing
+    note: bool = False  # nothing is wrong: worth knowing before the conversation is sent as it stands
     was: Any = None  # the JSON that the repair removes or changes, whole
     now: Any = None  # the JSON that it puts there
     hint: str | None = None  # what a person can do where there is no remedy
 
 
 @attrs.define
-class Record:
-    """A message of the file, as it was read and as it is repaired so far."""
+class Line:
+    """A line of the file; one that nobody can read as a message stays as it is."""
 
     number: int | None  # line of the file; None for an inserted message
     text: str  # the line as it is now, without its end; the very same text where nothing changed
+
+
+@attrs.define
+class Record(Line):
+    """A message of the file, as it was read and as it is repaired so far."""
+
     message: Message  # the message as it is now
 
     def replace(self, message: Message) -> None:
@@ -62,12 +70,17 @@ class Diagnosis:
 
     findings: tuple[Finding, ...]  # in the file's order
     before: dict[int, str]  # the lines that hold anything, as they were: number -> text
-    after: tuple[Record, ...]  # the lines after the repair
+    after: tuple[Line, ...]  # the lines after the repair
 
     @property
     def messages(self) -> list[Message]:
-        """The conversation after the repair."""
-        return [record.message for record in self.after]
+        """The conversation after the repair, without the lines that cannot be read."""
+        return [line.message for line in self.after if isinstance(line, Record)]
+
+    @property
+    def is_readable(self) -> bool:
+        """True when every line after the repair is a message."""
+        return all(isinstance(line, Record) for line in self.after)
 
     @property
     def repairs(self) -> tuple[Finding, ...]:
@@ -77,25 +90,31 @@ class Diagnosis:
     @property
     def left(self) -> tuple[Finding, ...]:
         """The findings that need a person."""
-        return tuple(finding for finding in self.findings if finding.remedy is None)
+        return tuple(finding for finding in self.findings if finding.remedy is None and not finding.note)
 
 
 _ENCODING = "format.md, Canonical JSON"  # cited by findings about a line as such
+_BY_HAND = "change or remove the line by hand: a repair keeps it, and repairs no calls and results around it"
 
 
-def read_records(lines: Iterable[bytes], findings: list[Finding]) -> tuple[dict[int, str], list[Record]]:
-    """Return the text of each line that holds anything, and the messages; what is wrong goes to `findings`."""
+def read_lines(lines: Sequence[bytes], findings: list[Finding]) -> tuple[dict[int, str], list[Line]]:
+    """Return the text of each line that holds anything, and the lines; what is wrong goes to `findings`.
+
+    Only what a crash cut off, the end of a file without a line end, is removed. Any other line that is no message is
+    kept as it is: it may be the only copy of something said.
+    """
     before: dict[int, str] = {}
-    records: list[Record] = []
+    read: list[Line] = []
     for number, raw in enumerate(lines, 1):
         if not raw.strip():
             continue
         text = _decode_line(raw.rstrip(b"\r\n"), number, findings)
         before[number] = text
-        record = _read_record(text, number, findings)
-        if record is not None:
-            records.append(record)
-    return before, records
+        cut_off = number == len(lines) and not raw.endswith(b"\n")
+        line = _read_line(text, number, findings, cut_off=cut_off)
+        if line is not None:
+            read.append(line)
+    return before, read
 
 
 def _decode_line(raw: bytes, number: int, findings: list[Finding]) -> str:
@@ -107,37 +126,41 @@ def _decode_line(raw: bytes, number: int, findings: list[Finding]) -> str:
         return raw.decode("utf-8", "replace")
 
 
-def _read_record(text: str, number: int, findings: list[Finding]) -> Record | None:
-    """Return the message of a line; None where there is none, with a finding that says why."""
+def _read_line(text: str, number: int, findings: list[Finding], *, cut_off: bool) -> Line | None:
+    """Return a line, a `Record` where it is a message; None where a crash cut it off."""
     changed = bool(findings) and findings[-1].line == number  # the bytes were not UTF-8
     try:
         data = loads(text)
     except ValueError as error:
         what = f"the line is not JSON: {line_fault(error)}"
-        findings.append(_line_finding("not-json", number, what, "removed", was=text))
-        return None
-    if isinstance(data, dict) and "type" in data and not data.keys() & {"role", "content"}:
-        raise CallerError(
-            f"line {number} is a record of the type {data['type']!r:.40}, not a message: the file is more than a"
-            " conversation, and a repair would take that away; write its messages alone to a file"
-        )
+        if cut_off and text.startswith("{"):
+            findings.append(
+                _line_finding("not-json", number, f"{what}; its end was never written", "removed", was=text)
+            )
+            return None
+        findings.append(_line_finding("not-json", number, what, hint=_BY_HAND))
+        return Line(number, text)
+    replaced: list[Finding] = []
 
     def report(path: str, was: str, now: str) -> None:
         what = "text with NUL or half a surrogate pair, which wires and databases refuse; U+FFFD stands for it"
-        findings.append(_line_finding("bad-text", number, what, "replaced", path=path, was=json.dumps(was), now=now))
+        replaced.append(_line_finding("bad-text", number, what, "replaced", path=path, was=json.dumps(was), now=now))
 
     clean = _clean_strings(data, "", report)
-    changed = changed or clean is not data
+    foreign = recognise_format([data])
     try:
+        if foreign is not None:
+            raise DecodeError(f"it looks like a line of {foreign.name}")
         message = decode_message(clean)
-        return Record(number, dumps_message(message) if changed else text, message)
     except DecodeError as error:
         what = f"the line is no message: {error}"
-        findings.append(_line_finding("not-a-message", number, what, "removed", path=error.path, was=text))
-        return None
+        findings.append(_line_finding("not-a-message", number, what, path=error.path, hint=_BY_HAND))
+        return Line(number, text)
+    findings += replaced
+    return Record(number, dumps_message(message) if changed or clean is not data else text, message)
 
 
-def _line_finding(rule: str, line: int, message: str, remedy: Remedy, **facts: Any) -> Finding:
+def _line_finding(rule: str, line: int, message: str, remedy: Remedy | None = None, **facts: Any) -> Finding:
     return Finding(rule=rule, line=line, message=message, citation=_ENCODING, remedy=remedy, **facts)
 
 

@@ -13,7 +13,7 @@ from interlingua.types import Message
 from interlingua_cli.chat import run_chat
 from interlingua_cli.output import print_calls, print_error, print_stream, print_usage
 from interlingua_cli.state import State
-from interlingua_sessions.commands.shared import VARIABLE, session_in, store_at
+from interlingua_sessions.commands.shared import VARIABLE, session_client, session_in, store_at
 from interlingua_sessions.session import Session
 
 _FILES = ("save", "resume")
@@ -92,7 +92,7 @@ def _callback(chat: click.Command) -> Callable[..., Any]:
         if session is not None:
             return _talk(ctx.obj, session, place, **given)
         if given["model"] is None:
-            raise click.UsageError("Missing argument 'MODEL'.", ctx)
+            raise click.UsageError(f"Missing argument 'MODEL'. {ctx.obj.describe_models()}.", ctx)
         return ctx.invoke(original, **given)
 
     return callback
@@ -112,8 +112,8 @@ def _talk(
     if any(files[name] is not None for name in _FILES):
         raise click.UsageError("--session keeps the conversation in the store: leave --save and --resume out")
     state.ledger_shown = True
-    with store_at(place) as store, state.client(model, url) as client:
-        session = session_in(store, session_id, client, system=instructions)
+    with store_at(place) as store, session_client(state, store, session_id, model, url) as client:
+        session = session_in(state, store, session_id, client, system=instructions)
         if model is not None and session.active_model != str(state.registry.resolve(model)):
             session.switch(model, reason="named when the chat began")
         run_chat(StoredChat(state, session, options))

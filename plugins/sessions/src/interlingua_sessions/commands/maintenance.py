@@ -15,6 +15,7 @@ import click
 from interlingua.catalogue import ModelInfo
 from interlingua.codec import dumps_message
 from interlingua.types import ModelId
+from interlingua_cli.foreign import SESSION_EXPORT, refuse_foreign
 from interlingua_cli.output import json_option, print_json, print_table
 from interlingua_cli.state import State, plugin_option
 from interlingua_sessions.commands.shared import over_messages, shown, store_at, store_option
@@ -135,8 +136,12 @@ def import_command(file: Path, session_id: str | None, place: str | None) -> Non
     """
     with store_at(place) as store:
         if file == _STANDARD:
-            record = store.import_lines(sys.stdin.buffer, session_id)
+            lines = list(sys.stdin.buffer)
+            refuse_foreign(lines, "standard input", allowed=SESSION_EXPORT)
+            record = store.import_lines(lines, session_id)
         else:
+            with file.open("rb") as opened:
+                refuse_foreign(list(opened), str(file), allowed=SESSION_EXPORT)
             with shown("imported", file.stat().st_size) as progress:
                 record = store.import_jsonl(file, session_id, progress=progress)
         count = store.count_messages(record.id)

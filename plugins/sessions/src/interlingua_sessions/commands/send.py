@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,10 +11,10 @@ import click
 from interlingua import InterlinguaError
 from interlingua.codec import encode_message
 from interlingua.types import ContentBlock, Role, TextBlock
-from interlingua_cli.input import attach_file, check_text, option_option, read_piped_text
+from interlingua_cli.input import attach_file, check_text, option_option, read_text
 from interlingua_cli.output import json_option, print_calls, print_json, print_stream, print_usage
-from interlingua_cli.state import State, plugin_option
-from interlingua_sessions.commands.shared import session_in, store_at, store_option
+from interlingua_cli.state import MODEL, State, plugin_option
+from interlingua_sessions.commands.shared import session_client, session_in, store_at, store_option
 from interlingua_sessions.routing.policy import NoRouteError, SwapRefusedError
 from interlingua_sessions.session import Session
 
@@ -23,13 +22,13 @@ from interlingua_sessions.session import Session
 @click.command("send")
 @click.argument("session")
 @click.argument("text", nargs=-1, type=check_text)
-@click.option("-m", "--model", metavar="MODEL", help="Ask this model, for this message alone.")
+@click.option("-m", "--model", type=MODEL, metavar="MODEL", help="Ask this model, for this message alone.")
 @click.option(
     "-s", "--system", "instructions", type=check_text, metavar="TEXT", help="System prompt of a new conversation."
 )
 @click.option("-f", "--file", "files", type=click.Path(exists=True, dir_okay=False, path_type=Path), multiple=True,
               help="Attach an image, audio, a PDF or a text file; may be repeated.")  # fmt: skip
-@click.option("--url", metavar="BASE", help="Another base URL for the provider of --model.")
+@click.option("--url", metavar="BASE", help="Another base URL for the provider of the model.")
 @click.option("--again", is_flag=True, help="Say nothing new: answer the conversation as it stands.")
 @option_option
 @store_option
@@ -41,12 +40,13 @@ def send_command(state: State, session: str, text: tuple[str, ...], model: str |
                  place: str | None, as_json: bool) -> None:  # fmt: skip
     """Say something in a session and print the answer.
 
-    Without TEXT standard input is read. Ctrl-C stops the answer and keeps what came. A session that is not there is
-    made. With --json the stored answer is printed, also one that was stopped or broke off.
+    Text piped in stands before TEXT, or in place of a - in it. Ctrl-C stops the answer and keeps what came. A session
+    that is not there is made; without --model the one it was begun with answers, or the one it was switched to. With
+    --json the stored answer is printed, also one that was stopped or broke off.
     """
     content = None if again else _content(text, files)
-    with store_at(place) as store, state.client(model, url) as client:
-        opened = session_in(store, session, client, system=instructions)
+    with store_at(place) as store, session_client(state, store, session, model, url) as client:
+        opened = session_in(state, store, session, client, system=instructions)
         known = {message.id for message in opened.messages[-1:]}
         try:
             with opened.stream(content, model=model, **options) as stream:
@@ -74,9 +74,7 @@ def _may_be_asked_again(session: Session, error: BaseException) -> bool:
 
 
 def _content(text: tuple[str, ...], files: tuple[Path, ...]) -> list[ContentBlock]:
-    if not (text or files or sys.stdin.isatty()):
-        text = (read_piped_text(),)
-    said = " ".join(text)
+    said = read_text(text)
     blocks: list[ContentBlock] = [attach_file(file) for file in files]
     if said:
         blocks.append(TextBlock(text=said))

@@ -5,12 +5,14 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import click
 
 from interlingua import Client
+from interlingua.types import Role
+from interlingua_cli.state import State
 from interlingua_sessions.session import Session
 from interlingua_sessions.store import SessionNotFoundError, Store, open_store
 
@@ -38,7 +40,27 @@ def store_at(place: str | None) -> Store:
     return open_store(path)
 
 
-def session_in(store: Store, session_id: str, client: Client, *, system: str | None) -> Session:
+def session_client(state: State, store: Store, session_id: str, model: str | None, url: str | None) -> Client:
+    """Make the client of a session: `model`, else the one switched to, else the one begun with, answers at `url`.
+
+    Raises:
+        click.UsageError: there is a URL, and no model whose provider it could belong to.
+    """
+    if model is None:
+        with suppress(SessionNotFoundError):
+            model = store.session(session_id).active_model or _first_model(store, session_id)
+    if model is None and url is not None:
+        raise click.UsageError("--url is the address of a model's provider: name the model, too")
+    return state.client(model, url)
+
+
+def _first_model(store: Store, session_id: str) -> str | None:
+    """Return the model that answered first in a session; None where none has answered."""
+    answers = (message for message in store.messages(session_id) if message.role is Role.ASSISTANT)
+    return next((message.metadata.model for message in answers if message.metadata.model), None)
+
+
+def session_in(state: State, store: Store, session_id: str, client: Client, *, system: str | None) -> Session:
     """Open a session for talking; a new one is said to be new, so that a mistyped id is seen.
 
     Raises:
@@ -48,7 +70,8 @@ def session_in(store: Store, session_id: str, client: Client, *, system: str | N
         store.session(session_id)
     except SessionNotFoundError as error:
         if client.model is None:
-            raise click.UsageError(f"there is no session {session_id!r}; to begin it, name a model, too") from error
+            how = f"to begin it, name a model. {state.describe_models()}."
+            raise click.UsageError(f"there is no session {session_id!r}; {how}") from error
         click.echo(f"(new session {session_id})", err=True)
     return Session.open(store, session_id, client=client, system=system, workspace=str(Path.cwd()))
 

@@ -12,7 +12,7 @@ import click
 from interlingua.codec import encode_message
 from interlingua.types import Message
 from interlingua_cli.output import json_option, print_json, print_table
-from interlingua_cli.state import State, plugin_option
+from interlingua_cli.state import MODEL, State, plugin_option
 from interlingua_sessions.commands.shared import store_at, store_option
 from interlingua_sessions.session import Session
 from interlingua_sessions.store import SessionRecord
@@ -97,7 +97,7 @@ def _why(message: Message) -> str | None:
 
 @click.command("switch")
 @click.argument("session")
-@click.argument("model", required=False)
+@click.argument("model", type=MODEL, required=False)
 @click.option("--reason", help="Kept, and repeated in the record of each answer it decides.")
 @click.option("--clear", is_flag=True, help="Let the session's policy decide again.")
 @store_option
