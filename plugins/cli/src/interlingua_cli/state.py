@@ -97,7 +97,7 @@ class State:
 
 
 def key_state(connection: Connection) -> str:
-    """Tell whether a provider's key is `found`, `missing` or `not needed`; no signer is called: it may ask a service."""
+    """Tell whether a provider's key is `found`, `missing` or `not needed`; calls no signer, which may ask a service."""
     from interlingua.plugins import no_auth  # noqa: PLC0415  help needs it not
 
     if not connection.has_key:
