@@ -23,6 +23,7 @@ from interlingua_transcripts.files import (
     from_messages,
     load_entry,
     new_conversation,
+    paired,
     read_entries,
     with_entries,
     write_entries,
@@ -216,7 +217,9 @@ def _written_anew(system: System, transcript: Transcript, messages: Sequence[Mes
         at += count
         if part:
             made = [one.value for one in system.write(new_conversation(transcript, part)) if one.messages]
-            found.update(zip(group.entries, made, strict=False))
+            values = [load_entry(transcript.entries[index]) for index in group.entries]
+            pairs = zip(group.entries, paired(system, values, made), strict=True)
+            found.update((index, value) for index, value in pairs if value is not None)
     return found
 
 

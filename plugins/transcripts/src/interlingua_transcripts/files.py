@@ -154,17 +154,29 @@ def _changed_entries(transcript: Transcript, before: Transcript, system: System)
             [one.value for one in system.write(new_conversation(before, messages)) if one.messages] if messages else []
             for messages in (old, new)
         )
-        for place, index in enumerate(group.entries):
-            if place >= len(becomes):
+        values = [load_entry(before.entries[index]) for index in group.entries]
+        for index, value, old_value, new_value in zip(
+            group.entries, values, paired(system, values, was), paired(system, values, becomes), strict=True
+        ):
+            if new_value is None and (old_value is not None or not becomes):
                 entries[index] = None
-            elif was[place] != becomes[place]:
-                entries[index] = orjson.dumps(patched(load_entry(before.entries[index]), was[place], becomes[place]))
+            elif old_value != new_value:
+                entries[index] = orjson.dumps(patched(value, old_value, new_value))
     kept = [entry for entry in entries if entry is not None]
     added = [message for message in transcript.messages if message.id not in known]
     if added:
         conversation = attrs.evolve(new_conversation(transcript, added), before=[load_entry(entry) for entry in kept])
         kept += [orjson.dumps(one.value) for one in system.write(conversation)]
     return kept
+
+
+def paired(system: System, values: Sequence[Any], made: Sequence[Any]) -> list[Any]:
+    """Return, for each entry of a group, the one that was written anew for it: of the same kind, in order; else None."""
+    left: dict[str, list[Any]] = {}
+    for value in made:
+        left.setdefault(system.kind_of(value), []).append(value)
+    waiting = {kind: iter(found) for kind, found in left.items()}
+    return [next(waiting.get(system.kind_of(value), iter(())), None) for value in values]
 
 
 def patched(value: Any, was: Any, becomes: Any) -> Any:
@@ -191,8 +203,8 @@ def new_conversation(transcript: Transcript, messages: Sequence[Message]) -> Con
         created_at=began,
         title=transcript.title,
         cwd=transcript.cwd,
-        call_ids={
-            block.id: block.provider_id or block.id
+        calls={
+            block.id: block
             for message in transcript.messages
             for block in message.content
             if isinstance(block, ToolUseBlock)

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import attrs
 
 from interlingua import InterlinguaError
-from interlingua.types import Message
+from interlingua.types import Message, ToolUseBlock
 
 
 class TranscriptError(InterlinguaError):
@@ -130,7 +130,7 @@ class Conversation:
         created_at: when it began.
         title: what it is called.
         cwd: the folder it was held in.
-        call_ids: canonical id of a call -> the id its provider issued; the canonical one where there is none.
+        calls: canonical id of a call -> the call, of the whole conversation.
         spread: id of a message -> how many entries it had in the file it came from.
         before: the entries already in the file, where messages are added to one; empty for a new file.
     """
@@ -140,6 +140,11 @@ class Conversation:
     created_at: datetime
     title: str | None = None
     cwd: str | None = None
-    call_ids: Mapping[str, str] = attrs.field(factory=dict)
+    calls: Mapping[str, ToolUseBlock] = attrs.field(factory=dict)
     spread: Mapping[str, int] = attrs.field(factory=dict)
     before: Sequence[Any] = ()
+
+    def issued_id(self, tool_use_id: str) -> str:
+        """Return the id a call was issued under, which its result answers; the canonical one where there is none."""
+        call = self.calls.get(tool_use_id)
+        return tool_use_id if call is None else call.provider_id or call.id

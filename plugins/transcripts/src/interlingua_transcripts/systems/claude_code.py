@@ -437,7 +437,7 @@ def _written_result(block: ToolResultBlock, conversation: Conversation) -> dict[
     parts = [found for part in block.content if (found := _written_block(part)) is not None]
     plain = len(parts) == 1 and parts[0]["type"] == "text"
     made: dict[str, Any] = {
-        "tool_use_id": conversation.call_ids.get(block.tool_use_id, block.tool_use_id),
+        "tool_use_id": conversation.issued_id(block.tool_use_id),
         "type": _RESULTS,
         "content": parts[0]["text"] if plain else parts,
     }

@@ -153,7 +153,7 @@ class Pi(System):
                 }
             )
         for message in conversation.messages:
-            for body in _bodies(message, conversation.call_ids):
+            for body in _bodies(message, conversation):
                 own = short_id(f"{message.id}\0{len(taken)}", taken)
                 taken.add(own)
                 entry = {"type": "message", "id": own, "parentId": parent, "timestamp": to_iso(message.created_at)}
@@ -407,13 +407,13 @@ def _bash_text(body: Mapping[str, Any]) -> str:
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------
-def _bodies(message: Message, call_ids: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+def _bodies(message: Message, conversation: Conversation) -> Iterator[dict[str, Any]]:
     """Yield pi's messages of one of ours: a tool message is one for each result."""
     at = to_milliseconds(message.created_at)
     if message.role is Role.TOOL:
         for block in message.content:
             if isinstance(block, ToolResultBlock):
-                yield _result_body(block, call_ids.get(block.tool_use_id, block.tool_use_id), at)
+                yield _result_body(block, conversation.issued_id(block.tool_use_id), at)
     elif message.role is Role.ASSISTANT:
         yield _assistant_body(message, at)
     else:
