@@ -85,3 +85,28 @@ def test_a_dialect_adds_its_own_codes() -> None:
     raw = json.dumps({"error": {"code": "1113", "message": "in arrears"}}).encode()
     error = target.from_wire_error(WireResponse(status=429, body=raw), context())
     assert type(error) is errors.QuotaExceededError
+
+
+@pytest.mark.parametrize(("message", "seconds"), [
+    ("Rate limit reached for m on requests per min. Please try again in 20s.", 20.0),
+    ("Rate limit reached for m. Please try again in 7.66s. Need more tokens?", 7.66),
+    ("Rate limit reached for m. Please try again in 6m0s.", 360.0),
+    ("Rate limit reached for m. Please try again in 500ms.", 0.5),
+    ("Rate limit reached for m. Please try again later.", None),
+])  # fmt: skip
+def test_the_wait_of_a_message_counts_where_no_header_has_one(message: str, seconds: float | None) -> None:
+    """As OpenAI and Groq write it: https://console.groq.com/docs/rate-limits."""
+    assert failed(429, coded("rate_limit_exceeded", message=message)).retry_after == seconds
+    assert failed(429, coded("rate_limit_exceeded", message=message), {"retry-after": "3"}).retry_after == 3.0
+    assert failed(400, coded(None, message=message)).retry_after is None
+
+
+@pytest.mark.parametrize("message", [
+    "image input is not supported - hint: you may need to provide the mmproj", "tools param requires --jinja flag",
+    "Cannot use both json_schema and grammar",
+])  # fmt: skip
+def test_a_server_error_of_llamacpp_that_every_attempt_would_meet_is_a_bad_request(message: str) -> None:
+    raw = json.dumps({"error": {"code": 500, "message": message, "type": "server_error"}}).encode()
+    error = provider("llamacpp").from_wire_error(WireResponse(status=500, body=raw), context("llamacpp"))
+    assert type(error) is errors.BadRequestError
+    assert not error.retryable

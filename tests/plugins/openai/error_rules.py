@@ -28,6 +28,9 @@ RULES = (
     Rule((), r'"(model_not_found|model_decommissioned|deploymentnotfound)"', "ModelNotFoundError"),
     Rule((400,), r"incorrect api key", "AuthenticationError"),
     Rule((400,), r'"model not found', "ModelNotFoundError"),
+    Rule((404,), r"is not supported in this model", "BadRequestError"),
+    # a server's own 500 for what it will never do
+    Rule((500,), r"requires --jinja|image input is not supported|cannot use both json_schema", "BadRequestError"),
     # then the status
     Rule((400, 422), "", "BadRequestError"),
     Rule((401,), "", "AuthenticationError"),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from collections.abc import Mapping
 from typing import Any
 
@@ -72,7 +73,14 @@ _OVERFLOW_PHRASES = (
 # a single request above the limit per minute: waiting does not help, and the model's window is not what it exceeds
 _NEVER_FITS = re.compile(r"request too large\b.*(?:tokens per min|\(tpm\))", re.DOTALL)
 # services that answer 400 with a broad code, or none, and say it in words only (recorded traffic)
-_MODEL_MISSING = re.compile(r"\bmodel(?: not found|[ :][`'\"]?\S+ (?:does not exist|was not found|not found))")
+_MODEL_MISSING = re.compile(
+    r"\bmodel(?: not found| not exist|[ :][`'\"]?\S+ (?:does not exist|was not found|not found))"
+    r"|\bis not a valid model id\b|\bsupported api model names are\b"
+)
+# a 404 that is not about the model's name: it is there and cannot do this
+_UNSUPPORTED = re.compile(r"\b(?:is|are) not supported (?:in|by|with) this model\b")
+_WAIT = re.compile(r"\b(?:try again|retry) in (?:(?P<m>\d+)m)?(?:(?P<s>\d+(?:\.\d+)?)s|(?P<ms>\d+(?:\.\d+)?)ms)")
+_SOME_DAY_IN_MILLISECONDS = 1e11  # as seconds, the year 5138
 _KEY_PHRASES = ("incorrect api key", "invalid api key")
 _WORDS_ONLY_STATUSES = frozenset((None, 400, 404))
 _QUOTA_PHRASES = ("insufficient balance", "exceeded your current quota", "insufficient credits")
@@ -87,6 +95,7 @@ class _Envelope:
     words: tuple[str, ...]
     status: int | None
     request_id: str | None = None
+    headers: Mapping[str, str] = _NO_HEADERS
 
 
 def is_error(body: Mapping[str, Any]) -> bool:
@@ -118,7 +127,8 @@ def from_wire_error_body(
         body: the object that holds the envelope.
         dialect: its `error_codes` come first.
         status: the HTTP status; None inside a 200, where the envelope's own number stands in for it.
-        headers: names in lower case; the delay, the request id and `x-should-retry` are read.
+        headers: names in lower case; the delay, the request id and `x-should-retry` are read. A router has those of the
+            service behind it in the body; they stand in for missing ones.
     """
     envelope = _envelope(body)
     status = status if status is not None else envelope.status
@@ -128,7 +138,7 @@ def from_wire_error_body(
         status=status,
         code=next(iter(envelope.words), None),
         request_id=_request_id(headers, dialect) or envelope.request_id,
-        retry_after=retry_after(headers),
+        retry_after=_delay(headers, envelope, kind),
     )
     wish = headers.get("x-should-retry")
     if wish in ("true", "false"):
@@ -136,6 +146,23 @@ def from_wire_error_body(
     if _NEVER_FITS.search(envelope.message.lower()):
         error.retryable = False
     return error
+
+
+def _delay(headers: Mapping[str, str], envelope: _Envelope, kind: type[ProviderError]) -> float | None:
+    """Return the seconds to wait: of the headers, else of those in the body, else of a limit's reset or its message."""
+    found = retry_after(headers)
+    if found is None:
+        found = retry_after(envelope.headers)
+    if found is not None or not issubclass(kind, errors.RateLimitError):
+        return found
+    reset = headers.get("x-ratelimit-reset") or envelope.headers.get("x-ratelimit-reset")
+    if reset is not None and reset.isdecimal():  # OpenRouter's: the time, in milliseconds
+        moment = float(reset) / (1000 if float(reset) > _SOME_DAY_IN_MILLISECONDS else 1)
+        return max(moment - time.time(), 0.0)
+    wait = _WAIT.search(envelope.message.lower())
+    if wait is None:
+        return None
+    return float(wait["m"] or 0) * 60 + float(wait["s"] or 0) + float(wait["ms"] or 0) / 1000
 
 
 def _request_id(headers: Mapping[str, str], dialect: Dialect) -> str | None:
@@ -178,6 +205,8 @@ def _of_text(text: str, status: int | None) -> type[ProviderError] | None:
         return errors.AuthenticationError
     if status in _WORDS_ONLY_STATUSES and _MODEL_MISSING.search(text):
         return errors.ModelNotFoundError
+    if status == 404 and _UNSUPPORTED.search(text):
+        return errors.BadRequestError
     return None
 
 
@@ -189,10 +218,15 @@ def _envelope(body: Mapping[str, Any]) -> _Envelope:
     message = holder.get("message") or holder.get("msg") or (inner if not isinstance(inner, dict) else None)
     if not isinstance(message, str):
         message = dumps(message or dict(body)).decode()[:1000]
-    message += _upstream(holder.get("metadata"), message)
+    metadata = holder.get("metadata")
+    message += _upstream(metadata, message)
     words, status = _words(holder)
     request_id = body.get("request_id")
-    return _Envelope(message, words, status, request_id if isinstance(request_id, str) else None)
+    inner_headers = metadata.get("headers") if isinstance(metadata, dict) else None
+    headers = (
+        {name.lower(): str(text) for name, text in inner_headers.items()} if isinstance(inner_headers, dict) else {}
+    )
+    return _Envelope(message, words, status, request_id if isinstance(request_id, str) else None, headers)
 
 
 def _upstream(metadata: Any, message: str) -> str:
