@@ -171,7 +171,7 @@ def _changed_entries(transcript: Transcript, before: Transcript, system: System)
 
 
 def paired(system: System, values: Sequence[Any], made: Sequence[Any]) -> list[Any]:
-    """Return, for each entry of a group, the one that was written anew for it: of the same kind, in order; else None."""
+    """Return, for each entry of a group, the one written anew for it: of the same kind, in order; else None."""
     left: dict[str, list[Any]] = {}
     for value in made:
         left.setdefault(system.kind_of(value), []).append(value)

@@ -123,7 +123,7 @@ class ClaudeCode(System):
         return made
 
     def write(self, conversation: Conversation) -> Iterator[Written]:
-        """Yield the lines: one for each block of an answer, one for all results of its calls, one for what a user says."""
+        """Yield the lines: one for each block of an answer, one for its calls' results, one for a user's message."""
         before = [value for value in conversation.before if isinstance(value, dict)]
         parent = next((value["uuid"] for value in reversed(before) if _is_main(value) and "uuid" in value), None)
         results: list[Message] = []

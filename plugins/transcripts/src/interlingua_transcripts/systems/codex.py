@@ -28,7 +28,7 @@ from interlingua.types import (
 )
 from interlingua_transcripts.imported import ImportedIds, count_of, time_of, to_iso, uuid_of
 from interlingua_transcripts.system import System
-from interlingua_transcripts.transcript import Conversation, Group, Note, Plan, TranscriptError, Written
+from interlingua_transcripts.transcript import Conversation, Group, Note, Plan, Written
 
 _ENVELOPES = {
     "session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state", "rollout_reference",
@@ -91,10 +91,10 @@ class Codex(System):
 
     def to_messages(self, group: Group, values: Sequence[Any], plan: Plan, ids: ImportedIds) -> list[Message]:
         """Return the message of an item, or of all items of one answer."""
-        items = [_item(value) for value in values if _item(value) is not None]
+        items = [item for value in values if (item := _item(value)) is not None]
         at = time_of(values[0].get("timestamp"))
         session = plan.session_id or "default"
-        first = items[0] if items else {}
+        first: Mapping[str, Any] = items[0] if items else {}
         facts: dict[str, Any] = {}
         role = Role.USER
         blocks: list[ContentBlock] = []
