@@ -8,7 +8,7 @@ from interlingua_transcripts import detect_system, measure_fidelity, read_transc
 from tests.transcripts.samples import needs_samples, samples
 
 # format of the samples -> the systems its files may be of: two files among OpenClaw's hold nothing but pi's entries
-SYSTEMS = {"claude-code": {"claude-code"}, "codex": {"codex"}, "pi": {"pi"}, "openclaw": {"openclaw", "pi"}}
+SYSTEMS = {"atif": {"atif"}, "claude-code": {"claude-code"}, "codex": {"codex"}, "pi": {"pi"}, "openclaw": {"openclaw", "pi"}}
 LOOK_ALIKES = ("pi-stream-json", "dsh", "codex-exec-json")
 
 
