@@ -18,6 +18,10 @@ from interlingua.types import (
 from interlingua_chat_completions.tools import STRICT_ECHO, from_wire_strict_input
 
 CALLS = ("function_call", "custom_tool_call")
+SERVER_CALL = "server_custom_tool_call"
+"""Kind of a custom call that the service ran itself, as xAI reports its search (WIRE.md, Responses server tools)."""
+CUSTOM_ECHO = "custom_tools"
+"""In a request's echo: the names of its custom tools, where it has tools of the service's own."""
 BETWEEN = "\n\n"  # between the parts of one reasoning item
 _TEXTS = {("message", "content"): "output_text", ("reasoning", "summary"): "summary_text",
           ("reasoning", "content"): "reasoning_text"}  # fmt: skip
@@ -32,7 +36,8 @@ def from_wire_item(item: Mapping[str, Any], context: RequestContext) -> list[Con
         return [from_wire_reasoning(item)]
     if kind in CALLS:
         return [from_wire_call(item, context)]
-    return [OpaqueBlock(provider=context.origin.provider, kind=str(kind), data=item)]
+    data = {**item, "type": "custom_tool_call"} if kind == SERVER_CALL else item
+    return [OpaqueBlock(provider=context.origin.provider, kind=str(kind), data=data)]
 
 
 def from_wire_part(part: Mapping[str, Any], context: RequestContext) -> ContentBlock:
@@ -98,18 +103,23 @@ def arguments_of(item: Mapping[str, Any]) -> str:
     return raw if isinstance(raw, str) else dumps(raw or {}).decode()
 
 
-def normalise_items(output: Any) -> list[Any]:
+def normalise_items(output: Any, context: RequestContext) -> list[Any]:
     """Return the items of an `output`, which may be null."""
-    return [normalise_item(item) for item in output or () if item is not None]
+    return [normalise_item(item, context) for item in output or () if item is not None]
 
 
-def normalise_item(item: Any) -> Any:
-    """Return an item as an object with a type, its parts as objects in lists, a call with a name."""
+def normalise_item(item: Any, context: RequestContext) -> Any:
+    """Return an item as an object with a type, its parts as objects in lists, a call with a name.
+
+    A custom call of a tool that the request did not declare was run by the service: its type becomes `SERVER_CALL`.
+    """
     if isinstance(item, str):
         item = {"role": "assistant", "content": item}
     if "type" not in item and "role" in item:
         item = {"type": "message", **item}
     kind = item.get("type")
+    if kind == "custom_tool_call" and item.get("name") not in context.echo.get(CUSTOM_ECHO, (item.get("name"),)):
+        return {**item, "type": SERVER_CALL}
     if kind in CALLS and not isinstance(item.get("name"), str):
         return {**item, "name": ""}
     for (owner, name), part in _TEXTS.items():

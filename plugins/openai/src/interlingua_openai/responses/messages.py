@@ -23,7 +23,7 @@ from interlingua.types import (
     ToolUseBlock,
 )
 from interlingua_openai.catalogue import RESPONSES
-from interlingua_openai.responses.items import CALLS
+from interlingua_openai.responses.items import CALLS, SERVER_CALL
 from interlingua_openai.responses.replay import ItemMatch, call_arguments, match_items, to_wire_item
 
 _KEY = "openai.responses"
@@ -39,6 +39,7 @@ _INPUT_PARTS = ("input_text", "input_image", "input_file")
 _ERROR_PREFIX = "Error: "  # as on the Chat wire: neither has an error flag
 _SNAPSHOT = re.compile(r"-(\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
 _EDITED = "the message was edited since it was made"
+_RAN = "the service ran this call itself and takes it back in no request"
 _UNKEPT = "its reasoning has no encrypted form, so nothing of it is kept by the service"
 
 
@@ -311,7 +312,7 @@ def to_wire_assistant(message: Message, model: str) -> tuple[list[Any], Sequence
     custom = _custom_calls(rows, message)
     why = _broken(matches) if same_model else "it was made by another model"
     if matches is not None and why is None:
-        whole, losses = _without_dangling(matches, message)
+        whole, losses = _replayed(matches, message)
         return [to_wire_item(match) for match in whole], losses, custom
     items, losses = _by_content(message, rows or (), matches if same_model else None, why or _EDITED)
     return items, losses, custom
@@ -330,15 +331,24 @@ def _broken(matches: list[ItemMatch] | None) -> str | None:
     return None if all(match.item.get("encrypted_content") for match in reasoning) else _UNKEPT
 
 
-def _without_dangling(matches: list[ItemMatch], message: Message) -> tuple[list[ItemMatch], list[BlockLoss]]:
-    """Leave out reasoning at the end: alone, without the item it led to, it is refused (WIRE.md, Responses order)."""
-    end = len(matches)
-    while end and matches[end - 1].item.get("type") == "reasoning":
+def _replayed(matches: list[ItemMatch], message: Message) -> tuple[list[ItemMatch], list[BlockLoss]]:
+    """Leave out calls that the service ran, and reasoning at the end.
+
+    Reasoning without the item it led to is refused (WIRE.md, Responses order).
+    """
+    kept = [match for match in matches if match.item.get("type") != SERVER_CALL]
+    losses = [
+        BlockLoss(at, block.type, "dropped", _RAN)
+        for at, block in enumerate(message.content)
+        if isinstance(block, OpaqueBlock) and block.kind == SERVER_CALL
+    ]
+    end = len(kept)
+    while end and kept[end - 1].item.get("type") == "reasoning":
         end -= 1
-    gone = len(matches) - end
-    places = range(len(message.content) - gone, len(message.content))
+    dangling = {id(block) for match in kept[end:] for block in match.blocks}
     why = "reasoning cannot go back: no item followed it"
-    return matches[:end], [BlockLoss(at, message.content[at].type, "dropped", why) for at in places]
+    losses += [BlockLoss(at, one.type, "dropped", why) for at, one in enumerate(message.content) if id(one) in dangling]
+    return kept[:end], losses
 
 
 def _custom_calls(rows: Any, message: Message) -> tuple[str, ...]:
@@ -361,7 +371,7 @@ def _by_content(
             _add_text(items, block, phases.get(id(block)))
         elif isinstance(block, ToolUseBlock):
             items.append(_call(block, calls.get(block.provider_id) or {}))
-        elif isinstance(block, OpaqueBlock) and not (reasoned and "id" in block.data):
+        elif isinstance(block, OpaqueBlock) and block.kind != SERVER_CALL and not (reasoned and "id" in block.data):
             items.append(block.data)
         else:
             losses.append(BlockLoss(at, block.type, "dropped", _reason(block, why)))
@@ -371,6 +381,8 @@ def _by_content(
 def _reason(block: ContentBlock, why: str) -> str:
     if isinstance(block, (ThinkingBlock, RedactedThinkingBlock)):
         return f"reasoning cannot go back: {why}"
+    if isinstance(block, OpaqueBlock) and block.kind == SERVER_CALL:
+        return _RAN
     if isinstance(block, OpaqueBlock):
         return f"{block.kind} is bound to reasoning that does not go back: {why}"
     return f"an assistant message on this wire cannot hold {block.type}"

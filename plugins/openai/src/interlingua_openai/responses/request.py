@@ -28,6 +28,7 @@ from interlingua_chat_completions.tools import (
     to_wire_strict_tools,
 )
 from interlingua_openai.catalogue import RESPONSES, facts_of
+from interlingua_openai.responses.items import CUSTOM_ECHO
 from interlingua_openai.responses.messages import to_wire_input
 
 _ABSENT = ("stop", "seed", "top_k")
@@ -65,7 +66,8 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     _lay_over(fields, options.provider_options)
     fields.pop(STRICT_OPTION, None)
     body: dict[str, Json] = {"model": dumps(options.model)}
-    own = dumps(fields.pop("tools", None) or [])
+    service_tools = fields.pop("tools", None) or []
+    own = dumps(service_tools)
     if tools or own != b"[]":
         body["tools"] = concat_arrays(to_wire_tools(tools, strict, losses), own)
     if conversation.instructions is not None:
@@ -79,8 +81,15 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
         losses=tuple(losses),
         api=RESPONSES,
         stream=options.stream,
-        echo=strict.echo,
+        echo={**strict.echo, CUSTOM_ECHO: _custom_names(service_tools)} if service_tools else strict.echo,
     )
+
+
+def _custom_names(tools: Any) -> tuple[str, ...]:
+    """Return the names of the custom tools among those of the service's own, in namespaces too."""
+    listed = [tool for tool in tools if isinstance(tool, Mapping)] if isinstance(tools, Sequence) else []
+    names = [str(tool.get("name")) for tool in listed if tool.get("type") == "custom"]
+    return (*names, *[name for tool in listed for name in _custom_names(tool.get("tools") or ())])
 
 
 def _add_tool_options(

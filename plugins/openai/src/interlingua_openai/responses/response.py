@@ -54,7 +54,7 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
         raise error
     if not isinstance(body, dict) or not isinstance(body.get("output", ""), list | None):
         raise MalformedResponseError("a response has a list of output items", path="/output")
-    items = normalise_items(body["output"])
+    items = normalise_items(body["output"], context)
     reason, raw = from_wire_stop(body, items)
     return context.message(
         _content(items, context),
@@ -63,6 +63,7 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
         usage=from_wire_usage(body, items),
         replay=replay_state(items) if items else None,
         trace=from_wire_trace(body),
+        status=MessageStatus.PARTIAL if body.get("status") in _UNFINISHED else MessageStatus.COMPLETE,
     )
 
 
@@ -71,7 +72,7 @@ def _content(items: Sequence[Mapping[str, Any]], context: RequestContext) -> lis
 
 
 def _partial(body: Any, context: RequestContext, error: ProviderError) -> Message | None:
-    items = normalise_items(body.get("output"))
+    items = normalise_items(body.get("output"), context)
     if not items:
         return None
     return context.message(

@@ -161,13 +161,13 @@ class ResponseReader(BlockAccumulator):
     def _added(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
         if event.get("item") is None:
             return
-        item = normalise_item(event["item"])
+        item = normalise_item(event["item"], self._context)
         slot = self._slots.open(item, event.get("output_index"))
         if slot.kind in CALLS and item.get("name"):
             yield from self._begin_call(slot, item)
 
     def _item_done(self, event: dict[str, Any]) -> Iterator[StreamEvent]:
-        item = normalise_item(event["item"])
+        item = normalise_item(event["item"], self._context)
         yield from self._settle(self._slots.ending(item, event.get("output_index")), item)
         yield RawUpdate(replay=self._replay())
 
@@ -194,7 +194,7 @@ class ResponseReader(BlockAccumulator):
 
     def _end(self, response: dict[str, Any], named: str) -> Iterator[StreamEvent]:
         """Read a terminal event: its output is the last word on every item, where it has any."""
-        output = normalise_items(response.get("output"))
+        output = normalise_items(response.get("output"), self._context)
         for place, item in enumerate(output):
             slot = self._slots.final(item, place)
             if slot.done != item:
