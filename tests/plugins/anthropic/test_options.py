@@ -259,6 +259,34 @@ def test_uploads_and_new_blocks_go_back_verbatim() -> None:
     assert elements(parsed)[1] == new
 
 
+MCP = {"type": "mcp_tool_use", "id": "mcptoolu_1", "name": "echo", "server_name": "s", "input": {}}
+MCP_RESULT = {"type": "mcp_tool_result", "tool_use_id": "mcptoolu_1", "is_error": False, "content": []}
+
+
+@pytest.mark.parametrize(
+    ("data", "named", "sent"),
+    [
+        ([{"type": "compaction", "content": "Before."}], None, "compact-2026-01-12"),
+        ([{"type": "compaction", "content": "Before."}], ["compact-2026-09-04"], "compact-2026-09-04"),
+        ([MCP, MCP_RESULT], None, "mcp-client-2025-11-20"),
+        ([MCP, MCP_RESULT], ["files-api-2025-04-14"], "files-api-2025-04-14,mcp-client-2025-11-20"),
+        ([MCP, MCP_RESULT], "mcp-client-2025-04-04", "mcp-client-2025-04-04"),
+        ([{"type": "container_upload", "file_id": "f"}], None, None),
+    ],
+)
+def test_blocks_of_a_beta_feature_go_back_with_its_header(
+    data: list[dict[str, Any]], named: Any, sent: str | None
+) -> None:
+    history = [user("q"), answer(*map(_opaque, data), TextBlock(text="x")), user("n")]
+    for model in (NEW, OLD):
+        request = asked(history, model=model, provider_options={} if named is None else {"betas": named})
+
+        assert request.headers.get("anthropic-beta") == sent
+        assert [element for element in elements(body_of(request)) if element["type"] != "text"] == data
+        assert not request.losses
+    assert "anthropic-beta" not in asked([user("q")], model=NEW).headers
+
+
 # -- thinking bound to its prefix --------------------------------------------------------------------------------------
 
 

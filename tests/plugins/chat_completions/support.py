@@ -82,6 +82,7 @@ def streamed(chunks: Iterable[Any], target: Provider | None = None, *, done: boo
 
 def sdk(raw: bytes, kind: str) -> Any:
     """The official SDK's client over the same bytes."""
+
     def reply(_request: Any) -> Any:
         return http.Response(200, headers={"content-type": kind}, content=raw)
 

@@ -1,4 +1,4 @@
-"""Calls that the service ran itself, and answers it still works on in the background (WIRE.md, Responses server tools)."""
+"""Calls that the service ran itself, and answers in the background (WIRE.md, Responses server tools)."""
 
 from __future__ import annotations
 

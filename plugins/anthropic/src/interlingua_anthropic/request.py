@@ -14,6 +14,7 @@ from interlingua.plugins import (
     append_member,
     concat_arrays,
     dumps,
+    encode_each,
     fit_effort,
     json_array,
     json_object,
@@ -25,6 +26,7 @@ from interlingua.types import (
     DocumentBlock,
     ImageBlock,
     Message,
+    OpaqueBlock,
     StopReason,
     ToolChoice,
     ToolDefinition,
@@ -58,6 +60,14 @@ _HEADERS = {
     "workspace_id": "anthropic-workspace-id",
     "user_profile_id": "anthropic-user-profile-id",
 }
+_BETAS = {
+    "advisor_tool_result": "advisor-tool-2026-03-01",
+    "compaction": "compact-2026-01-12",
+    "fallback": "server-side-fallback-2026-07-01",
+    "mcp_tool_use": "mcp-client-2025-11-20",
+    "mcp_tool_result": "mcp-client-2025-11-20",
+    "mcp_tool_listing": "mcp-client-2026-09-15",
+}
 _CHOICES = {"auto": "auto", "none": "none", "required": "any"}
 MIN_BUDGET = 1024
 EFFORTS = ("low", "medium", "high", "xhigh", "max")
@@ -85,7 +95,7 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     facts = facts_of(options.model)
     losses: list[Loss] = []
     extra: dict[str, Any] = dict(options.provider_options)
-    headers = _headers(extra)
+    headers = _headers(extra, messages)
     max_tokens = _max_tokens(options)
     fields: dict[str, Json] = {"model": dumps(options.model), "max_tokens": dumps(max_tokens)}
     lost: list[Loss] = []
@@ -151,14 +161,27 @@ def _conversation(
     return turns.prefix
 
 
-def _headers(extra: dict[str, Any]) -> dict[str, str]:
+def _headers(extra: dict[str, Any], messages: Sequence[Message]) -> dict[str, str]:
     headers = {"content-type": "application/json"}
     for option, header in _HEADERS.items():
         if (value := extra.pop(option, None)) is not None:
             headers[header] = value if isinstance(value, str) else ",".join(value)
+    betas = list(filter(None, headers.get("anthropic-beta", "").split(",")))
+    features = {beta[: -len("-2026-01-01")] for beta in betas}
+    for beta in dict.fromkeys(beta for found in encode_each(messages, "anthropic.betas", _betas) for beta in found):
+        if beta[: -len("-2026-01-01")] not in features:
+            betas.append(beta)
+    if betas:
+        headers["anthropic-beta"] = ",".join(betas)
     if not extra.keys().isdisjoint(_SAMPLING):
         headers.setdefault("anthropic-version", SAMPLING_VERSION)
     return headers
+
+
+def _betas(message: Message) -> tuple[str, ...]:
+    """Return the beta features that the message's blocks are from (WIRE.md, Server tools)."""
+    kinds = [block.kind for block in message.content if type(block) is OpaqueBlock]
+    return tuple(_BETAS[kind] for kind in kinds if kind in _BETAS) if kinds else ()
 
 
 def _max_tokens(options: AdapterOptions) -> int:
