@@ -56,9 +56,9 @@ def test_the_report(run: Run, tmp_path: Path) -> None:
 
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout) == {
-        "some-chat": {"entries": 3, "decoded": 3, "failed": 0, "opaque": 0, "excluded": 0,
+        "some-chat": {"entries": 3, "decoded": 3, "failed": 0, "opaque": 0, "excluded": 0, "not_read": 0,
                       "errors": {"AuthenticationError": 1}, "failures": []},
-        "other-chat": {"entries": 1, "decoded": 1, "failed": 0, "opaque": 0, "excluded": 0,
+        "other-chat": {"entries": 1, "decoded": 1, "failed": 0, "opaque": 0, "excluded": 0, "not_read": 0,
                        "errors": {}, "failures": []},
     }  # fmt: skip
     table = run("corpus", *files)

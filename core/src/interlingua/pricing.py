@@ -42,19 +42,22 @@ def cost_of(usage: Usage, model: ModelInfo | None, at: datetime) -> Usage:
     return replace(usage, **cost_fields(usage, model, at))
 
 
-def cost_fields(usage: Usage, model: ModelInfo | None, at: datetime) -> dict[str, Any]:
-    """Return the four fields that `cost_of` sets, for callers that set others with them."""
+def cost_fields(usage: Usage, model: ModelInfo | None, at: datetime, parts: CostParts | None = None) -> dict[str, Any]:
+    """Return the four fields that `cost_of` sets, for callers that set others with them or know the `parts`."""
     try:
-        if model is None:
-            raise _UnknownCostError("model not in the catalogue")
-        parts, missing = _parts(usage, _rates(usage, model, at))
+        missing: Sequence[str] = ()
+        if parts is None:
+            if model is None:
+                raise _UnknownCostError("model not in the catalogue")
+            parts, missing = _parts(usage, _rates(usage, model, at))
     except _UnknownCostError as reason:
         return {"cost_usd": None, "cost": None, "pricing_version": None, "cost_note": str(reason)}
     total = _NOTHING
     for part in (parts.input, parts.cached_read, parts.cache_write, parts.output, parts.other):
         total = _EXACT.add(total, part)
-    note = f"without {', '.join(missing)} of {model.id}: no price known" if missing else None
-    return {"cost_usd": total, "cost": parts, "pricing_version": model.pricing_version, "cost_note": note}
+    name, version = (model.id, model.pricing_version) if model is not None else (None, None)
+    note = f"without {', '.join(missing)} of {name}: no price known" if missing else None
+    return {"cost_usd": total, "cost": parts, "pricing_version": version, "cost_note": note}
 
 
 def _rates(usage: Usage, model: ModelInfo, at: datetime) -> Rates:

@@ -155,7 +155,8 @@ def test_the_report_counts() -> None:
     tally = report.as_json()["acme-say"]
     failures = tally.pop("failures")
     assert tally == {
-        "entries": 6, "decoded": 4, "failed": 1, "opaque": 1, "excluded": 1, "errors": {"BadRequestError": 1},
+        "entries": 6, "decoded": 4, "failed": 1, "opaque": 1, "excluded": 1, "not_read": 0,
+        "errors": {"BadRequestError": 1},
     }  # fmt: skip
     assert failures[0]["id"] == "acme-say/1"
     assert failures[0]["error"].startswith("MalformedResponseError: ")

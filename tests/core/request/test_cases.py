@@ -17,6 +17,8 @@ from interlingua.plugins.wire import WireRequest
 from interlingua.request.project import MISSING_RESULT, project_conversation
 from interlingua.types.blocks import (
     CacheHint,
+    DocumentBlock,
+    ImageSource,
     RedactedThinkingBlock,
     TextBlock,
     ThinkingBlock,
@@ -203,6 +205,48 @@ def test_case_21_media_in_results() -> None:
     assert [each.role for each in noted] == ["user", "assistant", "tool", "user"]
     assert "image" in noted[2].tool_results()[0].content[1].text  # type: ignore[union-attr]
     assert losses[0].block_type == "image"
+
+
+DOCUMENT = DocumentBlock(source=ImageSource(kind="base64", data="aGk="), media_type="text/plain")
+
+
+def test_documents_in_results_have_a_flag_of_their_own() -> None:
+    history = [user("hi"), made(call("tu_1")), tool_result("tu_1", [TEXT, DOCUMENT, IMAGE]), user("what is it?")]
+
+    def inside(**flags: Any) -> tuple[list[str], list[str]]:
+        able = attrs.evolve(scene.ABLE, **{"supports_tool_result_images": False, **flags})
+        projected, _ = project(*history, target=scene.target(able))
+        moved = [str(block.type) for message in projected[3:] for block in message.content]
+        return [str(part.type) for part in projected[2].tool_results()[0].content], moved
+
+    assert inside(supports_tool_result_documents=True) == (["text", "document", "text"], ["text", "image", "text"])
+    both = {"supports_tool_result_documents": True, "supports_documents": True, "supports_tool_result_images": True}
+    assert inside(**both) == (["text", "document", "image"], ["text"])
+    assert inside(supports_documents=True) == (["text", "text", "text"], ["text", "document", "image", "text"])
+    assert inside(supports_tool_result_images=True) == (["text", "text", "image"], ["text"])
+
+
+@pytest.mark.parametrize(
+    ("origin", "declared", "kept"),
+    [
+        ({}, True, True),
+        ({"model": "another"}, True, True),
+        ({}, False, False),
+        ({"provider": "other"}, True, False),
+        ({"api": "responses"}, True, False),
+        ({"provider": "other"}, False, False),
+    ],
+)
+def test_citations_go_back_to_the_provider_and_api_they_came_from(
+    origin: dict[str, str], declared: bool, kept: bool
+) -> None:
+    cited = TextBlock(text="so it is", citations=({"url": "https://a.test"},))
+    able = attrs.evolve(scene.ABLE, supports_citations=declared, thinking_scope="never")
+    projected, losses = project(user("hi"), made(cited, **origin), user("go on"), target=scene.target(able))
+
+    assert projected[1].text_content() == "so it is"
+    assert bool(projected[1].content[0].citations) is kept  # type: ignore[union-attr]
+    assert [loss.verdict for loss in losses] == ([] if kept else ["rewritten"])
 
 
 @pytest.mark.parametrize("status", [MessageStatus.PARTIAL, MessageStatus.CANCELLED, MessageStatus.ERROR])

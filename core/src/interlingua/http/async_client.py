@@ -110,7 +110,8 @@ class AsyncMessageStream:
             self._answer.break_off()
 
     async def _open(self, exchange: Exchange) -> list[StreamEvent]:
-        answer = self._answer = await self._transport.open(await exchange.begin_attempt_async(), exchange.deadline)
+        await exchange.fetch_secret()
+        answer = self._answer = await self._transport.open(exchange.begin_attempt(), exchange.deadline)
         if answer.status >= FAILED:
             body = await answer.read()
             exchange.response.read(WireResponse(status=answer.status, headers=answer.headers, body=body))
@@ -249,8 +250,8 @@ class AsyncClient:
         exchange = await self._write(self._shared.begin_exchange(messages, model, tools, options, routing=routing))
         while True:
             try:
-                request = await exchange.begin_attempt_async()
-                return exchange.response.read(await self._receive(request, exchange.deadline))
+                await exchange.fetch_secret()
+                return exchange.response.read(await self._receive(exchange.begin_attempt(), exchange.deadline))
             except InterlinguaError as error:
                 await self._sleep(exchange.retry_delay(error))
 
@@ -343,8 +344,8 @@ class AsyncClient:
         auxiliary = AuxiliaryExchange(self._shared, provider, kind, arguments)
         while True:
             try:
-                request = await auxiliary.begin_attempt_async()
-                return auxiliary.read(await self._receive(request, auxiliary.deadline))
+                await auxiliary.fetch_secret()
+                return auxiliary.read(await self._receive(auxiliary.begin_attempt(), auxiliary.deadline))
             except InterlinguaError as error:
                 auxiliary.check_refusal(error)
 

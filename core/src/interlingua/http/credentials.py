@@ -48,7 +48,7 @@ class SecretStore:
         if self._lacks(refused):
             with self._lock, _typed_errors():
                 if self._lacks(refused):
-                    self._secret = _wait(self._source(error))
+                    self._secret = _check(_wait(self._source(error)))
         return self._secret
 
     async def read_async(self, refused: Any, error: ProviderError | None) -> Any:
@@ -58,7 +58,7 @@ class SecretStore:
                 if self._lacks(refused):
                     with _typed_errors():
                         made = await asyncio.to_thread(self._source, error)
-                        self._secret = await made if isawaitable(made) else made
+                        self._secret = _check(await made if isawaitable(made) else made)
         return self._secret
 
 
@@ -72,6 +72,12 @@ def _typed_errors() -> Iterator[None]:
         raise secret_failure("getting the credentials", error) from None
 
 
+def _check(secret: Any) -> Any:
+    if secret is None:
+        raise AuthenticationError("the credentials gave no secret", retryable=False)
+    return secret
+
+
 def _wait(made: Any) -> Any:
     """Return a value, waited for in a thread with a loop of its own: the caller's may be running."""
     if not isawaitable(made):
@@ -82,40 +88,3 @@ def _wait(made: Any) -> Any:
 
 async def _await(made: Awaitable[Any]) -> Any:
     return await made
-
-
-class SecretUse:
-    """The secret in the attempts of one exchange; a refused one is replaced once.
-
-    Attributes:
-        secret: of the attempt now; None where the connection has no credentials.
-        refusal: the error of the attempt whose secret was replaced.
-    """
-
-    def __init__(self, store: SecretStore | None) -> None:
-        self._store = store
-        self._refused: Any = None
-        self.secret: Any = None
-        self.refusal: ProviderError | None = None
-
-    def read(self) -> None:
-        """Take the secret of the next attempt; raises as `SecretStore.read`."""
-        if self._store is not None:
-            self._take(self._store.read(self._refused, self.refusal))
-
-    async def read_async(self) -> None:
-        """Take the secret as `read` does."""
-        if self._store is not None:
-            self._take(await self._store.read_async(self._refused, self.refusal))
-
-    def _take(self, secret: Any) -> None:
-        if secret is None:
-            raise AuthenticationError("the credentials gave no secret", retryable=False)
-        self.secret = secret
-
-    def replace_after(self, error: InterlinguaError) -> bool:
-        """Return True for the first refusal of a secret: the next attempt has another."""
-        if self.secret is None or self.refusal is not None or not isinstance(error, AuthenticationError):
-            return False
-        self.refusal, self._refused = error, self.secret
-        return True

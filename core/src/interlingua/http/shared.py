@@ -14,8 +14,8 @@ from typing import Any
 import attrs
 
 from interlingua.catalogue import ModelInfo
-from interlingua.errors import CallerError, InterlinguaError
-from interlingua.http.credentials import SecretStore, SecretUse
+from interlingua.errors import AuthenticationError, CallerError, InterlinguaError, ProviderError
+from interlingua.http.credentials import SecretStore
 from interlingua.http.limits import Deadline, Retry, Timeout
 from interlingua.http.transport import no_key, outgoing
 from interlingua.ids import ModelId
@@ -25,9 +25,9 @@ from interlingua.plugins.registry import Registry
 from interlingua.plugins.wire import (
     Connection,
     ConnectionSettings,
+    Credentials,
     Outgoing,
     RequestContext,
-    WireRequest,
     WireResponse,
 )
 from interlingua.request.conversation import PrefixWatch
@@ -79,7 +79,8 @@ class SharedState:
         self._settings = {self.registry.entry(key).key: _check_settings(key, value)
                           for key, value in (settings or {}).items()}  # fmt: skip
         self._resolved: dict[str | None, ResolvedModel] = {}
-        self._connections: dict[tuple[str, str | None], tuple[Connection, SecretStore | None]] = {}
+        self._connections: dict[tuple[str, str | None], Connection] = {}
+        self._secrets: dict[str, SecretStore] = {}
         self._infos: dict[tuple[str, str], ModelInfo | None] = {}
         own = {name: value for name, value in (("api_key", api_key), ("base_url", base_url)) if value is not None}
         if model is not None:
@@ -118,11 +119,8 @@ class SharedState:
         """Return the provider of this key, or of the default model."""
         return self.registry.provider(key) if key is not None else self.resolve_model(None).provider
 
-    def connection(self, provider: Provider, api: str | None) -> tuple[Connection, SecretStore | None]:
-        """Return how to reach a provider by one of its wire formats, and where its secret is kept.
-
-        The provider is asked once, so later changes are not seen.
-        """
+    def connection(self, provider: Provider, api: str | None) -> Connection:
+        """Return how to reach a provider by one of its wire formats; asked once, so later changes are not seen."""
         found = self._connections.get((provider.key, api))
         if found is None:
             given = self._settings.get(provider.key, {})
@@ -133,10 +131,12 @@ class SharedState:
                 api=api,
                 options=given.get("options") or {},
             )
-            made = provider.connection(settings)
-            store = None if made.credentials is None else SecretStore(made.credentials)
-            found = self._connections[provider.key, api] = made, store
+            found = self._connections[provider.key, api] = provider.connection(settings)
         return found
+
+    def secret_store(self, key: str, source: Credentials) -> SecretStore:
+        """Return what keeps a provider's secret."""
+        return self._secrets.setdefault(key, SecretStore(source))
 
     def model_info(self, provider: Provider, name: str) -> ModelInfo | None:
         """Return the catalogue's entry of a model; one that it lacks is warned of once and never refused.
@@ -191,43 +191,45 @@ class SharedState:
 
 
 class _Attempts:
-    """The attempts to have one written request answered, each with the connection's secret."""
+    """The attempts to have one request answered, with the connection's secret; a refused one is replaced once."""
 
-    _provider: Provider
     _shared: SharedState
-    _api: str | None
+    _provider: Provider
+    _api: str | None = None
+    _fetched: Any = None
+    _secret: Any = None
+    _refused: Any = None
+    _refusal: ProviderError | None = None
 
     @cached_property
     def connection(self) -> Connection:
         """How to reach the service."""
-        return self._shared.connection(self._provider, self._api)[0]
+        return self._shared.connection(self._provider, self._api)
 
-    @cached_property
-    def _secret(self) -> SecretUse:
-        return SecretUse(self._shared.connection(self._provider, self._api)[1])
+    async def fetch_secret(self) -> None:
+        """Have the secret, or why there is none, at hand for `begin_attempt`, which waits for it otherwise."""
+        if self.connection.credentials is not None:
+            store = self._shared.secret_store(self._provider.key, self.connection.credentials)
+            try:
+                self._fetched = await store.read_async(self._refused, self._refusal)
+            except InterlinguaError as error:
+                self._fetched = error
 
-    def _begin(self) -> tuple[WireRequest, Mapping[str, str]]:
-        raise NotImplementedError
+    def _read_secret(self, source: Credentials) -> Any:
+        found, self._fetched = self._fetched, None
+        if isinstance(found, InterlinguaError):
+            raise found
+        if found is None:
+            found = self._shared.secret_store(self._provider.key, source).read(self._refused, self._refusal)
+        self._secret = found
+        return found
 
-    def begin_attempt(self) -> Outgoing:
-        """Return the HTTP request of the next attempt, signed now.
-
-        Raises:
-            AuthenticationError: a key is needed and there is none.
-        """
-        request, headers = self._begin()
-        self._secret.read()
-        return outgoing(self.connection, request, headers, self._secret.secret)
-
-    async def begin_attempt_async(self) -> Outgoing:
-        """Return the request as `begin_attempt` does."""
-        request, headers = self._begin()
-        await self._secret.read_async()
-        return outgoing(self.connection, request, headers, self._secret.secret)
-
-    def _check_key(self) -> None:
-        if not self.connection.has_key:
-            raise no_key(self.connection, self._provider.key)
+    def _may_replace_secret(self, error: InterlinguaError) -> bool:
+        """Return True for the first refusal of a secret: the next attempt has another."""
+        if self._secret is None or self._refusal is not None or not isinstance(error, AuthenticationError):
+            return False
+        self._refusal, self._refused = error, self._secret
+        return True
 
 
 class Exchange(_Attempts):
@@ -242,10 +244,8 @@ class Exchange(_Attempts):
     deadline: Deadline
 
     def __init__(self, shared: SharedState, request: PreparedRequest) -> None:
-        self._provider = request.provider
-        self._api = request.options.api
         self.request = request
-        self._shared = shared
+        self._shared, self._provider, self._api = shared, request.provider, request.options.api
         self._model_info = partial(shared.model_info, request.provider, request.options.model)
         self.response = ResponseReader(request, shared.registry, self._model_info)
         self._attempts = 0
@@ -260,14 +260,22 @@ class Exchange(_Attempts):
         self.request.write(fetched, workspace=shared.workspace, watch=shared.prefix_watch, model_info=self._model_info)
         return self
 
-    def _begin(self) -> tuple[WireRequest, Mapping[str, str]]:
-        self._check_key()
+    def begin_attempt(self) -> Outgoing:
+        """Return the HTTP request of the next attempt, signed now.
+
+        Raises:
+            AuthenticationError: a key or a secret is needed and there is none.
+        """
+        connection = self.connection
+        if not connection.has_key:
+            raise no_key(connection, self._provider.key)
         self._attempts += 1
         if self._attempts == 1:
             self.deadline = Deadline(self._shared.timeout)
-            self.response.request_ids += self.connection.request_ids
+            self.response.request_ids = connection.request_ids
         self.response.started = time.monotonic()
-        return self.request.wire, self.request.options.headers
+        secret = self._read_secret(connection.credentials) if connection.credentials is not None else None
+        return outgoing(connection, self.request.wire, self.request.options.headers, secret)
 
     def retry_delay(self, error: InterlinguaError) -> float:
         """Return the seconds to wait before the next attempt.
@@ -277,9 +285,9 @@ class Exchange(_Attempts):
         """
         error.provider = error.provider or self.request.provider.key
         error.model = error.model or self.request.options.model
-        if self._secret.replace_after(error):
+        if self._may_replace_secret(error):
             return 0.0
-        delay = self._shared.retry.delay(error, self._attempts - (self._secret.refusal is not None))
+        delay = self._shared.retry.delay(error, self._attempts - (self._refusal is not None))
         if delay is None or (self.deadline.deadline is not None and delay >= (self.deadline.left() or 0)):
             raise error
         _log.info("attempt %d failed (%s); again in %.2f s", self._attempts, type(error).__name__, delay)
@@ -297,20 +305,21 @@ class AuxiliaryExchange(_Attempts):
     """
 
     def __init__(self, shared: SharedState, provider: Provider, kind: str, arguments: Mapping[str, Any]) -> None:
-        self._shared = shared
-        self._provider = provider
-        self._kind = kind
-        self._api = None
+        self._shared, self._provider, self._kind = shared, provider, kind
         self._request = provider.auxiliary_request(kind, arguments)
         self.deadline = Deadline(shared.timeout)
 
-    def _begin(self) -> tuple[WireRequest, Mapping[str, str]]:
-        self._check_key()
-        return self._request, self._shared.headers
+    def begin_attempt(self) -> Outgoing:
+        """Return the HTTP request, signed; raises as `Exchange.begin_attempt`."""
+        connection = self.connection
+        if not connection.has_key:
+            raise no_key(connection, self._provider.key)
+        secret = self._read_secret(connection.credentials) if connection.credentials is not None else None
+        return outgoing(connection, self._request, self._shared.headers, secret)
 
     def check_refusal(self, error: InterlinguaError) -> None:
         """Raise the error again, unless the next attempt has another secret."""
-        if not self._secret.replace_after(error):
+        if not self._may_replace_secret(error):
             raise error
 
     def read(self, response: WireResponse) -> Any:

@@ -20,12 +20,12 @@ _NAMES = {
     ),
     "plugins.hookspecs": "CONTRACT_VERSION PLUGIN_HOOKS PROJECT PROVIDER_HOOKS PluginHooks ProviderHooks hookimpl",
     "plugins.provider": "Distribution Provider Target",
-    "plugins.registry": "EntryPoints PROVIDERS ProviderEntry ROWS Registry new_manager",
+    "plugins.registry": "EntryPoints PROVIDERS ProviderEntry ROWS Registry load_format new_manager",
     "plugins.wire": (
         "Auth BlockLoss Connection ConnectionSettings Credentials Endpoint Loss Outgoing RequestContext Sign Step "
         "Verdict WireChunk WireRequest "
         "WireResponse bearer_auth describe_unsent error_class_for_status error_for_status fit_effort message_loss "
-        "no_auth option_loss retry_after wrap_stream"
+        "no_auth option_loss own_replay retry_after wrap_stream"
     ),
     "request.prepare": "estimate_input_tokens write_request",
     "response.decode": "Assembler",

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
         WireResponse,
     )
     from interlingua.types.events import StreamEvent
-    from interlingua.types.messages import Message
+    from interlingua.types.messages import CostParts, Message
     from interlingua.types.options import AdapterCapabilities, AdapterOptions
     from interlingua.types.tools import ToolDefinition
 
@@ -104,6 +104,17 @@ class ProviderHooks:
         """Called for a status of 400 and above: turn the answer into the right typed error.
 
         Optional: without it core classifies by status alone.
+        """
+
+    @hookspec(firstresult=True)
+    def cost_of(self, message: Message, model: ModelInfo | None) -> CostParts | None:
+        """Called with a complete answer that has a usage: say what it cost, where that is not tokens times rate.
+
+        Optional: without it, and where it returns None, core computes the cost from the catalogue's prices. Pure.
+
+        Args:
+            message: as the adapter made it; units billed apart from tokens are in `usage.extra_units`.
+            model: the catalogue's entry of its model, or None.
         """
 
     @hookspec(firstresult=True)

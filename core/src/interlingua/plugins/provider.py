@@ -28,7 +28,7 @@ if TYPE_CHECKING:
         WireResponse,
     )
     from interlingua.types.events import StreamEvent
-    from interlingua.types.messages import Message
+    from interlingua.types.messages import CostParts, Message
     from interlingua.types.options import AdapterOptions
     from interlingua.types.tools import ToolDefinition
 
@@ -60,6 +60,11 @@ class Target:
     def shares_provider(self, origin: Origin | None) -> bool:
         """True when the origin is this provider, with whatever api or model."""
         return origin is not None and origin.provider == self.provider
+
+    def takes_citations_of(self, origin: Origin | None) -> bool:
+        """True when citations of this origin may be sent back: its wire's words mean nothing elsewhere."""
+        can = self.capabilities
+        return can.supports_citations and self.shares_provider(origin) and origin.api in ("", can.api)  # type: ignore[union-attr]
 
     def takes_state_of(self, origin: Origin | None) -> bool:
         """True when opaque state of this origin may be sent back, at the grain the capabilities declare."""
@@ -126,6 +131,7 @@ class Provider:
         self.distribution = distribution or Distribution()
         self._hook = hook
         self._prepare = prepare
+        self.cost_of: Callable[..., CostParts | None] = getattr(hook, "cost_of", lambda **_: None)
         self._targets: dict[tuple[str, AdapterCapabilities, bool], Target] = {}
         self._catalogue: tuple[ModelInfo, ...] | None = None
 

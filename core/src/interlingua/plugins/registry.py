@@ -16,6 +16,7 @@ import pluggy
 
 from interlingua.errors import CallerError, PluginError, UnknownProviderError
 from interlingua.ids import ModelId, split_model_id
+from interlingua.json import EMPTY
 from interlingua.plugins.hookspecs import (
     CONTRACT_VERSION,
     PLUGIN_HOOKS,
@@ -36,6 +37,7 @@ REQUIRED = ("capabilities", "to_wire", "from_wire_response", "stream_response", 
 
 _log = logging.getLogger(PROJECT)
 _GROUPS = (PROVIDERS, ROWS, FORMATS, PLUGINS)
+_ROW_FORMAT = "chat-completions"
 _HELP = "install the distribution that ships it (pip install interlingua-<provider>), or configure a row of that name"
 EntryPoints = Iterable[importlib.metadata.EntryPoint]
 
@@ -93,16 +95,32 @@ class InstalledEntryPoints:
         return found
 
     def from_row(self, key: str, row: Mapping[str, Any]) -> Any:
-        """Make a provider object from a user's row, by the format distribution it names (the only one if unnamed).
+        """Make a provider object from a user's row, by the format it names (Chat Completions if none).
 
         Raises:
             PluginError: no installed distribution reads that format.
         """
-        wanted = row.get("format")
-        for entry in self.entries(FORMATS):
-            if wanted is None or entry.name == wanted:
-                return entry.load()(key, {name: value for name, value in row.items() if name != "format"})
-        raise PluginError(f"row {key!r} wants the format {wanted!r}, which no installed distribution reads")
+        table = {name: value for name, value in row.items() if name != "format"}
+        return load_format(row.get("format", _ROW_FORMAT), key, table, self.entries(FORMATS))
+
+
+def load_format(name: str, key: str, table: Mapping[str, Any] = EMPTY, entries: EntryPoints | None = None) -> Any:
+    """Return a provider object for the format that another distribution ships, for a host that serves it.
+
+    Args:
+        name: the format's entry point, such as `chat-completions`, or the key of the provider that has it.
+        key: provider key of the host, which the answers are credited to.
+        table: settings of the format, where it has some.
+        entries: entry points of formats; None takes the installed ones.
+
+    Raises:
+        PluginError: no installed distribution has that format.
+    """
+    for entry in importlib.metadata.entry_points(group=FORMATS) if entries is None else entries:
+        if entry.name == name:
+            return entry.load()(key, table)
+    why = f"{key!r} needs the format {name!r}, which is not installed: pip install interlingua-{name}"
+    raise PluginError(why, provider=key)
 
 
 def distribution_of(entry: importlib.metadata.EntryPoint) -> Distribution:

@@ -329,6 +329,23 @@ class Connection:
         return max((len(name) for name, pattern in patterns if re.fullmatch(f"(.*[.-])?{pattern}", host)), default=0)
 
 
+def own_replay(message: Message, api: str | None = None) -> Mapping[str, Any]:
+    """Return the replay state that this adapter wrote with a message (`RequestContext.message`), or an empty mapping.
+
+    In `to_wire`, whose messages have no other provider's state.
+
+    Args:
+        message: any message.
+        api: the wire format that must have written it, where the state is of use to that one only.
+    """
+    raw: Mapping[str, Any] = message.metadata.provider_raw or EMPTY
+    origin: Sequence[str] = raw.get("origin") or ()
+    if api is not None and (len(origin) != 3 or origin[1] != api):
+        return EMPTY
+    found = raw.get("replay")
+    return found if isinstance(found, dict) else EMPTY
+
+
 def _now() -> datetime:
     return datetime.now(UTC)
 
@@ -366,6 +383,10 @@ class RequestContext:
     response_headers: Mapping[str, str] = EMPTY
     user_id: str | None = None
     team_id: str | None = None
+
+    def after(self, headers: Mapping[str, str]) -> RequestContext:
+        """Return the context of an answer that came with these headers."""
+        return attrs.evolve(self, response_headers=headers)
 
     def tool_name(self, wire_name: str) -> str:
         """Return the canonical name of a tool the model called by its wire name.

@@ -203,10 +203,20 @@ def _is_simple(block: Any, *, tools: bool) -> bool:
 
 def movable_media(block: ContentBlock, target: Target) -> Sequence[ContentBlock]:
     """Return the media of a result that the target takes in user messages but not in results."""
-    if type(block) is not ToolResultBlock or target.capabilities.supports_tool_result_images:
+    if type(block) is not ToolResultBlock:
         return ()
-    media: list[Any] = [part for part in block.content if type(part) in _MEDIA and media_refusal(part, target) is None]
+    media: list[Any] = [
+        part
+        for part in block.content
+        if type(part) in _MEDIA and not _stays_in_result(part, target) and media_refusal(part, target) is None
+    ]
     return [made for part in media if (made := _with_media_type(part)).media_type or made.source.kind != "base64"]
+
+
+def _stays_in_result(part: ContentBlock, target: Target) -> bool:
+    if type(part) is DocumentBlock:
+        return target.capabilities.supports_tool_result_documents
+    return target.capabilities.supports_tool_result_images
 
 
 def _project_block(
@@ -221,7 +231,7 @@ def _project_block(
     kind = type(block)
     unfinished = message.metadata.status is not MessageStatus.COMPLETE
     if kind is TextBlock:
-        return _text(block, index, target, report, own_state=own_state)  # type: ignore[arg-type]
+        return _text(block, index, message, target, report, own_state=own_state)  # type: ignore[arg-type]
     if kind is ToolUseBlock:
         return _call(block, index, target, report, own_state=own_state, unfinished=unfinished)  # type: ignore[arg-type]
     if kind is ToolResultBlock:
@@ -251,7 +261,9 @@ def _misplaced(role: Role) -> str | None:
     return "system messages carry text only" if role is Role.SYSTEM else None
 
 
-def _text(block: TextBlock, index: int, target: Target, report: Report, *, own_state: bool) -> TextBlock | None:
+def _text(
+    block: TextBlock, index: int, message: Message, target: Target, report: Report, *, own_state: bool
+) -> TextBlock | None:
     foreign = block.signature is not None and not own_state
     if not block.text.strip() and (foreign or block.signature is None):
         report(index, block.type, "dropped", "empty text, which wires refuse")
@@ -259,7 +271,7 @@ def _text(block: TextBlock, index: int, target: Target, report: Report, *, own_s
     if foreign:
         report(index, block.type, "rewritten", "its signature belongs to another origin")
         block = attrs.evolve(block, signature=None)
-    if block.citations and not (own_state or target.capabilities.supports_citations):
+    if block.citations and not target.takes_citations_of(message.metadata.origin):
         report(index, block.type, "rewritten", "citations cannot be sent to this target; the text is kept")
         block = attrs.evolve(block, citations=())
     return _strip_cache(block, index, target, report)
@@ -300,9 +312,11 @@ def _thinking(
     return None
 
 
-def media_refusal(block: Any, target: Target) -> str | None:
+def media_refusal(block: Any, target: Target, *, in_result: bool = False) -> str | None:
     """Say why the target cannot take this media block, or None."""
     flag, accepted_name = _MEDIA[type(block)]
+    if in_result and type(block) is DocumentBlock and target.capabilities.supports_tool_result_documents:
+        flag = "supports_tool_result_documents"
     if not getattr(target.capabilities, flag):
         return f"this target takes no {block.type}"
     accepted: tuple[str, ...] = getattr(target.capabilities, accepted_name)
@@ -348,13 +362,13 @@ def _result_parts(
             if part.text:
                 yield part
         elif type(part) in _MEDIA:
-            reason = media_refusal(part, target)
+            reason = media_refusal(part, target, in_result=True)
             if reason is None:
                 part, reason = _typed_media(part, index, report)  # noqa: PLW2901
             if reason:
                 report(index, part.type, "rewritten", f"{reason}; a note stands in its place in the result")
                 yield TextBlock(text=f"[{part.type} omitted: {reason}]")
-            elif target.capabilities.supports_tool_result_images:
+            elif _stays_in_result(part, target):
                 yield part
             else:
                 report(index, part.type, "rewritten", "results hold text only here; it follows in a user message")

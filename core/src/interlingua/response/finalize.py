@@ -5,17 +5,15 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-import attrs
-
 from interlingua.catalogue import ModelInfo
 from interlingua.errors import InterlinguaError
 from interlingua.frozen import replace
 from interlingua.plugins.registry import Registry
-from interlingua.plugins.wire import RequestContext, WireResponse, retry_after
+from interlingua.plugins.wire import WireResponse, retry_after
 from interlingua.pricing import cost_fields
 from interlingua.request.prepare import PreparedRequest
 from interlingua.types.blocks import ToolUseBlock
-from interlingua.types.messages import Message, MessageStatus, Usage
+from interlingua.types.messages import CostParts, Message, MessageStatus, Usage
 from interlingua.types.tools import ToolDefinition
 
 FAILED = 300
@@ -64,7 +62,7 @@ class ResponseReader:
             ProviderError: the answer is a failure.
             MalformedResponseError: it is not what the wire format allows.
         """
-        provider, context = self.request.provider, self.context(response.headers)
+        provider, context = self.request.provider, self.request.context.after(response.headers)
         if response.status >= FAILED:
             raise self.annotate_error(provider.from_wire_error(response, context), response.headers)
         try:
@@ -74,16 +72,14 @@ class ResponseReader:
             raise
         return self.finalize(message)
 
-    def context(self, headers: Mapping[str, str]) -> RequestContext:
-        """Return what an answer with these headers is read with."""
-        return attrs.evolve(self.request.context, response_headers=headers)
-
     def finalize(self, message: Message) -> Message:
         """Return an answer with its cost and latency; observers are told of tool inputs that break their schema."""
         latency_ms = round((time.monotonic() - self.started) * 1000)
         complete = message.metadata.status is MessageStatus.COMPLETE
         if message.metadata.usage is not None:
-            message = with_cost(message, self._model_info() if complete else None, latency_ms)
+            info = self._model_info() if complete else None
+            parts = self.request.provider.cost_of(message=message, model=info) if complete else None
+            message = with_cost(message, info, latency_ms, parts)
         if complete and self.request.tools:
             message = with_tool_kinds(message, self.request.tools)
             report_invalid_tool_inputs(message, self.request.tools, self._registry)
@@ -94,18 +90,19 @@ class ResponseReader:
         return add_header_facts(error, headers, self.request_ids)
 
 
-def with_cost(message: Message, info: ModelInfo | None, latency_ms: int) -> Message:
+def with_cost(message: Message, info: ModelInfo | None, latency_ms: int, parts: CostParts | None = None) -> Message:
     """Return the message with its usage completed.
 
     Args:
         message: as the adapter made it, with a usage.
         info: the catalogue's entry of its model, for a complete message.
         latency_ms: milliseconds from sending to now.
+        parts: the cost, where the provider computed it.
     """
     metadata = message.metadata
     usage: Usage = metadata.usage or Usage()
     if metadata.status is MessageStatus.COMPLETE:
-        usage = replace(usage, latency_ms=latency_ms, **cost_fields(usage, info, message.created_at))
+        usage = replace(usage, latency_ms=latency_ms, **cost_fields(usage, info, message.created_at, parts))
     else:
         usage = replace(usage, cost_note=UNFINISHED_COST, latency_ms=latency_ms)
     return replace(message, metadata=replace(metadata, usage=usage))

@@ -91,7 +91,8 @@ class StreamReader:
         self._status = status
         self._headers = headers
         self._limit = limit
-        self._decoder = StreamDecoder(response.request.provider, framer(framing, limit), response.context(headers))
+        context = response.request.context.after(headers)
+        self._decoder = StreamDecoder(response.request.provider, framer(framing, limit), context)
         self._held = bytearray()
         self._whole: Message | None = None
         self._ended = False

@@ -126,7 +126,8 @@ class Usage:
         cached_audio_input_tokens: part of the cached reads that was audio.
         reasoning_tokens: part of output that was reasoning.
         extra_units: what has a price of its own, counted by name: the service's tools by use (`web_search`,
-            `file_search`), and tokens of output that is no text (`image_output_tokens`, part of `output_tokens`).
+            `file_search`), the units it bills instead of tokens (`search_units`), and tokens of output that is no text
+            (`image_output_tokens`, part of `output_tokens`).
         service_tier: the tier that the provider used, as it names it.
         cost_usd: sum of `cost` in USD; None, never 0, when unknown.
         cost: its parts, exact.

@@ -34,10 +34,12 @@ class AdapterCapabilities:
         supports_audio: audio in user messages.
         supports_video: video in user messages.
         supports_documents: documents in user messages.
-        supports_citations: citations on assistant text can be sent back.
-        supports_tool_result_images: images inside tool results.
+        supports_citations: citations on assistant text can be sent back to the provider and API they came from.
+        supports_tool_result_images: images, audio and video inside tool results.
+        supports_tool_result_documents: documents inside tool results, whether or not user messages hold them.
         supports_image_urls: images by URL, so that nobody need fetch them first.
-        supports_tool_choice: forcing a tool, or any tool.
+        supports_tool_choice: forcing the model to call some tool.
+        supports_named_tool_choice: forcing it to call the tool of a name.
         accepted_audio_media_types: IANA media types.
         accepted_video_media_types: IANA media types.
         accepted_document_media_types: IANA media types.
@@ -77,8 +79,10 @@ class AdapterCapabilities:
     supports_documents: bool = False
     supports_citations: bool = False
     supports_tool_result_images: bool = False
+    supports_tool_result_documents: bool = False
     supports_image_urls: bool = False
     supports_tool_choice: bool = False
+    supports_named_tool_choice: bool = False
     accepted_audio_media_types: tuple[str, ...] = ()
     accepted_video_media_types: tuple[str, ...] = ()
     accepted_document_media_types: tuple[str, ...] = ()

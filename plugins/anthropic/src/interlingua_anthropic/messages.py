@@ -19,6 +19,7 @@ from interlingua.plugins import (
     dumps_exact,
     encode_each,
     message_loss,
+    own_replay,
     was_answered,
 )
 from interlingua.types import (
@@ -201,8 +202,7 @@ def _call(block: ToolUseBlock, index: int, rows: list[BlockLoss], message: Messa
         rows.append(BlockLoss(index, block.type, "rewritten", reason))
         value = {"invalid_json": block.raw_input}
     element = {"type": "tool_use", "id": block.id, "name": block.name, "input": value}
-    raw = message.metadata.provider_raw
-    extras = ((raw.get("replay") or {}).get("calls") or {}) if raw else None
+    extras = own_replay(message).get("calls")
     return element | extras.get(block.id, {}) if extras else element
 
 
@@ -439,8 +439,7 @@ def _drop_stale_thinking(messages: Sequence[Message], pieces: list[Elements], he
     broken = False
     for at, piece in enumerate(pieces):
         if piece.thinks:
-            raw: Mapping[str, Any] = messages[at].metadata.provider_raw or {}
-            written = (raw.get("replay") or {}).get("prefix")
+            written = own_replay(messages[at]).get("prefix")
             if written is not None:  # one made after the edit is bound to what was sent then, and is good again
                 broken = written != running.hex()
             if broken:

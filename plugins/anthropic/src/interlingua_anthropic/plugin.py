@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
-from interlingua.errors import ProviderError
+from interlingua.errors import PluginError, ProviderError
 from interlingua.plugins import (
     Connection,
     ConnectionSettings,
@@ -134,3 +134,14 @@ def from_wire_auxiliary(kind: str, response: WireResponse) -> Any:
 
 
 plugin = _Anthropic()
+
+
+def for_host(key: str, settings: Mapping[str, Any]) -> _Anthropic:
+    """Return the provider object for a host that serves this API under its own key (entry point of the format).
+
+    Raises:
+        PluginError: there are settings, as of a user's row: this format has none.
+    """
+    if settings:
+        raise PluginError(f"row {key!r} has the format anthropic, which takes no settings")
+    return plugin

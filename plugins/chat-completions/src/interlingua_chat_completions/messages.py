@@ -7,7 +7,7 @@ import binascii
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from interlingua.plugins import EMPTY, BlockLoss, describe_unsent, dumps, dumps_exact
+from interlingua.plugins import EMPTY, BlockLoss, describe_unsent, dumps, dumps_exact, own_replay
 from interlingua.types import (
     AudioBlock,
     ContentBlock,
@@ -156,9 +156,7 @@ def _assistant(  # noqa: C901, PLR0912  one pass over the blocks
     dialect = profile.dialect
     metadata = message.metadata
     own = metadata.provider == profile.provider and metadata.model is not None
-    raw = metadata.provider_raw if own else None
-    found = raw.get("replay") if raw is not None else None
-    replay: Mapping[str, Any] = found if isinstance(found, dict) else EMPTY
+    replay = own_replay(message) if own else EMPTY
     texts: list[str] = []
     thoughts: list[str] = []
     calls: list[dict[str, Any]] = []

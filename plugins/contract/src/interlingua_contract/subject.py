@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 import tomllib
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -128,6 +127,15 @@ _WITHOUT_SIZES: dict[str, Any] = {
 }  # fmt: skip
 
 
+def model_of(exchange: Exchange, connection: Connection) -> str | None:
+    """Return the model that an exchange's address or body names, or None."""
+    endpoint = connection.find_endpoint(urlsplit(exchange.uri).path)
+    if endpoint is not None and endpoint.model is not None:
+        return endpoint.model
+    model = exchange.request.get("model") if isinstance(exchange.request, Mapping) else None
+    return str(model) if model else None
+
+
 class Subject:
     """One provider under test.
 
@@ -203,16 +211,12 @@ class Subject:
 
     def api_of(self, exchange: Exchange) -> str | None:
         """Return the API an exchange was made on, or None when it is no conversation of this provider."""
-        path = urlsplit(exchange.uri).path.rstrip("/")
-        for api, pattern in self.connection.endpoints.items():
-            if re.search(pattern, path):
-                return api
-        return None
+        found = self.connection.find_endpoint(urlsplit(exchange.uri).path)
+        return found.api if found is not None and found.read else None
 
     def model_of(self, exchange: Exchange) -> str:
         """Return the model an exchange was made with."""
-        model = exchange.request.get("model") if isinstance(exchange.request, Mapping) else None
-        return str(model or UNKNOWN_MODEL)
+        return model_of(exchange, self.connection) or UNKNOWN_MODEL
 
     def context(self, exchange: Exchange) -> RequestContext:
         """Return a context for an exchange; every value is the same each time."""

@@ -7,7 +7,17 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
 from interlingua.errors import CapabilityError
-from interlingua.plugins import BlockLoss, Json, Loss, Piece, describe_unsent, dumps, encode_each, message_loss
+from interlingua.plugins import (
+    BlockLoss,
+    Json,
+    Loss,
+    Piece,
+    describe_unsent,
+    dumps,
+    encode_each,
+    message_loss,
+    own_replay,
+)
 from interlingua.types import (
     AudioBlock,
     DocumentBlock,
@@ -156,7 +166,7 @@ def to_wire_parts(message: Message, model: str) -> Parts:
         elif isinstance(block, OpaqueBlock):
             part = _opaque(block, index, rows, message.metadata, model)
         elif isinstance(block, MEDIA):
-            part = _media(block, index, rows, message.metadata, model)
+            part = _media(block, index, rows, message, model)
         else:
             rows.append(BlockLoss(index, block.type, "dropped", f"this wire has no {block.type} block"))
             part = None
@@ -253,15 +263,14 @@ def _opaque(block: OpaqueBlock, index: int, rows: list[BlockLoss], metadata: Mes
 # ---- media, both directions (WIRE.md, Parts)
 
 
-def _media(block: Media, index: int, rows: list[BlockLoss], metadata: MessageMetadata, model: str) -> dict[str, Any]:
+def _media(block: Media, index: int, rows: list[BlockLoss], message: Message, model: str) -> dict[str, Any]:
     if (names := _unsupported_fields(block)) is not None:
         reason = f"this wire has no {names} on a part; the data is kept"
         rows.append(BlockLoss(index, block.type, "rewritten", reason))
-    raw = metadata.provider_raw
-    kept: Mapping[str, Any] = ((raw.get("replay") or {}).get("media") or {}) if raw else {}
+    kept: Mapping[str, Any] = own_replay(message).get("media") or {}
     extras = kept.get(media_key(block)) if kept else None
     made = to_wire_media(block)
-    return made | extras if extras and _is_same_model(metadata, model) else made
+    return made | extras if extras and _is_same_model(message.metadata, model) else made
 
 
 def to_wire_media(block: Media) -> dict[str, Any]:

@@ -36,6 +36,7 @@ DEFAULTS = AdapterCapabilities(
     supports_tool_result_images=False,
     supports_image_urls=False,  # the client downloads them
     supports_tool_choice=True,
+    supports_named_tool_choice=True,
     thinking_scope="model",
     accepts_unsigned_thinking=True,  # thought summaries carry no signature and are taken back (recorded)
     tool_id_pattern=r"[\x21-\x7e]{1,256}",
@@ -74,7 +75,8 @@ def capabilities_of(name: str) -> AdapterCapabilities:
     """Return what the service can carry with a model; a model that is not listed gets its generation's defaults."""
     model = model_of(name)
     # media inside results: third generation and later
-    defaults = attrs.evolve(DEFAULTS, supports_tool_result_images=(generation_of(name) or 0) >= 3)
+    third = (generation_of(name) or 0) >= 3
+    defaults = attrs.evolve(DEFAULTS, supports_tool_result_images=third, supports_tool_result_documents=third)
     if model is None:
         return defaults
     return attrs.evolve(

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from importlib.resources import files
 from typing import Any
 
-from interlingua.errors import ProviderError
+from interlingua.errors import PluginError, ProviderError
 from interlingua.plugins import (
     Connection,
     ConnectionSettings,
@@ -35,7 +35,7 @@ VERSION = "v1beta"
 CLOUD_VERSION = "v1beta1"
 _KEYS = ("GOOGLE_API_KEY", "GEMINI_API_KEY")  # the first wins
 _BASE = "GOOGLE_GEMINI_BASE_URL"
-_ENDPOINTS = {models.API: r":(g|streamG)enerateContent$"}
+_ENDPOINTS = {models.API: r"/(?P<model>[^/]+):(g|streamG)enerateContent$"}
 _HOSTS = ("generativelanguage.googleapis.com", "aiplatform.googleapis.com")
 _has_version = re.compile(r"/v\d+(alpha|beta)?\d*(/|$)").search
 _COUNTED = ("systemInstruction", "tools", "toolConfig", "contents", "generationConfig", "cachedContent")
@@ -179,3 +179,14 @@ def from_wire_auxiliary(kind: str, response: WireResponse) -> Any:
 
 
 plugin = _Google()
+
+
+def for_host(key: str, settings: Mapping[str, Any]) -> _Google:
+    """Return the provider object for a host that serves this API under its own key (entry point of the format).
+
+    Raises:
+        PluginError: there are settings, as of a user's row: this format has none.
+    """
+    if settings:
+        raise PluginError(f"row {key!r} has the format google, which takes no settings")
+    return plugin

@@ -20,6 +20,7 @@ _STATED: dict[str, Any] = {
     "supports_images": True,
     "supports_image_urls": True,
     "supports_tool_result_images": True,
+    "supports_tool_result_documents": True,
     "supports_documents": True,
     "accepted_document_media_types": _DOCUMENTS,
     "tool_id_pattern": r"[A-Za-z0-9]{9}",

@@ -42,6 +42,7 @@ _COMMON = AdapterCapabilities(
     supports_documents=True,
     accepted_document_media_types=("application/pdf", "text/plain", "text/markdown", "text/csv"),
     supports_tool_choice=True,
+    supports_named_tool_choice=True,
     tool_id_pattern=r"[A-Za-z0-9_.:-]{1,64}",
     assumed=True,
 )
@@ -52,7 +53,9 @@ DEFAULTS: dict[str, AdapterCapabilities] = {
         api=RESPONSES,
         supports_thinking=True,
         thinking_scope="model",
+        supports_citations=True,
         supports_tool_result_images=True,
+        supports_tool_result_documents=True,
         accepted_document_media_types=_DOCUMENTS,
     ),
     # No reasoning comes back or goes in, and audio is taken here only (WIRE.md, Reasoning and sampling).
@@ -114,7 +117,9 @@ def capabilities_of(name: str, api: str) -> AdapterCapabilities:
         return defaults
     changes: dict[str, Any] = {**_MEDIA, **model.capabilities}
     if changes.get("supports_images") is False:
-        changes |= {"supports_tool_result_images": False, "supports_image_urls": False}
+        changes |= dict.fromkeys(
+            ("supports_tool_result_images", "supports_tool_result_documents", "supports_image_urls"), False
+        )
     if model.facts.get("cache_writes"):  # breakpoints exist from the gpt-5.6 family on (WIRE.md, Prompt caching)
         changes |= {"supports_prompt_caching": True, "max_cache_hints": 4}
     if api == CHAT:

@@ -20,15 +20,17 @@ from interlingua_openai.errors import ERROR_CODES
 _no_parallel = re.compile(r"o[134](-.*)?").fullmatch
 
 
-def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions) -> WireRequest:
-    """Write the request.
+def to_wire(
+    provider: str, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
+) -> WireRequest:
+    """Write the request of this provider key.
 
     Raises:
         CapabilityError: tools for a model that takes them on the other API only.
     """
     losses: list[Loss] = []
     options = _without_thinking(options, losses) if tools else options
-    made = request.to_wire("openai", messages, tools, options, dialect_for(options), api=CHAT)
+    made = request.to_wire(provider, messages, tools, options, dialect_for(options), api=CHAT)
     return attrs.evolve(made, losses=(*losses, *made.losses)) if losses else made
 
 

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
+from interlingua.errors import PluginError
 from interlingua.plugins import hookimpl
 
 if TYPE_CHECKING:
@@ -35,6 +36,9 @@ _COUNTED = ("model", "instructions", "input", "tools", "tool_choice", "parallel_
 
 class _OpenAI:
     contract_version = 1
+
+    def __init__(self, key: str = "openai") -> None:
+        self.key = key
 
     @hookimpl
     def capabilities(self, model: str, options: AdapterOptions | None) -> AdapterCapabilities:
@@ -79,7 +83,7 @@ class _OpenAI:
         if api_of(options.model, options.api) == _CHAT:
             from interlingua_openai import chat
 
-            return chat.to_wire(messages, tools, options)
+            return chat.to_wire(self.key, messages, tools, options)
         from interlingua_openai.responses.request import to_wire
 
         return to_wire(messages, tools, options)
@@ -156,3 +160,14 @@ class _OpenAI:
 
 
 plugin = _OpenAI()
+
+
+def for_host(key: str, settings: Mapping[str, Any]) -> _OpenAI:
+    """Return the provider object for a host that serves these APIs under its own key (entry point of the format).
+
+    Raises:
+        PluginError: there are settings, as of a user's row: this format has none.
+    """
+    if settings:
+        raise PluginError(f"row {key!r} has the format openai, which takes no settings")
+    return _OpenAI(key)

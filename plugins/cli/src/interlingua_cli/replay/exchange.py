@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime
@@ -17,7 +16,15 @@ import attrs
 from interlingua.codec import encode_message
 from interlingua.errors import InterlinguaError, InvalidConversationError, ProviderError, UnknownProviderError
 from interlingua.ids import TOOL_PREFIX
-from interlingua.plugins import Connection, ConnectionSettings, Provider, Registry, RequestContext, WireResponse
+from interlingua.plugins import (
+    Connection,
+    ConnectionSettings,
+    Endpoint,
+    Provider,
+    Registry,
+    RequestContext,
+    WireResponse,
+)
 from interlingua.request.rules import check_message
 from interlingua.response.decode import StreamDecoder
 from interlingua.response.framing import framer
@@ -29,31 +36,27 @@ COMPATIBLE = "compatible"
 
 @attrs.frozen(kw_only=True)
 class Match:
-    """The provider that reads an entry, and which of its APIs."""
+    """The provider that reads an entry, and which of its APIs.
+
+    Attributes:
+        provider: the provider.
+        api: name of the API.
+        connection: of the provider, without key and environment.
+        model: the model that the entry's address names, or None.
+        read: False where the provider knows the endpoint and does not read it.
+    """
 
     provider: Provider
     api: str
     connection: Connection
+    model: str | None = None
+    read: bool = True
 
 
 @attrs.frozen
 class _Service:
     provider: Provider
     connection: Connection
-    endpoints: tuple[tuple[str, re.Pattern[str]], ...]
-
-    def api(self, path: str) -> str | None:
-        """Return the API whose endpoint the path ends with."""
-        return next((api for api, pattern in self.endpoints if pattern.search(path)), None)
-
-    def nearness(self, hosts: tuple[str, ...]) -> int:
-        """Tell how exactly this service claims a host: the length of the name that matches, 0 for not at all."""
-        names = (  # a host may end with the name, after a dot or (as with regions) a hyphen
-            name
-            for name in self.connection.hosts
-            if any(host == name or host.endswith((f".{name}", f"-{name}")) for host in hosts)
-        )
-        return max(map(len, names), default=0)
 
 
 def _split_hosts(netloc: str) -> tuple[str, ...]:
@@ -73,9 +76,7 @@ class Matcher:
     def __init__(self, registry: Registry) -> None:
         self._services = []
         for provider in registry.providers():
-            connection = provider.connection(ConnectionSettings())
-            endpoints = [(api, re.compile(f"(?:{pattern})$")) for api, pattern in connection.endpoints.items()]
-            self._services.append(_Service(provider, connection, tuple(endpoints)))
+            self._services.append(_Service(provider, provider.connection(ConnectionSettings())))
         self._matches: dict[tuple[str, str, str, str], Match | None] = {}
 
     def match(self, entry: Entry) -> Match:
@@ -91,20 +92,21 @@ class Matcher:
         return found
 
     def _find(self, hosts: tuple[str, ...], path: str, entry: Entry) -> Match | None:
-        candidates = self._by_path(path.rstrip("/")) or self._by_path(f"/{entry.endpoint.strip('/')}")
+        candidates = self._by_path(path) or self._by_path(f"/{entry.endpoint.strip('/')}")
         if not candidates:
             return None
 
-        def rank(candidate: tuple[_Service, str]) -> tuple[int, bool, bool]:
+        def rank(candidate: tuple[_Service, Endpoint]) -> tuple[int, bool, bool]:
             service = candidate[0]
             key = service.provider.key
-            return service.nearness(hosts), key == entry.provider, key == COMPATIBLE
+            return max(map(service.connection.claims_host, hosts)), key == entry.provider, key == COMPATIBLE
 
-        service, api = max(candidates, key=rank)  # among equals the first by key
-        return Match(provider=service.provider, api=api, connection=service.connection)
+        service, (api, model, read) = max(candidates, key=rank)  # among equals the first by key
+        return Match(provider=service.provider, api=api, connection=service.connection, model=model, read=read)
 
-    def _by_path(self, path: str) -> list[tuple[_Service, str]]:
-        return [(service, api) for service in self._services if (api := service.api(path)) is not None]
+    def _by_path(self, path: str) -> list[tuple[_Service, Endpoint]]:
+        found = [(service, service.connection.find_endpoint(path)) for service in self._services]
+        return [(service, endpoint) for service, endpoint in found if endpoint is not None]
 
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"
@@ -139,6 +141,7 @@ class Outcome:
     message: Message | None = None  # the answer, when there was one
     error: BaseException | None = None  # the failure, when there was one; of the service, or of us
     decoded: bool  # True for a valid message, and for an error that the service reported and that has its type
+    read: bool = True  # False for an endpoint that its provider knows and does not read
 
     @property
     def opaque(self) -> bool:
@@ -149,7 +152,10 @@ class Outcome:
 def replay(entry: Entry, matcher: Matcher, *, chunk: int | None = None) -> Outcome:
     """Decode one entry; whatever is raised becomes the outcome's error."""
     try:
-        message = decode_entry(entry, matcher.match(entry), chunk=chunk)
+        match = matcher.match(entry)
+        if not match.read:
+            return Outcome(id=entry.id, group=entry.group, decoded=False, read=False)
+        message = decode_entry(entry, match, chunk=chunk)
         violations = [found for found in check_message(message) if found.number != _TOOL_NAME_RULE]
         if violations:
             raise InvalidConversationError(violations)
@@ -183,16 +189,19 @@ def decode_answer(
 
 def make_context(entry: Entry, match: Match) -> RequestContext:
     """Return the context of an entry; ids and times are derived from the entry."""
-    model = f"{match.provider.key}:{entry.model}"
+    name = match.model or entry.model
     date = read_date(entry.headers)
     numbers = count()
     return RequestContext(
-        origin=Origin(match.provider.key, match.api, entry.model),
+        origin=Origin(match.provider.key, match.api, name),
         message_id=derive_message_id(entry.id),
         session_id=SESSION_ID,
         mint_tool_use_id=lambda: TOOL_PREFIX + derive_message_id(f"{entry.id}#{next(numbers)}"),
         clock=lambda: date,
-        routing=RoutingDecisionRecord(mode=RoutingMode.MANUAL, chosen_model=model, reason="recorded"),
+        routing=RoutingDecisionRecord(
+            mode=RoutingMode.MANUAL, chosen_model=f"{match.provider.key}:{name}", reason="recorded"
+        ),
+        response_headers=entry.headers,
     )
 
 
@@ -203,6 +212,7 @@ class _Tally:
     failed: int = 0
     opaque: int = 0
     excluded: int = 0
+    not_read: int = 0
     errors: Counter[str] = attrs.field(factory=Counter)
     failures: list[dict[str, str]] = attrs.field(factory=list)
 
@@ -221,6 +231,9 @@ class Report:
         tally = self._groups.setdefault(outcome.group, _Tally())
         tally.entries += 1
         tally.opaque += outcome.opaque
+        if not outcome.read:
+            tally.not_read += 1
+            return
         if not outcome.decoded:
             tally.failed += 1
             tally.failures.append({"id": outcome.id, "error": f"{type(outcome.error).__name__}: {outcome.error}"})
@@ -247,6 +260,8 @@ class Report:
 
 def outcome_to_json(outcome: Outcome) -> dict[str, Any]:
     """Return an entry's line: its canonical message, or its error with the part of the answer before it."""
+    if not outcome.read:
+        return {"id": outcome.id, "not_read": True}
     if outcome.message is not None:
         return {"id": outcome.id, "message": encode_message(outcome.message)}
     error, partial = outcome.error, None

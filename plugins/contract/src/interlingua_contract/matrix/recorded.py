@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator
 from datetime import timedelta
 from pathlib import Path
@@ -16,7 +15,8 @@ from interlingua_cli.replay.exchange import decode_answer
 from interlingua_cli.replay.source import Entry
 from interlingua_contract.matrix.accounting import leaves_of
 from interlingua_contract.matrix.histories import SESSION, THEN, TOOLS, Script
-from interlingua_contract.matrix.sides import Side, Speaker
+from interlingua_contract.matrix.sides import UNKNOWN_MODEL, Side, Speaker
+from interlingua_contract.subject import model_of
 
 _SHORTEST = 4
 
@@ -30,7 +30,7 @@ def recorded_histories(side: Side, folder: Path | None) -> Iterator[tuple[str, S
     own = folder / side.provider.key if folder is not None else None
     for exchange in read_cassettes(own) if own is not None and own.is_dir() else ():
         if exchange.method == "POST" and exchange.good and _is_for(side, exchange):
-            by_model.setdefault(_model_of(exchange), []).append(exchange)
+            by_model.setdefault(model_of(exchange, side.connection) or UNKNOWN_MODEL, []).append(exchange)
     for model, exchanges in sorted(by_model.items()):
         speaker = Speaker(side=side, model=model)
         script = _write_script(speaker, exchanges)
@@ -39,15 +39,8 @@ def recorded_histories(side: Side, folder: Path | None) -> Iterator[tuple[str, S
 
 
 def _is_for(side: Side, exchange: Exchange) -> bool:
-    pattern = side.connection.endpoints.get(side.api)
-    return bool(pattern and re.search(f"(?:{pattern})$", urlsplit(exchange.uri).path.rstrip("/")))
-
-
-def _model_of(exchange: Exchange) -> str:
-    model = exchange.request.get("model") if isinstance(exchange.request, dict) else None
-    if not model:  # some wires name it in the address
-        model = re.sub(r":\w+$", "", urlsplit(exchange.uri).path.rsplit("/", 1)[-1])
-    return str(model)
+    found = side.connection.find_endpoint(urlsplit(exchange.uri).path)
+    return found is not None and found.read and found.api == side.api
 
 
 def _write_script(speaker: Speaker, exchanges: Iterable[Exchange]) -> Script:

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple
 
-from interlingua.plugins import BlockLoss, Loss, describe_unsent, dumps, encode_each, was_answered
+from interlingua.plugins import BlockLoss, Loss, describe_unsent, dumps, encode_each, own_replay, was_answered
 from interlingua.types import (
     CacheHint,
     ContentBlock,
@@ -304,10 +304,9 @@ def to_wire_assistant(message: Message, model: str) -> tuple[list[Any], Sequence
 
     Where reasoning cannot go back, the ids of the items that belong to it do not either (WIRE.md, Responses order).
     """
-    raw: Mapping[str, Any] = message.metadata.provider_raw or {}
-    origin: Sequence[str] = raw.get("origin") or ()
-    rows = (raw.get("replay") or {}).get("items") if len(origin) == 3 and origin[1] == RESPONSES else None
-    same_model = rows is not None and _stem(origin[2]) == _stem(model)
+    origin = message.metadata.origin
+    rows = own_replay(message, RESPONSES).get("items")
+    same_model = rows is not None and origin is not None and _stem(origin.model) == _stem(model)
     matches = match_items(rows, message.content) if rows else None
     custom = _custom_calls(rows, message)
     why = _broken(matches) if same_model else "it was made by another model"
