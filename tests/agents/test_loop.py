@@ -16,6 +16,7 @@ import interlingua as il
 from interlingua_agents.drivers import AgentLoop
 from interlingua_agents.run import StopCause, Stopped
 from interlingua_agents.tools import Confirmation, Toolbox, ToolError, ToolOutput, tool
+from interlingua_sessions import open_store
 from interlingua_sessions.session import Session
 from tests.agents.scripted import Say, Theatre, call, playing, playing_async
 
@@ -252,3 +253,32 @@ def test_raw_arguments_go_back_as_they_came(tmp_path: Path) -> None:
     sent = theatre.asked[1]["messages"][1]["calls"][0]["json"]
     assert sent == odd
     assert json.loads(sent) == {"a": 2, "b": 3}
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_a_list_of_tools_is_run_and_one_of_definitions_is_offered(tmp_path: Path, asynchronous: bool) -> None:
+    @tool(side_effects="read")
+    def look(at: int) -> str:
+        """Look."""
+        return f"seen {at}"
+
+    theatre = Theatre(Say(parts=[call("look", {"at": 1})]), "Done.", Say(parts=[call("look", {"at": 2})]))
+    if asynchronous:
+
+        async def play() -> None:
+            async with playing_async(theatre, tmp_path / "s.db") as session:
+                await session.send("run", tools=[look])
+                await session.send("offer", tools=[look.definition])
+
+        asyncio.run(play())
+    else:
+        with playing(theatre, tmp_path / "s.db") as session:
+            session.send("run", tools=[look])
+            session.send("offer", tools=[look.definition])
+            with pytest.raises(il.CallerError, match="AgentLoop"):
+                session.stream("hi", tools=[look])  # type: ignore[list-item]
+
+    with open_store(tmp_path / "s.db") as store:
+        roles = [message.role.value for message in store.messages("s")]
+    assert roles == ["user", "assistant", "tool", "assistant", "user", "assistant"]
+    assert [one["tools"] for one in theatre.asked] == [["look"]] * 3

@@ -95,6 +95,11 @@ def ulid_value(text: str) -> int:
         raise CallerError(f"{text!r} is not a ULID: {error}") from error
 
 
+def ulid_before(text: str, steps: int = 1) -> str:
+    """Return the ULID `steps` before another; raises as `ulid_value`."""
+    return _encode(max(ulid_value(text) - steps, 0))
+
+
 class ModelId(NamedTuple):
     """A canonical model id, `<provider>:<model_name>`; names may contain colons and slashes.
 

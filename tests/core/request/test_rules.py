@@ -101,9 +101,7 @@ ALONE: list[tuple[int, Message, str, bool]] = [
 def test_a_rule_on_one_message(number: int, broken: Message, path: str, repairable: bool) -> None:
     found = [each for each in check_message(broken) if each.number == number]
 
-    assert [(each.path, each.repairable, each.message_id) for each in found] == [
-        (path, repairable, broken.id)
-    ]
+    assert [(each.path, each.repairable, each.message_id) for each in found] == [(path, repairable, broken.id)]
     assert found[0].rule == RULES[number].__name__[4:]
     assert f"messages[1].{found[0].path}" in [each.path for each in validate_conversation([user("hi"), broken])]
 
@@ -124,9 +122,7 @@ def test_a_sound_conversation_breaks_nothing() -> None:
 @pytest.mark.parametrize("provenance", [None, Provenance.AUTHORED, Provenance.IMPORTED])
 def test_hand_written_and_imported_histories_are_valid(provenance: Provenance | None) -> None:
     """Rules on model, routing and usage bind generated messages only."""
-    bare = Message(
-        id="row-17", role=Role.ASSISTANT, content="x", metadata=MessageMetadata(provenance=provenance)
-    )
+    bare = Message(id="row-17", role=Role.ASSISTANT, content="x", metadata=MessageMetadata(provenance=provenance))
 
     assert check_message(bare) == ()
 

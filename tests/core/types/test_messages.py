@@ -32,12 +32,14 @@ from interlingua.types.blocks import (
     ImageSource,
     TextBlock,
     ThinkingBlock,
+    ToolResultBlock,
     ToolUseBlock,
 )
 from interlingua.types.factories import (
     assistant,
     audio_media_type,
     image_media_type,
+    split_tool_results,
     system,
     tool_result,
     tool_results,
@@ -222,3 +224,35 @@ def test_chat_response_is_a_flat_view() -> None:
     assert view.usage == {"inputTokens": 9, "outputTokens": 3, "cacheReadTokens": 4, "cost": 0.5}
     bare = ChatResponse(assistant("hi"))
     assert (bare.tool_calls, bare.usage, bare.model, bare.stop_reason, bare.thinking) == (None,) * 5
+
+
+def test_tool_results_in_a_users_message_are_split_off_in_front_of_it() -> None:
+    """format.md, Rule 5: a tool message holds one result and nothing else, and results are in tool messages only."""
+    results = [ToolResultBlock(tool_use_id=f"tu_{at}", content="x") for at in range(2)]
+    text = TextBlock(text="and now?")
+    metadata = MessageMetadata(user_id="u", critical=(1, 2))
+    mixed = Message(role=Role.USER, content=(results[0], text, results[1]), metadata=metadata)
+    parts = split_tool_results(mixed)
+
+    assert [(one.role, one.content) for one in parts] == [
+        (Role.TOOL, (results[0],)),
+        (Role.TOOL, (results[1],)),
+        (Role.USER, (text,)),
+    ]
+    assert [one.metadata.parent_tool_use_id for one in parts] == ["tu_0", "tu_1", None]
+    assert [one.metadata.critical for one in parts] == [(), (0,), (0,)]
+    assert {one.metadata.user_id for one in parts} == {"u"}
+    assert [one.id for one in parts] == sorted({one.id for one in parts})
+    assert parts[-1].id == mixed.id
+    assert [split_tool_results(one) for one in parts] == [[one] for one in parts]
+
+
+def test_a_tool_message_of_two_results_is_two_and_other_messages_stay_as_they_are() -> None:
+    results = tuple(ToolResultBlock(tool_use_id=f"tu_{at}", content="x") for at in range(2))
+    for message_id in ("01HZ0000000000000000000000", "not-a-ulid"):
+        both = Message(id=message_id, role=Role.TOOL, content=results)
+        first, second = split_tool_results(both)
+        assert (first.content, second.content, second.id) == (results[:1], results[1:], message_id)
+        assert first.id != second.id
+    for other in (user("hi"), assistant("ho"), Message(role=Role.USER, content=())):
+        assert split_tool_results(other) == [other]

@@ -334,3 +334,37 @@ def test_aliases_are_resolved_and_said_as_they_were(store: Store, server: Server
         session = Session.open(store, "s", client=c)
         assert session.switch("fk") == "fake:known"
         assert store.session("s").active_model == "fake:known"
+
+
+SHELL = il.ToolDefinition(name="shell", description="", input_schema=EMPTY, side_effects=il.SideEffects.EXECUTE)
+
+
+def test_a_rule_may_ask_for_side_effects_and_the_decision_says_which_are_offered(
+    server: Server, watching: Watching, opened: Open
+) -> None:
+    careful = Rule(name="careful", model="two:careful", when=When(side_effects=["execute", "network"]))
+    session = opened(server, "one:a", policy=RoutingPolicy(rules=[careful]))
+
+    assert route(session.send("a"))[1] == "one:a"
+    assert route(session.send("b", tools=[LOOK]))[1] == "one:a"
+    assert route(session.send("c", tools=[SHELL, LOOK]))[1] == "two:careful"
+    assert [event["side_effects"] for event in watching.of("route.decided")] == [[], ["read"], ["read", "execute"]]
+
+
+def test_a_policy_leaves_tools_of_a_class_to_some_models(
+    store: Store, server: Server, watching: Watching, opened: Open
+) -> None:
+    policy = RoutingPolicy(workspace_default="one:a", global_default="two:b", tool_models={"execute": ["two:*"]})
+    session = opened(server, "three:c", policy=policy)
+    why = "this turn offers tools with side effects execute, which the policy leaves to two:*"
+
+    assert route(session.send("a", tools=[LOOK]))[1] == "one:a"
+    assert route(session.send("b", tools=[SHELL]))[1:] == ("two:b", f"global default; not one:a: {why}")
+    (failure,) = watching.of("routing_constraint_failure")
+    assert failure["failures"] == [{"capability": "side_effects", "reason": why}]
+    with pytest.raises(SwapRefusedError, match="Cannot swap to three:c: this turn offers tools"):
+        session.send("c", tools=[SHELL], model="three:c")
+    assert route(session.send("d", model="three:c"))[1] == "three:c"
+    nobody = opened(server, policy=RoutingPolicy(workspace_default="one:a", tool_models={"execute": []}))
+    with pytest.raises(NoRouteError, match="leaves to no model"):
+        nobody.send("e", tools=[SHELL])

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from interlingua.errors import DecodeError
@@ -24,14 +26,18 @@ def test_the_mode_mapping_is_the_seeds() -> None:
 
 def test_a_policy_comes_back_as_it_was() -> None:
     policy = RoutingPolicy(
-        rules=[Rule(name="code", model="a:b", when=When(text=r"\bbug\b", images=False, min_tokens=10))],
+        rules=[
+            Rule(name="code", model="a:b", when=When(text=r"\bbug\b", images=False, min_tokens=10)),
+            Rule(name="shell", model="g:h", when=When(side_effects=["execute", "network"])),
+        ],
+        tool_models={"execute": ["a:b", "g:*"]},
         min_confidence=0.9,
         workspace_default="c:d",
         fallbacks=["e:f"],
         manual_reason="because",
     )
 
-    assert decode_policy(encode_policy(policy)) == policy
+    assert decode_policy(json.loads(json.dumps(encode_policy(policy)))) == policy
     assert encode_policy(RoutingPolicy()) == {}
     assert decode_policy(None) == RoutingPolicy()
 
@@ -52,6 +58,8 @@ def test_fields_of_a_newer_version_are_kept() -> None:
         ),
         ({"rules": [{"name": "x", "model": "a:b", "when": {"text": "("}}]}, "when.text"),
         ({"rules": 7}, ""),
+        ({"tool_models": {"harmless": ["a:b"]}}, "side_effects"),
+        ({"rules": [{"name": "x", "model": "a:b", "when": {"side_effects": ["harmless"]}}]}, "side_effects"),
     ],
 )
 def test_what_cannot_be_read_says_where(data: dict[str, object], path: str) -> None:

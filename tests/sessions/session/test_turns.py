@@ -148,6 +148,39 @@ def test_a_session_that_others_gave_a_prompt_meanwhile_takes_it_in(store: Store)
     assert [one.text_content() for one in session.messages] == [text for _, text in texts(store)]
 
 
+CALLS = [il.ToolUseBlock(id=f"tu_{at}", name="look", input={"at": at}) for at in (1, 2)]
+ANSWERED = (
+    il.types.ToolResultBlock(tool_use_id="tu_1", content="one"),
+    il.TextBlock(text="and now?"),
+    il.types.ToolResultBlock(tool_use_id="tu_2", content="two"),
+)
+
+
+@pytest.mark.parametrize("way", ["sent", "added", "imported"])
+def test_tool_results_inside_a_users_message_become_messages_of_their_own(store: Store, way: str) -> None:
+    """Some APIs and their transcripts have them there; left there, every later request would be refused."""
+    made = [il.user("go", session_id="s"), il.assistant(CALLS, session_id="s"), il.user(ANSWERED, session_id="s")]
+    *history, mixed = [attrs.evolve(one, id=f"01HZ00000000000000000000{at}0") for at, one in enumerate(made)]
+    with served() as server, client(server) as c:
+        if way == "imported":
+            store.import_lines([il.codec.dumps_message(one) for one in [*history, mixed]], session_id="s")
+        session = Session.open(store, "s", client=c)
+        for message in [] if way == "imported" else history if way == "sent" else [*history, mixed]:
+            session.add(message)
+        preview = session.to_wire(mixed if way == "sent" else None)
+        session.send(mixed if way == "sent" else None)
+
+    stored = list(store.messages("s"))
+    assert [one.role.value for one in stored] == ["user", "assistant", "tool", "tool", "user", "assistant"]
+    assert [one.metadata.parent_tool_use_id for one in stored[2:5]] == ["tu_1", "tu_2", None]
+    assert stored[4].text_content() == "and now?"
+    assert [one.result_message_id for one in store.tool_calls("s")] == [stored[2].id, stored[3].id]
+    assert list(store.verify()) == []
+    assert preview.body == server.got[0].body
+    if way == "imported":
+        assert [stored[0].id, stored[1].id, stored[4].id] == [history[0].id, history[1].id, mixed.id]
+
+
 def test_a_conversation_with_a_system_message_gets_no_other(store: Store) -> None:
     with served() as server, client(server) as c:
         session = Session.open(store, "s", client=c, system="Be brief.")

@@ -9,7 +9,7 @@ from interlingua import lazy_names
 
 # Module -> the names that are imported from it when first used.
 _NAMES = {
-    "ids": "ModelId new_tool_use_id new_ulid",
+    "ids": "ModelId new_tool_use_id new_ulid ulid_before",
     "types.blocks": (
         "TextBlock ThinkingBlock RedactedThinkingBlock ToolUseBlock ToolResultBlock ImageBlock AudioBlock "
         "VideoBlock DocumentBlock OpaqueBlock UnknownBlock ContentBlock MediaBlock ImageSource MediaSource "
@@ -27,7 +27,7 @@ _NAMES = {
     "types.factories": (
         "user system assistant tool_result tool_results image_block audio_block video_block document_block "
         "media_bytes to_pil_image media_type_of image_media_type audio_media_type video_media_type "
-        "document_media_type ChatResponse ChatStop"
+        "document_media_type ChatResponse ChatStop split_tool_results"
     ),
     "types.options": "AdapterCapabilities AdapterOptions Effort ReplayScope ToolChoice ToolChoiceOption option_fields",
     "types.tools": (

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeVar
 import attrs
 
 from interlingua.errors import CallerError
+from interlingua.ids import new_ulid, ulid_before
 from interlingua.types.blocks import (
     AudioBlock,
     ContentBlock,
@@ -328,6 +329,46 @@ def tool_results(
 ) -> list[Message]:
     """Make one TOOL message per (call, result) pair of a turn."""
     return [tool_result(call, result, session_id=session_id) for call, result in results]
+
+
+def split_tool_results(message: Message) -> list[Message]:
+    """Return a message with each tool result in a TOOL message of its own, as the format has them (format.md, Rule 5).
+
+    Some APIs send results inside a user's message. They go in front of what else it holds, which keeps the message's id
+    and metadata; an assistant's message, and one that needs no splitting, come back as they are.
+    """
+    places = [at for at, block in enumerate(message.content) if type(block) is ToolResultBlock]
+    count, is_tool = len(places), message.role is Role.TOOL
+    if not places or message.role is Role.ASSISTANT or (is_tool and count == len(message.content) == 1):
+        return [message]
+    rest = [at for at in range(len(message.content)) if at not in places]
+    metadata, parts = message.metadata, []
+    for steps, at in enumerate(reversed(places), bool(rest)):
+        block: Any = message.content[at]
+        about = _at_places(metadata, [at], parent_tool_use_id=block.tool_use_id)
+        parts.append(
+            attrs.evolve(message, id=_id_before(message.id, steps), role=Role.TOOL, content=(block,), metadata=about)
+        )
+    parts.reverse()
+    if rest:
+        content = tuple(message.content[at] for at in rest)
+        about = _at_places(metadata, rest, parent_tool_use_id=None)
+        parts.append(
+            attrs.evolve(message, role=Role.USER if is_tool else message.role, content=content, metadata=about)
+        )
+    return parts
+
+
+def _at_places(metadata: MessageMetadata, places: list[int], **changes: Any) -> MessageMetadata:
+    critical = [places.index(at) for at in metadata.critical if at in places]
+    return attrs.evolve(metadata, critical=critical, **changes)
+
+
+def _id_before(message_id: str, steps: int) -> str:
+    try:
+        return ulid_before(message_id, steps) if steps else message_id
+    except CallerError:  # an imported history may use other ids
+        return new_ulid()
 
 
 ChatStop = Literal["end_turn", "tool_use", "max_tokens", "stop_sequence"]

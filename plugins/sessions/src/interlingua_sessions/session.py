@@ -5,14 +5,14 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Generic, Self, TypeVar
+from typing import Any, Generic, Self, TypeVar, cast
 
 from interlingua import AsyncClient, Client, InterlinguaError
 from interlingua.plugins import WireRequest
 from interlingua.types import Message, ToolDefinition
 from interlingua_agents.drivers import AgentLoop
 from interlingua_agents.protocols import Compactor, ToolLoop
-from interlingua_agents.tools import Toolbox
+from interlingua_agents.tools import Tool, Toolbox
 from interlingua_sessions.routing.policy import RoutingPolicy
 from interlingua_sessions.routing.router import Delegation, PatternStore
 from interlingua_sessions.store import SessionEntry, SessionRecord, Store, open_store
@@ -158,8 +158,11 @@ class SessionBase(ABC, Generic[ClientT, TurnT]):
         self._state.refresh()
 
     def add(self, message: Message) -> Message:
-        """Append a message by hand, such as an earlier exchange; returns it as stored."""
-        return self._state.append([message])[0]
+        """Append a message by hand, such as an earlier exchange; returns it as stored.
+
+        Tool results inside a user's message are stored in front of it, as messages of their own.
+        """
+        return self._state.append([message])[-1]
 
     def switch(self, model: str | None, *, reason: str | None = None) -> str | None:
         """Answer with this model from now on; None lets the policy decide again.
@@ -193,9 +196,18 @@ class SessionBase(ABC, Generic[ClientT, TurnT]):
         )  # fmt: skip
 
 
-def as_loop(tools: ToolLoop | Toolbox) -> ToolLoop:
-    """Return what runs these tools: a toolbox by itself gets a loop with the usual limits."""
-    return AgentLoop(tools) if isinstance(tools, Toolbox) else tools
+def as_loop(tools: Sequence[ToolDefinition | Tool] | ToolLoop | Toolbox) -> ToolLoop | None:
+    """Return what runs these tools, or None where they are definitions, which are only offered.
+
+    Tools with their functions, or a toolbox of them, get a loop with the usual limits.
+    """
+    if isinstance(tools, Toolbox):
+        return AgentLoop(tools)
+    if not isinstance(tools, Sequence):
+        return tools
+    if not any(isinstance(tool, Tool) for tool in tools):
+        return None
+    return AgentLoop(cast("Sequence[Tool]", tools))
 
 
 class Turn(TurnBase[Client]):
@@ -256,7 +268,7 @@ class Session(SessionBase[Client, Turn]):
         content: Content = None,
         *,
         model: str | None = None,
-        tools: Sequence[ToolDefinition] | ToolLoop | Toolbox = (),
+        tools: Sequence[ToolDefinition | Tool] | ToolLoop | Toolbox = (),
         delegate: str | Delegation | None = None,
         **options: Any,
     ) -> Message:
@@ -265,7 +277,8 @@ class Session(SessionBase[Client, Turn]):
         Args:
             content: text, blocks or a message; None answers the conversation as it stands, such as after a failure.
             model: for this message alone.
-            tools: what the model may call: definitions, or a `Toolbox` or `AgentLoop`, which also runs the calls.
+            tools: what the model may call: definitions, or tools with their functions (also as a `Toolbox` or
+                `AgentLoop`), whose calls are run.
             delegate: the model a planner asks for.
             **options: fields of `AdapterOptions` by name.
 
@@ -274,9 +287,10 @@ class Session(SessionBase[Client, Turn]):
             NoRouteError: no model can; nothing was stored.
             InterlinguaError: what the client raises; the question is stored, and so is what came of an answer.
         """
-        if isinstance(tools, Sequence):
-            return self.turn(content, model=model, tools=tools, delegate=delegate, **options).ask(tools)
         loop = as_loop(tools)
+        if loop is None:
+            offered = cast("Sequence[ToolDefinition]", tools)
+            return self.turn(content, model=model, tools=offered, delegate=delegate, **options).ask(offered)
         turn = self.turn(content, model=model, tools=loop.definitions, delegate=delegate, **options)
         turn.start()
         return loop.run(turn)
@@ -384,14 +398,15 @@ class AsyncSession(SessionBase[AsyncClient, AsyncTurn]):
         content: Content = None,
         *,
         model: str | None = None,
-        tools: Sequence[ToolDefinition] | ToolLoop | Toolbox = (),
+        tools: Sequence[ToolDefinition | Tool] | ToolLoop | Toolbox = (),
         delegate: str | Delegation | None = None,
         **options: Any,
     ) -> Message:
         """Say something and return the answer, both stored; arguments and errors as for `Session.send`."""
-        if isinstance(tools, Sequence):
-            return await self.turn(content, model=model, tools=tools, delegate=delegate, **options).ask(tools)
         loop = as_loop(tools)
+        if loop is None:
+            offered = cast("Sequence[ToolDefinition]", tools)
+            return await self.turn(content, model=model, tools=offered, delegate=delegate, **options).ask(offered)
         turn = self.turn(content, model=model, tools=loop.definitions, delegate=delegate, **options)
         await turn.start()
         return await loop.run_async(turn)

@@ -13,10 +13,20 @@ import attrs
 
 from interlingua import AsyncClient, CallerError, Client, InterlinguaError
 from interlingua.plugins import Registry
-from interlingua.types import ContentBlock, Message, MessageStatus, Role, ToolDefinition, ToolUseBlock, system, user
+from interlingua.types import (
+    ContentBlock,
+    Message,
+    MessageStatus,
+    Role,
+    ToolDefinition,
+    ToolUseBlock,
+    split_tool_results,
+    system,
+    user,
+)
 from interlingua_agents.calls import Answer
 from interlingua_agents.protocols import Compactor
-from interlingua_agents.tools import Phase
+from interlingua_agents.tools import Phase, Tool
 from interlingua_sessions.compaction import SessionContext
 from interlingua_sessions.routing.policy import RoutingPolicy, decode_policy, encode_policy
 from interlingua_sessions.routing.router import (
@@ -198,14 +208,18 @@ class SessionState:
             self.entries = self.store.entries(self.id)
 
     def append(self, messages: Sequence[Message], opening: Message | None = None) -> list[Message]:
-        """Store messages of this session in one transaction; returns them as stored. `opening` as `Store.extend`."""
+        """Store messages of this session in one transaction; returns them as stored. `opening` as `Store.extend`.
+
+        Tool results inside a user's message become messages of their own.
+        """
+        parts = [self.as_own(part) for message in messages for part in split_tool_results(message)]
         rows = self.store.extend(
-            [self.as_own(message) for message in messages],
+            parts,
             opening=None if opening is None else self.as_own(opening),
             after=self.last_id,
         )
         self.add_rows(rows)
-        return rows[len(rows) - len(messages) :]
+        return rows[len(rows) - len(parts) :]
 
     def add_rows(self, rows: Sequence[Message]) -> None:
         """Add what was just stored, with what others stored before it; a PARTIAL that was read is replaced."""
@@ -335,7 +349,7 @@ class TurnBase(Generic[ClientT]):
         options: Mapping[str, Any],
     ) -> None:
         offered: Any = tools
-        if not isinstance(offered, Sequence):
+        if not isinstance(offered, Sequence) or any(isinstance(tool, Tool) for tool in offered):
             text = "a stream is one answer and runs no tools: send(…, tools=AgentLoop(toolbox, listen=…)) runs them and"
             raise CallerError(f"{text} streams each answer to the listener; tools=toolbox.definitions only offers them")
         self._state = state
@@ -401,7 +415,7 @@ class TurnBase(Generic[ClientT]):
 
     def add(self, message: Message) -> Message:
         """Append a message to the session; returns it as stored."""
-        return self._state.append([message])[0]
+        return self._state.append([message])[-1]
 
     def start_call(self, call: ToolUseBlock, at: datetime) -> None:
         """Record in the store that a call's tool runs since `at`."""
@@ -461,7 +475,8 @@ class TurnBase(Generic[ClientT]):
         state, content = self._state, self._content
         question: list[Message] = []
         if content is not None:
-            question = [state.as_own(content if isinstance(content, Message) else user(content))]
+            message = content if isinstance(content, Message) else user(content)
+            question = [state.as_own(part) for part in split_tool_results(message)]
         opening: Message | None = state.opening()
         context = state.context(question, opening)
         decision = state.router.decide(state.chain, self._routed_turn(context, self._tools), sized=sized)
@@ -513,7 +528,7 @@ class TurnBase(Generic[ClientT]):
 
     def _make_plan(self, decision: Decision, messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> Plan:
         self._decision = decision
-        self.observe(decision.event(self.id, messages[-1].id if messages else ""))
+        self.observe(decision.event(self.id, messages[-1].id if messages else "", tools))
         return Plan(messages=messages, decision=decision, tools=tools, options=self._options)
 
     def _routed_turn(self, messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> RoutedTurn:
@@ -524,5 +539,6 @@ class TurnBase(Generic[ClientT]):
             options=self._options,
             override=self._override,
             delegation=self._delegation,
+            tool_models=self._state.policy.tool_models,
             record=self._state.needs,
         )

@@ -11,7 +11,7 @@ import attrs
 
 from interlingua import CallerError
 from interlingua.errors import DecodeError
-from interlingua.types import RoutingMode
+from interlingua.types import RoutingMode, SideEffects
 
 MANUAL_REASON = "the session's model was chosen by hand"
 
@@ -44,6 +44,13 @@ MODES = {
 }
 
 
+def _side_effects(names: Iterable[str]) -> tuple[SideEffects, ...]:
+    try:
+        return tuple(map(SideEffects, names))
+    except ValueError as error:
+        raise DecodeError(f"side effects are {', '.join(SideEffects)}: {error}", path="side_effects") from error
+
+
 @attrs.frozen(kw_only=True)
 class When:
     """Conditions of a rule; those given must all hold, and a rule without any always matches.
@@ -52,6 +59,7 @@ class When:
         text: regular expression searched in the user's last text, letter case ignored.
         images: True: what is sent holds images; False: it holds none.
         tools: True: tools are offered; False: none are.
+        side_effects: a tool of one of these classes is offered.
         min_tokens: least estimated input tokens, by the rule's own model.
         max_tokens: most estimated input tokens, by the rule's own model.
     """
@@ -59,6 +67,7 @@ class When:
     text: str | None = attrs.field(default=None)
     images: bool | None = None
     tools: bool | None = None
+    side_effects: tuple[SideEffects, ...] = attrs.field(default=(), converter=_side_effects)
     min_tokens: int | None = None
     max_tokens: int | None = None
 
@@ -94,6 +103,10 @@ def _names(value: Iterable[str]) -> tuple[str, ...]:
     return tuple(value)
 
 
+def _tool_models(value: Mapping[str, Iterable[str]]) -> Mapping[SideEffects, tuple[str, ...]]:
+    return dict(zip(_side_effects(value), map(_names, value.values()), strict=True))
+
+
 @attrs.frozen(kw_only=True)
 class RoutingPolicy:
     """What a session's policy says; models are canonical ids or aliases.
@@ -103,6 +116,8 @@ class RoutingPolicy:
         min_confidence: a pattern's recommendation below this is not followed, 0 to 1.
         workspace_default: used when nothing before it decides.
         global_default: used when the workspace has none.
+        tool_models: class of side effects -> the only models that may be offered tools of that class, as canonical ids
+            or patterns (`openai:*`); where a class is not named, all may.
         fallbacks: tried in order when the chosen model is overloaded or rate limited; empty: no fallback.
         manual_reason: why the session's own model was chosen, repeated in each record it decides.
         extra: fields written by a newer version.
@@ -112,6 +127,7 @@ class RoutingPolicy:
     min_confidence: float = 0.5
     workspace_default: str | None = None
     global_default: str | None = None
+    tool_models: Mapping[SideEffects, tuple[str, ...]] = attrs.field(factory=dict, converter=_tool_models)
     fallbacks: tuple[str, ...] = attrs.field(default=(), converter=_names)
     manual_reason: str = MANUAL_REASON
     extra: Mapping[str, Any] = attrs.field(factory=dict)
@@ -121,6 +137,9 @@ def encode_policy(policy: RoutingPolicy) -> dict[str, Any]:
     """Return a policy as JSON; what has its default is left out."""
     written = {**policy.extra, **_differing(policy)}
     written.pop("extra", None)
+    written.pop("tool_models", None)
+    if policy.tool_models:
+        written["tool_models"] = {str(effects): list(models) for effects, models in policy.tool_models.items()}
     if policy.rules:
         written["rules"] = [{**_differing(rule), "when": _differing(rule.when)} for rule in policy.rules]
     if policy.fallbacks:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from fnmatch import fnmatchcase
 from functools import cached_property, partial
 from typing import Any, TypeAlias
 
@@ -22,6 +23,7 @@ from interlingua.types import (
     ModelId,
     Role,
     RoutingDecisionRecord,
+    SideEffects,
     TextBlock,
     ToolDefinition,
     ToolResultBlock,
@@ -56,6 +58,7 @@ class Needs:
         offered_tools: tools are offered.
         system: there is a system prompt.
         structured: the answer must follow a schema.
+        side_effects: classes of the tools that are offered, the most careful last.
     """
 
     media: frozenset[tuple[str, str]] = frozenset()
@@ -63,6 +66,7 @@ class Needs:
     offered_tools: bool = False
     system: bool = False
     structured: bool = False
+    side_effects: tuple[SideEffects, ...] = ()
 
     def has(self, block_type: str) -> bool:
         """Tell whether media of a block type are there."""
@@ -87,6 +91,7 @@ class NeedsRecord:
             offered_tools=bool(tools),
             system=("system", None) in found,
             structured=structured,
+            side_effects=side_effects_of(tools),
         )
 
     def _read(self, messages: Sequence[Message]) -> frozenset[_Word]:
@@ -103,6 +108,12 @@ class NeedsRecord:
             self._messages.append(message)
             self._found.append(found)
         return found
+
+
+def side_effects_of(tools: Sequence[ToolDefinition]) -> tuple[SideEffects, ...]:
+    """Return the classes of side effects of tools, each once, in the order of the enum."""
+    found = {tool.side_effects for tool in tools}
+    return tuple(one for one in SideEffects if one in found)
 
 
 def _words(message: Message) -> Iterator[_Word]:
@@ -179,6 +190,7 @@ class RoutedTurn:
         options: what else is asked, by name of the option.
         override: the model named for this message alone.
         delegation: the model a planner asks for.
+        tool_models: as in `RoutingPolicy`.
         record: remembers what the messages before needed.
     """
 
@@ -188,6 +200,7 @@ class RoutedTurn:
     options: Mapping[str, Any] = attrs.field(factory=dict)
     override: str | None = None
     delegation: Delegation | None = None
+    tool_models: Mapping[SideEffects, Sequence[str]] = attrs.field(factory=dict)
     record: NeedsRecord = attrs.field(factory=NeedsRecord, repr=False, eq=False)
 
     @cached_property
@@ -275,6 +288,8 @@ def _matches(rule: Rule, turn: RoutedTurn, estimate: Estimate) -> bool:
         return False
     if when.tools is not None and bool(turn.tools) is not when.tools:
         return False
+    if when.side_effects and not set(when.side_effects) & set(turn.needs.side_effects):
+        return False
     if when.min_tokens is None and when.max_tokens is None:
         return True
     tokens = estimate(rule.model)
@@ -308,8 +323,14 @@ class Decision:
             alternatives_considered=dict.fromkeys(one.model for one in self.refused),
         )
 
-    def event(self, session_id: str, after: str) -> dict[str, Any]:
-        """Return the `route.decided` event; `after` is the id of the message that is answered."""
+    def event(self, session_id: str, after: str, tools: Sequence[ToolDefinition] = ()) -> dict[str, Any]:
+        """Return the `route.decided` event.
+
+        Args:
+            session_id: of the session.
+            after: id of the message that is answered.
+            tools: what the model is offered: their side effects say what this step may change.
+        """
         record = self.record
         return {
             "type": "route.decided",
@@ -322,6 +343,7 @@ class Decision:
             "rule_name": record.rule_name,
             "confidence": record.confidence,
             "alternatives_considered": list(record.alternatives_considered),
+            "side_effects": [str(one) for one in side_effects_of(tools)],
             "chain": [*(_link(one.candidate, one.model, one.why) for one in self.refused),
                       _link(self.candidate, self.model, None)],
         }  # fmt: skip
@@ -456,10 +478,18 @@ class Router:
             return RefusedCandidate(candidate=candidate, model=candidate.model, failures=(failure,))
         can = provider.capabilities(name.name, _options(name, turn.options))
         tokens = partial(self._estimate_turn, candidate.model, turn) if sized else None
-        found = constraint_failures(turn.needs, can, tokens)
+        found = [*constraint_failures(turn.needs, can, tokens), *_tool_failures(turn, str(name))]
         if found:
             return RefusedCandidate(candidate=candidate, model=str(name), failures=tuple(found))
         return Decision(candidate=candidate, model=str(name))
+
+
+def _tool_failures(turn: RoutedTurn, model: str) -> Iterator[ConstraintFailure]:
+    for effects in turn.needs.side_effects:
+        models = turn.tool_models.get(effects)
+        if models is not None and not any(fnmatchcase(model, pattern) for pattern in models):
+            reason = f"this turn offers tools with side effects {effects!s}, which the policy leaves to"
+            yield ConstraintFailure(capability="side_effects", reason=f"{reason} {', '.join(models) or 'no model'}")
 
 
 def _options(model: ModelId, options: Mapping[str, Any]) -> AdapterOptions:

@@ -20,7 +20,7 @@ import orjson
 from interlingua import CallerError
 from interlingua.codec import decode_message, decode_messages, dumps_message, encode_message
 from interlingua.errors import DecodeError
-from interlingua.types import Message, MessageStatus, ToolResultBlock, ToolUseBlock, new_ulid, user
+from interlingua.types import Message, MessageStatus, ToolResultBlock, ToolUseBlock, new_ulid, ulid_before, user
 from interlingua_sessions.store.schema import (
     Database,
     EntryKind,
@@ -571,10 +571,7 @@ def id_after(last: str, own: str | None = None) -> str:
 
 def id_before(first: str) -> str:
     """Return an id less than `first`, the next one where it is a ULID."""
-    if not _ULID.fullmatch(first):
-        return "0" * 10 + new_ulid()[10:]
-    kept = first.rstrip("0")
-    return kept[:-1] + _DIGITS[_DIGITS.index(kept[-1]) - 1] + "Z" * (len(first) - len(kept))
+    return ulid_before(first) if _ULID.fullmatch(first) else "0" * 10 + new_ulid()[10:]
 
 
 def _successor(ulid: str) -> str:

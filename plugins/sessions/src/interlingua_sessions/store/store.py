@@ -157,7 +157,7 @@ class Store:
             return front + self._insert_behind(rows, after)
 
     def _put_in_front(self, opening: Message, after: str | None) -> list[Message]:
-        """Store an opening where there is none; returns it unless it stands behind `after`, where it is read with the rest.
+        """Store an opening where there is none, and return it, unless it is read with what stands behind `after`.
 
         Where the caller has read nothing, one that was there before is not returned.
         """

@@ -18,7 +18,15 @@ import orjson
 from interlingua import CallerError
 from interlingua.codec import dumps_message, loads_message
 from interlingua.errors import DecodeError
-from interlingua.types import ContentBlock, Message, ToolResultBlock, ToolUseBlock, new_tool_use_id, new_ulid
+from interlingua.types import (
+    ContentBlock,
+    Message,
+    ToolResultBlock,
+    ToolUseBlock,
+    new_tool_use_id,
+    new_ulid,
+    split_tool_results,
+)
 from interlingua_sessions.store.maintenance import INSERT_PRICE
 from interlingua_sessions.store.schema import Database, EntryKind, Row, ToolCallStatus
 from interlingua_sessions.store.statements import (
@@ -196,9 +204,9 @@ class _Import:
         """Store what one line holds."""
         kind = None if "role" in data else data.get("type")
         if kind is None:
-            message = loads_message(line)
-            renamed = self._ids.renamed(message)
-            self._ids.message(message.id, self._sql.insert(renamed, message_row(renamed)).id)
+            for message in split_tool_results(loads_message(line)):
+                renamed = self._ids.renamed(message)
+                self._ids.message(message.id, self._sql.insert(renamed, message_row(renamed)).id)
         elif kind in _RECORDS:
             _RECORDS[kind](self, data)
         elif kind != "session":
