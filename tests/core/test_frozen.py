@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 import pytest
 
-from interlingua.frozen import fast_frozen, replace
+from interlingua.frozen import checked, replace
 
 
 @attrs.frozen(kw_only=True)
@@ -23,7 +23,7 @@ class Slow:
     mark: str | None = attrs.field(init=False, default=None, eq=False)
 
 
-@fast_frozen
+@checked
 @attrs.frozen(kw_only=True)
 class Fast:
     """The same, fast."""
@@ -82,7 +82,7 @@ def test_what_is_missing_or_unknown_is_refused() -> None:
 
 
 def fresh() -> type[Any]:
-    @fast_frozen
+    @checked
     @attrs.frozen(kw_only=True)
     class Fresh:
         name: str

@@ -1,25 +1,46 @@
-"""Fast construction of wide frozen attrs classes, and `replace`, which is `attrs.evolve` for them.
+"""Frozen attrs classes whose `__init__` checks each field by its type, and `replace`, which is `attrs.evolve` for them.
 
-attrs stores each field of a frozen value by a call of `object.__setattr__`. `fast_frozen` writes an `__init__` that
-stores plainly: the new value is an instance of a changeable twin class until its last field is stored, and nobody else
-holds it before. Measured (CPython 3.11): a Message 1.4 instead of 5.0 µs, MessageMetadata 0.7 instead of 2.2, Usage
-0.6 instead of 1.5, ToolResultBlock 0.6 instead of 1.8, ToolUseBlock 0.7 instead of 1.2; with these five, a first send
-of 400 received messages (tests/bench) takes 8.0 instead of 11.2 ms. Narrow classes gain less than 0.25 µs a value.
+What a constructor takes can be written and read again, equal: a value of another type is converted where it can mean
+one thing only (the word of an enum, a whole number as a decimal one), else refused.
+
+attrs stores each field of a frozen value by a call of `object.__setattr__`. The `__init__` written here stores plainly:
+the new value is an instance of a changeable twin class until its last field is stored, and nobody else holds it before.
+That pays for the checks, which stand in the code itself for the usual types: see docs/explanation/decisions/170.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from decimal import Decimal, InvalidOperation
+from enum import EnumMeta
+from types import NoneType, UnionType
+from typing import Any, Literal, TypeVar, Union, get_args, get_origin
 
 import attrs
 
+from interlingua.errors import CallerError
+from interlingua.json import (
+    LEAST,
+    MOST,
+    FieldProblem,
+    FrozenDict,
+    freeze,
+    freeze_object,
+    freeze_optional,
+    refuse,
+    whole_text,
+)
+
 T = TypeVar("T")
-_copiers: dict[type, tuple[Callable[[Any], Any], dict[str, Any]]] = {}  # class -> a changeable copy, and converters
+Convert = Callable[[Any], Any]
+_copiers: dict[type, tuple[Callable[[Any], Any], dict[str, Convert | None]]] = {}  # class -> a changeable copy, converters
+PIECE = {"piece": True}
+"""The metadata of a text field that may end within a character: half of a surrogate pair is kept as it is."""
 
 
 def replace(value: T, **changes: Any) -> T:
-    """Do what `attrs.evolve` does, for a value of a fast class at a fifth of the cost; other fields raise KeyError."""
+    """Do what `attrs.evolve` does, for a value of a checked class at a fifth of the cost; other fields raise KeyError."""
     cls = value.__class__
     if cls not in _copiers:
         return attrs.evolve(value, **changes)  # type: ignore[misc]
@@ -32,37 +53,60 @@ def replace(value: T, **changes: Any) -> T:
     return new
 
 
-def fast_frozen(cls: type[T]) -> type[T]:
-    """Give a frozen, keyword-only attrs class a faster `__init__`; everything else stays as attrs made it.
+def checked(cls: type[T]) -> type[T]:
+    """Give a frozen attrs class an `__init__` that checks its fields; everything else stays as attrs made it.
 
-    A subclass keeps the `__init__` that attrs gives it.
+    It is written when the first value is made: the types of the fields may be defined after the class. A field's own
+    converter comes before the check. A subclass keeps the `__init__` that attrs gives it.
 
     Raises:
-        TypeError: a field has a validator or an alias, or is positional.
+        TypeError: a field has a validator or an alias.
     """
-    fields: tuple[attrs.Attribute[Any], ...] = attrs.fields(cls)  # type: ignore[arg-type]
-    for field in fields:
-        if field.validator is not None or not field.kw_only or (field.init and field.alias not in (field.name, None)):
-            raise TypeError(f"{field.name}: a fast class has no validators, positional fields or aliases")
+    for field in attrs.fields(cls):  # type: ignore[arg-type]
+        if field.validator is not None or (field.init and field.alias not in (field.name, None)):
+            raise TypeError(f"{field.name}: a checked class has no validators or aliases")
+    attrs_init = cls.__init__
+
+    def __init__(self: Any, *args: Any, **given: Any) -> None:  # noqa: N807
+        if cls.__init__ is __init__:
+            _write_init(cls, attrs_init)
+        cls.__init__(self, *args, **given)
+
+    __init__.__wrapped__ = attrs_init  # type: ignore[attr-defined]  # the signature
+    cls.__init__ = __init__  # type: ignore[assignment]
+    return cls
+
+
+def _write_init(cls: type, attrs_init: Any) -> None:
+    attrs.resolve_types(cls)
+    fields = attrs.fields(cls)
     plain = {"__setattr__": object.__setattr__, "__delattr__": object.__delattr__}  # both, or Python calls neither fast
     names: dict[str, Any] = {
         "_cls": cls,
         "_twin": type(cls.__name__, (cls,), {"__slots__": (), **plain}),
         "_new": object.__new__,
         "_become": object.__dict__["__class__"].__set__,
-        "_attrs_init": cls.__init__,
+        "_attrs_init": attrs_init,
         "_NOTHING": attrs.NOTHING,
+        "_kind": type,  # a field may be called `type`
     }
+    converters: dict[str, Convert | None] = {}
     parameters, stored, copied = [], [], []
     for field in fields:
+        if field.init:
+            converters[field.name] = names[f"_convert_{field.name}"] = _converter(cls, field)
         parameter, value = _parameter(field, names)
         if field.init:
             parameters.append(parameter)
         stored.append(f"    self.{field.name} = {value}")
         copied.append(f"    self.{field.name} = {f'old.{field.name}' if field.init else value}")
+    if "_attrs_cached_hash" in getattr(cls, "__slots__", ()):
+        stored.append("    self._attrs_cached_hash = None")
+        copied.append("    self._attrs_cached_hash = None")
+    star = "*, " if parameters and all(field.kw_only for field in fields) else ""
     given = ", ".join(f"{field.name}={field.name}" for field in fields if field.init)
     source = (
-        f"def __init__(self, *, {', '.join(parameters)}):",
+        f"def __init__(self, {star}{', '.join(parameters)}):",
         f"    if self.__class__ is not _cls: return _attrs_init(self, {given})",
         "    _become(self, _twin)",
         *stored,
@@ -72,26 +116,215 @@ def fast_frozen(cls: type[T]) -> type[T]:
         *copied,
         "    return self",
     )
-    exec(compile("\n".join(source), f"<fast {cls.__qualname__}>", "exec"), names)  # noqa: S102  as attrs does itself
-    names["__init__"].__annotations__ = cls.__init__.__annotations__
+    exec(compile("\n".join(source), f"<checked {cls.__qualname__}>", "exec"), names)  # noqa: S102  as attrs does itself
+    names["__init__"].__annotations__ = attrs_init.__annotations__
     names["__init__"].__qualname__ = f"{cls.__qualname__}.__init__"
-    _copiers[cls] = (names["copied"], {field.name: field.converter for field in fields if field.init})
-    cls.__init__ = names["__init__"]  # type: ignore[method-assign]
-    return cls
+    cls.__init__ = names["__init__"]  # type: ignore[misc]
+    _copiers[cls] = (names["copied"], converters)
 
 
 def _parameter(field: attrs.Attribute[Any], names: dict[str, Any]) -> tuple[str, str]:
     """Return a field's parameter, and the expression of what is stored for it."""
     name, default = field.name, field.default
-    names[f"_convert_{name}"] = field.converter
-    value = name if field.converter is None else f"_convert_{name}({name})"
+    passes = _passes(field, names)
+    value = f"_convert_{name}({name})"
     if default is attrs.NOTHING:
-        return name, value
+        return name, _unless(passes, name, value)
     if isinstance(default, attrs.Factory):  # type: ignore[arg-type]
         names[f"_make_{name}"] = default.factory  # type: ignore[union-attr]
-        made = f"_make_{name}()" if field.converter is None else f"_convert_{name}(_make_{name}())"
+        made = f"_make_{name}()"
         return f"{name}=_NOTHING", f"{made} if {name} is _NOTHING else {value}" if field.init else made
     names[f"_default_{name}"] = default
-    if field.converter is not None:  # a default is what its converter leaves as it is
-        value = f"{name} if {name} is _default_{name} else {value}"
-    return f"{name}=_default_{name}", value if field.init else f"_default_{name}"
+    if default is not None:  # a default is what its converter leaves as it is
+        passes.insert(0, f"{name} is _default_{name}")
+    return f"{name}=_default_{name}", _unless(passes, name, value) if field.init else f"_default_{name}"
+
+
+def _unless(passes: list[str], name: str, value: str) -> str:
+    return f"{name} if {' or '.join(passes)} else {value}" if passes else value
+
+
+_UNCHANGING = (None, freeze, freeze_object, freeze_optional)
+
+
+def _passes(field: attrs.Attribute[Any], names: dict[str, Any]) -> list[str]:
+    """Return tests, as Python expressions; a value that passes one of them is stored as it is, without a call."""
+    name, found = field.name, []
+    if get_origin(field.type) is tuple and all(map(_is_closed, kinds := _arms(get_args(field.type)[0]))):
+        names[f"_items_{name}"] = frozenset(kinds)
+        return [f"(_kind({name}) is tuple and _items_{name}.issuperset(map(_kind, {name})))"]
+    if field.converter not in _UNCHANGING and not isinstance(field.converter, EnumMeta):
+        return []
+    for kind in _arms(field.type):
+        if kind is NoneType:
+            found.insert(0, f"{name} is None")
+        elif kind is str and not field.metadata.get("piece"):
+            found.append(f"(_kind({name}) is str and {name}.isascii())")
+        elif kind is int:
+            names |= {"_LEAST": LEAST, "_MOST": MOST}
+            found.append(f"(_kind({name}) is int and _LEAST < {name} < _MOST)")
+        elif kind is datetime:
+            names |= {"_datetime": datetime, "_UTC": UTC}
+            found.append(f"(_kind({name}) is _datetime and {name}.tzinfo is _UTC)")
+        elif kind is str or _is_closed(kind):
+            names[f"_{kind.__name__}"] = kind
+            found.append(f"_kind({name}) is _{kind.__name__}")
+    return found if len(found) <= 3 else []
+
+
+# -- what fits a type -------------------------------------------------------------------------------------------------
+
+
+def _converter(cls: type, field: attrs.Attribute[Any]) -> Convert:
+    """Make the function that returns a field's value for whatever was given, or refuses it."""
+    first: Any = None if isinstance(field.converter, EnumMeta) else field.converter
+    fit = _exact(str) if field.metadata.get("piece") else _fit(field.type)
+
+    def convert(value: Any) -> Any:
+        try:
+            return fit(value if first is None else first(value))
+        except FieldProblem as problem:  # the codec reads it from the context
+            problem.path = f".{field.name}{problem.path}"
+            raise CallerError(f"{cls.__name__}{problem.path}: {problem}") from None
+
+    return convert
+
+
+def _arms(kind: Any) -> tuple[Any, ...]:
+    return get_args(kind) if get_origin(kind) in (Union, UnionType) else (kind,)
+
+
+def _words(kind: Any) -> dict[str, Any]:
+    """Return the words of an enum, or of a Literal of strings, each with its value; nothing for other types."""
+    if get_origin(kind) is Literal:
+        return {word: word for word in get_args(kind)}
+    return {member.value: member for member in kind} if isinstance(kind, EnumMeta) else {}
+
+
+def _fit(kind: Any) -> Convert:
+    """Make the function that returns the value of a type for whatever was given, or raises FieldProblem."""
+    arms = [arm for arm in _arms(kind) if arm is not NoneType]
+    if len(arms) > 1:
+        return _fit_union(kind, arms)
+    [arm] = arms
+    cls, words = get_origin(arm) or arm, _words(arm)
+    if words:
+        fit = _fit_words(words)
+    elif cls is tuple:
+        fit = _fit_items(get_args(arm)[0])
+    else:
+        fit = _FITS.get(cls) or _exact(cls)
+    return fit if arm is kind else lambda value: None if value is None else fit(value)
+
+
+def _fit_union(kind: Any, arms: list[Any]) -> Convert:
+    words = {word: value for arm in arms for word, value in _words(arm).items()}
+    classes = frozenset(get_origin(arm) or arm for arm in _arms(kind))
+    names = [*words, *(cls.__name__ for cls in classes if isinstance(cls, type) and cls is not NoneType)]
+    wanted = "content block" if all(map(attrs.has, arms)) else f"one of {', '.join(names)}"
+
+    def fit(value: Any) -> Any:
+        return value if type(value) in classes or (type(value) is str and value in words) else refuse(wanted, value)
+
+    return fit
+
+
+def _fit_words(words: dict[str, Any]) -> Convert:
+    def fit(value: Any) -> Any:
+        if isinstance(value, str) and value in words:
+            return words[value]
+        raise FieldProblem(f"expected one of {', '.join(words)}; got {value!r:.40}")
+
+    return fit
+
+
+def as_tuple(value: Iterable[T]) -> tuple[T, ...]:
+    """Return an array as a tuple; a text and an object are none (an attrs converter).
+
+    Raises:
+        FieldProblem: it is no array.
+    """
+    if isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping)):
+        return tuple(value)
+    refuse("array", value)
+
+
+def _fit_items(kind: Any) -> Convert:
+    fit_item, classes = _fit(kind), frozenset(_arms(kind))
+
+    def fit(value: Any) -> Any:
+        if type(value) is not tuple:
+            value = as_tuple(value)
+        if classes.issuperset(map(type, value)) and kind not in _FITS:
+            return value
+        items = []
+        for index, item in enumerate(value):
+            try:
+                items.append(fit_item(item))
+            except FieldProblem as problem:
+                problem.path = f"[{index}]{problem.path}"
+                raise
+        return tuple(items)
+
+    return fit
+
+
+def _exact(cls: Any) -> Convert:
+    """Make the check of a class: attrs classes and frozen JSON are not subclassed, others may be."""
+    wanted = "object" if cls is FrozenDict else cls.__name__
+    closed = _is_closed(cls)
+
+    def fit(value: Any) -> Any:
+        return value if type(value) is cls or (not closed and isinstance(value, cls)) else refuse(wanted, value)
+
+    return fit
+
+
+def _is_closed(kind: Any) -> bool:
+    """Say whether a class has no subclasses here: every value of it is exactly of it."""
+    return isinstance(kind, type) and (attrs.has(kind) or isinstance(kind, EnumMeta) or kind in (bool, FrozenDict))
+
+
+def _fit_text(value: Any) -> str:
+    return whole_text(value) if isinstance(value, str) else refuse("str", value)
+
+
+def _fit_integer(value: Any) -> int:
+    if isinstance(value, int) and type(value) is not bool and LEAST < value < MOST:
+        return int(value)
+    refuse("int", value)
+
+
+def _fit_number(value: Any) -> float:
+    if isinstance(value, (int, float)) and type(value) is not bool and LEAST < value < MOST:
+        return value
+    refuse("number", value)
+
+
+def _fit_decimal(value: Any) -> Decimal:
+    try:
+        number = value if type(value) is Decimal else Decimal(str(value))  # of a float the digits that it is shown with
+        if number.is_finite() and type(value) is not bool:
+            return number
+    except InvalidOperation:
+        pass
+    raise FieldProblem(f"expected a decimal number, got {value!r:.40}")
+
+
+def _fit_time(value: Any) -> datetime:
+    try:
+        if isinstance(value, datetime) and value.tzinfo is not None:
+            return value if value.tzinfo is UTC else value.astimezone(UTC)
+    except OverflowError:
+        pass
+    raise FieldProblem(f"expected a time with a time zone, got {value!r:.80}")
+
+
+_FITS: dict[Any, Convert] = {
+    Any: freeze,
+    str: _fit_text,
+    int: _fit_integer,
+    float: _fit_number,
+    Decimal: _fit_decimal,
+    datetime: _fit_time,
+}

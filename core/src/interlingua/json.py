@@ -138,29 +138,116 @@ class FrozenList(list[Any]):
         return (FrozenList, (list(self),))
 
 
-_LEAVES = frozenset({str, int, float, bool, type(None)})
+class FieldProblem(ValueError):
+    """A value that is not what its field takes.
+
+    Attributes:
+        path: where in the value, such as `.content[0].text`; completed on the way out.
+    """
+
+    def __init__(self, message: str, path: str = "") -> None:
+        super().__init__(message)
+        self.path = path
+
+
+_JSON_NAMES = {dict: "object", FrozenDict: "object", list: "array", FrozenList: "array", type(None): "null"}
+
+
+def refuse(expected: str, value: Any, path: str = "") -> NoReturn:
+    """Raise a FieldProblem: `expected str, got int`."""
+    kind = type(value)
+    raise FieldProblem(f"expected {expected}, got {_JSON_NAMES.get(kind, kind.__name__)}", path)
+
+
+def whole_text(text: str) -> str:
+    """Return a text without halves of surrogate pairs, as a plain `str`."""
+    return replace_lone_surrogates(text if type(text) is str else str.__str__(text))
+
+
+MOST: int = 10**4300
+LEAST = -MOST
+"""Numbers are between these two: Python reads none of more digits (sys.set_int_max_str_digits)."""
+
+MAX_DEPTH = 200
+"""Levels of JSON inside a value. The fast writer takes 254 in all."""
+
 _set = dict.__setitem__
+_UNCHANGED = frozenset({bool, type(None), FrozenDict, FrozenList})
+_NUMBERS = frozenset({int, float})
 
 
 def freeze(value: Any) -> Any:
-    """Return a deeply immutable copy of a JSON value; an already frozen one comes back as the same object."""
+    """Return a deeply immutable copy of a JSON value; an already frozen one comes back as the same object.
+
+    Tuples and sets become arrays, half a surrogate pair becomes U+FFFD.
+
+    Raises:
+        FieldProblem: it is not JSON: NaN, infinities, keys that are no strings and other classes are refused, and so
+            are numbers of more than 4,300 digits and more than 200 levels.
+    """
+    return _freeze(value, MAX_DEPTH)
+
+
+def _freeze(value: Any, levels: int) -> Any:
     kind = type(value)
-    if kind is dict:
-        frozen = FrozenDict(value)
-        if not _LEAVES.issuperset(map(type, value.values())):
-            for key, item in value.items():
-                if type(item) not in _LEAVES:
-                    _set(frozen, key, freeze(item))
-        return frozen
-    if kind is list or kind is tuple:
-        return FrozenList(value if _LEAVES.issuperset(map(type, value)) else map(freeze, value))
-    if kind in _LEAVES or kind is FrozenDict or kind is FrozenList:
-        return value
+    if kind is dict or kind is list:
+        if levels == 0:
+            raise FieldProblem(f"nested too deeply: at most {MAX_DEPTH} levels")
+        return _freeze_dict(value, levels - 1) if kind is dict else _freeze_list(value, levels - 1)
+    if kind is str:
+        return value if value.isascii() else replace_lone_surrogates(value)
+    if kind is int or kind is float:
+        return value if LEAST < value < MOST else _refuse_number(value)
+    return value if kind in _UNCHANGED else _freeze_other(value, levels)
+
+
+def _freeze_dict(value: dict[Any, Any], levels: int) -> FrozenDict:
+    frozen = FrozenDict(value)
+    for key, item in value.items():
+        if type(key) is not str or not key.isascii():
+            return _freeze_mapping(value, levels)
+        kind = type(item)
+        if kind is str:
+            if not item.isascii():
+                _set(frozen, key, replace_lone_surrogates(item))
+        elif kind is int or kind is float:
+            if not LEAST < item < MOST:
+                _refuse_number(item)
+        elif kind not in _UNCHANGED:
+            _set(frozen, key, _freeze(item, levels))
+    return frozen
+
+
+def _freeze_list(value: list[Any], levels: int) -> FrozenList:
+    kinds = set(map(type, value))
+    if kinds <= _NUMBERS:
+        for item in value:
+            if not LEAST < item < MOST:
+                _refuse_number(item)
+        return FrozenList(value)
+    return FrozenList(value if kinds <= _UNCHANGED else [_freeze(item, levels) for item in value])
+
+
+def _freeze_other(value: Any, levels: int) -> Any:
     if isinstance(value, Mapping):
-        return FrozenDict({str(key): freeze(item) for key, item in value.items()})
-    if isinstance(value, (list, set, frozenset)):
-        return FrozenList([freeze(item) for item in value])
-    return value
+        return _freeze(dict(value), levels)
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return _freeze([*value], levels)
+    for kind in (str, int, float):  # members of enums, numbers of numpy
+        if isinstance(value, kind):
+            return _freeze(whole_text(value) if kind is str else kind(value), levels)
+    refuse("JSON", value)
+
+
+def _freeze_mapping(value: Mapping[Any, Any], levels: int) -> FrozenDict:
+    for key in value:
+        if not isinstance(key, str):
+            refuse("str as a key", key)
+    return FrozenDict({whole_text(key): _freeze(item, levels) for key, item in value.items()})
+
+
+def _refuse_number(value: float) -> NoReturn:
+    raise FieldProblem(f"expected JSON, got {value}" if isinstance(value, float) else "a number of over 4,300 digits")
 
 
 def thaw(value: Any) -> Any:
@@ -174,7 +261,7 @@ def thaw(value: Any) -> Any:
 
 def freeze_object(value: Mapping[str, Any] | None) -> FrozenDict:
     """Freeze an object; None becomes the empty object (an attrs converter)."""
-    return EMPTY if not value else freeze(value)
+    return EMPTY if value is None or value == EMPTY else _freeze(value, MAX_DEPTH)  # type: ignore[no-any-return]
 
 
 def freeze_optional(value: Mapping[str, Any] | None) -> FrozenDict | None:
@@ -184,7 +271,7 @@ def freeze_optional(value: Mapping[str, Any] | None) -> FrozenDict | None:
 
 def freeze_objects(value: Iterable[Mapping[str, Any]]) -> tuple[FrozenDict, ...]:
     """Freeze a sequence of objects into a tuple (an attrs converter)."""
-    return tuple(freeze(item) for item in value) if value else ()
+    return () if not value else tuple(map(freeze, refuse("array", value) if isinstance(value, (str, Mapping)) else value))
 
 
 EMPTY = FrozenDict()

@@ -113,17 +113,17 @@ def test_nothing_to_say_is_not_sent(given: object) -> None:
 @pytest.mark.parametrize(
     ("option", "value", "wanted"),
     [
-        ("temperature", "hot", "a number"),
-        ("temperature", True, "a number"),
-        ("max_tokens", "5", "a whole number"),
-        ("max_tokens", 5.5, "a whole number"),
-        ("thinking", "yes", "True or False"),
-        ("stop", 3, "a text, or several"),
-        ("stop", [3], "a text, or several"),
+        ("temperature", "hot", "expected number, got str"),
+        ("temperature", True, "expected number, got bool"),
+        ("max_tokens", "5", "expected int, got str"),
+        ("max_tokens", 5.5, "expected int, got float"),
+        ("thinking", "yes", "expected bool, got str"),
+        ("stop", 3, "expected array, got int"),
+        ("stop", [3], "expected str, got int"),
         ("effort", "huge", "low, medium, high"),
         ("tool_choice", "sometimes", "ToolChoice"),
-        ("response_schema", "an object", "a dict"),
-        ("provider_options", "x=1", "a dict"),
+        ("response_schema", "an object", "expected object, got str"),
+        ("provider_options", "x=1", "expected object, got str"),
         ("headers", {"x-a": 1}, "a dict of texts"),
         ("capabilities", {"supports_telepathy": True}, "AdapterCapabilities"),
     ],
@@ -132,7 +132,7 @@ def test_an_options_value_of_another_kind_is_the_callers_mistake(option: str, va
     with client(Server("http://nowhere.test", [])) as c, pytest.raises(il.CallerError) as caught:
         c.send("hi", **{option: value})
 
-    assert f"option {option!r} is " in str(caught.value)
+    assert str(caught.value).startswith(f"option {option}")
     assert wanted in str(caught.value)
 
 

@@ -22,6 +22,7 @@ from interlingua.types.messages import (
     Usage,
 )
 from interlingua.types.tools import SideEffects, ToolDefinition
+from tests.core.request.test_rules import forced
 
 CALL = ToolUseBlock(id="tu_1", name="read_file", input={"path": 7})
 TOOL = ToolDefinition(
@@ -61,7 +62,7 @@ MESSAGES = [
     Message(role=Role.USER, content=(ToolResultBlock(tool_use_id="tu_1", content="x"),)),
     Message(role=Role.SYSTEM, content=(IMAGE,)),
     Message(role=Role.USER, content=(ThinkingBlock(text="hm"),)),
-    Message(role=Role.USER, content=("text",)),
+    forced(user("x"), content=("text",)),
     Message(role=Role.TOOL, content=(ToolResultBlock(tool_use_id="tu_1", content="x"),)),
     Message(role=Role.TOOL, content=(ToolResultBlock(tool_use_id="tu_1", content=(CALL,)),)),
     tool_result("tu_1", [TextBlock(text="a"), IMAGE]),
@@ -69,7 +70,7 @@ MESSAGES = [
     assistant([attrs.evolve(CALL, name="readFile")]),
     assistant([attrs.evolve(CALL, name="7up")]),
     assistant([attrs.evolve(CALL, name="é")]),
-    attrs.evolve(user("old"), created_at=datetime(2026, 1, 1)),
+    forced(user("old"), created_at=datetime(2026, 1, 1)),
     attrs.evolve(user("new"), schema_version=99),
     attrs.evolve(user("zero"), schema_version=0, created_at=datetime(2026, 1, 1, tzinfo=UTC)),
     attrs.evolve(assistant("x"), metadata=MessageMetadata(model="acme:m")),

@@ -9,19 +9,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
-from enum import StrEnum
 from functools import cache
-from types import NoneType, UnionType
-from typing import Any, Literal, NoReturn, TypeVar, Union, get_args, get_origin
+from typing import Any, TypeVar, get_args, get_origin
 
 import attrs
 from cattrs import BaseValidationError, Converter
 from cattrs.cols import homogenous_tuple_structure_factory
 from cattrs.errors import AttributeValidationNote, IterableValidationNote
+from cattrs.fns import identity
 from cattrs.gen import make_dict_structure_fn_from_attrs
 
 from interlingua.errors import CallerError, DecodeError, UnsupportedSchemaError
-from interlingua.json import FrozenDict, dumps, freeze_object, thaw
+from interlingua.json import FieldProblem, dumps, refuse, thaw
 from interlingua.types.blocks import CacheHint, ContentBlock, ImageSource, ToolResultBlock, UnknownBlock
 from interlingua.types.messages import (
     NO_METADATA,
@@ -83,103 +82,35 @@ def stored_objects(data: dict[str, Any], cls: type = Message, path: str = "") ->
     yield path, data, cls
 
 
-# -- strict values ----------------------------------------------------------------------------------------------------
-
-_JSON_NAMES = {dict: "object", list: "array", type(None): "null"}
+# -- values -----------------------------------------------------------------------------------------------------------
 
 
-class DecodeProblem(Exception):
-    """Data that is not the value it should be; becomes a DecodeError when the whole path is known."""
-
-    def __init__(self, message: str, path: str = "") -> None:
-        super().__init__(message)
-        self.message = message
-        self.path = path
-
-
-def refuse(expected: str, value: Any, path: str = "") -> NoReturn:
-    """Raise a DecodeProblem: `expected str, got int`."""
-    kind = type(value)
-    raise DecodeProblem(f"expected {expected}, got {_JSON_NAMES.get(kind, kind.__name__)}", path)
-
-
-def _exact_hook(kind: type) -> Hook:
-    """Make the hook of str, int or bool: no other type is taken, so "3" is not 3, and True is not 1."""
-
-    def structure(value: Any, _type: Any) -> Any:
-        if type(value) is kind:
-            return value
-        refuse(kind.__name__, value)
-
-    return structure
-
-
-_read_text = _exact_hook(str)
-
-
-def _read_number(value: Any, _type: Any) -> Any:
-    if type(value) is float or type(value) is int:  # JSON may write a whole number without a point: kept as it was
-        return value
-    refuse("number", value)
-
-
-def _read_object(value: Any, _type: Any) -> Any:
-    if isinstance(value, dict):
-        return value  # frozen by the class that holds it
-    refuse("object", value)
+def _read_text(value: Any) -> str:
+    return value if type(value) is str else refuse("str", value)
 
 
 def _read_decimal(value: Any, _type: Any) -> Decimal:
     """Read a decimal number written as a string, so that no digit is lost."""
     try:
-        number = Decimal(_read_text(value, str))
+        number = Decimal(_read_text(value))
     except InvalidOperation:
         number = Decimal("NaN")
     if not number.is_finite():
-        raise DecodeProblem(f"expected a decimal number, got {value[:40]!r}")
+        raise FieldProblem(f"expected a decimal number, got {value[:40]!r}")
     return number
 
 
 def _read_time(value: Any, _type: Any) -> datetime:
     """Read an ISO-8601 time with an offset, or take a datetime with one; the result is in UTC."""
     try:
-        time = value if type(value) is datetime else datetime.fromisoformat(_read_text(value, str))
+        time = value if type(value) is datetime else datetime.fromisoformat(_read_text(value))
         if time.tzinfo is UTC:
             return time
         if time.tzinfo is not None:
             return time.astimezone(UTC)
     except (ValueError, OverflowError):
         pass
-    raise DecodeProblem(f"expected an ISO-8601 time with an offset, got {str(value)[:40]!r}")
-
-
-@cache
-def _words(kind: Any) -> dict[str, Any]:
-    """Return the words of an enum, or of a Literal of strings, each with its value."""
-    if get_origin(kind) is Literal:
-        return {word: word for word in get_args(kind)}
-    return {member.value: member for member in kind}
-
-
-def _read_word(value: Any, kind: Any) -> Any:
-    words = _words(kind)
-    if type(value) is str and value in words:
-        return words[value]
-    raise DecodeProblem(f"expected one of {', '.join(words)}; got {_read_text(value, str)[:40]!r}")
-
-
-def _optional_hook(kind: Any, converter: Converter) -> Hook:
-    """Make the hook of `X | None`."""
-    item = next(arg for arg in get_args(kind) if arg is not NoneType)
-    hook = converter.get_structure_hook(item)
-
-    def structure(value: Any, _type: Any) -> Any:
-        return None if value is None else hook(value, item)
-
-    def structure_exact(value: Any, _type: Any) -> Any:
-        return value if value is None or type(value) is item else hook(value, item)
-
-    return structure_exact if item in (str, int, bool) else structure
+    raise FieldProblem(f"expected an ISO-8601 time with an offset, got {str(value)[:40]!r}")
 
 
 def _array_hook(kind: Any, converter: Converter) -> Hook:
@@ -204,7 +135,7 @@ def _block_hook(_union: Any, converter: Converter) -> Hook:
         name = data.get("type")
         if type(name) is not str:
             if "type" not in data:
-                raise DecodeProblem("missing", ".type")
+                raise FieldProblem("missing", ".type")
             refuse("str", name, ".type")
         hook = hooks.get(name)
         if hook is None:
@@ -217,18 +148,24 @@ def _block_hook(_union: Any, converter: Converter) -> Hook:
 
 
 def _value_hook(cls: type, converter: Converter) -> Hook:
-    """Make the hook of a class: every field by its own hook; a field with a default may be absent."""
-    read: Any = make_dict_structure_fn_from_attrs(list(stored_fields(cls)), cls, converter)
+    """Make the hook of a class; a field with a default may be absent. Plain fields are checked by the class itself."""
+    fields = [field.evolve(converter=None if _is_read(cls, field) else identity) for field in stored_fields(cls)]
+    read: Any = make_dict_structure_fn_from_attrs(fields, cls, converter, _cattrs_prefer_attrib_converters=True)
     names = stored_names(cls)
 
     def structure(data: Any, _type: Any) -> Any:
         if not isinstance(data, dict):
             refuse("object", data)
         if not data.keys() <= names:
-            raise DecodeProblem("unknown fields")  # seen by `_read` alone
+            raise FieldProblem("unknown fields")  # seen by `_read` alone
         return read(data)
 
     return _sharing(cls, structure)
+
+
+def _is_read(cls: type, field: attrs.Attribute[Any]) -> bool:
+    """Say whether a field holds objects, a decimal number or a time: its stored form is another than its value."""
+    return field.name in _object_fields(cls) or bool({field.type, *get_args(field.type)} & {Decimal, datetime})
 
 
 def _sharing(cls: type, read: Hook) -> Hook:
@@ -266,28 +203,13 @@ def _hook(cls: Any) -> Hook:
 @cache
 def _converter() -> Converter:
     converter = Converter(detailed_validation=True)  # which costs nothing while all is well
-    for kind in (str, int, bool):
-        converter.register_structure_hook(kind, _exact_hook(kind))
-    converter.register_structure_hook(StrEnum, _read_word)  # nearer to an enum of strings than str
-    converter.register_structure_hook(float, _read_number)
     converter.register_structure_hook(Decimal, _read_decimal)
     converter.register_structure_hook(datetime, _read_time)
-    converter.register_structure_hook(FrozenDict, _read_object)
     # the one registered last is asked first
-    converter.register_structure_hook_factory(_is_optional, _optional_hook)
     converter.register_structure_hook_factory(_is_array, _array_hook)
-    converter.register_structure_hook_func(_is_literal, _read_word)
     converter.register_structure_hook_factory(lambda kind: kind == ContentBlock, _block_hook)
     converter.register_structure_hook_factory(lambda kind: isinstance(kind, type) and kind in VALUES, _value_hook)
     return converter
-
-
-def _is_optional(kind: Any) -> bool:
-    return get_origin(kind) in (Union, UnionType) and len(get_args(kind)) == 2 and NoneType in get_args(kind)
-
-
-def _is_literal(kind: Any) -> bool:
-    return get_origin(kind) is Literal
 
 
 def _is_array(kind: Any) -> bool:
@@ -354,9 +276,9 @@ def read_message(
         message, unknown = _read(data, Message)
         if unknown:
             message = _with_unknown_fields(message, unknown, encode)
-    except DecodeProblem as problem:
+    except FieldProblem as problem:
         place = problem.path if index is None else f"messages[{index}]{problem.path}"
-        text = problem.message if line is None else f"line {line}: {problem.message}"
+        text = str(problem) if line is None else f"line {line}: {problem}"
         raise DecodeError(text, path=place.removeprefix(".")) from None
     newer.add(message)
     return message
@@ -370,8 +292,8 @@ def read_tool(data: Any) -> ToolDefinition:
     """
     try:
         tool, unknown = _read(data, ToolDefinition)
-    except DecodeProblem as problem:
-        raise DecodeError(problem.message, path=problem.path.removeprefix(".")) from None
+    except FieldProblem as problem:
+        raise DecodeError(str(problem), path=problem.path.removeprefix(".")) from None
     if unknown:
         names = ", ".join(sorted(map(str, unknown[""])))
         _warn("tool %s: fields of a newer version were dropped: %s", tool.name, names)
@@ -382,7 +304,7 @@ def _read(data: Any, cls: type[T]) -> tuple[T, dict[str, dict[Any, Any]]]:
     """Return the value, and the unknown fields of every object in it by path.
 
     Raises:
-        DecodeProblem: the data is not such a value.
+        FieldProblem: the data is not such a value.
     """
     structure = _hook(cls)  # type: ignore[arg-type]
     try:
@@ -410,16 +332,18 @@ def _explain(error: Exception) -> Exception:
                 path += f".{note.name}"
             elif isinstance(note, IterableValidationNote):
                 path += f"[{note.index}]"
-    if isinstance(error, DecodeProblem):
-        return DecodeProblem(error.message, path + error.path)
+    if isinstance(error, CallerError) and isinstance(error.__context__, FieldProblem):  # of a constructor
+        error = error.__context__
+    if isinstance(error, FieldProblem):
+        return FieldProblem(str(error), path + error.path)
     if isinstance(error, KeyError):
-        return DecodeProblem("missing", path)
+        return FieldProblem("missing", path)
     if isinstance(error, UnsupportedSchemaError):
-        return DecodeProblem(error.message, f"{path}.input_schema{error.path}")
+        return FieldProblem(error.message, f"{path}.input_schema{error.path}")
     if isinstance(error, CallerError):  # the only other field that checks itself is a tool's name
-        return DecodeProblem(error.message, f"{path}.name")
+        return FieldProblem(error.message, f"{path}.name")
     if isinstance(error, RecursionError):
-        return DecodeProblem("nested too deeply")
+        return FieldProblem("nested too deeply")
     return error
 
 
@@ -439,11 +363,14 @@ def _with_unknown_fields(message: Message, unknown: dict[str, dict[Any, Any]], e
     if unknown:
         earlier = extra.get(UNKNOWN_FIELDS, {})
         if not isinstance(earlier, dict):
-            raise DecodeProblem("expected object", f".metadata.{UNKNOWN_FIELDS}")
+            raise FieldProblem("expected object", f".metadata.{UNKNOWN_FIELDS}")
         written = {path: part for path, part, _ in stored_objects(encode(message))}
         taken = {place_of(path, written[path]): fields for path, fields in unknown.items()}
         extra[UNKNOWN_FIELDS] = {**earlier, **taken}
-    return attrs.evolve(message, metadata=attrs.evolve(message.metadata, extra=freeze_object(extra)))
+    try:
+        return attrs.evolve(message, metadata=attrs.evolve(message.metadata, extra=extra))
+    except CallerError as error:
+        raise FieldProblem(error.message, ".metadata") from None
 
 
 def place_of(path: str, written: dict[str, Any]) -> str:

@@ -26,7 +26,7 @@ from interlingua.request.project_blocks import locate_losses, wire_tools
 from interlingua.request.rules import i24_tool_names_are_unique
 from interlingua.types.factories import user
 from interlingua.types.messages import Message, Origin, RoutingDecisionRecord
-from interlingua.types.options import AdapterOptions, ToolChoice, check_values, option_fields
+from interlingua.types.options import AdapterOptions, ToolChoice, option_fields
 from interlingua.types.tools import ToolDefinition
 
 # `model` and `user_id` are arguments of their own; `stream` is which method is called
@@ -58,8 +58,10 @@ def read_options(given: Mapping[str, Any], **fixed: Any) -> AdapterOptions:
     """
     if not given.keys() <= _NAMES:
         raise _unknown_option(next(name for name in given if name not in _NAMES))
-    check_values(given)
-    return AdapterOptions(**fixed, **given)
+    try:
+        return AdapterOptions(**fixed, **{name: value for name, value in given.items() if value is not None})
+    except CallerError as error:
+        raise CallerError(error.message.replace("AdapterOptions.", "option ", 1)) from None
 
 
 def _unknown_option(name: str) -> CallerError:

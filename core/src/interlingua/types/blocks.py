@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import Any, ClassVar, Literal, TypeAlias
+from collections.abc import Iterable, Mapping
+from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import attrs
 
-from interlingua.frozen import fast_frozen
-from interlingua.json import EMPTY, FrozenDict, dumps, freeze, freeze_object, freeze_objects, freeze_optional, loads
+from interlingua.frozen import checked
+from interlingua.json import EMPTY, FieldProblem, FrozenDict, dumps, freeze, freeze_object, freeze_objects, loads
 
 
+@checked
 @attrs.frozen(kw_only=True)
 class TextBlock:
     """Text.
@@ -29,6 +30,7 @@ class TextBlock:
     cache: CacheHint | None = None
 
 
+@checked
 @attrs.frozen(kw_only=True)
 class ThinkingBlock:
     """Reasoning that the model shows.
@@ -43,6 +45,7 @@ class ThinkingBlock:
     signature: str | None = None
 
 
+@checked
 @attrs.frozen(kw_only=True)
 class RedactedThinkingBlock:
     """Reasoning that the provider encrypted: only its origin can read it.
@@ -55,7 +58,7 @@ class RedactedThinkingBlock:
     data: str
 
 
-@fast_frozen
+@checked
 @attrs.frozen(kw_only=True)
 class ToolUseBlock:
     """A call of a tool.
@@ -103,7 +106,7 @@ def result_content(value: Any) -> tuple[ContentBlock, ...]:
     return (TextBlock(text=dumps(value).decode()),)
 
 
-@fast_frozen
+@checked
 @attrs.frozen(kw_only=True)
 class ToolResultBlock:
     """The result of one call.
@@ -113,7 +116,7 @@ class ToolResultBlock:
         content: usually one TextBlock; may hold images. A value that is not text or blocks becomes JSON text.
         is_error: the tool failed; the content says how.
         tool_name: the tool's name, for wires that need it and for people.
-        details: structured result for the application; never sent to a model.
+        details: any JSON for the application; never sent to a model.
         metadata: free JSON of the application; never sent to a model.
         terminate: a tool loop stops after this result; never sent to a model.
         cache: prompt-cache hint, or None.
@@ -124,7 +127,7 @@ class ToolResultBlock:
     content: tuple[ContentBlock, ...] = attrs.field(default=(), converter=result_content)
     is_error: bool = False
     tool_name: str | None = None
-    details: FrozenDict | None = attrs.field(default=None, converter=freeze_optional)
+    details: Any = attrs.field(default=None, converter=freeze)
     metadata: FrozenDict = attrs.field(default=EMPTY, converter=freeze_object)
     terminate: bool = False
     cache: CacheHint | None = None
@@ -140,15 +143,16 @@ def read_tool_input(raw: str) -> tuple[FrozenDict, str | None]:
         return freeze_object(None), None
     try:
         value = loads(raw)
+        if isinstance(value, dict):
+            return freeze_object(value), None
     except (ValueError, RecursionError) as error:
         return freeze_object(None), f"arguments are not JSON: {error}"
-    if isinstance(value, dict):
-        return freeze_object(value), None
     if value is None:
         return freeze_object(None), None
     return freeze_object(None), f"arguments are a JSON {type(value).__name__}, not an object"
 
 
+@checked
 @attrs.frozen(kw_only=True)
 class ImageSource:
     """Where the bytes of a media block are.
@@ -166,6 +170,7 @@ class ImageSource:
 MediaSource = ImageSource
 
 
+@checked
 @attrs.frozen(kw_only=True)
 class ImageBlock:
     """An image.
@@ -184,6 +189,7 @@ class ImageBlock:
     cache: CacheHint | None = None
 
 
+@checked
 @attrs.frozen(kw_only=True)
 class AudioBlock:
     """Audio, from the user or from the model.
@@ -202,6 +208,7 @@ class AudioBlock:
     cache: CacheHint | None = None
 
 
+@checked
 @attrs.frozen(kw_only=True)
 class VideoBlock:
     """A video.
@@ -218,6 +225,7 @@ class VideoBlock:
     cache: CacheHint | None = None
 
 
+@checked
 @attrs.frozen(kw_only=True)
 class DocumentBlock:
     """A document such as a PDF or a plain text file.
@@ -240,6 +248,7 @@ class DocumentBlock:
     cache: CacheHint | None = None
 
 
+@checked
 @attrs.frozen(kw_only=True)
 class OpaqueBlock:
     """Content that one provider alone has: server tools and their results, wire blocks not known yet.
@@ -256,6 +265,15 @@ class OpaqueBlock:
     data: Any = attrs.field(converter=freeze)
 
 
+def _unknown(raw: Mapping[str, Any]) -> FrozenDict:
+    frozen: FrozenDict = freeze(raw)
+    kind = frozen.get("type") if type(frozen) is FrozenDict else None
+    if not isinstance(kind, str) or kind in {block.type for block in get_args(ContentBlock) if block is not UnknownBlock}:
+        raise FieldProblem(f"expected an object whose type this version does not know, got the type {kind!r:.40}")
+    return frozen
+
+
+@checked
 @attrs.frozen(kw_only=True)
 class UnknownBlock:
     """A canonical block type written by a newer version: kept and written back verbatim.
@@ -265,9 +283,10 @@ class UnknownBlock:
     """
 
     type: ClassVar[Literal["unknown"]] = "unknown"
-    raw: FrozenDict = attrs.field(converter=freeze)
+    raw: FrozenDict = attrs.field(converter=_unknown)
 
 
+@checked
 @attrs.frozen(kw_only=True)
 class CacheHint:
     """Asks the provider to cache the prompt up to here.

@@ -7,11 +7,13 @@ from typing import Any, ClassVar, Literal, TypeAlias
 import attrs
 
 from interlingua.errors import InterlinguaError
+from interlingua.frozen import PIECE, checked
 from interlingua.json import FrozenDict
 from interlingua.types.blocks import ContentBlock, ToolUseBlock
 from interlingua.types.messages import StopReason, Usage
 
 
+@checked
 @attrs.frozen(kw_only=True)
 class TextDelta:
     """More text of block `index`.
@@ -23,9 +25,10 @@ class TextDelta:
 
     type: ClassVar[Literal["text_delta"]] = "text_delta"
     index: int
-    text: str
+    text: str = attrs.field(metadata=PIECE)
 
 
+@checked
 @attrs.frozen(kw_only=True)
 class ThinkingDelta:
     """More reasoning of block `index`.
@@ -37,9 +40,10 @@ class ThinkingDelta:
 
     type: ClassVar[Literal["thinking_delta"]] = "thinking_delta"
     index: int
-    text: str
+    text: str = attrs.field(metadata=PIECE)
 
 
+@checked
 @attrs.frozen(kw_only=True)
 class ToolUseStart:
     """A call begins.
@@ -60,6 +64,7 @@ class ToolUseStart:
     keep_raw: bool = True
 
 
+@checked
 @attrs.frozen(kw_only=True)
 class ToolUseInputDelta:
     """More of the argument text of call `index`.
@@ -71,9 +76,10 @@ class ToolUseInputDelta:
 
     type: ClassVar[Literal["tool_use_input_delta"]] = "tool_use_input_delta"
     index: int
-    partial_json: str
+    partial_json: str = attrs.field(metadata=PIECE)
 
 
+@checked
 @attrs.frozen(kw_only=True)
 class ToolUseEnd:
     """The call is whole; `block`, when given, is authoritative over the pieces.
@@ -88,6 +94,7 @@ class ToolUseEnd:
     block: ToolUseBlock | None = None
 
 
+@checked
 @attrs.frozen(kw_only=True)
 class BlockStart:
     """A block begins that is not only text, reasoning or a call: media, opaque, redacted.
@@ -102,6 +109,7 @@ class BlockStart:
     block: ContentBlock
 
 
+@checked
 @attrs.frozen(kw_only=True)
 class BlockEnd:
     """A block is whole: `block` gives its signature, citations or data; its text comes from the deltas if any came.
@@ -116,6 +124,7 @@ class BlockEnd:
     block: ContentBlock
 
 
+@checked
 @attrs.frozen(kw_only=True)
 class UsageUpdate:
     """Token counts so far; each reported count replaces the earlier one (they are totals, not steps).
@@ -128,6 +137,7 @@ class UsageUpdate:
     usage: Usage
 
 
+@checked
 @attrs.frozen(kw_only=True)
 class RawUpdate:
     """Opaque state as it arrives, so that an interrupted stream keeps its ids.
@@ -142,6 +152,7 @@ class RawUpdate:
     trace: FrozenDict | dict[str, Any] | None = None
 
 
+@checked
 @attrs.frozen(kw_only=True)
 class MessageComplete:
     """The terminal event of a stream that ended well.
@@ -156,6 +167,7 @@ class MessageComplete:
     stop_reason_raw: str | None = None
 
 
+@checked
 @attrs.frozen(kw_only=True)
 class ErrorEvent:
     """The terminal event of a stream that failed; the client raises `error` after delivering it.

@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import attrs
 
 from interlingua.errors import CallerError
-from interlingua.frozen import fast_frozen, replace
+from interlingua.frozen import as_tuple, checked, replace
 from interlingua.ids import new_ulid
 from interlingua.json import EMPTY, FrozenDict, dumps, freeze_object, freeze_optional
 from interlingua.types.blocks import ContentBlock, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
@@ -92,6 +92,7 @@ class TokenBuckets(NamedTuple):
         return sum(self)
 
 
+@checked
 @attrs.frozen(kw_only=True)
 class CostParts:
     """The cost in USD by token class, exact.
@@ -111,7 +112,7 @@ class CostParts:
     other: Decimal = Decimal(0)
 
 
-@fast_frozen
+@checked
 @attrs.frozen(kw_only=True)
 class Usage:
     """Tokens, money and time of one generated message (format.md, Usage).
@@ -185,11 +186,7 @@ _COUNTS = (
 )
 
 
-# type checkers cannot see through a bare `tuple` as converter
-def _names(value: Iterable[str]) -> tuple[str, ...]:
-    return tuple(value)
-
-
+@checked
 @attrs.frozen(kw_only=True)
 class RoutingDecisionRecord:
     """Why a model was chosen, in short.
@@ -208,9 +205,10 @@ class RoutingDecisionRecord:
     reason: str
     rule_name: str | None = None
     confidence: float | None = None
-    alternatives_considered: tuple[str, ...] = attrs.field(default=(), converter=_names)
+    alternatives_considered: tuple[str, ...] = attrs.field(default=(), converter=as_tuple)
 
 
+@checked
 @attrs.frozen(kw_only=True)
 class ErrorInfo:
     """What ended a message that failed: class name in `interlingua.errors`, and its message.
@@ -238,20 +236,7 @@ class Origin(NamedTuple):
     model: str
 
 
-def _status(value: str) -> MessageStatus:
-    if type(value) is MessageStatus:
-        return value
-    try:
-        return MessageStatus(value)
-    except ValueError:
-        raise CallerError(f"a status is one of {', '.join(MessageStatus)}, not {value!r}") from None
-
-
-def _indexes(value: Iterable[int]) -> tuple[int, ...]:
-    return tuple(value)
-
-
-@fast_frozen
+@checked
 @attrs.frozen(kw_only=True)
 class MessageMetadata:
     """What is known about a message besides its content (format.md, Metadata).
@@ -281,12 +266,12 @@ class MessageMetadata:
     routing: RoutingDecisionRecord | None = None
     usage: Usage | None = None
     parent_tool_use_id: str | None = None
-    status: MessageStatus = attrs.field(default=MessageStatus.COMPLETE, converter=_status)
+    status: MessageStatus = attrs.field(default=MessageStatus.COMPLETE, converter=MessageStatus)
     stop_reason: StopReason | None = None
     stop_reason_raw: str | None = None
     error: ErrorInfo | None = None
     provenance: Provenance | None = None
-    critical: tuple[int, ...] = attrs.field(default=(), converter=_indexes)
+    critical: tuple[int, ...] = attrs.field(default=(), converter=as_tuple)
     user_id: str | None = None
     team_id: str | None = None
     provider_raw: FrozenDict | None = attrs.field(default=None, eq=False, repr=False, converter=freeze_optional)
@@ -309,27 +294,18 @@ SILENTLY_ANSWERED = "interlingua.silently_answered"
 DEFAULT_SESSION = "default"
 
 
-def _role(value: str) -> Role:
-    if type(value) is Role:  # an enum's own check is slow
-        return value
-    try:
-        return Role(value)
-    except ValueError:
-        raise CallerError(f"a role is one of {', '.join(Role)}, not {value!r}") from None
-
-
 def _content(value: str | ContentBlock | Iterable[ContentBlock]) -> tuple[ContentBlock, ...]:
     if type(value) is tuple:
         return value
     if isinstance(value, str):
         return (TextBlock(text=value),)
-    return (value,) if attrs.has(type(value)) else tuple(value)  # type: ignore[arg-type,return-value]
+    return (value,) if attrs.has(type(value)) else as_tuple(value)  # type: ignore[arg-type,return-value]
 
 
 _now = partial(datetime.now, UTC)
 
 
-@fast_frozen
+@checked
 @attrs.frozen(kw_only=True)
 class Message:
     """One message of a conversation (format.md, Messages).
@@ -346,7 +322,7 @@ class Message:
 
     id: str = attrs.field(factory=new_ulid)
     session_id: str = DEFAULT_SESSION
-    role: Role = attrs.field(converter=_role)
+    role: Role = attrs.field(converter=Role)
     content: tuple[ContentBlock, ...] = attrs.field(converter=_content)
     metadata: MessageMetadata = NO_METADATA
     created_at: datetime = attrs.field(factory=_now)

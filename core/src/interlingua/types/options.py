@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any, Literal, TypeAlias, get_args
+from collections.abc import Mapping
+from typing import Any, Literal, TypeAlias
 
 import attrs
 
-from interlingua.errors import CallerError
-from interlingua.json import EMPTY, FrozenDict, freeze_object, freeze_optional
+from interlingua.frozen import as_tuple, checked
+from interlingua.json import EMPTY, FieldProblem, FrozenDict, freeze_object, freeze_optional
 
 ReplayScope = Literal["never", "model", "api", "provider"]
 
 
+@checked
 @attrs.frozen(kw_only=True, cache_hash=True)  # hashed for every request
 class AdapterCapabilities:
     """What one adapter can carry to one model (format.md, Options and capabilities).
@@ -107,6 +108,7 @@ class AdapterCapabilities:
 Effort: TypeAlias = Literal["none", "minimal", "low", "medium", "high", "xhigh", "max"]
 
 
+@checked
 @attrs.frozen
 class ToolChoice:
     """Force the one tool of this name.
@@ -122,13 +124,24 @@ ToolChoiceOption: TypeAlias = Literal["auto", "none", "required"] | ToolChoice
 
 
 def _stop(value: str | tuple[str, ...] | list[str] | None) -> tuple[str, ...]:
-    return () if value is None else (value,) if isinstance(value, str) else tuple(value)
+    return () if value is None else (value,) if isinstance(value, str) else as_tuple(value)
 
 
 def _headers(value: Mapping[str, str] | None) -> FrozenDict:
-    return freeze_object({name.lower(): text for name, text in (value or {}).items()})
+    headers = freeze_object(value)
+    if type(headers) is not FrozenDict or not all(isinstance(text, str) for text in headers.values()):
+        raise FieldProblem("expected a dict of texts")
+    return freeze_object({name.lower(): text for name, text in headers.items()})
 
 
+def _facts(value: Mapping[str, Any] | None) -> FrozenDict:
+    facts = freeze_object(value)
+    if type(facts) is not FrozenDict or not facts.keys() <= attrs.fields_dict(AdapterCapabilities).keys():
+        raise FieldProblem("expected a dict by field names of AdapterCapabilities")
+    return facts
+
+
+@checked
 @attrs.frozen(kw_only=True)
 class AdapterOptions:
     """One request's options; None means "the provider's default", while 0 is a value.
@@ -181,62 +194,10 @@ class AdapterOptions:
     user_id: str | None = None
     provider_options: FrozenDict = attrs.field(default=EMPTY, converter=freeze_object)
     headers: FrozenDict = attrs.field(default=EMPTY, converter=_headers)
-    capabilities: FrozenDict = attrs.field(default=EMPTY, converter=freeze_object)
+    capabilities: FrozenDict = attrs.field(default=EMPTY, converter=_facts)
     connection: Mapping[str, Any] = EMPTY
 
 
 def option_fields() -> dict[str, Any]:
     """Return the option names with their attrs fields, for command lines and error messages."""
     return {field.name: field for field in attrs.fields(AdapterOptions) if field.name != "connection"}
-
-
-_EFFORTS = get_args(Effort)
-_CHOICES = ("auto", "none", "required")
-
-
-def _is(*kinds: type) -> Callable[[Any], bool]:
-    return lambda value: isinstance(value, kinds) and (bool in kinds or not isinstance(value, bool))
-
-
-def _texts(value: Any) -> bool:
-    return isinstance(value, str) or (isinstance(value, Sequence) and all(isinstance(text, str) for text in value))
-
-
-def _check_headers(value: Any) -> bool:
-    return isinstance(value, Mapping) and all(isinstance(text, str) for text in (*value, *value.values()))
-
-
-def _choice(value: Any) -> bool:
-    return isinstance(value, ToolChoice) or value in _CHOICES
-
-
-def _facts(value: Any) -> bool:
-    return isinstance(value, Mapping) and value.keys() <= attrs.fields_dict(AdapterCapabilities).keys()
-
-
-_KINDS: tuple[tuple[str, Callable[[Any], bool], tuple[str, ...]], ...] = (
-    ("a whole number", _is(int), ("max_tokens", "top_k", "seed", "thinking_budget")),
-    ("a number", _is(int, float), ("temperature", "top_p")),
-    ("True or False", _is(bool), ("parallel_tool_calls", "thinking", "demote_thinking", "downscale_images")),
-    ("a text", _is(str), ("api", "response_name")),
-    ("a text, or several", _texts, ("stop",)),
-    ("a dict", _is(Mapping), ("response_schema", "provider_options")),
-    ("a dict of texts", _check_headers, ("headers",)),
-    (f"one of {', '.join(_EFFORTS)}", _EFFORTS.__contains__, ("effort",)),
-    (f"one of {', '.join(_CHOICES)}, or ToolChoice(name)", _choice, ("tool_choice",)),
-    ("a dict by field names of AdapterCapabilities", _facts, ("capabilities",)),
-)
-
-_CHECKS = {name: (check, wanted) for wanted, check, names in _KINDS for name in names}
-
-
-def check_values(given: Mapping[str, Any]) -> None:
-    """Look at the values of options by name; None, the provider's default, is one of any.
-
-    Raises:
-        CallerError: a value is of another kind; the message says which kind is wanted.
-    """
-    for name, value in given.items():
-        check, wanted = _CHECKS[name]
-        if value is not None and not check(value):
-            raise CallerError(f"option {name!r} is {wanted}, not {value!r:.80}")

@@ -13,6 +13,7 @@ from typing import Any
 import attrs
 
 from interlingua.errors import CallerError, UnsupportedSchemaError
+from interlingua.frozen import checked
 from interlingua.json import FrozenDict, dumps, freeze, loads
 from interlingua.types.blocks import CacheHint
 
@@ -194,21 +195,16 @@ def _checked_schema(schema: Mapping[str, Any]) -> FrozenDict:
     return frozen
 
 
-def _check_name(_definition: object, _field: object, name: Any) -> None:
+def _canonical_name(name: str) -> str:
     if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > TOOL_NAME_MAX_LENGTH:
         raise CallerError(
             f"tool name {name!r} is not canonical: lower snake_case, starting with a letter, at most"
             f" {TOOL_NAME_MAX_LENGTH} characters; canonical_names() makes such names"
         )
+    return name
 
 
-def _side_effects(value: str) -> SideEffects:
-    try:
-        return SideEffects(value)
-    except ValueError:
-        raise CallerError(f"side_effects must be one of {', '.join(SideEffects)}, not {value!r}") from None
-
-
+@checked
 @attrs.frozen(kw_only=True)
 class ToolDefinition:
     """A tool that a model may call (format.md, Tools); checked when it is made.
@@ -227,10 +223,10 @@ class ToolDefinition:
         UnsupportedSchemaError: the schema is outside the subset; `path` points at the keyword.
     """
 
-    name: str = attrs.field(validator=_check_name)
+    name: str = attrs.field(converter=_canonical_name)
     description: str
     input_schema: FrozenDict = attrs.field(converter=_checked_schema)
-    side_effects: SideEffects = attrs.field(converter=_side_effects)
+    side_effects: SideEffects = attrs.field(converter=SideEffects)
     requires_workspace: bool = True
     cache: CacheHint | None = None
     kind: ToolKind | None = None
@@ -280,6 +276,7 @@ def _digest(text: str) -> str:
 _MAX_MESSAGE = 300  # a message quotes the input, which may be a whole file
 
 
+@checked
 @attrs.frozen(kw_only=True)
 class InputViolation:
     """One way in which an input breaks its schema.

@@ -320,7 +320,7 @@ class Decision:
             reason=self.candidate.reason + passed,
             rule_name=self.candidate.rule_name,
             confidence=self.candidate.confidence,
-            alternatives_considered=dict.fromkeys(one.model for one in self.refused),
+            alternatives_considered=tuple(dict.fromkeys(one.model for one in self.refused)),
         )
 
     def event(self, session_id: str, after: str, tools: Sequence[ToolDefinition] = ()) -> dict[str, Any]:
