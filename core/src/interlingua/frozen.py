@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from enum import EnumMeta
 from types import NoneType, UnionType
-from typing import Any, Literal, TypeVar, Union, get_args, get_origin
+from typing import Any, Literal, TypeVar, Union, cast, get_args, get_origin
 
 import attrs
 
@@ -34,21 +34,20 @@ from interlingua.json import (
 
 T = TypeVar("T")
 Convert = Callable[[Any], Any]
-_copiers: dict[type, tuple[Callable[[Any], Any], dict[str, Convert | None]]] = {}  # class -> a changeable copy, converters
+_copiers: dict[type, tuple[Callable[[Any], Any], dict[str, Convert]]] = {}  # a changeable copy, converters
 PIECE = {"piece": True}
 """The metadata of a text field that may end within a character: half of a surrogate pair is kept as it is."""
 
 
 def replace(value: T, **changes: Any) -> T:
-    """Do what `attrs.evolve` does, for a value of a checked class at a fifth of the cost; other fields raise KeyError."""
+    """Do what `attrs.evolve` does, for a checked class at a fifth of the cost; other fields raise KeyError."""
     cls = value.__class__
     if cls not in _copiers:
         return attrs.evolve(value, **changes)  # type: ignore[misc]
     copied, converters = _copiers[cls]
     new: T = copied(value)
     for name, item in changes.items():
-        convert = converters[name]
-        setattr(new, name, item if convert is None else convert(item))
+        setattr(new, name, converters[name](item))
     new.__class__ = cls
     return new
 
@@ -73,7 +72,7 @@ def checked(cls: type[T]) -> type[T]:
         cls.__init__(self, *args, **given)
 
     __init__.__wrapped__ = attrs_init  # type: ignore[attr-defined]  # the signature
-    cls.__init__ = __init__  # type: ignore[assignment]
+    cls.__init__ = __init__  # type: ignore[method-assign]
     return cls
 
 
@@ -90,7 +89,7 @@ def _write_init(cls: type, attrs_init: Any) -> None:
         "_NOTHING": attrs.NOTHING,
         "_kind": type,  # a field may be called `type`
     }
-    converters: dict[str, Convert | None] = {}
+    converters: dict[str, Convert] = {}
     parameters, stored, copied = [], [], []
     for field in fields:
         if field.init:
@@ -149,11 +148,12 @@ _UNCHANGING = (None, freeze, freeze_object, freeze_optional)
 
 def _passes(field: attrs.Attribute[Any], names: dict[str, Any]) -> list[str]:
     """Return tests, as Python expressions; a value that passes one of them is stored as it is, without a call."""
-    name, found = field.name, []
+    name, converter = field.name, cast("Any", field.converter)
+    found: list[str] = []
     if get_origin(field.type) is tuple and all(map(_is_closed, kinds := _arms(get_args(field.type)[0]))):
         names[f"_items_{name}"] = frozenset(kinds)
         return [f"(_kind({name}) is tuple and _items_{name}.issuperset(map(_kind, {name})))"]
-    if field.converter not in _UNCHANGING and not isinstance(field.converter, EnumMeta):
+    if converter not in _UNCHANGING and not isinstance(converter, EnumMeta):
         return []
     for kind in _arms(field.type):
         if kind is NoneType:
@@ -198,7 +198,7 @@ def _words(kind: Any) -> dict[str, Any]:
     """Return the words of an enum, or of a Literal of strings, each with its value; nothing for other types."""
     if get_origin(kind) is Literal:
         return {word: word for word in get_args(kind)}
-    return {member.value: member for member in kind} if isinstance(kind, EnumMeta) else {}
+    return {word.value: word for word in cast("Iterable[Any]", kind)} if isinstance(kind, EnumMeta) else {}
 
 
 def _fit(kind: Any) -> Convert:
@@ -246,7 +246,7 @@ def as_tuple(value: Iterable[T]) -> tuple[T, ...]:
     """
     if isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping)):
         return tuple(value)
-    refuse("array", value)
+    return refuse("array", value)
 
 
 def _fit_items(kind: Any) -> Convert:
@@ -292,13 +292,13 @@ def _fit_text(value: Any) -> str:
 def _fit_integer(value: Any) -> int:
     if isinstance(value, int) and type(value) is not bool and LEAST < value < MOST:
         return int(value)
-    refuse("int", value)
+    return refuse("int", value)
 
 
 def _fit_number(value: Any) -> float:
     if isinstance(value, (int, float)) and type(value) is not bool and LEAST < value < MOST:
         return value
-    refuse("number", value)
+    return refuse("number", value)
 
 
 def _fit_decimal(value: Any) -> Decimal:

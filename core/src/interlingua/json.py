@@ -233,9 +233,10 @@ def _freeze_other(value: Any, levels: int) -> Any:
         return _freeze(dict(value), levels)
     if isinstance(value, (list, tuple, set, frozenset)):
         return _freeze([*value], levels)
-    for kind in (str, int, float):  # members of enums, numbers of numpy
-        if isinstance(value, kind):
-            return _freeze(whole_text(value) if kind is str else kind(value), levels)
+    if isinstance(value, str):  # a member of an enum
+        return whole_text(value)
+    if isinstance(value, (int, float)):  # of numpy
+        return _freeze(int(value) if isinstance(value, int) else float(value), levels)
     refuse("JSON", value)
 
 
@@ -261,7 +262,7 @@ def thaw(value: Any) -> Any:
 
 def freeze_object(value: Mapping[str, Any] | None) -> FrozenDict:
     """Freeze an object; None becomes the empty object (an attrs converter)."""
-    return EMPTY if value is None or value == EMPTY else _freeze(value, MAX_DEPTH)  # type: ignore[no-any-return]
+    return EMPTY if value is None or value == EMPTY else _freeze(value, MAX_DEPTH)
 
 
 def freeze_optional(value: Mapping[str, Any] | None) -> FrozenDict | None:
@@ -271,7 +272,9 @@ def freeze_optional(value: Mapping[str, Any] | None) -> FrozenDict | None:
 
 def freeze_objects(value: Iterable[Mapping[str, Any]]) -> tuple[FrozenDict, ...]:
     """Freeze a sequence of objects into a tuple (an attrs converter)."""
-    return () if not value else tuple(map(freeze, refuse("array", value) if isinstance(value, (str, Mapping)) else value))
+    return (
+        () if not value else tuple(map(freeze, refuse("array", value) if isinstance(value, (str, Mapping)) else value))
+    )
 
 
 EMPTY = FrozenDict()

@@ -22,7 +22,7 @@ from interlingua.codec import (
 )
 from interlingua.errors import CallerError, DecodeError
 from interlingua.types.blocks import TextBlock, ToolResultBlock, UnknownBlock
-from interlingua.types.factories import assistant, user
+from interlingua.types.factories import user
 from interlingua.types.messages import Message
 from interlingua.types.tools import SideEffects, ToolDefinition
 from tests.core.codec import values

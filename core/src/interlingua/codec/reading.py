@@ -118,9 +118,7 @@ def _array_hook(kind: Any, converter: Converter) -> Hook:
     read = homogenous_tuple_structure_factory(kind, converter)
 
     def structure(data: Any, _type: Any) -> Any:
-        if isinstance(data, (list, tuple)):
-            return read(data, kind)
-        refuse("array", data)
+        return read(data, kind) if isinstance(data, (list, tuple)) else refuse("array", data)
 
     return structure
 

@@ -268,7 +268,8 @@ class OpaqueBlock:
 def _unknown(raw: Mapping[str, Any]) -> FrozenDict:
     frozen: FrozenDict = freeze(raw)
     kind = frozen.get("type") if type(frozen) is FrozenDict else None
-    if not isinstance(kind, str) or kind in {block.type for block in get_args(ContentBlock) if block is not UnknownBlock}:
+    known = {block.type for block in get_args(ContentBlock) if block is not UnknownBlock}
+    if not isinstance(kind, str) or kind in known:
         raise FieldProblem(f"expected an object whose type this version does not know, got the type {kind!r:.40}")
     return frozen
 

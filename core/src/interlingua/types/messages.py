@@ -11,7 +11,6 @@ from typing import Any, NamedTuple
 
 import attrs
 
-from interlingua.errors import CallerError
 from interlingua.frozen import as_tuple, checked, replace
 from interlingua.ids import new_ulid
 from interlingua.json import EMPTY, FrozenDict, dumps, freeze_object, freeze_optional
