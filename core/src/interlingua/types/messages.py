@@ -185,6 +185,15 @@ _COUNTS = (
 )
 
 
+# type checkers cannot see through a generic converter
+def _names(value: Iterable[str]) -> tuple[str, ...]:
+    return as_tuple(value)
+
+
+def _indexes(value: Iterable[int]) -> tuple[int, ...]:
+    return as_tuple(value)
+
+
 @checked
 @attrs.frozen(kw_only=True)
 class RoutingDecisionRecord:
@@ -204,7 +213,7 @@ class RoutingDecisionRecord:
     reason: str
     rule_name: str | None = None
     confidence: float | None = None
-    alternatives_considered: tuple[str, ...] = attrs.field(default=(), converter=as_tuple)
+    alternatives_considered: tuple[str, ...] = attrs.field(default=(), converter=_names)
 
 
 @checked
@@ -270,7 +279,7 @@ class MessageMetadata:
     stop_reason_raw: str | None = None
     error: ErrorInfo | None = None
     provenance: Provenance | None = None
-    critical: tuple[int, ...] = attrs.field(default=(), converter=as_tuple)
+    critical: tuple[int, ...] = attrs.field(default=(), converter=_indexes)
     user_id: str | None = None
     team_id: str | None = None
     provider_raw: FrozenDict | None = attrs.field(default=None, eq=False, repr=False, converter=freeze_optional)
