@@ -16,6 +16,7 @@ from interlingua.http.transport import Answer, SyncTransport
 from interlingua.plugins.registry import Registry
 from interlingua.plugins.wire import Outgoing, WireRequest, WireResponse
 from interlingua.response.finalize import FAILED
+from interlingua.response.framing import EVENT_LIMIT
 from interlingua.response.stream import StreamReader, StreamState
 from interlingua.types.events import ErrorEvent, StreamEvent, TextDelta
 from interlingua.types.messages import Message
@@ -112,7 +113,9 @@ class MessageStream:
         if answer.status >= FAILED:
             body = answer.read()
             exchange.response.read(WireResponse(status=answer.status, headers=answer.headers, body=body))
-        reader = StreamReader(exchange.response, exchange.connection.framing, answer.status, answer.headers)
+        reader = StreamReader(
+            exchange.response, exchange.connection.framing, answer.status, answer.headers, self._transport.limit
+        )
         self._state.reader = reader
         self._chunks = answer.chunks()
         try:
@@ -181,6 +184,7 @@ class Client:
         headers: further request headers, for every request.
         workspace: the folder that `file_ref` media are read from.
         environ: environment variables; None takes the process's.
+        response_limit: bytes that a whole body, or one event of a stream, may have, decompressed.
 
     Raises:
         CallerError: a setting is unknown, or `api_key` or `base_url` comes without `model`.
@@ -203,12 +207,13 @@ class Client:
         headers: Mapping[str, str] | None = None,
         workspace: str | Path | None = None,
         environ: Mapping[str, str] | None = None,
+        response_limit: int = EVENT_LIMIT,
     ) -> None:
         self._shared = SharedState(
             model, api_key=api_key, base_url=base_url, registry=registry, settings=settings, timeout=timeout,
             retry=retry, headers=headers, workspace=workspace, environ=environ,
         )  # fmt: skip
-        self._transport = SyncTransport(http_client)
+        self._transport = SyncTransport(http_client, response_limit)
         self._shared.keep_http_client_timeout(given_client_has_own=self._transport.own_limits)
 
     @property

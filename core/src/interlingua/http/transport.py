@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import socket
+import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
 from inspect import iscoroutinefunction
+from itertools import chain
 from threading import Lock
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.request import getproxies
@@ -16,9 +18,16 @@ from weakref import WeakKeyDictionary
 
 import httpx
 
-from interlingua.errors import AuthenticationError, CallerError, InterlinguaError
+from interlingua.errors import (
+    APIConnectionError,
+    AuthenticationError,
+    CallerError,
+    InterlinguaError,
+    MalformedResponseError,
+)
 from interlingua.http.limits import Deadline, error_for_failure, error_for_no_client
 from interlingua.plugins.wire import Outgoing
+from interlingua.response.framing import EVENT_LIMIT
 
 if TYPE_CHECKING:
     from interlingua.plugins.wire import Connection, WireRequest
@@ -31,6 +40,9 @@ _LIBRARY_DEFAULT = {5.0}
 # no pool limit: a caller's threads decide how many requests run at once
 _LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=64)
 _LF = b"\n"
+_ACCEPT = {"accept-encoding": "gzip, deflate"}  # what can be decompressed piece by piece
+_COMPRESSED = frozenset(("gzip", "x-gzip", "deflate"))
+_PIECE = 256 * 1024
 
 
 def outgoing(connection: Connection, request: WireRequest, headers: Mapping[str, str], secret: Any = None) -> Outgoing:
@@ -124,19 +136,58 @@ def _decoded(pairs: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
     return dict(zip(names.lower().split("\n"), values.split("\n"), strict=True))
 
 
+class _Inflater:
+    """Decompresses a body piece by piece: a small one may hold a thousand times its size."""
+
+    def __init__(self, encoding: str) -> None:
+        self._encoding = encoding
+        self._zlib = zlib.decompressobj(zlib.MAX_WBITS | 32)  # gzip or zlib, as its first bytes say
+        self._begun = False
+
+    def pieces(self, data: bytes) -> Iterator[bytes]:
+        """Yield what these bytes hold.
+
+        Raises:
+            APIConnectionError: they are not compressed as the headers say.
+        """
+        piece = b""
+        while data or len(piece) == _PIECE:
+            try:
+                piece = self._zlib.decompress(data, _PIECE)
+            except zlib.error as error:
+                if self._begun or self._encoding != "deflate":
+                    raise APIConnectionError(f"the body cannot be decompressed: {error}") from error
+                self._zlib = zlib.decompressobj(-zlib.MAX_WBITS)  # some servers leave zlib's header out
+            else:
+                data = self._zlib.unconsumed_tail
+                if piece:
+                    yield piece
+            self._begun = True
+
+
 class ResponseHead:
     """Status and headers of an answer whose body has yet to be read."""
 
-    def __init__(self, response: Any, deadline: Deadline) -> None:
+    def __init__(self, response: Any, deadline: Deadline, limit: int) -> None:
         self._response = response
         self._deadline = deadline
+        self._limit = limit
         self.status: int = response.status_code
         self.headers = _decoded(response.headers.raw)
 
-    @property
-    def unpacked_stream(self) -> Any:
-        """The body's own stream where it is not compressed, one layer less per chunk than `iter_raw`; else None."""
-        return None if "content-encoding" in self.headers else getattr(self._response, "stream", None)
+    def raw_stream(self) -> tuple[Any, _Inflater | None]:
+        """Return the body's own stream and what decompresses it; None where only the HTTP client can read it."""
+        encoding = self.headers.get("content-encoding", "identity").strip().lower()
+        if encoding in _COMPRESSED:
+            return getattr(self._response, "stream", None), _Inflater(encoding)
+        return getattr(self._response, "stream", None) if encoding in ("identity", "") else None, None
+
+    def check_size(self, size: int) -> None:
+        """Raise MalformedResponseError where a whole body is larger than the limit."""
+        if size > self._limit:
+            raise MalformedResponseError(
+                f"the body of the answer is larger than response_limit={self._limit} bytes", status=self.status
+            )
 
     def begin_body(self) -> None:
         """Let the limits of the body take over from those of the headers; the body reads them when it begins."""
@@ -185,7 +236,7 @@ class DirectClient(_Builder):
 
     def __init__(self) -> None:
         self._transport = httpx.HTTPTransport(limits=_LIMITS)
-        self._client = httpx.Client(transport=self._transport)
+        self._client = httpx.Client(transport=self._transport, headers=_ACCEPT)
         self.close = self._client.close
         super().__init__(self._client)
 
@@ -203,7 +254,7 @@ class AsyncDirectClient(_Builder):
 
     def __init__(self) -> None:
         self._transport = httpx.AsyncHTTPTransport(limits=_LIMITS)
-        self._client = httpx.AsyncClient(transport=self._transport)
+        self._client = httpx.AsyncClient(transport=self._transport, headers=_ACCEPT)
         self.aclose = self._client.aclose
         super().__init__(self._client)
 
@@ -225,7 +276,7 @@ def new_client(*, blocking: bool) -> Any:
     proxied = any(getproxies().get(name) for name in ("http", "https", "all"))
     try:
         if proxied:
-            return (httpx.Client if blocking else httpx.AsyncClient)(limits=_LIMITS)
+            return (httpx.Client if blocking else httpx.AsyncClient)(limits=_LIMITS, headers=_ACCEPT)
         return DirectClient() if blocking else AsyncDirectClient()
     except Exception as error:
         raise error_for_no_client(error) from None
@@ -244,9 +295,11 @@ class Answer(ResponseHead):
         deadline = self._deadline
         try:
             self.begin_body()
-            body = self.unpacked_stream
+            body, inflater = self.raw_stream()
             if body is None:
-                body = self._response.iter_bytes()
+                body, inflater = self._response.iter_bytes(), None
+            if inflater is not None:
+                body = chain.from_iterable(map(inflater.pieces, body))
             if deadline.deadline is None:
                 yield from body
                 return
@@ -260,8 +313,18 @@ class Answer(ResponseHead):
             raise typed from error
 
     def read(self) -> bytes:
-        """Return the whole body."""
-        return b"".join(self.chunks())
+        """Return the whole body.
+
+        Raises:
+            MalformedResponseError: it is larger than the limit.
+        """
+        chunks: list[bytes] = []
+        size = 0
+        for chunk in self.chunks():
+            size += len(chunk)
+            self.check_size(size)
+            chunks.append(chunk)
+        return b"".join(chunks)
 
     def close(self) -> None:
         """Give the connection back, or close it when the body was not read to its end."""
@@ -273,9 +336,11 @@ class SyncTransport:
 
     Args:
         http_client: used as it is, and left open; None makes one, which `close` closes.
+        limit: bytes that a whole body may have, decompressed.
     """
 
-    def __init__(self, http_client: Any = None) -> None:
+    def __init__(self, http_client: Any = None, limit: int = EVENT_LIMIT) -> None:
+        self.limit = limit
         self._own = http_client is None
         if not self._own:
             check_kind(http_client, blocking=True)
@@ -302,7 +367,7 @@ class SyncTransport:
                 headers=request.headers,
                 extensions=None if timeouts is None else {"timeout": timeouts},
             )
-            return Answer(self._http.send(built, stream=True), deadline)
+            return Answer(self._http.send(built, stream=True), deadline, self.limit)
         except Exception as error:
             typed = error_for_failure(error, deadline, in_body=False, url=request.url)
             if typed is None or typed is error:
@@ -323,13 +388,14 @@ class AsyncAnswer(ResponseHead):
         deadline = self._deadline
         try:
             self.begin_body()
-            body = self.unpacked_stream
+            body, inflater = self.raw_stream()
             if body is None:
-                body = self._response.aiter_bytes()
+                body, inflater = self._response.aiter_bytes(), None
             async for chunk in body:
-                yield chunk
-                if deadline.deadline is not None:
-                    deadline.left()
+                for piece in (chunk,) if inflater is None else inflater.pieces(chunk):
+                    yield piece
+                    if deadline.deadline is not None:
+                        deadline.left()
         except Exception as error:
             typed = error_for_failure(error, deadline, in_body=True)
             if typed is None or typed is error:
@@ -337,8 +403,14 @@ class AsyncAnswer(ResponseHead):
             raise typed from error
 
     async def read(self) -> bytes:
-        """Return the whole body."""
-        return b"".join([chunk async for chunk in self.chunks()])
+        """Return the whole body; errors as in the blocking transport."""
+        chunks: list[bytes] = []
+        size = 0
+        async for chunk in self.chunks():
+            size += len(chunk)
+            self.check_size(size)
+            chunks.append(chunk)
+        return b"".join(chunks)
 
     async def close(self) -> None:
         """Give the connection back, or close it when the body was not read to its end."""
@@ -350,9 +422,11 @@ class AsyncTransport:
 
     Args:
         http_client: used as it is, and left open; None makes one per loop.
+        limit: bytes that a whole body may have, decompressed.
     """
 
-    def __init__(self, http_client: Any = None) -> None:
+    def __init__(self, http_client: Any = None, limit: int = EVENT_LIMIT) -> None:
+        self.limit = limit
         self._given = http_client
         if http_client is not None:
             check_kind(http_client, blocking=False)
@@ -390,7 +464,7 @@ class AsyncTransport:
                 headers=request.headers,
                 extensions=None if timeouts is None else {"timeout": timeouts},
             )
-            return AsyncAnswer(await http.send(built, stream=True), deadline)
+            return AsyncAnswer(await http.send(built, stream=True), deadline, self.limit)
         except Exception as error:
             typed = error_for_failure(error, deadline, in_body=False, url=request.url)
             if typed is None or typed is error:

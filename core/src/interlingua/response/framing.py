@@ -25,7 +25,14 @@ _NO_HEAD = b"\n"  # with a cut of 0 no data begins so
 
 def too_large(event: bytes | bytearray, limit: int) -> bool:
     """Return True when an event holds more than `limit` bytes; line ends around it do not count."""
-    return len(event) > limit and len(event.strip(b"\r\n")) > limit
+    start, end = 0, len(event)
+    if end <= limit:
+        return False
+    while start < end and event[start] in b"\r\n":  # `strip` would copy what is too large already
+        start += 1
+    while end > start and event[end - 1] in b"\r\n":
+        end -= 1
+    return end - start > limit
 
 
 def check_size(event: bytes | bytearray, limit: int) -> None:
