@@ -182,12 +182,10 @@ class ResponseHead:
             return getattr(self._response, "stream", None), _Inflater(encoding)
         return getattr(self._response, "stream", None) if encoding in ("identity", "") else None, None
 
-    def check_size(self, size: int) -> None:
-        """Raise MalformedResponseError where a whole body is larger than the limit."""
-        if size > self._limit:
-            raise MalformedResponseError(
-                f"the body of the answer is larger than response_limit={self._limit} bytes", status=self.status
-            )
+    def too_large(self) -> MalformedResponseError:
+        """Return the error of a whole body that is larger than the limit."""
+        text = f"the body of the answer is larger than response_limit={self._limit} bytes"
+        return MalformedResponseError(text, status=self.status)
 
     def begin_body(self) -> None:
         """Let the limits of the body take over from those of the headers; the body reads them when it begins."""
@@ -322,7 +320,8 @@ class Answer(ResponseHead):
         size = 0
         for chunk in self.chunks():
             size += len(chunk)
-            self.check_size(size)
+            if size > self._limit:
+                raise self.too_large()
             chunks.append(chunk)
         return b"".join(chunks)
 
@@ -408,7 +407,8 @@ class AsyncAnswer(ResponseHead):
         size = 0
         async for chunk in self.chunks():
             size += len(chunk)
-            self.check_size(size)
+            if size > self._limit:
+                raise self.too_large()
             chunks.append(chunk)
         return b"".join(chunks)
 
