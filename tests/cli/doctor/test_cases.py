@@ -204,3 +204,23 @@ def test_case_40_a_conversation_that_ends_with_an_answer_is_told_and_left_to_a_p
     assert rules(found.findings) == [(2, "ends-with-answer", None)]
     assert found.findings[0].hint == "add a user message before sending"
     assert len(found.after) == 2
+
+
+def test_results_inside_a_users_message_are_moved_out_behind_their_calls() -> None:
+    """Some APIs have results there; left there, every request would be refused."""
+    mixed = user([ToolResultBlock(tool_use_id="tu_1", content="x"), TextBlock(text="and now?"),
+                  ToolResultBlock(tool_use_id="tu_2", content="y")])  # fmt: skip
+    only = user([ToolResultBlock(tool_use_id="tu_1", content="x"), ToolResultBlock(tool_use_id="tu_2", content="y")])
+    found = examined(user("go"), assistant([CALL, OTHER]), mixed)
+    alone = examined(user("go"), assistant([CALL, OTHER]), only)
+
+    assert rules(found.findings) == [(3, "misplaced-result", "moved")] * 2
+    assert [finding.path for finding in found.findings] == ["content[0]", "content[2]"]
+    assert [one.role.value for one in found.messages] == ["user", "assistant", "tool", "tool", "user"]
+    assert [line.number for line in found.after] == [1, 2, None, None, 3]
+    assert [one.content for one in found.messages[2:]] == [mixed.content[:1], mixed.content[2:], mixed.content[1:2]]
+    assert [one.role.value for one in alone.messages] == ["user", "assistant", "tool", "tool"]
+    assert found.left == alone.left == ()
+    for diagnosis in (found, alone):
+        assert not validate_conversation(diagnosis.messages)
+        assert repaired(diagnosis).findings == ()

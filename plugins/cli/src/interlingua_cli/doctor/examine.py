@@ -23,6 +23,7 @@ from interlingua.types import (
     ThinkingBlock,
     ToolResultBlock,
     ToolUseBlock,
+    split_tool_results,
     tool_result,
 )
 from interlingua_cli.doctor.findings import Diagnosis, Finding, Record, read_lines
@@ -35,6 +36,7 @@ _EMPTY = "format.md, Projection"
 _UNFINISHED = "format.md, Status and errors"
 _DANGLING = "format.md, Rule 22"
 _ORPHAN = "format.md, Rule 21"
+_MISPLACED = "format.md, Rule 5"
 _LAST_ANSWER = "documented by services that continue an answer, and by those that do not"
 _CAPABILITIES = "the target's capabilities"
 _ADD_MESSAGE = "add a user message before sending"
@@ -62,6 +64,7 @@ def examine(lines: Iterable[bytes], file: str = "the file") -> Diagnosis:
     after = [line for line in after if not isinstance(line, Record) or _repair_content(line, findings)]
     records = [line for line in after if isinstance(line, Record)]
     if len(records) == len(after):
+        records = [part for record in records for part in _split_results(record, findings)]
         records = _CallRepair(records, findings).run()
         _repair_ending(records, findings)
         findings += _check_rules(records)
@@ -189,6 +192,23 @@ def _clean_results(record: Record, findings: list[Finding]) -> None:
             findings.append(record.finding("empty-text", path, what, _EMPTY, "removed", was=record.block(at)))
     if any(new is not old for new, old in zip(content, record.message.content, strict=True)):
         record.replace(attrs.evolve(record.message, content=tuple(content)))
+
+
+def _split_results(record: Record, findings: list[Finding]) -> list[Record]:
+    """Return a message with each result in a tool message of its own; several in one tool message may stay."""
+    message = record.message
+    parts = [message] if message.role is Role.TOOL else split_tool_results(message)
+    if parts == [message]:
+        return [record]
+    what = f"a tool result inside a {message.role} message; it belongs into a tool message of its own"
+    for at, block in enumerate(message.content):
+        if type(block) is ToolResultBlock:
+            findings.append(record.finding("misplaced-result", f"content[{at}]", what, _MISPLACED, "moved"))
+    *split, last = parts
+    return [
+        *(Record(None, dumps_message(part), part) for part in split),
+        Record(record.number, dumps_message(last), last),
+    ]
 
 
 class _CallRepair:
