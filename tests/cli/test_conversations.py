@@ -91,6 +91,24 @@ def test_piped_text_stands_before_the_argument_or_where_the_dash_is(
         assert server.requests[-1]["messages"][-1]["content"] == said
 
 
+@pytest.mark.parametrize("command", [("send", "e", "hi"), ("chat", "e"), ("session", "send", "s1", "-m", "e", "hi")])
+def test_an_address_without_a_scheme_is_told_by_the_option(
+    run: Run, server: LocalServer, command: tuple[str, ...]
+) -> None:
+    result = run(*command, "--url", server.url.removeprefix("http://"))
+
+    assert (result.exit_code, server.requests) == (2, [])
+    assert "'--url': an address begins with http:// or https://" in result.stderr
+
+
+def test_errors_speak_of_options_and_not_of_python(run: Run, server: LocalServer) -> None:
+    no_key = run("send", "anthropic:claude-opus-4-8", "hi").stderr
+    nobody = run("send", "llamacpp:m", "hi", "--url", "http://127.0.0.1:9").stderr
+
+    assert "no key: set ANTHROPIC_API_KEY, or name its variable as api_key_env in the configuration" in no_key
+    assert "is the service running there? --url names another address" in nobody
+
+
 def test_an_open_pipe_that_nothing_comes_through_is_said(server: LocalServer, home: Path) -> None:
     command = [interrupt.PROGRAM, "send", "here:echo", "hi", "--no-stream"]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
@@ -110,7 +128,8 @@ def test_a_missing_model_says_how_one_is_named_and_which_there_are(
         assert "MODEL is PROVIDER:NAME or an alias, such as here:echo" in result.stderr
         assert "a key is set for here" in result.stderr
         assert "llamacpp" in result.stderr
-    assert "'hi' names no model" in run(command, "hi").stderr
+    assert "'hi' names no model. " in run(command, "hi").stderr
+    assert "'gpt-5o' names no model; did you mean openai:gpt-5?" in run(command, "gpt-5o").stderr
     monkeypatch.delenv("MY_OWN_KEY")
     assert "no key is set" in run(command, "hi").stderr
 

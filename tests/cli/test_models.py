@@ -164,3 +164,13 @@ def test_a_url_without_live_is_not_passed_over(run: Run, server: LocalServer) ->
 
     assert result.exit_code == 2
     assert "--live" in result.stderr
+
+
+def test_prices_of_units_are_beside_the_others_and_none_are_not_shown(run: Run, server: LocalServer) -> None:
+    assert "units" not in run("price", "here:echo").stdout
+    config = Path("home/interlingua/config.toml")
+    config.write_text(
+        config.read_text(encoding="utf-8").replace('output_per_mtok_usd = "10",', 'units = {search = "0.01"},'),
+        encoding="utf-8",
+    )
+    assert "search  " in run("price", "here:echo").stdout

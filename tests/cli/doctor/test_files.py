@@ -170,6 +170,13 @@ def test_the_command_repairs_in_place_with_a_copy(ill: Path) -> None:
     assert run("-", "--in-place")[0] == 2
 
 
+def test_a_file_without_any_line_is_no_healthy_conversation(tmp_path: Path) -> None:
+    (tmp_path / "empty.jsonl").touch()
+    code, out, err = run(str(tmp_path / "empty.jsonl"))
+
+    assert (code, out, "holds no message" in err) == (1, "", True)
+
+
 def test_the_command_as_json(ill: Path) -> None:
     code, out, _ = run(str(ill), "--json")
     report = json.loads(out)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import select
 import sys
 import tempfile
@@ -67,6 +68,11 @@ def attach_file(path: Path) -> ContentBlock:
     return TextBlock(text=f"{path.name}:\n{text}")
 
 
+def file_name(path: str) -> str:
+    """Return what errors call a file."""
+    return "standard input" if path == "-" else path
+
+
 def read_conversation(path: str) -> list[Message]:
     """Read a conversation; `-` is standard input.
 
@@ -75,13 +81,13 @@ def read_conversation(path: str) -> list[Message]:
     """
     with click.open_file(path, "rb") as file:
         lines = list(file)
-    refuse_foreign(lines, path)
+    refuse_foreign(lines, file_name(path))
     try:
         messages = list(read_jsonl(lines))
     except DecodeError as error:
-        raise DecodeError(f"{path}: {error} (`interlingua doctor {path}` shows every fault)") from error
+        raise DecodeError(f"{path}: {error} (`interlingua doctor` shows every fault)") from error
     if not messages:
-        raise DecodeError(f"{path} holds no message")
+        raise DecodeError(f"{file_name(path)} holds no message")
     return messages
 
 
@@ -146,8 +152,22 @@ def _read_choice(text: str) -> Any:
     return text if text in ("auto", "none", "required") else ToolChoice(text)
 
 
+def _read_number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"expected a number, got {text!r}") from None
+
+
+def _read_integer(text: str) -> int:
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"expected a whole number, got {text!r}") from None
+
+
 _READERS: dict[Any, Callable[[str], Any]] = {
-    int: int, float: float, bool: _read_bool, str: str, FrozenDict: _read_object, Effort: _read_effort,
+    int: _read_integer, float: _read_number, bool: _read_bool, str: str, FrozenDict: _read_object, Effort: _read_effort,
     ToolChoiceOption: _read_choice, tuple[str, ...]: lambda text: (text,),
 }  # fmt: skip
 
@@ -188,6 +208,22 @@ option_option = click.option(
 )
 
 
+def _check_url(_ctx: click.Context, _parameter: click.Parameter, url: str | None) -> str | None:
+    if url is not None and not re.match(r"https?://[^/]", url):
+        raise click.BadParameter(
+            f"an address begins with http:// or https://, such as http://127.0.0.1:8080, not {url!r}"
+        )
+    return url
+
+
+url_option = click.option(
+    "--url",
+    metavar="BASE",
+    callback=_check_url,
+    help="Another base URL for the model's provider, such as a local server's.",
+)
+
+
 def read_text(words: Sequence[str]) -> str:
     """Return what is to be said: piped text takes the place of `-`, else it stands before the words.
 
@@ -213,7 +249,7 @@ def _read_piped_text() -> str:
 
 
 def _announce_wait() -> None:
-    """Say what is waited for where nothing comes in: the caller may have left a pipe open by mistake."""
+    """Say what is waited for where nothing arrives: the caller may have left a pipe open by mistake."""
     with contextlib.suppress(OSError, ValueError):  # of a stream that cannot be waited for
         if not select.select([sys.stdin], (), (), _WAIT_S)[0]:
             click.echo("(reading standard input to its end; `< /dev/null` says that there is none)", err=True)

@@ -14,6 +14,7 @@ import attrs
 import click
 
 from interlingua.errors import (
+    APIConnectionError,
     AuthenticationError,
     ContentRefusedError,
     ContextWindowExceededError,
@@ -239,6 +240,8 @@ def print_error(state: State, error: Exception) -> None:
     """Print an error on one line of stderr, with what to do about it where that helps."""
     where = isinstance(error, OSError) and error.filename and error.strerror
     text = f"{error.filename}: {error.strerror}" if where else str(error)  # type: ignore[attr-defined]
+    if isinstance(error, AuthenticationError) and error.status is None:
+        text = text.replace(", or give api_key=", ", or name its variable as api_key_env in the configuration")
     advice = advise(state, error) if isinstance(error, InterlinguaError) else None
     click.echo(f"error: {' '.join((f'{text}; {advice}' if advice else text).split())}", err=True)
 
@@ -247,6 +250,8 @@ def advise(state: State, error: InterlinguaError) -> str | None:
     """Return what to do about an error of a service; None where the error says it, or nothing helps."""
     if error.provider is None:
         return None
+    if type(error) is APIConnectionError:
+        return "is the service running there? --url names another address"
     if isinstance(error, StreamInterruptedError):
         started = error.partial is not None and error.partial.content
         return "the answer is not whole: ask again" if started else _NOT_AN_API

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 from collections.abc import Mapping
+from difflib import get_close_matches
 from functools import cached_property
 from importlib.metadata import entry_points
 from typing import TYPE_CHECKING, Any
@@ -118,7 +119,10 @@ class ModelName(click.ParamType):  # type: ignore[type-arg]  # click 8.1: not ge
             try:
                 state.registry.resolve(value)
             except CallerError:
-                self.fail(f"{value!r} names no model. {state.describe_models()}.", param, ctx)
+                known = {model.id: each.key for each in state.registry.providers() for model in each.models()}
+                near = get_close_matches(value, known, n=1)
+                meant = f"; did you mean {known[near[0]]}:{near[0]}?" if near else "."
+                self.fail(f"{value!r} names no model{meant} {state.describe_models()}.", param, ctx)
         return value
 
     def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str | None:

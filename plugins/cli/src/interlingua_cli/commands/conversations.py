@@ -13,7 +13,7 @@ from interlingua.codec import encode_message
 from interlingua.errors import CapabilityError, InterlinguaError
 from interlingua.types import ContentBlock, Message, TextBlock, system, user
 from interlingua_cli.chat import ModelChat, run_chat
-from interlingua_cli.input import attach_file, check_text, option_option, read_conversation, read_text
+from interlingua_cli.input import attach_file, check_text, option_option, read_conversation, read_text, url_option
 from interlingua_cli.output import json_option, print_calls, print_json, print_stream, print_usage
 from interlingua_cli.state import MODEL, State, plugin_option
 from interlingua_cli.streams import escape_controls
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 @click.option("-s", "--system", "instructions", type=check_text, metavar="TEXT", help="System prompt.")
 @click.option("-f", "--file", "files", type=click.Path(exists=True, dir_okay=False, path_type=Path), multiple=True,
               help="Attach an image, audio, a PDF or a text file; may be repeated.")  # fmt: skip
-@click.option("--url", metavar="BASE", help="Another base URL for the provider, such as a local server's.")
+@url_option
 @option_option
 @click.option("--no-stream", is_flag=True, help="Wait for the whole answer.")
 @json_option
@@ -88,7 +88,7 @@ def _make_messages(text: tuple[str, ...], instructions: str | None, files: tuple
 
 @click.command("chat")
 @click.argument("model", type=MODEL)
-@click.option("--url", metavar="BASE", help="Another base URL for the provider, such as a local server's.")
+@url_option
 @click.option("-s", "--system", "instructions", type=check_text, metavar="TEXT",
               help="System prompt of a new conversation.")  # fmt: skip
 @click.option("--save", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",

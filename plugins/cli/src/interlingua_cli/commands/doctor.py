@@ -9,9 +9,11 @@ from pathlib import Path
 import attrs
 import click
 
+from interlingua.errors import DecodeError
 from interlingua.request.prepare import PreparedRequest
 from interlingua.types import Message
 from interlingua_cli.doctor import Diagnosis, check_target, diff_repair, examine, write_repaired
+from interlingua_cli.input import file_name
 from interlingua_cli.output import json_option, print_json, print_table
 from interlingua_cli.plan import plan_request
 from interlingua_cli.state import MODEL, State, plugin_option
@@ -41,7 +43,9 @@ def doctor(state: State, conversation: str, model: str | None, out: Path | None,
         raise click.UsageError("--in-place repairs the file that is examined: give a file, and no --repair")
     state.ledger_shown = True
     with click.open_file(conversation, "rb") as lines:
-        diagnosis = examine(lines, conversation)
+        diagnosis = examine(lines, file_name(conversation))
+    if not diagnosis.before:
+        raise DecodeError(f"{file_name(conversation)} holds no message")
     if model is not None and diagnosis.is_readable:
         target = model
 

@@ -15,6 +15,7 @@ from interlingua.errors import InterlinguaError
 from interlingua.plugins import ProviderEntry
 from interlingua.pricing import cost_of
 from interlingua.types import Usage
+from interlingua_cli.input import url_option
 from interlingua_cli.output import json_option, mask_credentials, print_facts, print_json, print_table
 from interlingua_cli.state import MODEL, State, key_state, plugin_option
 
@@ -24,7 +25,7 @@ _MODEL_COLUMNS = ("model", "context", "output", "$ in", "$ out", "aliases")
 @click.command("models")
 @click.argument("provider", required=False)
 @click.option("--live", is_flag=True, help="Ask the service which models it has; needs PROVIDER.")
-@click.option("--url", metavar="BASE", help="Another base URL for the provider, such as a local server's.")
+@url_option
 @json_option
 @plugin_option
 @click.pass_obj
@@ -162,10 +163,15 @@ def price(state: State, /, model: str, as_json: bool, **counts: int | None) -> N
         print_json(facts)
         return
     tiers = facts.pop("tiers", ())
-    print_facts(facts)
+    print_facts(_without_units(facts))
     for tier in tiers:
         click.echo()
-        print_facts(tier)
+        print_facts(_without_units(tier))
+
+
+def _without_units(facts: dict[str, Any]) -> dict[str, Any]:
+    """Return prices with those of extra units beside the others, not in a table of their own."""
+    return {name: value for name, value in facts.items() if name != "units"} | dict(facts.get("units") or {})
 
 
 def _cost_facts(info: ModelInfo | None, counts: Mapping[str, int | None]) -> dict[str, Any]:

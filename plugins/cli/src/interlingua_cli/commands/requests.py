@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from interlingua.json import loads
-from interlingua_cli.input import option_option, read_conversation, read_tools
+from interlingua_cli.input import option_option, read_conversation, read_tools, url_option
 from interlingua_cli.output import json_option, losses_to_json, print_json, print_ledger
 from interlingua_cli.plan import add_next_message, describe_request, estimate_cost, estimate_lost_cache, plan_request
 from interlingua_cli.state import MODEL, State, plugin_option
@@ -73,7 +73,7 @@ def _format_lost_cache(lost: dict[str, Any]) -> str:
 )
 @click.option("--tools", metavar="FILE", help="Tool definitions: a JSON array, canonical or in a wire's wrapping.")
 @click.option("--stream", is_flag=True, help="Ask for a stream.")
-@click.option("--url", metavar="BASE", help="Another base URL for the provider.")
+@url_option
 @option_option
 @json_option
 @plugin_option

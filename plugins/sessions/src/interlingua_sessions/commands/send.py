@@ -11,7 +11,7 @@ import click
 from interlingua import InterlinguaError
 from interlingua.codec import encode_message
 from interlingua.types import ContentBlock, Role, TextBlock
-from interlingua_cli.input import attach_file, check_text, option_option, read_text
+from interlingua_cli.input import attach_file, check_text, option_option, read_text, url_option
 from interlingua_cli.output import json_option, print_calls, print_json, print_stream, print_usage
 from interlingua_cli.state import MODEL, State, plugin_option
 from interlingua_sessions.commands.shared import session_client, session_in, store_at, store_option
@@ -28,7 +28,7 @@ from interlingua_sessions.session import Session
 )
 @click.option("-f", "--file", "files", type=click.Path(exists=True, dir_okay=False, path_type=Path), multiple=True,
               help="Attach an image, audio, a PDF or a text file; may be repeated.")  # fmt: skip
-@click.option("--url", metavar="BASE", help="Another base URL for the provider of the model.")
+@url_option
 @click.option("--again", is_flag=True, help="Say nothing new: answer the conversation as it stands.")
 @option_option
 @store_option
