@@ -8,7 +8,7 @@ from interlingua_transcripts import detect_system, measure_fidelity, read_transc
 from tests.transcripts.samples import needs_samples, samples
 
 # format of the samples -> the systems its files may be of: two files among OpenClaw's hold nothing but pi's entries
-SYSTEMS = {"atif": {"atif"}, "claude-code": {"claude-code"}, "codex": {"codex"}, "pi": {"pi"}, "openclaw": {"openclaw", "pi"}}
+SYSTEMS = {name: {name} for name in ("atif", "claude-code", "codex", "pi")} | {"openclaw": {"openclaw", "pi"}}
 LOOK_ALIKES = ("pi-stream-json", "dsh", "codex-exec-json")
 
 
@@ -22,7 +22,7 @@ def test_every_sample_is_written_back_equal(name: str) -> None:
         report = measure_fidelity(read_transcript(data))
         assert report.equal, sample["id"]
         assert report.total.lost == 0, (sample["id"], report.lost)
-        assert report.messages, sample["id"]
+        assert report.entries, sample["id"]
 
 
 @needs_samples

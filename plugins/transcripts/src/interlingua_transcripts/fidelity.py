@@ -153,7 +153,7 @@ def measure_fidelity(transcript: Transcript, target: str | None = None) -> Fidel
         entries = [orjson.dumps(one.value) for one in other.write(new_conversation(transcript, transcript.messages))]
         back = read_entries(other, entries)
         rewritten = values
-        crossed = _aligned(system, made, _written_anew_whole(system, transcript, back.messages))
+        crossed = _aligned(system, made, _written_anew_whole(system, transcript, back))
     report = Fidelity(
         system=system.name,
         version=transcript.version,
@@ -223,10 +223,19 @@ def _written_anew(system: System, transcript: Transcript, messages: Sequence[Mes
     return found
 
 
-def _written_anew_whole(system: System, transcript: Transcript, messages: Sequence[Message]) -> list[Any]:
+def _written_anew_whole(system: System, transcript: Transcript, back: Transcript) -> list[Any]:
+    """Return what a system writes of the messages that came back from another system's file."""
     if not system.writable:
         return []
-    return [one.value for one in system.write(new_conversation(transcript, messages)) if one.messages]
+    conversation = new_conversation(attrs.evolve(back, session_id=transcript.session_id), back.messages)
+    spread = new_conversation(transcript, ()).spread
+    roles, other = [one.role for one in transcript.messages], [one.role for one in back.messages]
+    same: dict[str, int] = {}
+    for left, right, size in SequenceMatcher(None, roles, other, autojunk=False).get_matching_blocks():
+        for step in range(size):
+            same[back.messages[right + step].id] = spread.get(transcript.messages[left + step].id, 1)
+    conversation = attrs.evolve(conversation, spread=same)
+    return [one.value for one in system.write(conversation) if one.messages]
 
 
 def _aligned(system: System, made: Mapping[int, Any], back: Sequence[Any]) -> dict[int, dict[str, Any]]:

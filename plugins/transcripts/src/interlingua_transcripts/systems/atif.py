@@ -140,8 +140,8 @@ def _part(part: Mapping[str, Any]) -> ContentBlock:
         return TextBlock(text=part["text"])
     if part.get("type") == "image" and isinstance(source, dict):
         path = str(source["path"])
-        kind = "url" if "://" in path else "file_ref"
-        return ImageBlock(source=ImageSource(kind=kind, data=path), media_type=source.get("media_type") or "")
+        given = ImageSource(kind="url" if "://" in path else "file_ref", data=path)
+        return ImageBlock(source=given, media_type=source.get("media_type") or "")
     return OpaqueBlock(provider="atif", kind=str(part.get("type")), data=part)
 
 

@@ -181,6 +181,21 @@ class OpenClaw(Pi):
         version = _version(head)
         return version if version is not None and _is_openclaw(head) else None
 
+    def write(self, conversation: Conversation) -> Iterator[Written]:
+        """Yield pi's entries, and behind the header the model's snapshot that tells the two programs' files apart."""
+        entries = super().write(conversation)
+        if not conversation.before:
+            header = next(entries)
+            yield header
+            origins = [one.metadata.origin for one in conversation.messages if one.metadata.origin is not None]
+            provider, api, model = origins[0] if origins else ("unknown", "unknown", "unknown")
+            data = {"provider": provider, "modelApi": _API_WORDS.get(api, api), "modelId": model}
+            stamp = {"timestamp": to_milliseconds(conversation.created_at), **data}
+            entry = {"type": "custom", "id": short_id(f"{conversation.session_id}\0model"), "parentId": None}
+            at = {"timestamp": to_iso(conversation.created_at)}
+            yield Written({**entry, **at, "customType": "model-snapshot", "data": stamp})
+        yield from entries
+
     def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
         """Yield the sessions of every agent; archives and sidecars are no sessions."""
         for name in (".openclaw", ".moltbot", ".clawdbot"):

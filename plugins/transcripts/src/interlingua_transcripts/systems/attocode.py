@@ -1,0 +1,202 @@
+"""Attocode: JSON Lines of messages, compactions and checkpoints; lines that are messages are read as well."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, ClassVar
+
+import orjson
+
+from interlingua.types import (
+    CacheHint,
+    ContentBlock,
+    ImageBlock,
+    ImageSource,
+    Message,
+    MessageMetadata,
+    Provenance,
+    Role,
+    TextBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
+from interlingua_transcripts.imported import ImportedIds, time_of, to_iso
+from interlingua_transcripts.system import System
+from interlingua_transcripts.transcript import Conversation, Group, Plan, Written
+
+_KINDS = {"message", "tool_call", "tool_result", "compaction", "checkpoint", "metadata"}
+_FIELDS = {"role", "content", "toolCalls", "toolResults", "toolCallId", "metadata"}
+_SUMMARY = "[Previous conversation summary]\n"
+
+
+class Attocode(System):
+    """Attocode's session files, and its messages a line each."""
+
+    name = "attocode"
+    title = "Attocode"
+    forms: ClassVar[Mapping[str, str]] = {
+        "timestamp": "the message's `created_at`",
+        "data.content": "a text is a list of one text block",
+        "data.toolResults.result": "another value than text is text that holds its JSON",
+    }
+
+    def detect(self, head: Sequence[Any]) -> str | None:
+        """Recognise lines `{timestamp, type, data}`; `flat` for lines that are messages with its own field names."""
+        lines = [line for line in head if isinstance(line, dict)]
+        if lines and all(line.get("type") in _KINDS and "data" in line and "timestamp" in line for line in lines):
+            return ""
+        own = {"toolCalls", "toolResults", "toolCallId"}
+        flat = lines and all("role" in line and set(line) <= _FIELDS for line in lines)
+        return "flat" if flat and any(own & set(line) for line in lines) else None
+
+    def plan(self, values: Sequence[Any]) -> Plan:
+        """Take messages and compactions in file order; a compaction drops nothing before it."""
+        plan = Plan(session_id="", version="")
+        for at, value in enumerate(values):
+            if not isinstance(value, dict):
+                continue
+            flat = "role" in value
+            plan.version = "flat" if flat else plan.version
+            kind = "message" if flat else value.get("type")
+            data = value if flat else value.get("data")
+            if kind == "metadata" and isinstance(data, dict):
+                plan.session_id = str(data.get("id") or data.get("sessionId") or plan.session_id)
+                plan.title = data.get("name") or plan.title
+            if kind in ("message", "compaction") and isinstance(data, dict):
+                if kind == "compaction":
+                    plan.context = []
+                if plan.context is not None:
+                    plan.context.append(len(plan.groups))
+                plan.groups.append(Group(str(at), (at,)))
+        return plan
+
+    def to_messages(self, group: Group, values: Sequence[Any], plan: Plan, ids: ImportedIds) -> list[Message]:
+        """Return the message of a line, and one for each result that stands on it."""
+        value = values[0]
+        data = value if "role" in value else value["data"]
+        at = time_of(value.get("timestamp"))
+        session = plan.session_id or "default"
+
+        def message(role: Role, blocks: Sequence[ContentBlock], **facts: Any) -> Message:
+            metadata = MessageMetadata(provenance=Provenance.IMPORTED, **facts)
+            return Message(
+                id=ids.message(at), session_id=session, role=role, content=blocks, created_at=at, metadata=metadata
+            )
+
+        if "role" not in data:
+            return [message(Role.SYSTEM, [TextBlock(text=f"{_SUMMARY}{data.get('summary') or ''}")])]
+        made = []
+        role = Role(data["role"])
+        blocks = _blocks(data.get("content"))
+        if role is Role.TOOL:
+            if data.get("toolCallId") is not None:
+                call = ids.call(str(data["toolCallId"]))
+                result = ToolResultBlock(tool_use_id=call, content=tuple(blocks))
+                made.append(message(Role.TOOL, [result], parent_tool_use_id=call))
+        else:
+            blocks += [_call(raw, ids) for raw in data.get("toolCalls") or ()]
+            if blocks:
+                made.append(message(role, blocks))
+        for raw in data.get("toolResults") or ():
+            block = _result(raw, ids)
+            made.append(message(Role.TOOL, [block], parent_tool_use_id=block.tool_use_id))
+        return made
+
+    def write(self, conversation: Conversation) -> Iterator[Written]:
+        """Yield a line for each message."""
+        before = [value for value in conversation.before if isinstance(value, dict)]
+        flat = bool(before) and "role" in before[0]
+        for message in conversation.messages:
+            for data in _bodies(message, conversation):
+                line = {"timestamp": to_iso(message.created_at), "type": "message", "data": data}
+                yield Written(data if flat else line, (message.id,))
+
+    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+        """Yield the sessions of the current folder: Attocode keeps them in each project."""
+        return (Path.cwd() / ".agent" / "sessions").glob("*.jsonl")
+
+
+def _blocks(content: Any) -> list[ContentBlock]:
+    if isinstance(content, str):
+        return [TextBlock(text=content)] if content else []
+    return [_block(part) for part in content or () if isinstance(part, dict)]
+
+
+def _block(part: Mapping[str, Any]) -> ContentBlock:
+    hint = CacheHint() if part.get("cache_control") else None
+    source = part.get("source")
+    if part.get("type") == "image" and isinstance(source, dict):
+        kind = "url" if source.get("type") == "url" else "base64"
+        given = ImageSource(kind="url" if kind == "url" else "base64", data=source["data"])
+        return ImageBlock(source=given, media_type=source.get("media_type") or "", cache=hint)
+    return TextBlock(text=part["text"], cache=hint)
+
+
+def _call(raw: Mapping[str, Any], ids: ImportedIds) -> ToolUseBlock:
+    issued = str(raw["id"])
+    given = raw.get("arguments")
+    return ToolUseBlock(
+        id=ids.call(issued),
+        provider_id=issued,
+        name=str(raw["name"]),
+        input=given if isinstance(given, dict) else {},
+        raw_input=given if isinstance(given, str) else None,
+        parse_error=raw.get("parseError"),
+    )
+
+
+def _result(raw: Mapping[str, Any], ids: ImportedIds) -> ToolResultBlock:
+    found, error = raw.get("result"), raw.get("error")
+    text = error if error is not None else found if isinstance(found, str) else orjson.dumps(found).decode()
+    details = found if not isinstance(found, str) else None
+    return ToolResultBlock(
+        tool_use_id=ids.call(str(raw["callId"])),
+        content=(TextBlock(text=str(text)),),
+        is_error=error is not None,
+        details=details,
+    )
+
+
+def _bodies(message: Message, conversation: Conversation) -> Iterator[dict[str, Any]]:
+    if message.role is Role.TOOL:
+        for block in message.content:
+            if isinstance(block, ToolResultBlock):
+                own = conversation.issued_id(block.tool_use_id)
+                text = "\n".join([part.text for part in block.content if isinstance(part, TextBlock)])
+                if block.is_error:
+                    failed = {"callId": own, "result": None, "error": text}
+                    yield {"role": "tool", "content": "", "toolResults": [failed]}
+                else:
+                    yield {"role": "tool", "content": text, "toolCallId": own}
+        return
+    body: dict[str, Any] = {"role": message.role.value, "content": _content(message.content)}
+    calls = [_written_call(block) for block in message.content if isinstance(block, ToolUseBlock)]
+    yield {**body, "toolCalls": calls} if calls else body
+
+
+def _content(blocks: Sequence[ContentBlock]) -> Any:
+    parts = [part for block in blocks if (part := _part(block)) is not None]
+    if all(set(part) == {"type", "text"} for part in parts):
+        return "\n".join([part["text"] for part in parts])
+    return parts
+
+
+def _part(block: ContentBlock) -> dict[str, Any] | None:
+    part: dict[str, Any]
+    if isinstance(block, TextBlock):
+        part = {"type": "text", "text": block.text}
+    elif isinstance(block, ImageBlock) and block.source.kind in ("base64", "url"):
+        source = {"type": block.source.kind, "media_type": block.media_type, "data": block.source.data}
+        part = {"type": "image", "source": source}
+    else:
+        return None
+    return {**part, "cache_control": {"type": "ephemeral"}} if block.cache is not None else part
+
+
+def _written_call(block: ToolUseBlock) -> dict[str, Any]:
+    made: dict[str, Any] = {"id": block.provider_id or block.id, "name": block.name, "arguments": block.input}
+    return {**made, "parseError": block.parse_error} if block.parse_error is not None else made
+
+
+attocode = Attocode()
