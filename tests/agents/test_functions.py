@@ -8,6 +8,7 @@ from __future__ import annotations
 import datetime as dt
 import enum
 import functools
+import json
 from collections.abc import Callable
 from typing import Annotated, Any, Literal, TypedDict
 
@@ -17,7 +18,8 @@ import pytest
 
 import interlingua as il
 from interlingua_agents.calls import answer_from_output
-from interlingua_agents.tools import Permission, Tool, Toolbox, ToolContext, by_side_effects, tool, tool_of
+from interlingua_agents.event_json import EventWriter
+from interlingua_agents.tools import Permission, Tool, Toolbox, ToolContext, ToolOutput, by_side_effects, tool, tool_of
 
 
 class Unit(enum.Enum):
@@ -330,3 +332,16 @@ def test_an_object_with_an_async_call_runs_in_the_loop() -> None:
     )
 
     assert Tool(definition=definition, function=Remote()).is_async
+
+
+@pytest.mark.parametrize("details", [[1, {"a": None}], "text", 3, {"n": 1}, None])
+def test_details_of_an_output_are_any_json(details: Any) -> None:
+    called = il.ToolUseBlock(id="tu_1", name="greet")
+    answer = answer_from_output(called, ToolOutput(content="x", details=details), limit=10, at=dt.datetime.now(dt.UTC))
+    message = il.Message(role=il.Role.TOOL, content=(answer.result,))
+
+    assert answer.result.details == details
+    assert il.codec.loads_message(il.codec.dumps_message(message)).tool_results()[0].details == details
+    (written,) = EventWriter().to_wire_messages([message])
+    assert written.get("details") == details
+    json.dumps(written)

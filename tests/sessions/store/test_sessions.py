@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from interlingua import CallerError
+from interlingua.types import ImageBlock, ImageSource, TextBlock
 from interlingua.types.factories import user
 from interlingua_sessions import EntryKind, Store
 from interlingua_sessions.store import SessionNotFoundError
@@ -63,6 +64,20 @@ def test_entries_stand_behind_the_newest_message(store: Store) -> None:
     assert store.entries("s", EntryKind.CUSTOM) == [before]
     assert (before.custom_type, before.data, behind.text) == ("note", {"n": [1, None]}, "what was said")
     assert [message.id for message in store.messages("s")] == [first.id, second.id], "entries are no messages"
+
+
+def test_an_entry_of_blocks_comes_back_and_goes_with_its_session(store: Store) -> None:
+    picture = ImageBlock(source=ImageSource(kind="base64", data="AAAA"), media_type="image/png")
+    blocks = (TextBlock(text="a sketch: "), picture, TextBlock(text="done"))
+    store.create_session("s")
+    made = store.append_entry("s", EntryKind.CUSTOM, blocks, custom_type="sketch", data={"by": "Ada"})
+    plain = store.append_entry("s", EntryKind.CUSTOM, "a note", custom_type="note")
+    copy = store.import_lines(store.export_lines("s"), "t")
+
+    assert (made.content, made.text, made.data) == (blocks, "a sketch: done", {"by": "Ada"})
+    assert plain.content == ()
+    assert store.entries("s") == [made, plain]
+    assert [one.content for one in store.entries(copy.id)] == [blocks, ()]
 
 
 def test_what_an_entry_cannot_be(store: Store) -> None:

@@ -91,7 +91,7 @@ def answer_from_output(call: ToolUseBlock, returned: Any, *, limit: int, at: dat
         content=_to_content(output.content),
         is_error=output.is_error,
         tool_name=call.name,
-        details=None if output.details is None else _to_object(output.details),
+        details=_to_json(output.details),
         metadata=_to_object(output.metadata),
         terminate=output.terminate,
     )
@@ -137,12 +137,16 @@ def _to_content(value: Any) -> Any:
     return made if made != [] else "[]"  # an empty list is a result; no blocks would be none
 
 
-def _to_object(value: Any) -> Mapping[str, Any]:
+def _to_json(value: Any) -> Any:
     import msgspec  # noqa: PLC0415  as above
 
-    made = msgspec.to_builtins(value, str_keys=True, enc_hook=_to_plain)
+    return msgspec.to_builtins(value, str_keys=True, enc_hook=_to_plain)
+
+
+def _to_object(value: Any) -> Mapping[str, Any]:
+    made = _to_json(value)
     if not isinstance(made, dict):
-        raise TypeError(f"details and metadata are objects, not {type(value).__name__}")
+        raise TypeError(f"the metadata of a tool's output is an object, not {type(value).__name__}")
     return made
 
 

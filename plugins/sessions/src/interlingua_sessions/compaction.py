@@ -254,9 +254,14 @@ class SessionFacts(Facts, Protocol):
         """Estimate the input tokens of messages and tools at `model`."""
 
     def add_entry(
-        self, kind: EntryKind, text: str = "", *, custom_type: str | None = None, data: Mapping[str, Any] | None = None
+        self,
+        kind: EntryKind,
+        content: str | Sequence[ContentBlock] = "",
+        *,
+        custom_type: str | None = None,
+        data: Mapping[str, Any] | None = None,
     ) -> SessionEntry:
-        """Append a session-only entry."""
+        """Append a session-only entry of text or blocks."""
 
 
 class SessionSteps(SessionFacts, Steps, Protocol):

@@ -443,10 +443,15 @@ class TurnBase(Generic[ClientT]):
         return rows[-1]
 
     def add_entry(
-        self, kind: EntryKind, text: str = "", *, custom_type: str | None = None, data: Mapping[str, Any] | None = None
+        self,
+        kind: EntryKind,
+        content: str | Sequence[ContentBlock] = "",
+        *,
+        custom_type: str | None = None,
+        data: Mapping[str, Any] | None = None,
     ) -> SessionEntry:
-        """Append a session-only entry."""
-        entry = self.store.append_entry(self.id, kind, text, custom_type=custom_type, data=data)
+        """Append a session-only entry of text or blocks."""
+        entry = self.store.append_entry(self.id, kind, content, custom_type=custom_type, data=data)
         self._state.entries.append(entry)
         return entry
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple, Protocol
 import attrs
 
 from interlingua import CallerError, InterlinguaError
-from interlingua.types import Message, Usage
+from interlingua.types import ContentBlock, Message, Usage
 
 Row = tuple[Any, ...]
 
@@ -172,6 +172,7 @@ class SessionEntry:
         kind: which of the three.
         custom_type: what a CUSTOM entry is, for dispatch; None for the others.
         text: what a person or a context builder reads: the summary.
+        content: blocks, where the entry holds more than text; `text` is their text.
         data: free JSON: for a compaction, what it covers and how it was made.
         after: id of the message it stands behind; None when it stands before all.
         created_at: UTC.
@@ -185,6 +186,7 @@ class SessionEntry:
     data: Mapping[str, Any]
     after: str | None
     created_at: datetime
+    content: tuple[ContentBlock, ...] = ()
 
 
 @attrs.frozen(kw_only=True)

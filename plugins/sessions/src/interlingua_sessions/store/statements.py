@@ -50,6 +50,9 @@ _MICROSECOND = timedelta(microseconds=1)
 _NOTHING = encode_message(user(""))["metadata"]
 _NOTHING_JSON = orjson.dumps(_NOTHING)  # the metadata of most messages that no model generated
 
+ENTRY_CONTENT = "interlingua.content"
+"""Key in an entry's data that its blocks are stored under."""
+
 PAGE = 500
 """Messages that are read at a time."""
 
@@ -407,10 +410,13 @@ def read_session(row: Row) -> SessionRecord:
 
 def read_entry(row: Row) -> SessionEntry:
     """Return the entry of a row of `session_entries`."""
-    entry, session, kind, custom, text, data, after, created = row
+    entry, session, kind, custom, text, data_json, after, created = row
+    data = orjson.loads(data_json)
+    blocks = data.pop(ENTRY_CONTENT, None)
     return SessionEntry(
         id=entry, session_id=session, kind=EntryKind(kind), custom_type=custom, text=text,
-        data=orjson.loads(data), after=after, created_at=time_of(created),
+        data=data, after=after, created_at=time_of(created),
+        content=() if blocks is None else decode_message({**encode_message(user("")), "content": blocks}).content,
     )  # fmt: skip
 
 

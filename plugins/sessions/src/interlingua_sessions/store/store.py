@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import datetime
 from itertools import chain
@@ -13,8 +13,17 @@ import orjson
 
 from interlingua import CallerError
 from interlingua.catalogue import ModelInfo
-from interlingua.codec import dumps_message, loads_message
-from interlingua.types import SCHEMA_VERSION, Message, MessageStatus, Role, ToolResultBlock, new_ulid
+from interlingua.codec import dumps_message, encode_message, loads_message
+from interlingua.types import (
+    SCHEMA_VERSION,
+    ContentBlock,
+    Message,
+    MessageStatus,
+    Role,
+    ToolResultBlock,
+    new_ulid,
+    user,
+)
 from interlingua_sessions.store import maintenance, transfer
 from interlingua_sessions.store.schema import (
     Database,
@@ -29,6 +38,7 @@ from interlingua_sessions.store.schema import (
     migrate,
 )
 from interlingua_sessions.store.statements import (
+    ENTRY_CONTENT,
     CallEnd,
     Statements,
     column_text,
@@ -340,19 +350,23 @@ class Store:
         self,
         session_id: str,
         kind: EntryKind,
-        text: str = "",
+        content: str | Sequence[ContentBlock] = "",
         *,
         custom_type: str | None = None,
         data: Mapping[str, Any] | None = None,
         after: str | None = None,
     ) -> SessionEntry:
-        """Store a session-only entry; `after` is the newest message unless given.
+        """Store a session-only entry of text or blocks; `after` is the newest message unless given.
 
         Raises:
             CallerError: `data` is not JSON, or the session has no message `after`.
         """
+        text, kept = content, dict(data or {})
+        if not isinstance(text, str):
+            message = user(text)
+            text, kept[ENTRY_CONTENT] = message.text_content(), encode_message(message)["content"]
         try:
-            data_json = orjson.dumps(data or {}).decode()
+            data_json = orjson.dumps(kept).decode()
         except TypeError as error:
             raise CallerError(f"the data of a session entry is not JSON: {error}") from error
         with self._writing(session_id):
