@@ -12,9 +12,10 @@ from typing import Any
 import attrs
 
 from interlingua.errors import InterlinguaError, MalformedResponseError, PluginError, StreamInterruptedError
+from interlingua.json import replace_lone_surrogates
 from interlingua.plugins.provider import Provider
-from interlingua.plugins.wire import RequestContext, WireChunk
-from interlingua.response.framing import Framer
+from interlingua.plugins.wire import RequestContext, WireChunk, well_formed_block
+from interlingua.response.framing import Framer, NdjsonFramer, SseFramer
 from interlingua.types.blocks import ContentBlock, TextBlock, ThinkingBlock, ToolUseBlock, read_tool_input
 from interlingua.types.events import (
     BlockEnd,
@@ -200,6 +201,52 @@ _HANDLERS: dict[type, Callable[[Assembler, Any], None]] = {
     ErrorEvent: Assembler._failed,
 }
 
+_PIECES: dict[Any, str] = {TextDelta: "text", ThinkingDelta: "text", ToolUseInputDelta: "partial_json"}
+
+
+class _HalfJoiner:
+    """Joins the halves of a character that a service cut in two deltas: the first waits for the second.
+
+    One that stays alone becomes U+FFFD, as in whole answers.
+    """
+
+    def __init__(self) -> None:
+        self._waiting: dict[int, tuple[Any, str]] = {}
+
+    def join(self, events: Iterable[StreamEvent]) -> list[StreamEvent]:
+        out: list[StreamEvent] = []
+        for event in events:
+            kind: Any = type(event)
+            if kind not in _PIECES:
+                if kind is MessageComplete or kind is ErrorEvent:
+                    out += self.rest()
+                elif isinstance(event, (BlockStart, BlockEnd, ToolUseEnd)):
+                    out += self.rest(event.index)
+                    block = event.block and well_formed_block(event.block)
+                    event = event if block is event.block else attrs.evolve(event, block=block)  # type: ignore[arg-type]  # noqa: PLW2901
+                out.append(event)
+                continue
+            index, given = event.index, getattr(event, _PIECES[kind])  # type: ignore[union-attr]
+            if self._waiting.get(index, (kind,))[0] is not kind:
+                out += self.rest(index)
+            text = self._waiting.pop(index, (kind, ""))[1] + given
+            if "\ud800" <= text[-1:] <= "\udbff":
+                self._waiting[index] = kind, text[-1]
+                text = text[:-1]
+            text = replace_lone_surrogates(text)
+            if text == given:
+                out.append(event)
+            elif text:
+                out.append(kind(index=index, **{_PIECES[kind]: text}))
+        return out
+
+    def rest(self, index: int | None = None) -> list[StreamEvent]:
+        """Return what the halves that still wait have become, of one block or of all."""
+        alone = list(self._waiting) if index is None else [index] if index in self._waiting else []
+        kinds = [(at, self._waiting.pop(at)[0]) for at in alone]
+        return [kind(index=at, **{_PIECES[kind]: "\ufffd"}) for at, kind in kinds]
+
+
 _MORE = object()
 _ONCE = (_MORE,)
 _UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
@@ -244,6 +291,9 @@ class StreamDecoder:
         self._resume = self._pump.send
         self._done = False
         self._closed = False
+        self._halves = _HalfJoiner()
+        # only escapes hold halves of characters; what a framing of another kind holds is not to be seen
+        self._escaped = not isinstance(framer, (SseFramer, NdjsonFramer))
         self._in_last = False  # reading an event that the body's end cut off from its end
         self._complete_before_end = False
         hooks = sys.get_asyncgen_hooks()
@@ -320,6 +370,8 @@ class StreamDecoder:
     def feed(self, data: bytes) -> list[StreamEvent]:
         """Take bytes as they arrive; return the events they complete."""
         failure = None
+        if not self._escaped and (b"\\u" in data or data.endswith(b"\\")):
+            self._escaped = True
         try:
             batch = self._frame(data)
             if type(batch) is not list:
@@ -340,6 +392,8 @@ class StreamDecoder:
         events = self._out
         if events:
             self._out = []
+            if self._escaped:
+                events = self._halves.join(events)
             self._assemble(events)
             if self._assembler.error is not None:
                 self._end_at_error(events)
@@ -369,7 +423,7 @@ class StreamDecoder:
         return events + self._take_events()
 
     def _take_events(self) -> list[StreamEvent]:
-        events, self._out = self._out, []
+        events, self._out = [*self._halves.join(self._out), *self._halves.rest()], []
         self._assemble(events)
         if self._assembler.error is not None:
             self._end_at_error(events)

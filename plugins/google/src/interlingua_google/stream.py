@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator, Iterator, Mapping
 from typing import Any, NamedTuple
 
 from interlingua.errors import MalformedResponseError
-from interlingua.plugins import RequestContext, WireChunk, loads, loads_fast
+from interlingua.plugins import RequestContext, WireChunk, loads, loads_fast, replace_lone_surrogates
 from interlingua.types import (
     BlockEnd,
     ErrorEvent,
@@ -228,7 +228,11 @@ class Reader:
     def _flush(self, *, whole: bool) -> Iterator[StreamEvent]:
         """End the blocks: signatures and citations are known now."""
         yield from self._calls.flush(whole=whole)
-        texts = {index: "".join(text.pieces) for index, text in self._texts.items() if text.kind == "text"}
+        texts = {
+            index: replace_lone_surrogates("".join(text.pieces))
+            for index, text in self._texts.items()
+            if text.kind == "text"
+        }
         cited = citations_by_block(self._grounding, texts) if self._grounding else {}
         for index, text in self._texts.items():
             if text.kind == "text":

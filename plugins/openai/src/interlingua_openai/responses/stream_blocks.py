@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 import attrs
 
-from interlingua.plugins import RequestContext, dumps
+from interlingua.plugins import RequestContext
 from interlingua.types import (
     BlockEnd,
     ContentBlock,
@@ -293,7 +294,7 @@ class BlockAccumulator:
             return
         text = _delta_text(event)
         if slot.kind == "custom_tool_call":  # free text: written as the JSON string it becomes
-            text = dumps(text).decode()[1:-1]
+            text = json.dumps(text, ensure_ascii=False)[1:-1]  # keeps half a character for its other half
             text = text if self.inputs[slot.base] else '{"input":"' + text
         self.inputs[slot.base] += len(text)
         yield ToolUseInputDelta(index=slot.base, partial_json=text)
