@@ -8,7 +8,12 @@ from interlingua_transcripts import detect_system, measure_fidelity, read_transc
 from tests.transcripts.samples import needs_samples, samples
 
 # format of the samples -> the systems its files may be of: two files among OpenClaw's hold nothing but pi's entries
-SYSTEMS = {name: {name} for name in ("atif", "claude-code", "codex", "pi")} | {"openclaw": {"openclaw", "pi"}}
+OWN = ("atif", "chat-ft", "claude-code", "codex", "gemini", "inspect", "mini-swe-agent", "opencode", "openhands", "pi")
+SYSTEMS = {name: {name} for name in OWN} | {
+    "openclaw": {"openclaw", "pi"},
+    "role-list": {"chat-list"},
+    "sweagent": {"swe-agent"},
+}
 LOOK_ALIKES = ("pi-stream-json", "dsh", "codex-exec-json")
 
 

@@ -27,7 +27,8 @@ def detect_system(data: bytes) -> tuple[System, str] | None:
     for system in installed_systems().values():
         if isinstance(system, DocumentSystem):
             if not whole:
-                whole = lines if len(lines) == 1 else [load_entry(data)]
+                document = None if len(lines) == 1 else load_entry(data)
+                whole = lines if document is None else [document]
             head = whole
         else:
             head = lines

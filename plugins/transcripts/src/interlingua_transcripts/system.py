@@ -127,7 +127,7 @@ class DocumentSystem(System):
     def join(self, entries: Iterable[bytes]) -> bytes:
         """Return the document, indented as such files are."""
         first, *items = map(orjson.loads, entries)
-        document = {**first, self.items: items} if self.items else items
+        document = {**first, self.items: items} if self.items in first else first if self.items else items
         return orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n"
 
 

@@ -1,0 +1,323 @@
+"""Files that hold Chat Completions messages: fine-tuning lines, SWE-agent, mini-swe-agent, Inspect AI; read only."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from interlingua.types import (
+    AudioBlock,
+    ContentBlock,
+    ImageBlock,
+    ImageSource,
+    Message,
+    MessageMetadata,
+    OpaqueBlock,
+    Provenance,
+    RedactedThinkingBlock,
+    Role,
+    StopReason,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    Usage,
+    read_tool_input,
+)
+from interlingua_transcripts.imported import EPOCH, ImportedIds, count_of, time_of
+from interlingua_transcripts.system import DocumentSystem, System
+from interlingua_transcripts.transcript import Group, Note, Plan
+
+_ROLES = {"system": Role.SYSTEM, "developer": Role.SYSTEM, "user": Role.USER, "assistant": Role.ASSISTANT}
+_TEXTS = ("text", "input_text", "output_text")
+_STOPS = {
+    "stop": StopReason.END_TURN,
+    "length": StopReason.MAX_TOKENS,
+    "max_tokens": StopReason.MAX_TOKENS,
+    "tool_calls": StopReason.TOOL_USE,
+    "content_filter": StopReason.REFUSAL,
+}
+
+
+class ChatFineTuning(System):
+    """Lines `{"messages": [...]}`, each a conversation of its own."""
+
+    name = "chat-ft"
+    title = "OpenAI chat fine-tuning"
+    writable = False
+
+    def detect(self, head: Sequence[Any]) -> str | None:
+        """Recognise lines whose messages have roles and content."""
+        lines = [line for line in head if line is not None]
+        return "" if lines and all(_is_conversation(line) for line in lines) else None
+
+    def kind_of(self, value: Any) -> str:
+        """Return `conversation`."""
+        return "conversation"
+
+    def plan(self, values: Sequence[Any]) -> Plan:
+        """Take the conversations one after the other."""
+        found = [at for at, value in enumerate(values) if _is_conversation(value)]
+        plan = Plan(session_id="", groups=[Group(str(at), (at,)) for at in found])
+        if len(found) > 1:
+            plan.notes.append(Note(None, f"{len(found)} conversations stand in this file, one a line"))
+            plan.context = [len(found) - 1]
+        return plan
+
+    def to_messages(self, group: Group, values: Sequence[Any], plan: Plan, ids: ImportedIds) -> list[Message]:
+        """Return the messages of a line."""
+        return [one for raw in values[0]["messages"] for one in read_chat_message(raw, ids, plan.session_id)]
+
+
+class _MessageList(DocumentSystem):
+    """A document with a list of Chat Completions messages."""
+
+    writable = False
+    marks: Sequence[str]
+
+    def detect(self, head: Sequence[Any]) -> str | None:
+        """Recognise the document by its members."""
+        document = head[0]
+        known = isinstance(document, dict) and all(name in document for name in self.marks)
+        return "" if known and isinstance(document.get(self.items), list) else None
+
+    def kind_of(self, value: Any) -> str:
+        """Return `message/` with the role, or `document`."""
+        return f"message/{value['role']}" if isinstance(value, dict) and "role" in value else "document"
+
+    def plan(self, values: Sequence[Any]) -> Plan:
+        """Take the messages in order."""
+        found = [at for at, value in enumerate(values) if at and isinstance(value, dict) and "role" in value]
+        return Plan(session_id="", groups=[Group(str(at), (at,)) for at in found])
+
+    def to_messages(self, group: Group, values: Sequence[Any], plan: Plan, ids: ImportedIds) -> list[Message]:
+        """Return the message, and one for each result."""
+        return list(read_chat_message(values[0], ids, plan.session_id))
+
+
+class SweAgent(_MessageList):
+    """SWE-agent's trajectories: their `history` is the conversation."""
+
+    name = "swe-agent"
+    title = "SWE-agent"
+    items = "history"
+    marks = ("history", "trajectory")
+
+
+class MiniSweAgent(_MessageList):
+    """mini-swe-agent's trajectories."""
+
+    name = "mini-swe-agent"
+    title = "mini-swe-agent"
+    items = "messages"
+    marks = ("messages", "trajectory_format")
+
+
+class ChatList(DocumentSystem):
+    """A list of `{"role", "content"}`, as many small programs write."""
+
+    name = "chat-list"
+    title = "a list of chat messages"
+    items = ""
+    writable = False
+
+    def detect(self, head: Sequence[Any]) -> str | None:
+        """Recognise a list of messages."""
+        document = head[0]
+        if not isinstance(document, list) or not document:
+            return None
+        return "" if all(isinstance(one, dict) and one.get("role") and "content" in one for one in document) else None
+
+    def kind_of(self, value: Any) -> str:
+        """Return `message/` with the role."""
+        return f"message/{value['role']}" if isinstance(value, dict) and "role" in value else "document"
+
+    def plan(self, values: Sequence[Any]) -> Plan:
+        """Take the messages in order."""
+        return Plan(session_id="", groups=[Group(str(at), (at,)) for at in range(1, len(values))])
+
+    def to_messages(self, group: Group, values: Sequence[Any], plan: Plan, ids: ImportedIds) -> list[Message]:
+        """Return the message, and one for each result."""
+        return list(read_chat_message(values[0], ids, plan.session_id))
+
+
+class InspectAi(DocumentSystem):
+    """Inspect AI's logs in JSON: each sample is a conversation of its own."""
+
+    name = "inspect"
+    title = "Inspect AI"
+    items = "samples"
+    writable = False
+
+    def detect(self, head: Sequence[Any]) -> str | None:
+        """Recognise a log by its version, status and eval."""
+        document = head[0]
+        if not isinstance(document, dict) or not {"version", "status", "eval"} <= set(document):
+            return None
+        return str(document["version"])
+
+    def kind_of(self, value: Any) -> str:
+        """Return `sample` or `log`."""
+        return "sample" if isinstance(value, dict) and "messages" in value else "log"
+
+    def plan(self, values: Sequence[Any]) -> Plan:
+        """Take the samples one after the other."""
+        root = values[0] if isinstance(values[0], dict) else {}
+        about = root.get("eval") if isinstance(root.get("eval"), dict) else {}
+        found = [at for at, value in enumerate(values) if at and isinstance(value, dict) and value.get("messages")]
+        plan = Plan(
+            session_id=str((about or {}).get("run_id") or ""),
+            version=str(root.get("version", "")),
+            groups=[Group(str(at), (at,), {"model": (about or {}).get("model")}) for at in found],
+            title=(about or {}).get("task"),
+        )
+        if len(found) > 1:
+            plan.notes.append(Note(None, f"{len(found)} samples stand in this log, each a conversation of its own"))
+            plan.context = [len(found) - 1]
+        return plan
+
+    def to_messages(self, group: Group, values: Sequence[Any], plan: Plan, ids: ImportedIds) -> list[Message]:
+        """Return the messages of a sample; the answers' model is the log's."""
+        provider, _, model = str((group.facts or {}).get("model") or "").partition("/")
+        return [
+            one
+            for raw in values[0]["messages"]
+            for one in read_chat_message(raw, ids, plan.session_id, provider=provider, model=model)
+        ]
+
+
+# -- one message ------------------------------------------------------------------------------------------------------
+def _is_conversation(value: Any) -> bool:
+    messages = value.get("messages") if isinstance(value, dict) else None
+    if not isinstance(messages, list) or not messages:
+        return False
+    return all(isinstance(one, dict) and "role" in one and {"content", "tool_calls"} & set(one) for one in messages)
+
+
+def read_chat_message(
+    raw: Mapping[str, Any], ids: ImportedIds, session_id: str, *, provider: str = "", model: str = "", at: Any = EPOCH
+) -> Iterator[Message]:
+    """Yield the canonical messages of one in the Chat Completions form, whatever extra members it has.
+
+    Args:
+        raw: the message.
+        ids: gives canonical ids.
+        session_id: of the conversation.
+        provider: of an answer, "" where it is unknown.
+        model: of an answer; a message's own `model` wins.
+        at: when it was said.
+    """
+    role = str(raw.get("role"))
+    when: datetime = time_of(raw.get("timestamp"), time_of(at))
+    facts: dict[str, Any] = {}
+    kind = _ROLES.get(role, Role.USER)
+    if role in ("tool", "function"):
+        issued = raw.get("tool_call_id") or next(iter(raw.get("tool_call_ids") or ()), None) or raw.get("name")
+        call = ids.call(str(issued))
+        error = raw.get("error")
+        name = raw.get("function") or raw.get("name")
+        blocks: list[ContentBlock] = [
+            ToolResultBlock(
+                tool_use_id=call,
+                content=tuple(_parts(raw.get("content"))),
+                is_error=bool(error),
+                tool_name=name if isinstance(name, str) else None,
+            )
+        ]
+        kind, facts = Role.TOOL, {"parent_tool_use_id": call}
+    else:
+        calls = [_call(one, ids) for one in raw.get("tool_calls") or ()]
+        blocks = [*_thinking(raw), *_parts(raw.get("content")), *calls]
+        if kind is Role.ASSISTANT:
+            facts = _answer_facts(raw, provider, model)
+    if blocks:
+        metadata = MessageMetadata(provenance=Provenance.IMPORTED, **facts)
+        own = ids.message(when)
+        yield Message(
+            id=own, session_id=session_id or "default", role=kind, content=blocks, created_at=when, metadata=metadata
+        )
+
+
+def _thinking(raw: Mapping[str, Any]) -> list[ContentBlock]:
+    text = next((raw[name] for name in ("reasoning_content", "reasoning", "thinking") if raw.get(name)), None)
+    if isinstance(text, str):
+        return [ThinkingBlock(text=text)]
+    blocks = raw.get("thinking_blocks")
+    return [_part(block) for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []
+
+
+def _parts(content: Any) -> list[ContentBlock]:
+    if isinstance(content, str):
+        return [TextBlock(text=content)] if content else []
+    return [_part(part) for part in content if isinstance(part, dict)] if isinstance(content, list) else []
+
+
+def _part(part: Mapping[str, Any]) -> ContentBlock:
+    kind = part.get("type")
+    if kind in _TEXTS:
+        return TextBlock(text=part.get("text") or "")
+    if kind == "thinking":
+        return ThinkingBlock(text=part.get("thinking") or "", signature=part.get("signature"))
+    if kind == "reasoning":
+        if part.get("redacted"):
+            return RedactedThinkingBlock(data=str(part.get("reasoning") or ""))
+        return ThinkingBlock(text=str(part.get("reasoning") or ""), signature=part.get("signature"))
+    url = part.get("image_url") or part.get("image")
+    url = url.get("url") if isinstance(url, dict) else url
+    if isinstance(url, str):
+        source, media_type = _source(url)
+        return ImageBlock(source=source, media_type=media_type)
+    audio = part.get("input_audio")
+    if isinstance(audio, dict) and isinstance(audio.get("data"), str):
+        held = ImageSource(kind="base64", data=audio["data"])
+        return AudioBlock(source=held, media_type=f"audio/{audio.get('format')}")
+    return OpaqueBlock(provider="chat", kind=str(kind), data=part)
+
+
+def _source(url: str) -> tuple[ImageSource, str]:
+    if url.startswith("data:") and ";base64," in url:
+        media_type, _, data = url[5:].partition(";base64,")
+        return ImageSource(kind="base64", data=data), media_type
+    return ImageSource(kind="url" if "://" in url else "file_ref", data=url), ""
+
+
+def _call(raw: Mapping[str, Any], ids: ImportedIds) -> ToolUseBlock:
+    function = raw.get("function")
+    name = function if isinstance(function, str) else (function or {}).get("name")
+    given = raw.get("arguments") if isinstance(function, str) else (function or {}).get("arguments")
+    issued = str(raw.get("id") or name)
+    text = given if isinstance(given, str) else None
+    value, error = (given, None) if isinstance(given, dict) else read_tool_input(text or "{}")
+    return ToolUseBlock(
+        id=ids.call(issued),
+        provider_id=issued,
+        name=str(name),
+        input=value,
+        raw_input=text,
+        parse_error=raw.get("parse_error") or error,
+    )
+
+
+def _answer_facts(raw: Mapping[str, Any], provider: str, model: str) -> dict[str, Any]:
+    facts: dict[str, Any] = {}
+    own = raw.get("model") if isinstance(raw.get("model"), str) else model
+    if own:
+        provider = provider or "unknown"
+        facts |= {"provider": provider, "api": "chat", "model": f"{provider}:{own}"}
+    word = raw.get("finish_reason") or raw.get("stop_reason")
+    if isinstance(word, str):
+        facts |= {"stop_reason": _STOPS.get(word, StopReason.OTHER), "stop_reason_raw": word}
+    usage = raw.get("usage")
+    if isinstance(usage, dict):
+        facts["usage"] = Usage(
+            input_tokens=count_of(usage.get("prompt_tokens")), output_tokens=count_of(usage.get("completion_tokens"))
+        )
+    return facts
+
+
+chat_ft = ChatFineTuning()
+swe_agent = SweAgent()
+mini_swe_agent = MiniSweAgent()
+chat_list = ChatList()
+inspect_ai = InspectAi()

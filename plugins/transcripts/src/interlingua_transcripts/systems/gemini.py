@@ -1,0 +1,204 @@
+"""Gemini CLI chats: one JSON document, or a log whose lines may replace and rewind; read only (WIRE.md, Read only)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import orjson
+
+from interlingua.types import (
+    ContentBlock,
+    ImageBlock,
+    ImageSource,
+    Message,
+    MessageMetadata,
+    OpaqueBlock,
+    Provenance,
+    Role,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    Usage,
+)
+from interlingua_transcripts.imported import ImportedIds, count_of, time_of
+from interlingua_transcripts.system import DocumentSystem
+from interlingua_transcripts.transcript import Group, Note, Plan
+
+_SHOWN_ONLY = {"info", "error", "warning", "choice"}
+_BY_MODEL = {"gemini", "model"}
+
+
+class GeminiCli(DocumentSystem):
+    """Gemini CLI's chats, the old documents and the new logs."""
+
+    name = "gemini"
+    title = "Gemini CLI"
+    items = "messages"
+    writable = False
+
+    def detect(self, head: Sequence[Any]) -> str | None:
+        """Recognise the record of a conversation by its ids and times."""
+        first = head[0]
+        if isinstance(first, dict) and {"sessionId", "startTime"} <= set(first):
+            return "json" if "messages" in first else "jsonl"
+        return None
+
+    def split(self, data: bytes) -> list[bytes]:
+        """Return the lines of a log, or the pieces of a document."""
+        try:
+            orjson.loads(data)
+        except ValueError:
+            return [line for line in data.split(b"\n") if line.strip()]
+        return super().split(data)
+
+    def join(self, entries: Sequence[bytes]) -> bytes:  # type: ignore[override]
+        """Return a log, or a document where the first entry is one without its messages."""
+        entries = list(entries)
+        if b'"messages":null' in entries[0].replace(b" ", b""):
+            return super().join(entries)
+        return b"".join([entry + b"\n" for entry in entries])
+
+    def kind_of(self, value: Any) -> str:
+        """Return the message's type, `$set`, `$rewindTo` or `record`."""
+        if not isinstance(value, dict):
+            return "not an object"
+        return str(value.get("type") or next((name for name in value if name.startswith("$")), "record"))
+
+    def plan(self, values: Sequence[Any]) -> Plan:
+        """Replay the log: a message with a known id replaces, `$rewindTo` drops, `$set` of messages starts anew."""
+        root = values[0] if isinstance(values[0], dict) else {}
+        plan = Plan(
+            session_id=str(root.get("sessionId", "")),
+            version="json" if "messages" in root else "jsonl",
+            title=root.get("summary"),
+        )
+        order: dict[str, int] = {}
+        for at, value in enumerate(values):
+            if not at or not isinstance(value, dict):
+                continue
+            if "$rewindTo" in value:
+                names = list(order)
+                start = names.index(value["$rewindTo"]) if value["$rewindTo"] in order else 0
+                for name in names[start:]:
+                    plan.branches[order.pop(name)] = "rewound"
+            elif isinstance(value.get("$set"), dict) and "messages" in value["$set"]:
+                plan.branches.update(dict.fromkeys(order.values(), "replaced"))
+                plan.notes.append(Note(at, "a checkpoint replaces all messages; those before it are kept beside"))
+                order = {f"set{at}": at}
+            elif value.get("type") and value["type"] not in _SHOWN_ONLY:
+                order[str(value.get("id", at))] = at
+        plan.groups = [Group(name, (at,)) for name, at in order.items()]
+        return plan
+
+    def to_messages(self, group: Group, values: Sequence[Any], plan: Plan, ids: ImportedIds) -> list[Message]:
+        """Return a message, and one for each result of its calls."""
+        value = values[0]
+        listed = value["$set"]["messages"] if "$set" in value else [value]
+        return [one for raw in listed if raw.get("type") not in _SHOWN_ONLY for one in _messages(raw, plan, ids)]
+
+    def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
+        """Yield the chats of every project."""
+        for pattern in ("*/chats/session-*.json", "*/chats/session-*.jsonl"):
+            yield from (home / ".gemini" / "tmp").glob(pattern)
+
+
+def _messages(raw: Mapping[str, Any], plan: Plan, ids: ImportedIds) -> Iterator[Message]:
+    at = time_of(raw.get("timestamp"))
+    session = plan.session_id or "default"
+    calls = [call for call in raw.get("toolCalls") or () if isinstance(call, dict)]
+    by_model = raw.get("type") in _BY_MODEL
+    blocks = _thoughts(raw) + _parts(raw.get("content"), ids)
+    if not any(isinstance(block, ToolUseBlock) for block in blocks):
+        blocks += [_call(call, ids) for call in calls]
+    facts: dict[str, Any] = {}
+    if by_model and isinstance(raw.get("model"), str):
+        facts = {"provider": "google", "api": "generate", "model": f"google:{raw['model']}"}
+        if isinstance(raw.get("tokens"), dict):
+            facts["usage"] = _usage(raw["tokens"])
+
+    def message(role: Role, content: Sequence[ContentBlock], **known: Any) -> Message:
+        metadata = MessageMetadata(provenance=Provenance.IMPORTED, **known)
+        return Message(
+            id=ids.message(at), session_id=session, role=role, content=content, created_at=at, metadata=metadata
+        )
+
+    if blocks:
+        yield message(Role.ASSISTANT if by_model else Role.USER, blocks, **facts)
+    for call in calls:
+        if call.get("result") is None:
+            continue
+        own = ids.call(str(call["id"]))
+        result = ToolResultBlock(
+            tool_use_id=own,
+            content=tuple(_result_parts(call["result"])),
+            is_error=call.get("status") in ("error", "cancelled"),
+            tool_name=call.get("name"),
+            details=call.get("resultDisplay"),
+        )
+        yield message(Role.TOOL, [result], parent_tool_use_id=own)
+
+
+def _thoughts(raw: Mapping[str, Any]) -> list[ContentBlock]:
+    found: list[ContentBlock] = []
+    for thought in raw.get("thoughts") or ():
+        if isinstance(thought, dict):
+            words = [str(thought[name]) for name in ("subject", "description") if thought.get(name)]
+            found.append(ThinkingBlock(text="\n".join(words)))
+    return found
+
+
+def _parts(content: Any, ids: ImportedIds) -> list[ContentBlock]:
+    listed = content if isinstance(content, list) else [content] if content else []
+    return [_part(part, ids) for part in listed if part]
+
+
+def _part(part: Any, ids: ImportedIds) -> ContentBlock:
+    if isinstance(part, str):
+        return TextBlock(text=part)
+    if isinstance(part.get("text"), str):
+        signature = part.get("thoughtSignature")
+        if part.get("thought"):
+            return ThinkingBlock(text=part["text"], signature=signature)
+        return TextBlock(text=part["text"], signature=signature)
+    if isinstance(part.get("functionCall"), dict):
+        return _call(part["functionCall"], ids, part.get("thoughtSignature"))
+    data = part.get("inlineData")
+    if isinstance(data, dict) and str(data.get("mimeType", "")).startswith("image/"):
+        return ImageBlock(source=ImageSource(kind="base64", data=data["data"]), media_type=data["mimeType"])
+    return OpaqueBlock(provider="google", kind=next(iter(part), "part"), data=part)
+
+
+def _call(call: Mapping[str, Any], ids: ImportedIds, signature: str | None = None) -> ToolUseBlock:
+    issued = str(call.get("id") or call["name"])
+    value = call.get("args") if isinstance(call.get("args"), dict) else {}
+    own = ids.call(issued)
+    return ToolUseBlock(id=own, provider_id=issued, name=str(call["name"]), input=value or {}, signature=signature)
+
+
+def _result_parts(result: Any) -> Iterator[ContentBlock]:
+    for part in result if isinstance(result, list) else [result]:
+        answer = part.get("functionResponse") if isinstance(part, dict) else None
+        if isinstance(answer, dict):
+            response = answer.get("response")
+            output = response.get("output", response.get("error")) if isinstance(response, dict) else response
+            yield TextBlock(text=output if isinstance(output, str) else orjson.dumps(response).decode())
+        elif isinstance(part, str):
+            yield TextBlock(text=part)
+        elif isinstance(part, dict) and isinstance(part.get("text"), str):
+            yield TextBlock(text=part["text"])
+
+
+def _usage(raw: Mapping[str, Any]) -> Usage:
+    output, thoughts = count_of(raw.get("output")), count_of(raw.get("thoughts"))
+    return Usage(
+        input_tokens=count_of(raw.get("input")),
+        output_tokens=None if output is None else output + (thoughts or 0),
+        cached_input_tokens=count_of(raw.get("cached")),
+        reasoning_tokens=thoughts,
+    )
+
+
+gemini = GeminiCli()
