@@ -104,9 +104,11 @@ def test_an_address_without_a_scheme_is_told_by_the_option(
 def test_errors_speak_of_options_and_not_of_python(run: Run, server: LocalServer) -> None:
     no_key = run("send", "anthropic:claude-opus-4-8", "hi").stderr
     nobody = run("send", "llamacpp:m", "hi", "--url", "http://127.0.0.1:9").stderr
+    listed = run("models", "llamacpp", "--live", "--url", "http://127.0.0.1:9").stderr
 
     assert "no key: set ANTHROPIC_API_KEY, or name its variable as api_key_env in the configuration" in no_key
-    assert "is the service running there? --url names another address" in nobody
+    for said in (nobody, listed):
+        assert "is the service running there? --url names another address" in said
 
 
 def test_an_open_pipe_that_nothing_comes_through_is_said(server: LocalServer, home: Path) -> None:

@@ -195,6 +195,15 @@ def test_export_and_import(run: Run, server: LocalServer, place: Path) -> None:
     assert [one.text_content() for one in stored(place, "copy")] == ["hi", "Hello"]
 
 
+def test_an_id_that_is_taken_names_the_option_for_another(run: Run, server: LocalServer, place: Path) -> None:
+    run("session", "send", "moon", "hi", "-m", "e")
+    run("session", "export", "moon", "moon.jsonl")
+    taken = run("session", "import", "moon.jsonl")
+
+    assert (taken.exit_code, "--id SESSION gives it another id" in taken.stderr) == (1, True)
+    assert run("session", "import", "moon.jsonl", "--id", "sun").stdout == "sun\n"
+
+
 def test_the_context_of_a_session_is_a_conversation_for_the_other_commands(
     run: Run, server: LocalServer, place: Path
 ) -> None:

@@ -301,7 +301,7 @@ class DemoPrinter:
         grid.add_column(width=6, justify="right", style=style)
         grid.add_column(overflow="fold", max_width=110)
         grid.add_row(who, escape(escape_controls(text.strip(), self._console.file)))
-        self._console.print(Padding(grid, (0, 0, 0, 1)))
+        self._console.print(Padding(grid, (0, 0, 0, 1), expand=False))
 
     def print_end(self, where: str) -> None:
         """Print the totals and where the answers came from."""

@@ -35,7 +35,7 @@ from interlingua_cli.state import State
 from interlingua_cli.streams import escape_controls, supports_unicode
 
 json_option = click.option("--json", "as_json", is_flag=True, help="Print JSON only.")
-_WIDE = 200  # columns where no terminal limits them
+_WIDE = 120  # columns where no terminal limits them
 _GAP = 3  # columns between a table's cells
 _LONG_WORD = 24  # columns; a longer word may be broken
 _LEDGER = ("path", "block", "verdict", "reason")
@@ -130,7 +130,7 @@ def _cell_text(cell: Any, stream: TextIO) -> str:
 
 
 def make_console(*, err: bool = False) -> Any:
-    """Return a rich console on stdout or stderr; what is not a terminal is wide."""
+    """Return a rich console on stdout or stderr; what is no terminal is wide."""
     from rich.console import Console  # noqa: PLC0415
 
     stream = sys.stderr if err else sys.stdout
@@ -248,10 +248,10 @@ def print_error(state: State, error: Exception) -> None:
 
 def advise(state: State, error: InterlinguaError) -> str | None:
     """Return what to do about an error of a service; None where the error says it, or nothing helps."""
-    if error.provider is None:
-        return None
     if type(error) is APIConnectionError:
         return "is the service running there? --url names another address"
+    if error.provider is None:
+        return None
     if isinstance(error, StreamInterruptedError):
         started = error.partial is not None and error.partial.content
         return "the answer is not whole: ask again" if started else _NOT_AN_API

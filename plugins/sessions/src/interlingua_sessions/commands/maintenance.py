@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
 from decimal import Decimal
 from functools import cache
@@ -20,7 +22,7 @@ from interlingua_cli.output import json_option, print_json, print_table
 from interlingua_cli.state import State, plugin_option
 from interlingua_sessions.commands.shared import over_messages, shown, store_at, store_option
 from interlingua_sessions.compaction import build_context
-from interlingua_sessions.store import Repriced
+from interlingua_sessions.store import Repriced, SessionExistsError
 
 _STANDARD = Path("-")
 
@@ -124,6 +126,15 @@ def export_command(session: str, file: Path, force: bool, context: bool, place: 
     click.echo(f"{lines:,} lines in {file}", err=True)
 
 
+@contextmanager
+def _naming_the_option() -> Iterator[None]:
+    """Let an id that is taken say which option gives another."""
+    try:
+        yield
+    except SessionExistsError as error:
+        raise SessionExistsError(str(error).replace("give another id", "--id SESSION gives it another id")) from error
+
+
 @click.command("import")
 @click.argument("file", type=click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path))
 @click.option("--id", "session_id", metavar="SESSION", help="Id of the new session, instead of the file's own.")
@@ -134,7 +145,7 @@ def import_command(file: Path, session_id: str | None, place: str | None) -> Non
 
     An export, or lines of canonical messages; FILE - is standard input. All of it is stored or nothing.
     """
-    with store_at(place) as store:
+    with store_at(place) as store, _naming_the_option():
         if file == _STANDARD:
             lines = list(sys.stdin.buffer)
             refuse_foreign(lines, "standard input", allowed=SESSION_EXPORT)
