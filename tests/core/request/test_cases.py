@@ -16,9 +16,13 @@ from interlingua.plugins.registry import new_manager
 from interlingua.plugins.wire import WireRequest
 from interlingua.request.project import MISSING_RESULT, project_conversation
 from interlingua.types.blocks import (
+    AudioBlock,
     CacheHint,
+    ContentBlock,
     DocumentBlock,
+    ImageBlock,
     ImageSource,
+    OpaqueBlock,
     RedactedThinkingBlock,
     TextBlock,
     ThinkingBlock,
@@ -184,6 +188,87 @@ def test_case_12_empty_text_goes_and_a_message_of_nothing_else_with_it(text: str
 
     assert [each.content for each in projected] == [history[0].content, (TEXT,)]
     assert len(losses) == 2
+
+
+BLIND = scene.target(attrs.evolve(scene.ABLE, supports_images=False))
+FOREIGN = OpaqueBlock(provider="elsewhere", kind="thing", data={"a": 1})
+
+
+@pytest.mark.parametrize(
+    ("content", "stand_in"),
+    [
+        ([IMAGE], "[image not sent: this target takes no image]"),
+        ([TextBlock(text=" \n")], "[empty message]"),
+        ([TextBlock(text=""), IMAGE], "[image not sent: this target takes no image]"),
+        ([IMAGE, IMAGE], "\n".join(["[image not sent: this target takes no image]"] * 2)),
+        ([FOREIGN], "[opaque not sent: thing content belongs to elsewhere and goes only there]"),
+        ([], "[empty message]"),
+    ],
+)
+def test_a_users_turn_of_which_nothing_is_left_says_so(content: list[ContentBlock], stand_in: str) -> None:
+    turn = Message(role=Role.USER, content=content)
+    projected, losses = project(user("hi"), made(TEXT), turn, target=BLIND)
+
+    assert projected[2].content == (TextBlock(text=stand_in),)
+    assert projected[2].id == turn.id
+    assert [loss.path for loss in losses] == [f"messages[2].content[{at}]" for at in range(max(len(content), 1))]
+    again, none = project(*projected, target=BLIND)
+    assert (again, none) == (projected, ())
+
+
+def test_what_is_left_of_a_users_turn_goes_without_a_stand_in() -> None:
+    projected, losses = project(Message(role=Role.USER, content=[TEXT, IMAGE]), target=BLIND)
+
+    assert projected[0].content == (TEXT,)
+    assert [(loss.path, loss.verdict) for loss in losses] == [("messages[0].content[1]", "dropped")]
+
+
+def test_a_critical_image_is_not_replaced_by_a_stand_in() -> None:
+    _, losses = project(Message(role=Role.USER, content=[IMAGE], metadata=MessageMetadata(critical=(0,))), target=BLIND)
+
+    assert [loss.verdict for loss in losses] == ["blocked"]
+
+
+PNG = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAIAAACQd1PeAAAADElEQVR4nGP4z8AAAAMBAQDJ/pLvAAAAAElFTkSuQmCC"
+PDF = "JVBERi0xLjQK"
+
+
+@pytest.mark.parametrize("role", [Role.USER, Role.TOOL])
+@pytest.mark.parametrize(
+    ("kind", "data", "media_type"),
+    [
+        (ImageBlock, PNG, "image/png"),
+        (DocumentBlock, PDF, "application/pdf"),
+        (ImageBlock, PDF, None),
+        (DocumentBlock, PNG, None),
+        (ImageBlock, "AAAA", None),
+        (ImageBlock, "no base64", None),
+    ],
+)
+def test_media_without_a_type_get_the_one_their_bytes_show(
+    role: Role, kind: Any, data: str, media_type: str | None
+) -> None:
+    block = kind(source=ImageSource(kind="base64", data=data), media_type="")
+    able = attrs.evolve(scene.ABLE, supports_documents=True)
+    for_results = [user("hi"), made(call("tu_1")), tool_result("tu_1", [TEXT, block])]
+    history = [Message(role=Role.USER, content=[TEXT, block])] if role is Role.USER else for_results
+    projected, losses = project(*history, target=scene.target(able))
+    content: Any = projected[-1].content if role is Role.USER else projected[-1].tool_results()[0].content
+
+    assert [loss.block_type for loss in losses] == [block.type]
+    assert [getattr(part, "media_type", None) for part in content[1:]] == (
+        [media_type] if media_type or role is Role.TOOL else []
+    )
+
+
+def test_media_by_reference_and_a_models_own_need_no_type() -> None:
+    linked = ImageBlock(source=ImageSource(kind="url", data="https://example.org/a"))
+    spoken = AudioBlock(source=ImageSource(kind="base64", data="AAAA"), media_type="")
+    hearing = scene.target(attrs.evolve(scene.ABLE, supports_image_urls=True, supports_audio=True))
+    history = [user([linked]), made(spoken, TEXT)]
+
+    projected, losses = project(*history, target=hearing)
+    assert ([each.content for each in projected], losses) == ([each.content for each in history], ())
 
 
 def test_case_21_media_in_results() -> None:

@@ -321,9 +321,10 @@ def _write(
     if tools:
         tools, names, lost_tools = wire_tools(tools, target)
         losses = (*losses, *lost_tools)
-    most = _longest_answer(target, options)
-    if most and (options.max_tokens or 0) > most:
-        reason = f"this model answers with {most:,} tokens at most, not {options.max_tokens:,}; {most} is sent"
+    can, wanted = target.capabilities, options.max_tokens or 0
+    most = 0 if can.assumed and "max_output_tokens" not in options.capabilities else can.max_output_tokens
+    if 0 < most < wanted:
+        reason = f"this model answers with {most:,} tokens at most, not {wanted:,}; {most} is sent"
         losses = (*losses, option_loss("max_tokens", "rewritten", reason))
         options = attrs.evolve(options, max_tokens=most)
     request = provider.to_wire(projected, tools, options)
@@ -334,12 +335,6 @@ def _write(
         if losses:
             provider.log_losses(losses, messages[0].session_id if messages else "")
     return attrs.evolve(request, losses=(*lost, *request.losses)) if lost else request
-
-
-def _longest_answer(target: Target, options: AdapterOptions) -> int:
-    """Return the most tokens an answer may have, as the catalogue or the caller says; 0 where nobody does."""
-    can = target.capabilities
-    return 0 if can.assumed and "max_output_tokens" not in options.capabilities else can.max_output_tokens
 
 
 def _id_after(last: str) -> str:

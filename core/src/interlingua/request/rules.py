@@ -115,7 +115,7 @@ def _at(function: Callable[..., object], index: int, path: str, text: str, messa
 def i01_content_is_not_empty(message: Message) -> Iterator[Violation]:
     """A message other than a system message holds at least one block.
 
-    Repaired: the message is left out of the request.
+    Repaired: the message is left out of the request; for a user's a text stands that says so.
     """
     if not message.content and message.role is not Role.SYSTEM:
         yield broken(i01_content_is_not_empty, "content", f"a {message.role} message holds nothing", repairable=True)
