@@ -117,7 +117,7 @@ def test_case_36_a_reference_goes_back_where_it_came_from() -> None:
 
 def test_case_40_an_assistant_that_stands_last_is_refused_before_sending() -> None:
     own = answer(TextBlock(text="Once"))
-    with pytest.raises(CapabilityError, match="answers the user or a tool only"):
+    with pytest.raises(CapabilityError, match="service answers the user or a tool"):
         asked([user("q"), own])
 
 

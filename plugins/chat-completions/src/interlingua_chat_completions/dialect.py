@@ -55,6 +55,7 @@ class Dialect:
         prefill_field: set to true on an assistant message that stands last, to be gone on with, when the provider
             option of this name asks for it: services refuse it on any other message, so it cannot stay there. Without
             it the service refuses an assistant message that stands last. None: one may stand last.
+        needs_user: a request without a user message is refused.
         tool_choices: the forms of `tool_choice` the service takes; `none` is emulated by leaving the tools out.
         required_choice: the word for "some tool, whichever".
         parallel_tool_calls: that field is accepted.
@@ -107,6 +108,7 @@ class Dialect:
     empty_content: str | None = None
     after_results: str | None = None
     prefill_field: str | None = None
+    needs_user: bool = False
     tool_choices: frozenset[ToolChoiceKind] = ALL_CHOICES
     required_choice: str = "required"
     parallel_tool_calls: bool = False

@@ -27,7 +27,7 @@ def order_turns(
         prefilled: the last message is the beginning of the answer, which the service is to continue.
 
     Raises:
-        CapabilityError: an assistant message stands last, and the service refuses that.
+        CapabilityError: an assistant or system message stands last, or no user speaks, and the service refuses that.
     """
     out: list[bytes] = []
     last: Role | None = None
@@ -42,15 +42,17 @@ def order_turns(
             losses.append(message_loss(at, reason, message.id))
         out.append(written)
         last = message.role
+    if dialect.needs_user and not any(
+        written and message.role is Role.USER for message, written in zip(messages, wire, strict=True)
+    ):
+        raise CapabilityError("this service wants at least one user message: add one", path="messages")
     if dialect.prefill_field is not None:
         if prefilled:
             _mark_prefill(out, last, dialect.prefill_field, losses)
-        elif last is Role.ASSISTANT:
-            raise CapabilityError(
-                "the conversation ends with an assistant message, and this service answers the user or a tool only: "
-                f"add a user message, or have that one continued: provider_options={{'{dialect.prefill_field}': True}}",
-                path="messages",
-            )
+        elif last is not Role.USER and last is not Role.TOOL:
+            text = "an assistant or system message stands last, and this service answers the user or a tool"
+            option = f"provider_options={{'{dialect.prefill_field}': True}}"
+            raise CapabilityError(f"{text}: add a user message, or go on with the answer: {option}", path="messages")
     return out
 
 

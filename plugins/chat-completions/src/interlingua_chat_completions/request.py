@@ -137,7 +137,7 @@ def _messages(
     wire = [element[0] for element in elements]
     if dialect.single_system:
         _join_leading_system(messages, wire, dialect)
-    if dialect.after_results is not None or dialect.prefill_field is not None:
+    if dialect.after_results is not None or dialect.prefill_field is not None or dialect.needs_user:
         wire = order_turns(messages, wire, dialect, losses, prefilled=prefilled)
     return [b"[", b",".join(filter(None, wire)), b"]"]
 

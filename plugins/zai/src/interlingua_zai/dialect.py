@@ -69,6 +69,7 @@ def dialect_of(model: str) -> Dialect:
     facts = facts_of(model)
     return Dialect(
         include_usage=False,  # usage comes without it (WIRE.md, Streams)
+        needs_user=True,
         user_field="user_id",
         effort_shape="field" if facts.get("efforts") else "none",
         effort_values=tuple(facts.get("efforts") or ()),
