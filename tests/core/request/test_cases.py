@@ -243,13 +243,14 @@ PDF = "JVBERi0xLjQK"
         (DocumentBlock, PNG, None),
         (ImageBlock, "AAAA", None),
         (ImageBlock, "no base64", None),
+        (ImageBlock, "Qk0+AAAAAAAAAD4AAAAoAAAA", None),  # a type that is not taken
     ],
 )
 def test_media_without_a_type_get_the_one_their_bytes_show(
     role: Role, kind: Any, data: str, media_type: str | None
 ) -> None:
     block = kind(source=ImageSource(kind="base64", data=data), media_type="")
-    able = attrs.evolve(scene.ABLE, supports_documents=True)
+    able = attrs.evolve(scene.ABLE, supports_documents=True, supports_tool_result_documents=True)
     for_results = [user("hi"), made(call("tu_1")), tool_result("tu_1", [TEXT, block])]
     history = [Message(role=Role.USER, content=[TEXT, block])] if role is Role.USER else for_results
     projected, losses = project(*history, target=scene.target(able))

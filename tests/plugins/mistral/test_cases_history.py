@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from interlingua.errors import CapabilityError
 from interlingua.types.blocks import (
     AudioBlock,
     DocumentBlock,
@@ -115,10 +114,14 @@ def test_case_36_a_reference_goes_back_where_it_came_from() -> None:
     assert body([user("q"), own, user("n")])["messages"][1]["content"] == [{"type": "text", "text": "so"}, reference]
 
 
-def test_case_40_an_assistant_that_stands_last_is_refused_before_sending() -> None:
+def test_case_40_an_assistant_that_stands_last_is_named_before_sending() -> None:
     own = answer(TextBlock(text="Once"))
-    with pytest.raises(CapabilityError, match="service answers the user or a tool"):
-        asked([user("q"), own])
+    request = asked([user("q"), own])
+
+    assert [one["role"] for one in body([user("q"), own])["messages"]] == ["user", "assistant"]
+    assert [(loss.path, loss.block_type, loss.verdict) for loss in request.losses] == [
+        ("messages[1]", "message", "rewritten")
+    ]
 
 
 def test_an_assistant_that_only_calls_has_empty_content() -> None:

@@ -10,18 +10,16 @@ from typing import Any
 
 import pytest
 
-from interlingua.errors import CapabilityError
 from interlingua.plugins.wire import WireRequest
 from interlingua.types.blocks import TextBlock
 from interlingua.types.factories import system, tool_result, user
-from interlingua.types.messages import Message
+from interlingua.types.messages import Message, Role
 from interlingua_cli.lint import lint_request
 from interlingua_contract.scenes import READ
 from tests.plugins.mistral.checker import broken_rules
 from tests.plugins.mistral.test_cases_history import CALL
 from tests.plugins.mistral.wire import MISTRAL, MODEL, answer, asked, body
 from tests.support.conversations import request_points
-from tests.support.request_laws import is_nothing_to_send
 
 ONCE = answer(TextBlock(text="Once"))
 PREFIX: dict[str, Any] = {"provider_options": {"prefix": True}}
@@ -60,11 +58,14 @@ def test_a_beginning_that_is_not_there_is_told() -> None:
     ids=["answer", "another", "vanished", "results"],
 )
 @pytest.mark.parametrize("model", [MODEL, "mistral-small-latest"])
-def test_what_the_model_said_last_is_not_sent_unless_it_is_to_go_on(history: list[Message], model: str) -> None:
-    """`_validate_last_message`: nothing that nobody said is put behind it, and the error says what can be done."""
-    with pytest.raises(CapabilityError, match=r"add a user message, .* provider_options=\{'prefix': True\}") as caught:
-        asked(history, [READ], model=model)
-    assert caught.value.path == "messages"
+def test_what_the_model_said_last_is_sent_as_it_is_and_the_ledger_tells(history: list[Message], model: str) -> None:
+    """`_validate_last_message`: nothing that nobody said is put behind it, and the row says what can be done."""
+    request = asked(history, [READ], model=model)
+
+    assert json.loads(request.body)["messages"][-1]["role"] == "assistant"
+    assert [(loss.block_type, loss.verdict) for loss in request.losses][-1] == ("message", "rewritten")
+    assert "add a user message, or go on with the answer: provider_options" in request.losses[-1].reason
+    assert [one.rule for one in lint_request(MISTRAL, request)] == ["mistral-last-message"]
     assert broken_rules(asked(history, [READ], model=model, **PREFIX).body) == []
 
 
@@ -83,13 +84,12 @@ def test_what_stood_last_stays_as_it_was(history: list[Message], model: str) -> 
     """`_validate_assistant_message`: "Assistant message with prefix True must be last message"."""
     earlier: list[Any] = []
     for point in request_points(history):
-        if is_nothing_to_send(lambda point: asked(point, [READ], model=model), point):
-            continue
         request = asked(point, [READ], model=model)
         now = json.loads(request.body)["messages"]
         assert now[: len(earlier)] == earlier
-        assert broken_rules(request.body) == []
-        assert lint_request(MISTRAL, request) == ()
+        if point[-1].role is not Role.ASSISTANT:
+            assert broken_rules(request.body) == []
+            assert lint_request(MISTRAL, request) == ()
         earlier = now
 
 

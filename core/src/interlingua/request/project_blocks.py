@@ -205,12 +205,9 @@ def movable_media(block: ContentBlock, target: Target) -> Sequence[ContentBlock]
     """Return the media of a result that the target takes in user messages but not in results."""
     if type(block) is not ToolResultBlock:
         return ()
-    media: list[Any] = [
-        part
-        for part in block.content
-        if type(part) in _MEDIA and not _stays_in_result(part, target) and media_refusal(part, target) is None
-    ]
-    return [made for part in media if (made := _with_media_type(part)).media_type or made.source.kind != "base64"]
+    media: list[Any] = [part for part in block.content if type(part) in _MEDIA and not _stays_in_result(part, target)]
+    sendable = [_sendable_media(part, 0, target, lambda *_: None) for part in media]
+    return [part for part, reason in sendable if reason is None]
 
 
 def _stays_in_result(part: ContentBlock, target: Target) -> bool:
@@ -239,9 +236,11 @@ def _project_block(
     if kind is ThinkingBlock or kind is RedactedThinkingBlock:
         return _thinking(block, index, target, report, own_state=own_state, unfinished=unfinished)
     if kind in _MEDIA:
-        reason = media_refusal(block, target) or _misplaced(message.role)
-        if reason is None and message.role is not Role.ASSISTANT:
-            block, reason = _typed_media(block, index, report)
+        if message.role is Role.ASSISTANT:
+            reason = media_refusal(block, target)
+        else:
+            block, reason = _sendable_media(block, index, target, report)
+        reason = reason or _misplaced(message.role)
         if reason:
             report(index, block.type, "dropped", reason)
             return None
@@ -333,14 +332,17 @@ def _with_media_type(block: B) -> B:
     return block if found is None else attrs.evolve(block, media_type=found)
 
 
-def _typed_media(block: B, index: int, report: Report) -> tuple[B, str | None]:
-    """Return media with its type, and why it cannot be sent where that is not known."""
+def _sendable_media(
+    block: B, index: int, target: Target, report: Report, *, in_result: bool = False
+) -> tuple[B, str | None]:
+    """Return media with its type, and why the target cannot take it or None."""
     typed = _with_media_type(block)
-    if typed is not block:
+    reason = media_refusal(typed, target, in_result=in_result)
+    if reason is None and not typed.media_type and typed.source.kind == "base64":
+        reason = "its media type is not known; give the block its media_type"
+    elif reason is None and typed is not block:
         report(index, block.type, "rewritten", f"it names no media type; its bytes are {typed.media_type}")
-    elif not block.media_type and block.source.kind == "base64":
-        return block, "its media type is not known; give the block its media_type"
-    return typed, None
+    return typed, reason
 
 
 def _result(block: ToolResultBlock, index: int, target: Target, report: Report) -> ToolResultBlock | None:
@@ -362,9 +364,7 @@ def _result_parts(
             if part.text:
                 yield part
         elif type(part) in _MEDIA:
-            reason = media_refusal(part, target, in_result=True)
-            if reason is None:
-                part, reason = _typed_media(part, index, report)  # noqa: PLW2901
+            part, reason = _sendable_media(part, index, target, report, in_result=True)  # noqa: PLW2901
             if reason:
                 report(index, part.type, "rewritten", f"{reason}; a note stands in its place in the result")
                 yield TextBlock(text=f"[{part.type} omitted: {reason}]")

@@ -27,7 +27,7 @@ def order_turns(
         prefilled: the last message is the beginning of the answer, which the service is to continue.
 
     Raises:
-        CapabilityError: an assistant or system message stands last, or no user speaks, and the service refuses that.
+        CapabilityError: nobody asks anything, and the service refuses that.
     """
     out: list[bytes] = []
     last: Role | None = None
@@ -42,17 +42,18 @@ def order_turns(
             losses.append(message_loss(at, reason, message.id))
         out.append(written)
         last = message.role
-    if dialect.needs_user and not any(
-        written and message.role is Role.USER for message, written in zip(messages, wire, strict=True)
-    ):
-        raise CapabilityError("this service wants at least one user message: add one", path="messages")
+    asked = not dialect.needs_user or any(message.role is Role.USER for message in messages)
+    if last is not None and (not asked or (last is Role.SYSTEM and dialect.prefill_field is not None)):
+        raise CapabilityError("this service answers users' messages only; add a user message", path="messages")
     if dialect.prefill_field is not None:
         if prefilled:
             _mark_prefill(out, last, dialect.prefill_field, losses)
-        elif last is not Role.USER and last is not Role.TOOL:
-            text = "an assistant or system message stands last, and this service answers the user or a tool"
-            option = f"provider_options={{'{dialect.prefill_field}': True}}"
-            raise CapabilityError(f"{text}: add a user message, or go on with the answer: {option}", path="messages")
+        elif last is Role.ASSISTANT:
+            reason = (
+                "the history ends with an assistant message, which this service answers with 400; add a user message, "
+                f"or go on with the answer: provider_options={{'{dialect.prefill_field}': True}}"
+            )
+            losses.append(message_loss(len(messages) - 1, reason, messages[-1].id))
     return out
 
 
