@@ -214,6 +214,15 @@ def _model_or_number(value: Person | int) -> str:
     return str(value)
 
 
+@pydantic.dataclasses.dataclass
+class Checked:
+    n: int = pydantic.Field(default=1, gt=0)
+
+
+def _checked(value: Checked) -> str:
+    return str(value)
+
+
 def _endless(value: Endless) -> str:
     return str(value)
 
@@ -223,9 +232,14 @@ def _endless(value: Endless) -> str:
     [
         (_untyped, il.CallerError, "its parameter 'value' has no type"),
         (_many, il.CallerError, r"a model cannot fill in \*values"),
-        (_opaque, il.CallerError, "its parameter 'value': Opaque cannot be read from JSON; plain types, .* pydantic"),
+        (
+            _opaque,
+            il.CallerError,
+            "its parameter 'value': Opaque cannot be read from JSON; plain types, .* pydantic models can",
+        ),
         (_model_or_number, il.CallerError, "its parameter 'value': .*other than `None`"),
-        (_endless, il.errors.UnsupportedSchemaError, "Endless: .*recursive|itself"),
+        (_endless, il.errors.UnsupportedSchemaError, "its parameter 'value': .*(recursive|itself)"),
+        (_checked, il.CallerError, "its parameter 'value': .*pydantic models can be parameters"),
         (_either, il.errors.UnsupportedSchemaError, "anyOf|type"),
         (functools.partial(_opaque), il.CallerError, "a tool is a function or method"),
     ],

@@ -15,6 +15,8 @@ from interlingua.errors import UnsupportedSchemaError
 from interlingua_agents.schemas import normalise_schema
 from interlingua_agents.tools import ToolContext
 
+_READABLE = "plain types, enums, literals, dataclasses, attrs classes, typed dictionaries and pydantic models"
+
 
 @attrs.frozen(kw_only=True)
 class Signature:
@@ -46,10 +48,14 @@ def read_signature(function: Callable[..., Any]) -> Signature:
     parameters, context = _parameters(function, name)
     fields = [_field(one, words.get(one.name)) for one in parameters]
     for parameter, kind, _ in fields:
+        why = f"{name}() cannot be a tool, because of its parameter {parameter!r}"
         try:
             msgspec.json.schema(kind, schema_hook=_model_schema)
         except (TypeError, ValueError) as error:
-            raise CallerError(f"{name}() cannot be a tool, because of its parameter {parameter!r}: {error}") from error
+            raise CallerError(f"{why}: {error}; {_READABLE} can be parameters") from error
+        except UnsupportedSchemaError as error:
+            text = error.message.removesuffix(f" (at {error.path})")
+            raise UnsupportedSchemaError(f"{why}: {text}", path=error.path) from error
     try:
         struct = msgspec.defstruct(name, fields, kw_only=True, forbid_unknown_fields=True)
         schema = msgspec.json.schema(struct, schema_hook=_model_schema)
@@ -62,12 +68,8 @@ def read_signature(function: Callable[..., Any]) -> Signature:
 def _model_schema(kind: Any) -> dict[str, Any]:
     """Return the schema of a class that msgspec does not know: a pydantic model's, in the tools' subset."""
     if not hasattr(kind, "model_json_schema"):
-        known = "plain types, enums, literals, dataclasses, attrs classes, typed dictionaries and pydantic models"
-        raise TypeError(f"{getattr(kind, '__name__', kind)} cannot be read from JSON; {known} can")
-    try:
-        return normalise_schema(kind.model_json_schema()).schema
-    except UnsupportedSchemaError as error:
-        raise UnsupportedSchemaError(f"{kind.__name__}: {error.message}", path=error.path) from error
+        raise TypeError(f"{getattr(kind, '__name__', kind)} cannot be read from JSON")
+    return normalise_schema(kind.model_json_schema()).schema
 
 
 def _parameters(function: Callable[..., Any], name: str) -> tuple[list[inspect.Parameter], str | None]:
