@@ -467,3 +467,6 @@ def _made() -> Iterator[Conversation]:
         yield Conversation(name=f"option: {name}", messages=(HI,), options=options)
     for name, options in TOOL_OPTIONS.items():
         yield Conversation(name=f"tool option: {name}", messages=(HI,), tools=(LOOK_UP,), options=options)
+    for (whose, origin), (name, options) in product(ORIGINS.items(), {**OPTIONS, **TOOL_OPTIONS, **RESPONSES}.items()):
+        loop = (HI, answer(ThinkingBlock(text="Hm.", signature="c2lnbmVk"), call(), origin=origin), DONE)
+        yield Conversation(name=f"{whose} loop, option: {name}", messages=loop, tools=(LOOK_UP,), options=options)

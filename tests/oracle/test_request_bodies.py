@@ -196,7 +196,7 @@ def test_the_sdk_types_and_the_linter_accept_each_body(key: str, api: str, model
 
     assert not unlisted
     assert not stale, "listed, but no body has it"
-    assert len(refused) <= 60, refused  # what a target cannot do; refusing all would be no answer
+    assert len(refused) <= len(CONVERSATIONS) // 5, refused  # what a target cannot do; refusing all would be no answer
 
 
 def test_the_conversations_are_many_and_different() -> None:
