@@ -152,7 +152,10 @@ def test_an_empty_file_is_not_attached(run: Run, server: LocalServer) -> None:
 
 
 def test_send_without_anything_to_say_is_wrong_usage(run: Run, server: LocalServer) -> None:
-    assert run("send", "here:echo", input="").exit_code == 2
+    for command in (("send", "here:echo"), ("session", "send", "s1", "-m", "here:echo", "--store", "s.db")):
+        assert run(*command, input="").exit_code == 2
+        assert run(*command, " ", input="\n").exit_code == 2
+    assert server.requests == []
 
 
 def test_url_reaches_another_server(run: Run, server: LocalServer) -> None:

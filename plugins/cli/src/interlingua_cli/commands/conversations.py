@@ -79,7 +79,7 @@ def _stream(
 def _make_messages(text: tuple[str, ...], instructions: str | None, files: tuple[Path, ...]) -> list[Message]:
     said = read_text(text)
     blocks: list[ContentBlock] = [attach_file(file) for file in files]
-    if said:
+    if said.strip():
         blocks.append(TextBlock(text=said))
     if not blocks:
         raise click.UsageError("nothing to send: give TEXT, a --file, or pipe text in")

@@ -76,7 +76,7 @@ def _may_be_asked_again(session: Session, error: BaseException) -> bool:
 def _content(text: tuple[str, ...], files: tuple[Path, ...]) -> list[ContentBlock]:
     said = read_text(text)
     blocks: list[ContentBlock] = [attach_file(file) for file in files]
-    if said:
+    if said.strip():
         blocks.append(TextBlock(text=said))
     if not blocks:
         raise click.UsageError("nothing to send: give TEXT, a --file, pipe text in, or say --again")
