@@ -55,6 +55,10 @@ def _gemini(queries: list[str], **usage: Any) -> dict[str, Any]:
     }
 
 
+def _served(name: str, number: int) -> dict[str, Any]:
+    return {"type": "server_tool_use", "id": f"srvtoolu_{number}", "name": name, "input": {}}
+
+
 def _searched(action: str, number: int) -> dict[str, Any]:
     return {"type": "web_search_call", "id": f"ws_{number}", "status": "completed", "action": {"type": action}}
 
@@ -68,6 +72,18 @@ CASES: dict[str, tuple[str, str, str, dict[str, Any], dict[str, int], str | None
             "server_tool_use": {"web_search_requests": 3, "web_fetch_requests": 1},
         }},
         {"web_search": 3}, "0.03",
+    ),
+    "claude runs code": (
+        "anthropic", "messages", "claude-sonnet-4-5",
+        {**CLAUDE, "content": [_served("bash_code_execution", 1), _served("text_editor_code_execution", 2), *TEXT],
+         "usage": {"input_tokens": 1000, "output_tokens": 100}},
+        {"code_execution": 2}, None,
+    ),
+    "claude runs code beside a search": (
+        "anthropic", "messages", "claude-sonnet-4-5",
+        {**CLAUDE, "content": [_served("web_search", 1), _served("code_execution", 2), *TEXT],
+         "usage": {"input_tokens": 1000, "output_tokens": 100, "server_tool_use": {"web_search_requests": 1}}},
+        {"web_search": 1}, "0.01",
     ),
     "gpt searches": (
         "openai", "responses", "gpt-5.2",
@@ -133,6 +149,15 @@ def test_extra_units_are_counted_and_priced(case: str) -> None:
 
 
 STREAMS = {
+    "claude runs code": [
+        {"type": "message_start", "message": {**CLAUDE, "content": [], "usage": {"input_tokens": 1000}}},
+        {"type": "content_block_start", "index": 0, "content_block": _served("bash_code_execution", 1)},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "content_block_start", "index": 1, "content_block": _served("text_editor_code_execution", 2)},
+        {"type": "content_block_stop", "index": 1},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 100}},
+        {"type": "message_stop"},
+    ],
     "claude searches": [
         {"type": "message_start", "message": {**CLAUDE, "content": [], "usage": {"input_tokens": 1000}}},
         {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "Hi."}},

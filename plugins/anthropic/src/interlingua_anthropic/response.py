@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from interlingua.errors import MalformedResponseError
@@ -63,7 +63,7 @@ def from_wire_response(response: WireResponse, context: RequestContext) -> Messa
         blocks,
         stop_reason=from_wire_stop(stop),
         stop_reason_raw=stop_reason_text(stop),
-        usage=from_wire_usage(raw_usage) if raw_usage else None,
+        usage=from_wire_usage(raw_usage, blocks) if raw_usage else None,
         replay=({"calls": extras} if extras else {}) | prefix_replay(context),
         trace=trace_of(body, raw_usage or {}),
     )
@@ -128,8 +128,13 @@ def citations_of(raw: Mapping[str, Any]) -> list[dict[str, Any]]:
     return found
 
 
-def from_wire_usage(raw: Mapping[str, Any]) -> Usage:
-    """Return the counts; on this wire `input_tokens` excludes cached tokens (WIRE.md, Usage)."""
+def from_wire_usage(raw: Mapping[str, Any], blocks: Iterable[ContentBlock]) -> Usage:
+    """Return the counts; on this wire `input_tokens` excludes cached tokens (WIRE.md, Usage).
+
+    Args:
+        raw: the wire's counts.
+        blocks: the answer's: the counts do not say how often the service ran code.
+    """
     uncached = _count(raw, "input_tokens")
     read, written = _count(raw, "cache_read_input_tokens"), _count(raw, "cache_creation_input_tokens")
     split = raw.get("cache_creation")
@@ -137,6 +142,7 @@ def from_wire_usage(raw: Mapping[str, Any]) -> Usage:
     tier = raw.get("service_tier")
     served = raw.get("server_tool_use")
     searches = _count(served, "web_search_requests") if isinstance(served, dict) else None
+    extra = {"web_search": searches, "code_execution": _code_executions(blocks)}
     return Usage(
         input_tokens=None if uncached is None else uncached + (read or 0) + (written or 0),
         output_tokens=_count(raw, "output_tokens"),
@@ -144,9 +150,19 @@ def from_wire_usage(raw: Mapping[str, Any]) -> Usage:
         cache_creation_input_tokens=written,
         cache_creation_1h_input_tokens=_count(split, "ephemeral_1h_input_tokens") if isinstance(split, dict) else None,
         reasoning_tokens=_count(details, "thinking_tokens") if isinstance(details, dict) else None,
-        extra_units={"web_search": searches} if searches else None,
+        extra_units={name: count for name, count in extra.items() if count} or None,
         service_tier="fast" if raw.get("speed") == "fast" else tier if isinstance(tier, str) else None,
     )
+
+
+def _code_executions(blocks: Iterable[ContentBlock]) -> int:
+    """Return how often the service ran code; none is billed beside a web search or fetch (WIRE.md, Usage)."""
+    used = [
+        str(block.data.get("name"))
+        for block in blocks
+        if isinstance(block, OpaqueBlock) and block.kind == "server_tool_use" and isinstance(block.data, Mapping)
+    ]
+    return 0 if {"web_search", "web_fetch"} & set(used) else sum(name.endswith("code_execution") for name in used)
 
 
 def _count(raw: Mapping[str, Any], name: str) -> int | None:

@@ -124,6 +124,7 @@ class Reader:
         self._stopped = False
         self._message: dict[str, Any] = {}
         self._usage: dict[str, Any] = {}
+        self._others: list[ContentBlock] = []
         self._calls: dict[str, Any] = {}
         self._begun: set[int] = set()  # as the wire counts blocks
         self._last = -1  # as they stand
@@ -251,7 +252,8 @@ class Reader:
         elif kind == "thinking":
             yield BlockEnd(index=index, block=ThinkingBlock(text="", signature=signature_of(raw)))
         else:
-            yield BlockEnd(index=index, block=self._other(opened))
+            self._others.append(self._other(opened))
+            yield BlockEnd(index=index, block=self._others[-1])
 
     def _other(self, opened: Open) -> ContentBlock:
         """A block that is not text, thinking or a call, its input put together where it came in pieces."""
@@ -266,7 +268,7 @@ class Reader:
         """Counts are totals: a later one replaces an earlier one, an absent one keeps it ."""
         if usage:
             self._usage.update({name: value for name, value in usage.items() if value is not None})
-            yield UsageUpdate(usage=from_wire_usage(self._usage))
+            yield UsageUpdate(usage=from_wire_usage(self._usage, self._others))
 
 
 def _whole_call(opened: Open, start: ToolUseStart) -> ToolUseBlock | None:
