@@ -135,6 +135,15 @@ def test_stop_sequences_go_to_models_that_do_not_reason(model: str, takes: bool)
     assert bool(request.losses) is not takes
 
 
+@pytest.mark.parametrize(("model", "sent"), [("grok-4-fast-non-reasoning", ["a", "b", "c", "d"]), ("grok-4", None)])
+def test_stop_sequences_of_grok_models(model: str, sent: list[str] | None) -> None:
+    body, request = _asked("xai", model, stop=["a", "b", "c", "d", "e"])
+
+    assert body.get("stop") == sent
+    assert [loss.path for loss in request.losses] == ["options.stop"]
+    assert lint_request(provider("xai"), request) == ()
+
+
 @pytest.mark.parametrize(
     ("key", "model", "sees"),
     [

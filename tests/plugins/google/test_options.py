@@ -21,6 +21,26 @@ def _config(**options: Any) -> Any:
     return body(Q, **options).get("generationConfig")
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "wire", "sent"),
+    [("temperature", 2.5, "temperature", 2), ("top_p", 1.2, "topP", 1), ("temperature", 2, "temperature", 2)],
+)
+def test_sampling_outside_of_the_range_is_moved_into_it(name: str, value: float, wire: str, sent: float) -> None:
+    request = asked(Q, **{name: value})
+
+    assert body_of(request)["generationConfig"] == {wire: sent}
+    assert [loss.path for loss in request.losses] == ([f"options.{name}"] if value != sent else [])
+
+
+def test_more_stop_sequences_than_the_wire_takes_are_left_out() -> None:
+    """At most 5: https://ai.google.dev/api/generate-content#generationconfig."""
+    request = asked(Q, stop=["a", "b", "c", "d", "e", "f"])
+
+    assert body_of(request)["generationConfig"] == {"stopSequences": ["a", "b", "c", "d", "e"]}
+    assert [(loss.path, loss.verdict) for loss in request.losses] == [("options.stop", "rewritten")]
+    assert not asked(Q, stop=["a", "b", "c", "d", "e"]).losses
+
+
 def test_sampling_and_limits_have_their_names() -> None:
     found = _config(max_tokens=9, temperature=0.5, top_p=0.9, top_k=3, seed=7, stop=["a", "b"])
 

@@ -19,6 +19,7 @@ _NAMES = {
     "top_k": "topK",
     "seed": "seed",
 }
+_MOST = {"temperature": 2, "top_p": 1}
 _DEFAULT_LEVELS = ("MINIMAL", "LOW", "MEDIUM", "HIGH")
 _BUDGETS = {"minimal": 1024, "low": 1024, "medium": 8192, "high": 24576, "xhigh": 24576, "max": 24576}
 DYNAMIC = -1
@@ -150,6 +151,12 @@ def to_wire_generation(options: AdapterOptions, losses: list[Loss], *, tools: bo
         CapabilityError: a schema where the model takes none, or (before the third generation) none beside tools.
     """
     config = {wire: value for name, wire in _NAMES.items() if (value := getattr(options, name)) is not None}
+    for name, most in _MOST.items():
+        value = config.get(_NAMES[name])
+        if value is not None and not 0 <= value <= most:
+            config[_NAMES[name]] = moved = min(max(value, 0), most)
+            reason = f"it lies between 0 and {most} here; {moved} is sent for {value}"
+            losses.append(option_loss(name, "rewritten", reason))
     if options.stop:
         config["stopSequences"] = list(options.stop[:MAX_STOPS])
         if len(options.stop) > MAX_STOPS:
