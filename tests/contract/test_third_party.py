@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.support import tree
 
-CLASS = '''
+CLASS = """
 import socket
 from pathlib import Path
 
@@ -36,7 +36,7 @@ class TestAcme(ProviderContract):
     def test_nothing_is_reached(self):
         with pytest.raises(Exception, match="[Nn]etwork is disabled"):
             socket.create_connection(("192.0.2.1", 80), timeout=1)
-'''
+"""
 
 
 def test_a_folder_with_just_the_class(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 from tests.contract.broken.answers import ANSWERS
+from tests.contract.broken.binary import BINARY
 from tests.contract.broken.declarations import DECLARATIONS, DISTRIBUTIONS, BrokenDistribution
 from tests.contract.broken.machine import Mutant
 from tests.contract.broken.other_wires import OTHER_WIRES
@@ -13,5 +14,5 @@ from tests.contract.broken.requests import REQUESTS
 from tests.contract.broken.streams import STREAMS
 
 SHELF: tuple[Mutant | BrokenDistribution, ...] = (
-    *REQUESTS, *ANSWERS, *STREAMS, *DECLARATIONS, *OTHER_WIRES, *DISTRIBUTIONS,
+    *REQUESTS, *ANSWERS, *STREAMS, *DECLARATIONS, *OTHER_WIRES, *BINARY, *DISTRIBUTIONS,
 )  # fmt: skip

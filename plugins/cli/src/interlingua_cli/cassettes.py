@@ -1,11 +1,13 @@
 """Read cassettes: vcr's YAML files of recorded exchanges.
 
-Beside vcr's `string`, a JSON body may be under `parsed_body` as YAML, and an event stream under `lines`.
+Beside vcr's `string`, a JSON body may be under `parsed_body` as YAML, an event stream under `lines`, and what is no
+text under `base64`.
 """
 
 from __future__ import annotations
 
 import json
+from base64 import b64decode
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -28,17 +30,12 @@ class Exchange:
     status: int
     headers: Mapping[str, str]  # of the answer, names in lower case
     body: bytes  # of the answer, as bytes
+    streamed: bool  # the answer came as framed events, by its content type; `Subject` asks the framing
 
     @property
     def good(self) -> bool:
         """True when the status is no error."""
         return self.status < 400
-
-    @property
-    def streamed(self) -> bool:
-        """True when the answer came as framed events."""
-        kind = self.headers.get("content-type", "")
-        return "event-stream" in kind or "ndjson" in kind or "jsonl" in kind
 
 
 def read_cassette(path: Path) -> list[Exchange]:
@@ -68,6 +65,8 @@ def read_body(holder: Mapping[str, Any]) -> bytes:
         return json.dumps(holder["parsed_body"], ensure_ascii=False, separators=(",", ":")).encode()
     if "lines" in holder:
         return "\n".join(holder["lines"]).encode()
+    if "base64" in holder:
+        return b64decode(holder["base64"])
     value = holder.get("string", holder.get("body"))
     if isinstance(value, Mapping):
         return read_body(value)
@@ -79,6 +78,7 @@ def read_body(holder: Mapping[str, Any]) -> bytes:
 def _read_exchange(name: str, item: Mapping[str, Any]) -> Exchange:
     request, response = item["request"], item["response"]
     body = read_body(request)
+    headers = _first_values(response.get("headers"))
     return Exchange(
         cassette=name,
         method=request["method"],
@@ -87,8 +87,9 @@ def _read_exchange(name: str, item: Mapping[str, Any]) -> Exchange:
         request_body=body,
         request_headers=_first_values(request.get("headers")),
         status=response["status"]["code"],
-        headers=_first_values(response.get("headers")),
+        headers=headers,
         body=read_body(response["body"]),
+        streamed=any(word in headers.get("content-type", "") for word in ("event-stream", "ndjson", "jsonl")),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from base64 import b64encode
 from collections.abc import Callable, Collection, Iterator, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ import attrs
 import yaml
 
 from interlingua.errors import InterlinguaError
-from interlingua.plugins import ConnectionSettings, WireResponse
+from interlingua.plugins import ConnectionSettings, WireChunk, WireResponse
 from interlingua.response.decode import StreamDecoder
 from interlingua.response.framing import framer
 from interlingua.types import AdapterOptions, Message, StreamEvent, tool_result, user
@@ -21,7 +22,7 @@ from interlingua_contract.subject import Aim, Subject
 SERIALIZER_NAME = "readable-yaml"
 REQUEST_HEADERS = frozenset({"content-type", "accept"})
 RESPONSE_HEADERS = frozenset({"content-type", "retry-after", "retry-after-ms", "x-should-retry"})
-_FORMS = ("parsed_body", "lines", "string")
+_FORMS = ("parsed_body", "lines", "string", "base64")
 _KEYS = ("key", "api_key", "api-key", "access_token", "token")
 
 
@@ -81,7 +82,10 @@ def _readable(body: Any) -> dict[str, Any]:
     """Choose the most readable form that gives the same bytes back."""
     if body in (None, b"", ""):
         return {}
-    text = body.decode("utf-8") if isinstance(body, bytes) else str(body)
+    try:
+        text = body.decode("utf-8") if isinstance(body, bytes) else str(body)
+    except UnicodeDecodeError:  # a binary framing
+        return {"base64": b64encode(body).decode()}
     try:
         parsed = json.loads(text)
     except ValueError:
@@ -193,7 +197,11 @@ _GAPS = {"sse": b"\n\n", "ndjson": b"\n"}
 
 
 class Frames:
-    """A stream cut into its events."""
+    """A stream cut into its events.
+
+    Raises:
+        NotApplicable: an event is to be written in a framing of the plugin's own that has no `write`.
+    """
 
     def __init__(self, subject: Subject, exchange: Exchange) -> None:
         framing = framing_of(subject, exchange)
@@ -212,6 +220,8 @@ class Frames:
 
     def event(self, data: bytes, name: str = "") -> bytes:
         """Write an event of this framing."""
+        if self.framing == "own":
+            return self._write(WireChunk(name, data))
         if self.framing != "sse":
             return data
         lines = b"\n".join(b"data: " + line for line in data.split(b"\n"))
@@ -221,7 +231,7 @@ class Frames:
         """Return an event's JSON, or None where it has none."""
         raw = event
         if self.framing == "own":
-            raw = self._own_data(event)
+            raw = self._read(event).data
         elif self.framing == "sse":
             raw = b"\n".join(line[5:].strip() for line in event.split(b"\n") if line.startswith(b"data:"))
         try:
@@ -229,9 +239,16 @@ class Frames:
         except ValueError:
             return None
 
-    def _own_data(self, event: bytes) -> bytes:
+    def _read(self, event: bytes) -> WireChunk:
         made = framer(self._make)
-        return next((chunk.data for chunk in [*made.feed(event), *made.close()]), b"")
+        return next((chunk for chunk in [*made.feed(event), *made.close()]), WireChunk("", b""))
+
+    def _write(self, chunk: WireChunk) -> bytes:
+        write = getattr(framer(self._make), "write", None)
+        if write is None:
+            raise NotApplicable("the connection's own framing has no `write`, so its streams cannot be changed; add it")
+        written: bytes = write(chunk)
+        return written
 
     def with_data(self, event: bytes, data: Any) -> bytes:
         """Return the event with another payload."""
@@ -239,7 +256,8 @@ class Frames:
         if self.framing == "ndjson":
             return raw
         if self.framing == "own":
-            return event.replace(self._own_data(event), raw)  # a framing that counts its bytes cannot be changed so
+            chunk = self._read(event)
+            return self._write(WireChunk(chunk.event, raw, chunk.headers))
         kept = [line for line in event.split(b"\n") if not line.startswith(b"data:")]
         return b"\n".join([*kept, b"data: " + raw])
 
@@ -257,7 +275,7 @@ def _split_frames(made: Any, body: bytes) -> Iterator[bytes]:
     """Yield the bytes that each event takes: up to the one that completes it."""
     start = 0
     for at in range(len(body)):
-        if made.feed(body[at : at + 1]):
+        if list(made.feed(body[at : at + 1])):
             yield body[start : at + 1]
             start = at + 1
     if body[start:].strip():

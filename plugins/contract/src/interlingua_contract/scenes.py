@@ -170,18 +170,28 @@ def foreign_scenes() -> list[Scene]:
 
 def result_image() -> Scene:
     """Return a result with an image in it."""
+    return _in_result(PICTURE, "supports_tool_result_images supports_images")
+
+
+def result_document() -> Scene:
+    """Return a result with a document in it."""
+    document = DocumentBlock(source=_DATA, media_type="application/pdf", title="a.pdf")
+    return _in_result(document, "supports_tool_result_documents")
+
+
+def _in_result(block: ImageBlock | DocumentBlock, flag: str) -> Scene:
     tool_call = call(1)
-    result = ToolResultBlock(tool_use_id=tool_call.id, content=(TextBlock(text="It shows:"), PICTURE))
+    result = ToolResultBlock(tool_use_id=tool_call.id, content=(TextBlock(text="It shows:"), block))
     metadata = MessageMetadata(parent_tool_use_id=tool_call.id)
     answer = Message(role=Role.TOOL, content=(result,), metadata=metadata)
     return Scene(
-        name="image in a result",
-        block_type="image",
+        name=f"{block.type} in a result",
+        block_type=block.type,
         history=(user("Read."), assistant_turn([tool_call], None), answer),
         payload=PAYLOAD,
-        flag="supports_tool_result_images supports_images",
-        media="accepted_image_media_types",
-        media_type="image/png",
+        flag=flag,
+        media=f"accepted_{block.type}_media_types",
+        media_type=block.media_type or "",
         tools=(READ,),
     )
 
@@ -214,6 +224,7 @@ def capability_probes() -> Mapping[str, tuple[tuple[Message, ...], str]]:
     """Return capability -> (history, payload): how a request that uses it is recognised."""
     made = {scene.flag: (scene.history, PAYLOAD) for scene in media_scenes()}
     made["supports_tool_result_images"] = (result_image().history, PAYLOAD)
+    made["supports_tool_result_documents"] = (result_document().history, PAYLOAD)
     made["supports_image_urls"] = (linked_image().history, URL)
     made["supports_system_prompt"] = (with_system_prompt(), "mkp1q")
     return made

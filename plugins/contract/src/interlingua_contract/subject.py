@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 import tomllib
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
 from importlib.metadata import EntryPoint, entry_points
-from itertools import count
+from itertools import chain, count
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -25,8 +26,9 @@ from interlingua.plugins import (
     WireRequest,
     write_request,
 )
+from interlingua.response.framing import framer
 from interlingua.types import AdapterCapabilities, AdapterOptions, Message, Origin, ToolDefinition
-from interlingua_cli.cassettes import Exchange, read_cassettes
+from interlingua_cli.cassettes import Exchange, read_cassette
 
 QUIRKS_FILE = "quirks.toml"
 """Name of the file beside the cassettes that `interlingua check` reads; its fields are those of `Quirks`."""
@@ -136,6 +138,30 @@ def model_of(exchange: Exchange, connection: Connection) -> str | None:
     return str(model) if model else None
 
 
+def with_streaming(exchange: Exchange, provider: Provider, api: str) -> Exchange:
+    """Return the exchange with `streamed` as the framing of its API reads the body: content types do not tell."""
+    framing = provider.connection(ConnectionSettings(api=api)).framing
+    return attrs.evolve(exchange, streamed=_is_framed(framing, exchange))
+
+
+def _is_framed(framing: Any, exchange: Exchange) -> bool:
+    """Return True where the body is no JSON value, and the framing finds events in it."""
+    body = exchange.body.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if framing == "ndjson" and exchange.streamed:
+        return True  # a stream of one line is a JSON value too
+    if framing == "sse" and body.startswith((b"{", b"[")):
+        return False
+    try:
+        json.loads(body)
+    except ValueError:
+        made = framer(framing)
+        try:
+            return any(True for _ in chain(made.feed(exchange.body), made.close()))
+        except Exception:  # whatever a framer raises: such a body is none of its streams
+            return False
+    return False
+
+
 class Subject:
     """One provider under test.
 
@@ -187,8 +213,15 @@ class Subject:
         """All recorded exchanges of conversations, in order."""
         if self.folder is None:
             return ()
-        found = read_cassettes(self.folder)
-        return tuple(each for each in found if each.method == "POST" and self.api_of(each) is not None)
+        found: list[Exchange] = []
+        for path in sorted(self.folder.rglob("*.yaml")):
+            with suppress(CallerError):  # C46 says so, once
+                found += read_cassette(path)
+        return tuple(
+            with_streaming(each, self.provider, api)
+            for each in found
+            if each.method == "POST" and (api := self.api_of(each)) is not None
+        )
 
     @cached_property
     def apis(self) -> tuple[str, ...]:

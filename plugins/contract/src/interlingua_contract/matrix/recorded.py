@@ -16,7 +16,7 @@ from interlingua_cli.replay.source import Entry
 from interlingua_contract.matrix.accounting import leaves_of
 from interlingua_contract.matrix.histories import SESSION, THEN, TOOLS, Script
 from interlingua_contract.matrix.sides import UNKNOWN_MODEL, Side, Speaker
-from interlingua_contract.subject import model_of
+from interlingua_contract.subject import model_of, with_streaming
 
 _SHORTEST = 4
 
@@ -30,6 +30,7 @@ def recorded_histories(side: Side, folder: Path | None) -> Iterator[tuple[str, S
     own = folder / side.provider.key if folder is not None else None
     for exchange in read_cassettes(own) if own is not None and own.is_dir() else ():
         if exchange.method == "POST" and exchange.good and _is_for(side, exchange):
+            exchange = with_streaming(exchange, side.provider, side.api)  # noqa: PLW2901
             by_model.setdefault(model_of(exchange, side.connection) or UNKNOWN_MODEL, []).append(exchange)
     for model, exchanges in sorted(by_model.items()):
         speaker = Speaker(side=side, model=model)
@@ -70,7 +71,7 @@ def _read_answer(script: Script, speaker: Speaker, exchange: Exchange) -> Messag
         status=exchange.status,
         headers=exchange.headers,
         body=exchange.body,
-        kind="sse" if exchange.streamed else "json",
+        kind="framed" if exchange.streamed else "json",
         model=speaker.model,
     )
     try:

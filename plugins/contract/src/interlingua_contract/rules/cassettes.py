@@ -29,8 +29,8 @@ def cassettes_are_readable(subject: Subject) -> Iterator[Finding]:
         try:
             read_cassette(path)
         except CallerError as error:
-            yield Finding(str(error), path.name)
-            return
+            forms = "a body is `parsed_body`, `lines`, `string` or `base64`, in `request` and in `response.body`"
+            yield Finding(f"{error}; no other rule looks at it ({forms})", path.name)
     if not subject.exchanges:
         yield Finding("no exchange in it belongs to an endpoint of this provider", subject.folder.name)
     yield from _check_headers(subject)
@@ -95,5 +95,5 @@ def cassettes_hold_no_secret(subject: Subject) -> Iterator[Finding]:
             if _SECRET_NAME.search(name) and len(value) > 6:
                 yield Finding(f"the query parameter {name} looks like a secret", exchange.cassette)
     for path in sorted(subject.folder.rglob("*.yaml")):
-        if match := _SECRET.search(path.read_text(encoding="utf-8")):
+        if match := _SECRET.search(path.read_text(encoding="utf-8", errors="replace")):
             yield Finding(f"what begins with {match[0][:6]!r} looks like a secret", path.name)

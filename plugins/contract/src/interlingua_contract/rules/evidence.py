@@ -8,9 +8,9 @@ from typing import Any
 import attrs
 
 from interlingua.errors import InterlinguaError
-from interlingua.types import AdapterCapabilities, ContentBlock, Message, assistant, system, user
+from interlingua.types import AdapterCapabilities, ContentBlock, Message, ToolChoice, assistant, system, user
 from interlingua_cli.cassettes import Exchange
-from interlingua_contract.json_paths import Shape, leaves, shape, strings
+from interlingua_contract.json_paths import Shape, leaves, nodes, shape, strings
 from interlingua_contract.recordings import ReadResult, read_answer
 from interlingua_contract.rule import Finding, rule
 from interlingua_contract.rules.options import SCHEMA
@@ -62,6 +62,7 @@ IN_ANSWERS: dict[str, _Shows] = {
 _OPTIONS: dict[str, dict[str, Any]] = {
     "supports_structured_output": {"response_schema": SCHEMA},
     "supports_tool_choice": {"tool_choice": "required"},
+    "supports_named_tool_choice": {"tool_choice": ToolChoice(READ.name)},
 }
 
 _BY_ITSELF = (
@@ -110,12 +111,14 @@ def support_table(subject: Subject) -> list[Support]:
 )
 def capabilities_have_evidence(subject: Subject) -> Iterator[Finding]:
     """Every flag of every API."""
-    for row in support_table(subject):
+    table = support_table(subject)
+    excusable = {row.capability for row in table if row.declared and not row.evidence}
+    for row in table:
         if row.declared and not row.evidence and not row.excuse:
             yield Finding(f"{row.capability} is declared, and no cassette shows it", row.api)
         if row.evidence and not row.declared and row.capability in IN_ANSWERS and row.capability not in _BY_ITSELF:
             yield Finding(f"{row.capability} is not declared, and {row.evidence[0]} shows it", row.api)
-        if row.excuse and (row.evidence or not row.declared):
+        if row.excuse and row.capability not in excusable:
             yield Finding(f"quirks.unevidenced excuses {row.capability}, which needs no excuse", row.api)
 
 
@@ -123,7 +126,7 @@ def _shapes(subject: Subject, aim: Aim, flag: str) -> set[Shape]:
     """Return the shapes that only a request using the capability has."""
     try:
         if flag in _OPTIONS:
-            offered = offered_tools(aim)
+            offered = offered_tools(aim) if "tool_choice" in flag else []  # some services take no schema with tools
             without = _shapes_of(subject.body(aim, [user("q")], offered))
             used = _shapes_of(subject.body(aim, [user("q")], offered, **_OPTIONS[flag]))
             return {one for one in used - without if "mkq1q" not in "".join(one) and "required" not in one}
@@ -132,7 +135,7 @@ def _shapes(subject: Subject, aim: Aim, flag: str) -> set[Shape]:
         if flag == "supports_system_messages_in_list":
             return _later_system(subject, aim)
         history, payload = capability_probes().get(flag, ((), ""))
-        body = subject.body(aim, history, [READ] if flag == "supports_tool_result_images" else []) if history else {}
+        body = subject.body(aim, history, [READ] if flag.startswith("supports_tool_result") else []) if history else {}
     except InterlinguaError:
         return set()
     return {shape(body, path) for path, leaf in strings(body) if payload in leaf and payload}
@@ -149,6 +152,7 @@ def _later_system(subject: Subject, aim: Aim) -> set[Shape]:
 
 
 def _shapes_of(body: Any, first: int = 0) -> set[Shape]:
-    """Return the shapes of all leaves; with `first`, of those in the elements from that one on."""
+    """Return the shapes of all leaves and empty objects; with `first`, of those in the elements from that one on."""
     paths = [path for path, _ in leaves(body)] if isinstance(body, (dict, list)) else []
+    paths += [path for path, node in nodes(body) if path and not node]  # `{"any": {}}` says something
     return {shape(body, path) for path in paths if next((key for key in path if type(key) is int), 0) >= first}

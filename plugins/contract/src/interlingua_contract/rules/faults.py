@@ -101,15 +101,15 @@ def broken_streams_end_well(subject: Subject) -> Iterator[Finding]:
                 before = read_stream(subject, exchange, frames.join(frames.events[:place]), broken=True)
                 found = read_stream(subject, exchange, frames.join(breaking(frames, frames.events, place)))
                 if why := _wrong_fault(found, before):
-                    yield Finding(f"{name} at event {place}: {why}", exchange.cassette)
+                    yield Finding(f"stream_response, with {name} at event {place}: {why}", exchange.cassette)
                     break
 
 
 def _wrong_fault(found: ReadResult, before: ReadResult) -> str:
     if found.escaped is not None:
-        return f"{type(found.escaped).__name__}: {found.escaped}"
+        return f"{type(found.escaped).__name__}: {found.escaped}; it must end in a message or a typed error"
     if isinstance(found.error, PluginError):
-        return str(found.error)
+        return f"{found.error}; yield events only for a block that was begun, and once"
     lost = [was for was in _texts(before.message) if not any(now.startswith(was) for now in _texts(found.message))]
     return f"text that had arrived is lost: {lost[0][-60:]!r}" if lost else ""
 

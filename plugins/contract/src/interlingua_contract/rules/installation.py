@@ -2,31 +2,49 @@
 
 from __future__ import annotations
 
+import asyncio
 import importlib.metadata
 import json
 import re
 import subprocess
 import sys
 import types
-from collections.abc import Iterator
+from collections.abc import Awaitable, Iterator
+from datetime import UTC, datetime
 from importlib.resources import files
+from inspect import isawaitable
+from typing import Any
 from urllib.parse import urlsplit
 
-from interlingua.plugins import CONTRACT_VERSION, PROJECT, PROVIDERS, ROWS, ConnectionSettings
+import attrs
+
+from interlingua.plugins import (
+    CONTRACT_VERSION,
+    PROJECT,
+    PROVIDERS,
+    ROWS,
+    Connection,
+    ConnectionSettings,
+    Outgoing,
+    WireRequest,
+)
 from interlingua.types import user
 from interlingua_contract.rule import Finding, NotApplicable, rule
 from interlingua_contract.scenes import offered_tools
 from interlingua_contract.subject import UNKNOWN_MODEL, Subject
 
 _KEY = "contract-made-up-key-0123456789"
+_OTHER_KEY = "contract-other-key-9876543210"
+_TIME = datetime(2026, 11, 21, tzinfo=UTC)
 
 
 @rule(
     "C43",
     "A written request holds no secret: the key comes only from the signer, just before sending.",
     source="hook connection",
-    fix="""Put the key into the answer of `Connection.auth` alone: not into the base URL, the public headers, the path
-    or the body. The key comes from `settings.api_key`, else from `settings.environ` under a name listed in `env`.""",
+    fix="""Put the key into the headers that `Connection.auth` or `Connection.sign` returns, alone: not into the URL,
+    the public headers, the path or the body. The key comes from `settings.api_key`, else from `settings.environ` under
+    a name listed in `env`; another key gives other headers.""",
 )
 def requests_hold_no_secret(subject: Subject) -> Iterator[Finding]:
     """A made-up key by both ways, and every environment variable that is listed."""
@@ -41,12 +59,33 @@ def requests_hold_no_secret(subject: Subject) -> Iterator[Finding]:
             yield Finding(f"the key given by {how} is in the base URL or the public headers", "connection")
         for aim in subject.aims[:1]:
             request = subject.write(aim, [user("q")], offered_tools(aim))
-            if _KEY in repr(request):
-                yield Finding("the key is in the request", aim.name)
-            signed = made.auth(request)
+            if _KEY in repr(request) or (made.url is not None and _KEY in made.url(request)):
+                yield Finding("the key is in the request or its URL", aim.name)
             given = how == "api_key" or any(map(_is_key, plain.env))
-            if given and not plain.has_key and _KEY not in repr(dict(signed)):
-                yield Finding(f"the signer does not use the key given by {how}", "connection")
+            other = attrs.evolve(
+                settings,
+                api_key=settings.api_key and _OTHER_KEY,
+                environ=dict.fromkeys(settings.environ, _OTHER_KEY),
+            )
+            both = [_sign(one, request) for one in (made, subject.provider.connection(other))]
+            if given and not plain.has_key and both[0] == both[1]:
+                yield Finding(f"the signer does not use the key given by {how}: another gives the same", "connection")
+
+
+def _sign(made: Connection, request: WireRequest) -> dict[str, str]:
+    """Return the secret headers of a request at a fixed time; a signature shows no key, and changes with it."""
+    headers = dict(made.auth(request))
+    if made.sign is None:
+        return headers
+    secret = made.credentials(None) if made.credentials is not None else None
+    if isawaitable(secret):
+        secret = asyncio.run(_wait_for(secret))
+    url = made.base_url + request.path if made.url is None else made.url(request)
+    return headers | dict(made.sign(Outgoing(request.method, url, dict(request.headers), request.body, _TIME), secret))
+
+
+async def _wait_for(secret: Awaitable[Any]) -> Any:
+    return await secret
 
 
 def _is_key(name: str) -> bool:
@@ -75,9 +114,12 @@ def connection_is_complete(subject: Subject) -> Iterator[Finding]:
         yield Finding("no endpoints: recorded traffic cannot be recognised", "connection")
     for aim in subject.aims:
         request = subject.write(aim, [user("q")])
-        pattern = made.endpoints.get(aim.api, "")
-        if not request.path.startswith("/") or not re.search(pattern, urlsplit(request.path).path):
+        found = made.find_endpoint(urlsplit(made.url(request) if made.url is not None else request.path).path)
+        if not request.path.startswith("/") or found is None or found.api != aim.api or not found.read:
+            pattern = made.endpoints.get(aim.api, "")
             yield Finding(f"path {request.path!r} does not match the endpoint {pattern!r}", aim.name)
+        elif found.model not in (None, aim.model):
+            yield Finding(f"the endpoint's group `model` reads {found.model!r} in the path of {aim.model!r}", aim.name)
         if request.method != "POST":
             yield Finding(f"a conversation is sent by {request.method}", aim.name)
         if request.api != aim.api:

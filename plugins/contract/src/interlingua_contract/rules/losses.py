@@ -25,6 +25,7 @@ from interlingua_contract.scenes import (
     linked_image,
     media_scenes,
     own_origin,
+    result_document,
     result_image,
 )
 from interlingua_contract.strategies import conversations
@@ -106,7 +107,7 @@ def declared_kinds_arrive(subject: Subject) -> Iterator[Finding]:
     """One request per declared medium; then an image between two texts."""
     for aim in subject.aims:
         yield from _check_place(subject, aim)
-        for scene in [*media_scenes(), linked_image(), result_image()]:
+        for scene in [*media_scenes(), linked_image(), result_image(), result_document()]:
             tools_missing = bool(scene.tools) and not aim.capabilities.supports_tools
             if tools_missing or not scene.declared(aim.capabilities) or scene.name in subject.quirks.dropped_kinds:
                 continue
@@ -203,3 +204,27 @@ def thinking_keeps_its_scope(subject: Subject) -> Iterator[Finding]:
             yield Finding(f"thinking_scope is {scope!r}; quirks.thinking_scope must name its source", aim.name)
         if bound and b"mkh1q" not in demoted:
             yield Finding("demote_thinking is set, and the text is not in the body", aim.name)
+
+
+@rule(
+    "C59",
+    "Citations go back to the provider and API they came from, where that is declared, and nowhere else.",
+    source="format.md, Options and capabilities; format.md, Blocks",
+    fix="""Declare `supports_citations` where the wire takes the citations of an earlier answer back, and write
+    `TextBlock.citations` then as they are, or append a Loss; core has removed those of other origins.""",
+)
+def citations_go_home(subject: Subject) -> Iterator[Finding]:
+    """Cited text of this provider, of another API of it, and of another provider."""
+    for aim in subject.aims:
+        mine = own_origin(subject, aim)
+        for origin in (mine, Origin(subject.key, "another-api", aim.model), FOREIGN, None):
+            cited = TextBlock(text="It is so.", citations=({"type": "contract", "cited_text": "mkc1q"},))
+            request = subject.write(aim, [user("q"), assistant_turn([cited], origin), user("n")])
+            there = b"mkc1q" in request.body
+            told = any(loss.block_type == "text" for loss in request.losses)
+            whose = "own" if origin == mine else "foreign"
+            if there and not (origin == mine and aim.capabilities.supports_citations):
+                undeclared = " though supports_citations is False" if origin == mine else ""
+                yield Finding(f"{whose} citations are in the body{undeclared}", aim.name)
+            elif not there and not told:
+                yield Finding(f"{whose} citations are not in the body, and no ledger row says so", aim.name)

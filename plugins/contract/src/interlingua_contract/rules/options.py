@@ -138,12 +138,13 @@ def undeclared_options_are_refused(subject: Subject) -> Iterator[Finding]:
     named = {"tool_choice": ToolChoice("read_file")}
     wanted: dict[str, tuple[Mapping[str, Any], ...]] = {
         "supports_structured_output": ({"response_schema": SCHEMA},),
-        "supports_tool_choice": ({"tool_choice": "required"}, named),
+        "supports_tool_choice": ({"tool_choice": "required"},),
+        "supports_named_tool_choice": (named,),
         "supports_streaming": ({"stream": True},),
     }
     for aim in subject.aims:
         for flag, forms in wanted.items():
-            toolless = flag == "supports_tool_choice" and not aim.capabilities.supports_tools
+            toolless = "tool_choice" in flag and not aim.capabilities.supports_tools
             if getattr(aim.capabilities, flag) or toolless:
                 continue
             if not any(_is_refused(subject, aim, options) for options in forms):

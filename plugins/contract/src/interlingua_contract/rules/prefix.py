@@ -42,10 +42,14 @@ def prefix_is_stable(subject: Subject) -> Iterator[Finding]:
             kept = json.dumps(without(body, path or ()), sort_keys=True)
             if not _is_prefix(now, earlier):
                 raise LawBroken(
-                    f"element {_first_change(earlier, now)} of {format_path(path or ())} changed when the history grew"
+                    f"element {_first_change(earlier, now)} of {format_path(path or ())} changed when the history grew:"
+                    " `to_wire` must write a message alike whatever follows it"
                 )
             if frame is not None and kept != frame:
-                raise LawBroken("a field beside the messages changed when the history grew")
+                raise LawBroken(
+                    f"{_first_difference(frame, kept)} changed when the history grew: only"
+                    f" {format_path(path or ())} may grow with the conversation, or what quirks.elements names"
+                )
             earlier, frame = now, kept
 
     yield from check_law(subject, law, mixed_histories(subject, marked=True, cached=False))
@@ -55,6 +59,13 @@ def prefix_is_stable(subject: Subject) -> Iterator[Finding]:
                 law(aim, [user([TextBlock(text="mkt0q"), PICTURE]), *_small_talk(5)])
             except LawBroken as broken:
                 yield Finding(str(broken), aim.name)
+
+
+def _first_difference(before: str, after: str) -> str:
+    """Return the path of the first leaf that differs."""
+    was, now = (dict(leaves(json.loads(text))) for text in (before, after))
+    paths = [path for path in (*now, *was) if now.get(path, was) != was.get(path, now)]
+    return format_path(paths[0]) if paths else "a field"
 
 
 def _small_talk(turns: int) -> list[Message]:

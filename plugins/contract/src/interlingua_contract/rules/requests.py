@@ -266,7 +266,7 @@ def estimates_are_near(subject: Subject) -> Iterator[Finding]:
         try:
             yield from _check_growth(subject, aim)
         except PluginError:
-            yield Finding("estimate_input_tokens is not answered, or fails", aim.name)
+            yield Finding("the hook estimate_input_tokens is missing, or fails: write it", aim.name)
             return
     yield from _check_any_history(subject)
     low, high = subject.quirks.estimate_band
@@ -283,7 +283,11 @@ def estimates_are_near(subject: Subject) -> Iterator[Finding]:
             continue  # what a template makes of tools, or a model of an image, cannot be seen
         found = _estimate_text(subject, aim_for(subject, exchange), "\n".join(words))
         if not low <= found / counted <= high:
-            yield Finding(f"estimated {found}, counted {counted}", exchange.cassette)
+            yield Finding(
+                f"estimate_input_tokens gave {found}, the service counted {counted}: {found / counted:.2f} of it,"
+                f" and quirks.estimate_band allows {low} to {high}; mend it, or state the band you measured",
+                exchange.cassette,
+            )
 
 
 def _check_growth(subject: Subject, aim: Aim) -> Iterator[Finding]:

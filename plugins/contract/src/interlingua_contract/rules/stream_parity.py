@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator, Iterator, Sequence
+from difflib import SequenceMatcher
 from typing import Any
 
 from interlingua.errors import InterlinguaError, MalformedResponseError, PluginError, ProviderError
@@ -50,8 +51,6 @@ def stream_equals_whole_body(subject: Subject) -> Iterator[Finding]:
     for whole, streamed in pairs:
         where = f"{whole.cassette} and {streamed.cassette}"
         one, other = read_whole(subject, whole), read_stream(subject, streamed)
-        if isinstance(one.error or other.error, ProviderError):
-            continue  # not the same answer
         if one.message is None or other.message is None or one.error or other.error:
             yield Finding(f"cannot be read: {one.error or other.error or one.escaped}", where)
             continue
@@ -68,18 +67,26 @@ def stream_equals_whole_body(subject: Subject) -> Iterator[Finding]:
 
 
 def _pairs(subject: Subject) -> Iterator[tuple[Exchange, Exchange]]:
-    streamed = {_request_key(one): one for one in subject.exchanges if one.good and one.streamed}
-    for whole in subject.exchanges:
-        partner = streamed.get(_request_key(whole))
-        skipped = {whole.cassette, partner.cassette if partner else ""} & subject.quirks.unpaired.keys()
-        if whole.good and not whole.streamed and partner is not None and not skipped:
-            yield whole, partner
+    """Each good whole answer with a good stream of its request: of several, the one that is named most alike.
+
+    A failure inside a 200 is not that answer.
+    """
+    found: dict[str, tuple[list[Exchange], list[Exchange]]] = {}
+    for exchange in subject.exchanges:
+        if exchange.good and exchange.cassette not in subject.quirks.unpaired:
+            found.setdefault(_request_key(subject, exchange), ([], []))[exchange.streamed].append(exchange)
+    for wholes, streams in found.values():
+        answered = [one for one in streams if not isinstance(read_stream(subject, one).error, ProviderError)]
+        for whole in wholes:
+            if answered and not isinstance(read_whole(subject, whole).error, ProviderError):
+                yield whole, max(answered, key=lambda one: SequenceMatcher(None, one.cassette, whole.cassette).ratio())
 
 
-def _request_key(exchange: Exchange) -> str:
+def _request_key(subject: Subject, exchange: Exchange) -> str:
+    """Return what a whole and a streamed request for the same answer have in common: API, model and body."""
     body = exchange.request if isinstance(exchange.request, dict) else {}
     kept = {name: value for name, value in body.items() if not name.startswith("stream")}
-    return json.dumps([exchange.uri.partition("?")[0].rpartition("/")[2], kept], sort_keys=True)
+    return json.dumps([subject.api_of(exchange), subject.model_of(exchange), kept], sort_keys=True)
 
 
 _FACTS = ("the kinds of blocks", "texts", "thinking", "calls", "stop reasons", "counts")
@@ -114,8 +121,10 @@ def _without_ids(body: bytes, message: Message) -> bytes:
 )
 def chunking_does_not_matter(subject: Subject) -> Iterator[Finding]:
     """Each recorded stream at four sizes; one more with letters of several bytes."""
-    for exchange in recorded_streams(subject):
-        if why := _check_multibyte(subject, exchange):
+    streams = recorded_streams(subject)
+    torn = {exchange.cassette: _find_torn_letters(subject, exchange) for exchange in streams}
+    for exchange in streams:
+        if why := torn[exchange.cassette]:
             yield Finding(why, exchange.cassette)
         whole = read_stream(subject, exchange)
         if whole.escaped is not None:
@@ -126,14 +135,16 @@ def chunking_does_not_matter(subject: Subject) -> Iterator[Finding]:
                 yield Finding(f"another message in pieces of {size} bytes", exchange.cassette)
             elif _without_errors(again.events) != _without_errors(whole.events):
                 yield Finding(f"other events in pieces of {size} bytes", exchange.cassette)
+    if set(torn.values()) == {None}:
+        raise NotApplicable("no event of a stream has three letters of text, so letters of several bytes were not cut")
 
 
 def _without_errors(events: Sequence[StreamEvent]) -> list[str]:
     return [repr(event) for event in events if event.type != "error"]
 
 
-def _check_multibyte(subject: Subject, exchange: Exchange) -> str:
-    """Put letters of two, three and four bytes into the text; they must arrive at every size."""
+def _find_torn_letters(subject: Subject, exchange: Exchange) -> str | None:
+    """Put letters of two, three and four bytes into the text; they must arrive at every size; None without text."""
     plain = read_stream(subject, exchange).text
 
     def change(data: Any) -> Any:
@@ -144,7 +155,7 @@ def _check_multibyte(subject: Subject, exchange: Exchange) -> str:
 
     body = Frames(subject, exchange).changed(change)
     if _LETTERS not in read_stream(subject, exchange, body).text:
-        return ""  # no text in this one
+        return None
     torn = [size for size in _SIZES if _LETTERS not in read_stream(subject, exchange, body, size=size).text]
     return f"letters of several bytes are torn in pieces of {torn[0]} bytes" if torn else ""
 

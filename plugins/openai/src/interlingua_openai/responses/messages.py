@@ -368,6 +368,9 @@ def _by_content(
     for at, block in enumerate(message.content):
         if isinstance(block, TextBlock):
             _add_text(items, block, phases.get(id(block)))
+            if block.citations:
+                reason = f"citations cannot go back: {why}; the text is kept"
+                losses.append(BlockLoss(at, block.type, "rewritten", reason))
         elif isinstance(block, ToolUseBlock):
             items.append(_call(block, calls.get(block.provider_id) or {}))
         elif isinstance(block, OpaqueBlock) and block.kind != SERVER_CALL and not (reasoned and "id" in block.data):
