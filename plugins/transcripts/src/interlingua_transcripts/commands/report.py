@@ -1,0 +1,104 @@
+"""`transcript check` and `transcript fidelity`: what became of every leaf of a session's file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import attrs
+import click
+
+from interlingua_cli.output import json_option, print_json, print_table
+from interlingua_cli.state import plugin_option
+from interlingua_transcripts.commands.shared import (
+    open_session,
+    over_files,
+    session_files,
+    source_argument,
+    sources_argument,
+    system_option,
+    why_unread,
+)
+from interlingua_transcripts.fidelity import Count, Fidelity, measure_fidelity
+from interlingua_transcripts.html import to_html
+
+_COLUMNS = ("file", "system", "version", "entries", "messages", "exact", "other form", "kept", "lost", "equal")
+_NOTES = 5  # shown of each file
+
+
+@click.command("check")
+@sources_argument
+@system_option("--system", text="Whose files they are; found out by their content where this is not given.")
+@json_option
+@plugin_option
+@click.pass_context
+def check_command(ctx: click.Context, sources: tuple[Path, ...], system: str | None, as_json: bool) -> None:
+    """Read session files, write them back, and say what became of every leaf.
+
+    exact: a message says it; other form: a message says it differently; kept: beside the message, and written back;
+    lost: gone. Exit code 1 where a file cannot be read, is not written back equal, or loses something.
+    """
+    paths = session_files(sources)
+    rows: list[dict[str, Any]] = []
+    try:
+        with over_files(paths, "checking") as each:
+            for path in each:
+                rows.append(_checked(path, system))
+    except KeyboardInterrupt:
+        click.echo(f"interrupted: {len(rows):,} of {len(paths):,} files were checked", err=True)
+    print_json(rows) if as_json else _print_rows(rows)
+    if len(rows) < len(paths) or any(row.get("error") or not row["equal"] or row["lost"] for row in rows):
+        ctx.exit(1)
+
+
+def _checked(path: Path, system: str | None) -> dict[str, Any]:
+    try:
+        report = measure_fidelity(open_session(path, system)).to_json()
+    except Exception as error:  # one bad file never stops the others
+        return {"path": str(path), "error": why_unread(error)}
+    return {"path": str(path), **{name: value for name, value in report.items() if name not in ("target", "by_entry")}}
+
+
+def _print_rows(rows: list[dict[str, Any]]) -> None:
+    good = [row for row in rows if "error" not in row]
+    names = ("path", "system", "version", "entries", "messages", "exact", "other", "kept", "lost", "equal")
+    print_table(_COLUMNS, [[row[name] for name in names] for row in good], spare=("version", "messages"))
+    for row in rows:
+        if "error" in row:
+            click.echo(row["error"], err=True)
+        for note in row.get("notes", ())[:_NOTES]:
+            place = "" if note["entry"] is None else f"entry {note['entry'] + 1}: "
+            click.echo(f"{row['path']}: {place}{note['text']}", err=True)
+
+
+@click.command("fidelity")
+@source_argument
+@system_option("--to", "target", text="The system it is to be written for; without it, its own.")
+@system_option("--system", text="Whose file it is; found out by its content where this is not given.")
+@click.option("--html", "page", type=click.Path(dir_okay=False, path_type=Path), help="Write the report as a page.")
+@json_option
+@plugin_option
+def fidelity_command(source: Path, target: str | None, system: str | None, page: Path | None, as_json: bool) -> None:
+    """Say what another system's format would hold of a session, by kind of entry."""
+    report = measure_fidelity(open_session(source, system), target)
+    if page is not None:
+        page.write_text(to_html(report, source.name), encoding="utf-8")
+    if as_json:
+        print_json(report.to_json())
+    elif page is None:
+        _print_report(report)
+
+
+def _print_report(report: Fidelity) -> None:
+    click.echo(f"{report.system} {report.version} -> {report.target}, {report.messages:,} messages\n")
+    rows = [(kind, *_cells(count)) for kind, count in sorted(report.by_kind.items())]
+    print_table(("entry", "leaves", "exact", "other form", "kept", "lost"), [*rows, ("all", *_cells(report.total))])
+    for title, counter in (("in another form", report.reasons), ("kept", report.places), ("lost", report.lost)):
+        for name, number in counter.most_common(10):
+            click.echo(f"{title}: {number:,} of {name}")
+    for note in report.notes:
+        click.echo(f"note: {note.text}", err=True)
+
+
+def _cells(count: Count) -> list[int]:
+    return [count.leaves, *attrs.astuple(count)]
