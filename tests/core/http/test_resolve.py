@@ -15,7 +15,7 @@ import attrs
 import pytest
 
 import interlingua as il
-from tests.support.fake_provider import CAPABLE, Fake, Reply, registry, served
+from tests.support.fake_provider import CAPABLE, Fake, Got, Reply, Server, registry, served
 
 PNG = b"\x89PNG\r\n\x1a\n rest"
 EMBEDDED = base64.b64encode(PNG).decode()
@@ -66,23 +66,62 @@ def test_a_file_without_a_workspace_is_refused() -> None:
         c.to_wire([image("file_ref", "a.png")])
 
 
+def answer(got: Got) -> Reply:
+    return Reply(body=[PNG]) if got.path.endswith(".png") else Reply()
+
+
+def sent_images(server: Server) -> list[list[str]]:
+    return [json.loads(got.body)["images"] for got in server.got if got.path == "/say"]
+
+
 def test_an_image_url_is_fetched_once_where_the_target_cannot_take_it() -> None:
-    with served(Reply(body=[PNG])) as server:
+    with served(choose=answer) as server:
         message = image("url", server.url + "/a.png")
-        with il.Client("fake:known", registry=registry(), api_key="k") as c:
-            assert images(c.to_wire([message])) == [EMBEDDED]
-            assert images(c.to_wire([message, il.assistant("nice"), il.user("more")])) == [EMBEDDED]
-        assert [got.path for got in server.got] == ["/a.png"]
+        with il.Client("fake:known", registry=registry(), api_key="k", base_url=server.url) as c:
+            c.send([message])
+            c.send([message, il.assistant("nice"), il.user("more")])
+            assert images(c.to_wire([message])) == [EMBEDDED]  # it is here already
+        assert [got.path for got in server.got] == ["/a.png", "/say", "/say"]
+        assert sent_images(server) == [[EMBEDDED], [EMBEDDED]]
         assert "x-key" not in server.got[0].headers
 
 
 def test_the_asynchronous_client_fetches_too() -> None:
-    async def main(url: str) -> list[str]:
-        async with il.AsyncClient("fake:known", registry=registry(), environ={}) as c:
-            return images(await c.to_wire([image("url", url)]))
+    async def main(url: str) -> None:
+        async with il.AsyncClient("fake:known", registry=registry(), api_key="k", base_url=url) as c:
+            await c.send([image("url", url + "/a.png")])
 
-    with served(Reply(body=[PNG])) as server:
-        assert asyncio.run(main(server.url + "/a.png")) == [EMBEDDED]
+    with served(choose=answer) as server:
+        asyncio.run(main(server.url))
+    assert sent_images(server) == [[EMBEDDED]]
+
+
+@pytest.mark.parametrize("kind", ["Client", "AsyncClient"])
+def test_to_wire_fetches_nothing_and_names_what_would_be(kind: str) -> None:
+    with served(choose=answer) as server:
+        url = server.url + "/a.png"
+        messages = [image("url", url)]
+        made = getattr(il, kind)("fake:known", registry=registry(), api_key="k", base_url=server.url)
+
+        async def look() -> tuple[il.plugins.WireRequest, int]:
+            async with made:
+                request = await made.to_wire(messages)
+                asked = len(server.got)
+                await made.send(messages)
+                return request, asked
+
+        if kind == "Client":
+            with made:
+                request, asked = made.to_wire(messages), len(server.got)
+                made.send(messages)
+        else:
+            request, asked = asyncio.run(look())
+        assert asked == 0
+        assert sent_images(server) == [[EMBEDDED]]  # what was looked at is not what is sent
+    assert [base64.b64decode(one).decode() for one in images(request)] == [url]
+    (row,) = request.losses
+    assert (row.path, row.block_type, row.verdict) == ("messages[0]", "image", "rewritten")
+    assert url in row.reason
 
 
 def test_an_image_url_goes_as_it_is_where_the_target_takes_it() -> None:
@@ -95,4 +134,4 @@ def test_an_image_url_goes_as_it_is_where_the_target_takes_it() -> None:
 def test_a_url_that_gives_no_image_is_the_callers_mistake() -> None:
     with served(Reply(status=404)) as server, il.Client("fake:known", registry=registry(), environ={}) as c:
         with pytest.raises(il.CallerError, match="404"):
-            c.to_wire([image("url", server.url)])
+            c.send([image("url", server.url)])

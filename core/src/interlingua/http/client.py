@@ -292,8 +292,12 @@ class Client:
         stream: bool = False,
         **options: Any,
     ) -> WireRequest:
-        """Return the request that `send` (or `stream`) would make, with its ledger, without auth; nothing is sent."""
-        exchange = self._write(self._shared.begin_exchange(messages, model, tools, options, stream=stream))
+        """Return the request that `send` (or `stream`) would make, with its ledger, without auth.
+
+        Nothing is sent and nothing fetched: where an image has to be fetched first, its address stands in the place of
+        its data, and a row of the ledger says so.
+        """
+        exchange = self._shared.begin_exchange(messages, model, tools, options, stream=stream).write(None)
         return exchange.request.wire
 
     def models(self, provider: str | None = None) -> tuple[ModelInfo, ...]:

@@ -250,8 +250,8 @@ class Exchange(_Attempts):
         self.response = ResponseReader(request, shared.registry, self._model_info)
         self._attempts = 0
 
-    def write(self, fetched: Mapping[str, Fetched]) -> Exchange:
-        """Write the request, given what its image URLs hold.
+    def write(self, fetched: Mapping[str, Fetched] | None) -> Exchange:
+        """Write the request, given what its image URLs hold; None where it is only to be looked at.
 
         Raises:
             CapabilityError, CallerError: as `PreparedRequest.write`.

@@ -109,7 +109,7 @@ def resolve_references(
     *,
     inline_urls: bool,
     workspace: str | Path | None,
-    fetched: Mapping[str, Fetched],
+    fetched: Mapping[str, Fetched] | None,
 ) -> Sequence[Message]:
     """Return the conversation with references embedded; the same object for the same message each turn.
 
@@ -118,7 +118,7 @@ def resolve_references(
         media: those of its messages that hold media, by index.
         inline_urls: the target takes images, but not by URL.
         workspace: root of `file_ref` paths.
-        fetched: what the URLs to fetch gave.
+        fetched: what the URLs to fetch gave; None where nothing is to be fetched, so their addresses stand for them.
 
     Raises:
         CallerError: a file is outside the workspace, missing or too large, or its media type cannot be told.
@@ -133,8 +133,23 @@ def resolve_references(
     return messages if resolved is None else resolved
 
 
+def unfetched_losses(messages: Sequence[Message], media: Mapping[int, MessageMedia]) -> tuple[Loss, ...]:
+    """Return a row for each image that is yet to be fetched: its address stands for it."""
+    return tuple(
+        Loss(
+            path=f"messages[{index}]",
+            block_type="image",
+            verdict="rewritten",
+            reason=f"{url} is fetched when this is sent; in this request its address stands in the place of its data",
+            message_id=messages[index].id,
+        )
+        for index, one in media.items()
+        for url in urls_to_fetch((one,))
+    )
+
+
 def _resolve(
-    media: MessageMedia, inline_urls: bool, workspace: str | Path | None, fetched: Mapping[str, Fetched]
+    media: MessageMedia, inline_urls: bool, workspace: str | Path | None, fetched: Mapping[str, Fetched] | None
 ) -> Message:
     known = media.resolved.get(inline_urls)
     if known is not None:
@@ -146,6 +161,8 @@ def _resolve(
         if source.kind == "file_ref":
             content = Fetched(_read_file(source.data, workspace), "")
         elif source.kind == "url" and inline_urls and type(block) is ImageBlock:
+            if fetched is None:
+                return _with_address(block)
             content = fetched[source.data]
         else:
             return block
@@ -154,10 +171,18 @@ def _resolve(
         return attrs.evolve(block, source=embedded, media_type=_media_type(block, content))
 
     content = tuple([_map_media(part, embed) for part in media.message.content])
+    if fetched is None and inline_urls and any(kind == "url" for kind, _ in media.references):
+        return replace(media.message, content=content)  # not what will be sent
     made = replace(media.message, content=content) if pins else media.message
     media.pins.update(pins)
     media.resolved[inline_urls] = made
     return made
+
+
+def _with_address(block: ImageBlock) -> ImageBlock:
+    address = base64.b64encode(block.source.data.encode()).decode("ascii")
+    media_type = block.media_type or "image/png"
+    return attrs.evolve(block, source=ImageSource(kind="base64", data=address), media_type=media_type)
 
 
 def _map_media(part: ContentBlock, change: Callable[[Any], Any]) -> ContentBlock:

@@ -21,7 +21,13 @@ from interlingua.request.conversation import (
     claim_conversation,
     reclaim_conversation,
 )
-from interlingua.request.media import Fetched, enforce_media_limits, resolve_references, urls_to_fetch
+from interlingua.request.media import (
+    Fetched,
+    enforce_media_limits,
+    resolve_references,
+    unfetched_losses,
+    urls_to_fetch,
+)
 from interlingua.request.project_blocks import locate_losses, wire_tools
 from interlingua.request.rules import i24_tool_names_are_unique
 from interlingua.types.factories import user
@@ -180,7 +186,7 @@ class PreparedRequest:
         """Write the request.
 
         Args:
-            fetched: what `urls` gave.
+            fetched: what `urls` gave; None where the request is only to be looked at.
             workspace: the folder that `file_ref` media are read from.
             watch: warns where the prompt cache is lost.
             model_info: gives the model's catalogue row, for that warning.
@@ -191,7 +197,7 @@ class PreparedRequest:
         """
         conversation = reclaim_conversation(self._conversation, self.messages)
         try:
-            messages, lost = self._resolve_media(conversation, workspace, fetched or {})
+            messages, lost = self._resolve_media(conversation, workspace, fetched)
             self.wire = _write(self.provider, self.target, conversation, messages, self.tools, self.options, lost)
             conversation.keep()
         finally:
@@ -217,7 +223,7 @@ class PreparedRequest:
         return can.supports_images and not can.supports_image_urls
 
     def _resolve_media(
-        self, conversation: PreparedConversation, workspace: str | Path | None, fetched: Mapping[str, Fetched]
+        self, conversation: PreparedConversation, workspace: str | Path | None, fetched: Mapping[str, Fetched] | None
     ) -> tuple[Sequence[Message], tuple[Loss, ...]]:
         messages: Sequence[Message] = conversation.messages
         if not conversation.media:
@@ -229,6 +235,8 @@ class PreparedRequest:
         messages, lost = enforce_media_limits(messages, conversation.media, self.target, downscale=downscale)
         if lost:
             self.provider.log_losses(lost, messages[0].session_id)
+        if fetched is None and self._inlines_urls:
+            lost += unfetched_losses(messages, conversation.media)
         return messages, lost
 
     def _check_capabilities(self) -> None:

@@ -15,7 +15,6 @@ from interlingua.http.shared import Exchange, SharedState
 from interlingua.http.transport import outgoing
 from interlingua.plugins import estimate_input_tokens, no_auth
 from interlingua.pricing import cost_of, lost_cache
-from interlingua.request.media import Fetched
 from interlingua.request.prepare import PreparedRequest
 from interlingua.types import Message, Role, StopReason, ToolDefinition, Usage, user
 from interlingua_cli.output import mask_credentials
@@ -37,7 +36,7 @@ def plan_request(
 ) -> Exchange:
     """Return the request as the client would send it; nothing is sent and no key is needed.
 
-    An image behind a URL that would have to be fetched raises CallerError; with `exact=False` it is written empty.
+    An image behind a URL that would have to be fetched raises CallerError; with `exact=False` its address stands for it.
     """
     shared = SharedState(model, api_key=None, base_url=base_url, registry=state.registry, settings=state.settings,
                          timeout=None, retry=None, headers=None, workspace=Path.cwd(), environ=os.environ)  # fmt: skip
@@ -45,7 +44,7 @@ def plan_request(
     urls = exchange.request.urls
     if exact and urls:
         raise CallerError(f"{model} takes no image by URL, and nothing is fetched here: {', '.join(urls)}")
-    return exchange.write({url: Fetched(b"", "image/png") for url in urls})
+    return exchange.write(None)
 
 
 def add_next_message(messages: Sequence[Message]) -> Sequence[Message]:
