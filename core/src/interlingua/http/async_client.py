@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from interlingua.errors import APIConnectionError, CallerError, InterlinguaError
 from interlingua.http.limits import Deadline, Retry, Timeout
@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     from interlingua.types.messages import RoutingDecisionRecord
     from interlingua.types.tools import ToolDefinition
 
+_Result = TypeVar("_Result")
+
 
 class AsyncMessageStream:
     """As `MessageStream`, with `async with`, `async for` and `await stream.message`.
@@ -38,12 +40,14 @@ class AsyncMessageStream:
         self,
         exchange: Exchange,
         write: Callable[[Exchange], Awaitable[Exchange]],
+        open_reader: Callable[[Exchange, AsyncAnswer], Awaitable[StreamReader]],
         transport: AsyncTransport,
         sleep: Callable[[float], Awaitable[None]],
     ) -> None:
         self._exchange = exchange
         self._state = StreamState(exchange.response)
         self._write = write
+        self._open_reader = open_reader
         self._transport = transport
         self._sleep = sleep
         self._answer: AsyncAnswer | None = None
@@ -113,13 +117,7 @@ class AsyncMessageStream:
     async def _open(self, exchange: Exchange) -> list[StreamEvent]:
         await exchange.fetch_secret()
         answer = self._answer = await self._transport.open(exchange.begin_attempt(), exchange.deadline)
-        if answer.status >= FAILED:
-            body = await answer.read()
-            exchange.response.read(WireResponse(status=answer.status, headers=answer.headers, body=body))
-        reader = StreamReader(
-            exchange.response, exchange.connection.framing, answer.status, answer.headers, self._transport.limit
-        )
-        self._state.reader = reader
+        reader = self._state.reader = await self._open_reader(exchange, answer)
         self._chunks = answer.chunks()
         try:
             async for raw in self._chunks:
@@ -221,6 +219,8 @@ class AsyncClient:
             retry=retry, headers=headers, workspace=workspace, environ=environ,
         )  # fmt: skip
         self._transport = AsyncTransport(http_client, response_limit)
+        self._named: set[str | None] = set()  # models whose provider is imported
+        self._loaded: set[tuple[object, ...]] = set()  # kinds of requests that were answered
         self._shared.keep_http_client_timeout(given_client_has_own=self._transport.own_limits)
 
     @property
@@ -251,11 +251,17 @@ class AsyncClient:
     ) -> Message:
         """Send a conversation and return the assistant's message; arguments and errors as for `Client.send`."""
         options |= {"user_id": user_id, "team_id": team_id}
+        if model not in self._named:
+            await asyncio.to_thread(self._shared.resolve_model, model)
+            self._named.add(model)
         exchange = await self._write(self._shared.begin_exchange(messages, model, tools, options, routing=routing))
         while True:
             try:
                 await exchange.fetch_secret()
-                return exchange.response.read(await self._receive(exchange.begin_attempt(), exchange.deadline))
+                response = await self._receive(exchange.begin_attempt(), exchange.deadline)
+                message = await self._call(exchange, exchange.response.read, response)
+                self._loaded.add(exchange.kind)
+                return message
             except InterlinguaError as error:
                 await self._sleep(exchange.retry_delay(error))
 
@@ -273,7 +279,7 @@ class AsyncClient:
         """Return the answer as a stream, to be used in an `async with` statement; arguments as for `send`."""
         options |= {"user_id": user_id, "team_id": team_id}
         exchange = self._shared.begin_exchange(messages, model, tools, options, routing=routing, stream=True)
-        return AsyncMessageStream(exchange, self._write, self._transport, self._sleep)
+        return AsyncMessageStream(exchange, self._write, self._open_reader, self._transport, self._sleep)
 
     async def to_wire(
         self,
@@ -346,7 +352,31 @@ class AsyncClient:
         await self.close()
 
     async def _write(self, exchange: Exchange) -> Exchange:
-        return exchange.write({url: await self._fetch(url) for url in exchange.request.urls})
+        await self._transport.prepare()
+        fetched = {url: await self._fetch(url) for url in exchange.request.urls}
+        return await self._call(exchange, exchange.write, fetched)
+
+    async def _call(self, exchange: Exchange, function: Callable[..., _Result], *arguments: Any) -> _Result:
+        """Call a function; in a thread until such a request was answered, for it may load modules and a catalogue."""
+        if exchange.kind in self._loaded:
+            return function(*arguments)
+        return await asyncio.to_thread(function, *arguments)
+
+    async def _open_reader(self, exchange: Exchange, answer: AsyncAnswer) -> StreamReader:
+        if answer.status >= FAILED:
+            failure = WireResponse(status=answer.status, headers=answer.headers, body=await answer.read())
+            await self._call(exchange, exchange.response.read, failure)
+        reader = await self._call(
+            exchange,
+            StreamReader,
+            exchange.response,
+            exchange.connection.framing,
+            answer.status,
+            answer.headers,
+            self._transport.limit,
+        )
+        self._loaded.add(exchange.kind)
+        return reader
 
     async def _ask(self, provider: Provider, kind: str, arguments: Mapping[str, Any]) -> Any:
         auxiliary = AuxiliaryExchange(self._shared, provider, kind, arguments)

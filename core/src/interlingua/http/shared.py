@@ -238,6 +238,7 @@ class Exchange(_Attempts):
     Attributes:
         request: what is sent.
         response: reads its answers.
+        kind: what decides which of the provider's modules take part.
         deadline: time limits, counted from the first attempt.
     """
 
@@ -247,6 +248,7 @@ class Exchange(_Attempts):
         self.request = request
         self._shared, self._provider, self._api = shared, request.provider, request.options.api
         self._model_info = partial(shared.model_info, request.provider, request.options.model)
+        self.kind = (request.provider.key, request.options.api, request.options.stream)
         self.response = ResponseReader(request, shared.registry, self._model_info)
         self._attempts = 0
 

@@ -280,6 +280,13 @@ def new_client(*, blocking: bool) -> Any:
         raise error_for_no_client(error) from None
 
 
+def _load_async_client() -> Any:
+    import anyio  # noqa: PLC0415  only the asynchronous client needs it
+
+    anyio.run(anyio.sleep, 0)  # loads what would be loaded in the event loop, with its first connection
+    return new_client(blocking=False)
+
+
 class Answer(ResponseHead):
     """An answer whose body has yet to be read."""
 
@@ -434,27 +441,42 @@ class AsyncTransport:
         self._lock = Lock()
         self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncGenerator[Any, None]] = WeakKeyDictionary()
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
+        self._making: dict[asyncio.AbstractEventLoop, asyncio.Task[Any]] = {}
         self._urls: dict[str, Any] = {}
 
-    async def _client(self) -> Any:
+    async def prepare(self) -> Any:
+        """Return this loop's HTTP client; it is made in a thread, for loading certificates takes long.
+
+        Raises:
+            CallerError: as `new_client`.
+        """
         if self._given is not None:
             return self._given
         loop = asyncio.get_running_loop()
         client = self._clients.get(loop)
         if client is None:
-            keeper = _keep(new_client(blocking=False))
+            if loop not in self._making:
+                self._making[loop] = loop.create_task(self._make(loop))
+            client = await asyncio.shield(self._making[loop])
+        return client
+
+    async def _make(self, loop: asyncio.AbstractEventLoop) -> Any:
+        try:
+            keeper = _keep(await asyncio.to_thread(_load_async_client))
             client = await anext(keeper)
-            with self._lock:
-                # a client holds its loop by its sockets: without this the weak key would never go
-                for old in [old for old in self._loops if old.is_closed()]:
-                    del self._loops[old], self._clients[old]
-                self._loops[loop], self._clients[loop] = keeper, client
+        finally:
+            del self._making[loop]
+        with self._lock:
+            # a client holds its loop by its sockets: without this the weak key would never go
+            for old in [old for old in self._loops if old.is_closed()]:
+                del self._loops[old], self._clients[old]
+            self._loops[loop], self._clients[loop] = keeper, client
         return client
 
     async def open(self, request: Outgoing, deadline: Deadline) -> AsyncAnswer:
         """Send, and return when the answer's headers are there; errors as in the blocking transport."""
         timeouts = deadline.for_headers()
-        http = await self._client()
+        http = await self.prepare()
         try:
             url = self._urls.get(request.url) or self._urls.setdefault(request.url, url_type(http)(request.url))
             built = http.build_request(

@@ -62,6 +62,7 @@ class ResponseReader:
             ProviderError: the answer is a failure.
             MalformedResponseError: it is not what the wire format allows.
         """
+        arrived = time.monotonic()
         provider, context = self.request.provider, self.request.context.after(response.headers)
         if response.status >= FAILED:
             raise self.annotate_error(provider.from_wire_error(response, context), response.headers)
@@ -70,11 +71,11 @@ class ResponseReader:
         except InterlinguaError as error:
             self.annotate_error(error, response.headers)
             raise
-        return self.finalize(message)
+        return self.finalize(message, arrived)
 
-    def finalize(self, message: Message) -> Message:
+    def finalize(self, message: Message, arrived: float | None = None) -> Message:
         """Return an answer with its cost and latency; observers are told of tool inputs that break their schema."""
-        latency_ms = round((time.monotonic() - self.started) * 1000)
+        latency_ms = round(((arrived or time.monotonic()) - self.started) * 1000)
         complete = message.metadata.status is MessageStatus.COMPLETE
         if message.metadata.usage is not None:
             info = self._model_info() if complete else None

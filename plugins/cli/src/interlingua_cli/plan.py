@@ -36,7 +36,7 @@ def plan_request(
 ) -> Exchange:
     """Return the request as the client would send it; nothing is sent and no key is needed.
 
-    An image behind a URL that would have to be fetched raises CallerError; with `exact=False` its address stands for it.
+    An image that would have to be fetched raises CallerError; with `exact=False` its address stands for it.
     """
     shared = SharedState(model, api_key=None, base_url=base_url, registry=state.registry, settings=state.settings,
                          timeout=None, retry=None, headers=None, workspace=Path.cwd(), environ=os.environ)  # fmt: skip
