@@ -37,6 +37,7 @@ class Dialect:
         stop: stop sequences are accepted.
         stop_limit: most stop sequences in one request.
         user_field: where the end user's id goes; None where there is no place.
+        user_length: longest such id in characters; a longer one is left out, for cut it would name somebody else.
         effort_shape: field `reasoning_effort`, object `reasoning`, or none.
         effort_values: accepted efforts; empty means all. Another becomes the nearest.
         thinking_shape: on and off as `thinking: {type}`, by the effort `none`, in the object `reasoning`, or not.
@@ -64,6 +65,7 @@ class Dialect:
         structured: how an answer's schema is enforced; only `json_schema` really does.
         object_root: the root of an answer's schema must be an object.
         image_data_urls: base64 images are data URLs, else bare base64.
+        image_details: words for an image's `detail`; another is left out.
         file_urls: file parts may hold a URL.
         file_parts: documents that are not text go as `file` parts.
         document_style: documents are `file` parts, or `document_url` parts.
@@ -94,6 +96,7 @@ class Dialect:
     stop: bool = True
     stop_limit: int | None = None
     user_field: str | None = None
+    user_length: int | None = None
     effort_shape: Literal["field", "object", "none"] = "none"
     effort_values: tuple[str, ...] = ()
     thinking_shape: Literal["type", "effort", "object", "none"] = "none"
@@ -117,6 +120,7 @@ class Dialect:
     structured: Literal["json_schema", "json_object", "none"] = "none"
     object_root: bool = False
     image_data_urls: bool = True
+    image_details: tuple[str, ...] = ("auto", "low", "high")
     file_urls: bool = False
     file_parts: bool = True
     document_style: Literal["file", "document_url"] = "file"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import base64
 import binascii
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from interlingua.plugins import EMPTY, BlockLoss, describe_unsent, dumps, dumps_exact, own_replay
@@ -294,7 +294,7 @@ def to_wire_part(block: ContentBlock, at: int, dialect: Dialect, losses: list[Bl
     if isinstance(block, TextBlock):
         part = {"type": "text", "text": block.text}
     elif isinstance(block, ImageBlock):
-        part = _image(block, dialect)
+        part = _image(block, at, dialect, losses)
     elif isinstance(block, AudioBlock):
         part = _audio(block, dialect)
     elif isinstance(block, DocumentBlock):
@@ -316,13 +316,21 @@ def _url(block: ImageBlock | VideoBlock | DocumentBlock, media_type: str) -> str
     return f"data:{media_type};base64,{source.data}" if source.kind == "base64" else None
 
 
-def _image(block: ImageBlock, dialect: Dialect) -> dict[str, Any] | None:
+def fit_detail(block: ImageBlock, at: int, accepted: Sequence[str], losses: list[BlockLoss]) -> str | None:
+    """Return the image's detail, or None, the service's own choice, where it has no such word."""
+    if block.detail is None or block.detail in accepted:
+        return block.detail
+    losses.append(BlockLoss(at, block.type, "rewritten", f"this wire has no detail {block.detail!r}; none is named"))
+    return None
+
+
+def _image(block: ImageBlock, at: int, dialect: Dialect, losses: list[BlockLoss]) -> dict[str, Any] | None:
     bare = block.source.kind == "base64" and not dialect.image_data_urls
     url = block.source.data if bare else _url(block, block.media_type or "image/png")
     if url is None:
         return None
-    image = {"url": url} if block.detail is None else {"url": url, "detail": block.detail}
-    return {"type": "image_url", "image_url": image}
+    detail = fit_detail(block, at, dialect.image_details, losses)
+    return {"type": "image_url", "image_url": {"url": url} if detail is None else {"url": url, "detail": detail}}
 
 
 def _audio(block: AudioBlock, dialect: Dialect) -> dict[str, Any] | None:

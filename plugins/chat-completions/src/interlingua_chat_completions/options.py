@@ -35,6 +35,8 @@ def to_wire_options(options: AdapterOptions, dialect: Dialect, losses: list[Loss
     if options.user_id is not None:
         if dialect.user_field is None:
             lose("user_id", "dropped", "this service has no field for the end user")
+        elif dialect.user_length is not None and len(options.user_id) > dialect.user_length:
+            lose("user_id", "dropped", f"longer than {dialect.user_length} characters")
         else:
             fields[dialect.user_field] = options.user_id
     if options.stream:

@@ -15,6 +15,8 @@ from interlingua.types import AdapterCapabilities
 RESPONSES = "responses"
 CHAT = "chat"
 APIS = (RESPONSES, CHAT)
+USER_ID_LENGTH = 128  # WIRE.md, Chat request
+IMAGE_DETAILS = ("auto", "low", "high", "original")  # WIRE.md, Chat content parts
 
 _IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 _DOCUMENTS = (

@@ -13,7 +13,7 @@ from interlingua.plugins import Loss, WireRequest, option_loss
 from interlingua.types import AdapterOptions, Message, ToolDefinition
 from interlingua_chat_completions import request
 from interlingua_chat_completions.dialect import Dialect
-from interlingua_openai.catalogue import CHAT, capabilities_of, facts_of
+from interlingua_openai.catalogue import CHAT, IMAGE_DETAILS, USER_ID_LENGTH, capabilities_of, facts_of
 from interlingua_openai.errors import ERROR_CODES
 
 # these refuse the field, whatever its value (lint/chat.toml)
@@ -77,10 +77,12 @@ def dialect_of(model: str, *, samples: bool = True) -> Dialect:
         stop=facts.get("stop") is not False,
         stop_limit=4,
         user_field="safety_identifier",
+        user_length=USER_ID_LENGTH,
         effort_shape="none" if kind == "none" else "field",
         effort_values=efforts,
         thinking_shape="none" if kind in ("none", "always") or (efforts and "none" not in efforts) else "effort",
         refusal_parts=True,
+        image_details=IMAGE_DETAILS,
         parallel_tool_calls=_no_parallel(model) is None,
         strict_option=True,
         structured="json_schema",

@@ -81,6 +81,7 @@ DIALECT = Dialect(
     reasoning_details=True,
     parallel_tool_calls=True,
     structured="json_schema",
+    image_details=("auto", "low", "high", "original"),
     file_urls=True,
     cache_breakpoints=True,
     cache_style="cache_control",

@@ -22,7 +22,8 @@ from interlingua.types import (
     ToolResultBlock,
     ToolUseBlock,
 )
-from interlingua_openai.catalogue import RESPONSES
+from interlingua_chat_completions.messages import fit_detail
+from interlingua_openai.catalogue import IMAGE_DETAILS, RESPONSES
 from interlingua_openai.responses.items import CALLS, SERVER_CALL
 from interlingua_openai.responses.replay import ItemMatch, call_arguments, match_items, to_wire_item
 
@@ -176,7 +177,7 @@ def _input_message(message: Message, role: str, marked: Sequence[int]) -> Elemen
     parts: list[Any] = []
     hints = []
     for at, block in enumerate(message.content):
-        part = to_wire_part(block)
+        part = to_wire_part(block, at, losses)
         if part is not None:
             parts.extend(_context(block, at, losses))
             parts.append(_marked_part(part, getattr(block, "cache", None)) if at in marked else part)
@@ -218,12 +219,12 @@ def _system_text(message: Message) -> str:
     return "\n\n".join([block.text for block in message.content if isinstance(block, TextBlock)])
 
 
-def to_wire_part(block: ContentBlock) -> dict[str, Any] | None:
+def to_wire_part(block: ContentBlock, at: int, losses: list[BlockLoss]) -> dict[str, Any] | None:
     """Return the input part of a block, or None where this wire has none for it."""
     if isinstance(block, TextBlock):
         return {"type": "input_text", "text": block.text}
     if isinstance(block, ImageBlock):
-        return _image(block)
+        return _image(block, at, losses)
     if isinstance(block, DocumentBlock):
         return _file(block)
     if isinstance(block, OpaqueBlock) and block.kind in _INPUT_PARTS and isinstance(block.data, Mapping):
@@ -231,7 +232,7 @@ def to_wire_part(block: ContentBlock) -> dict[str, Any] | None:
     return None
 
 
-def _image(block: ImageBlock) -> dict[str, Any]:
+def _image(block: ImageBlock, at: int, losses: list[BlockLoss]) -> dict[str, Any]:
     source = block.source
     if source.kind == "file_id":
         where = {"file_id": source.data}
@@ -239,7 +240,7 @@ def _image(block: ImageBlock) -> dict[str, Any]:
         where = {"image_url": f"data:{block.media_type or 'image/png'};base64,{source.data}"}
     else:
         where = {"image_url": source.data}
-    return {"type": "input_image", "detail": block.detail or "auto", **where}
+    return {"type": "input_image", "detail": fit_detail(block, at, IMAGE_DETAILS, losses) or "auto", **where}
 
 
 def _file(block: DocumentBlock) -> dict[str, Any]:
@@ -276,7 +277,7 @@ def _result_output(block: ToolResultBlock, at: int, losses: list[BlockLoss]) -> 
     """One text is a string; anything more is a list of parts, and so is what may be marked."""
     parts = []
     for part in block.content:
-        made = to_wire_part(part)
+        made = to_wire_part(part, at, losses)
         if made is None:
             losses.append(BlockLoss(at, part.type, "dropped", f"a result on this wire cannot hold {part.type}"))
         else:

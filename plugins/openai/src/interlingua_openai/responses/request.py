@@ -27,12 +27,11 @@ from interlingua_chat_completions.tools import (
     to_wire_answer_schema,
     to_wire_strict_tools,
 )
-from interlingua_openai.catalogue import RESPONSES, facts_of
+from interlingua_openai.catalogue import RESPONSES, USER_ID_LENGTH, facts_of
 from interlingua_openai.responses.items import CUSTOM_ECHO
 from interlingua_openai.responses.messages import to_wire_input
 
 _ABSENT = ("stop", "seed", "top_k")
-_USER_ID_LENGTH = 128
 _LEAST_TOKENS = 16
 _THINKS_BY_DEFAULT = ("on", "always")
 _ENOUGH = "medium"  # the effort the service itself takes where a model thinks by default
@@ -114,10 +113,10 @@ def _add_other_options(options: AdapterOptions, facts: FrozenDict, fields: dict[
     if options.stream:
         fields["stream"] = True
     if options.user_id is not None:
-        if len(options.user_id) <= _USER_ID_LENGTH:
+        if len(options.user_id) <= USER_ID_LENGTH:
             fields["safety_identifier"] = options.user_id
         else:
-            losses.append(option_loss("user_id", "dropped", f"longer than {_USER_ID_LENGTH} characters"))
+            losses.append(option_loss("user_id", "dropped", f"longer than {USER_ID_LENGTH} characters"))
     for name in _ABSENT:
         if getattr(options, name) not in (None, ()):
             losses.append(option_loss(name, "dropped", f"this wire has no {name}"))
