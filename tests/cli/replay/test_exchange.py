@@ -9,8 +9,9 @@ import pytest
 
 from interlingua.codec import dumps_message
 from interlingua.errors import UnknownProviderError
+from interlingua.plugins import Connection, ConnectionSettings, hookimpl
 from interlingua.types import MessageStatus
-from interlingua_cli.replay.exchange import Matcher, Outcome, Report, outcome_to_json, replay
+from interlingua_cli.replay.exchange import Matcher, Outcome, Report, make_context, outcome_to_json, replay
 from interlingua_cli.replay.source import read_entry
 from tests.cli.replay.acme import Acme, line, registry
 
@@ -160,3 +161,33 @@ def test_the_report_counts() -> None:
     }  # fmt: skip
     assert failures[0]["id"] == "acme-say/1"
     assert failures[0]["error"].startswith("MalformedResponseError: ")
+
+
+class Partly(Acme):
+    """Reads one API of its service, with the model in the path, and knows another."""
+
+    @hookimpl
+    def connection(self, settings: ConnectionSettings) -> Connection:
+        return Connection(
+            base_url="https://acme.test",
+            hosts=("talk.*.acme.test",),
+            endpoints={"say": r"/model/(?P<model>[^/]+)/say"},
+            unread_endpoints={"old": r"/model/[^/]+/invoke"},
+        )
+
+
+def test_an_endpoint_that_is_known_and_not_read_is_no_failure() -> None:
+    report, matcher = Report(), Matcher(registry(acme=Partly(hosts=())))
+    url = "https://talk.eu-1.acme.test/model/arn%3Ax%2Fy"
+    for number, path in enumerate(("say", "invoke")):
+        entry = read_entry(line('{"text": "hi"}', url=f"{url}/{path}", id=f"acme/{number}", model="other"), "")
+        outcome = replay(entry, matcher)
+        report.add(outcome)
+        if path == "say":
+            assert matcher.match(entry).model == "arn:x/y"
+            assert make_context(entry, matcher.match(entry)).origin == ("acme", "say", "arn:x/y")
+        else:
+            assert outcome_to_json(outcome) == {"id": "acme/1", "not_read": True}
+
+    tally = report.as_json()["acme"]
+    assert (tally["entries"], tally["not_read"], report.failed) == (2, 1, tally["failed"])

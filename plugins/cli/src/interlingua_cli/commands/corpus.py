@@ -18,7 +18,7 @@ from interlingua_cli.replay.source import Recording, open_recording, read_entry,
 from interlingua_cli.state import State, plugin_option
 
 _MAX_FAILURES = 20
-_COLUMNS = ("entries", "decoded", "failed", "opaque", "excluded")
+_COLUMNS = ("entries", "decoded", "failed", "opaque", "excluded", "not_read")
 
 
 @click.command("corpus")

@@ -96,10 +96,10 @@ class Matcher:
         if not candidates:
             return None
 
-        def rank(candidate: tuple[_Service, Endpoint]) -> tuple[int, bool, bool]:
-            service = candidate[0]
-            key = service.provider.key
-            return max(map(service.connection.claims_host, hosts)), key == entry.provider, key == COMPATIBLE
+        def rank(candidate: tuple[_Service, Endpoint]) -> tuple[int, bool, bool, bool]:
+            service, endpoint = candidate
+            key, near = service.provider.key, max(map(service.connection.claims_host, hosts))
+            return near, endpoint.read, key == entry.provider, key == COMPATIBLE
 
         service, (api, model, read) = max(candidates, key=rank)  # among equals the first by key
         return Match(provider=service.provider, api=api, connection=service.connection, model=model, read=read)
