@@ -149,14 +149,18 @@ def test_case_22_lone_surrogates_can_be_stored(store: Store) -> None:
 def test_cancelling_the_task_keeps_the_text(store: Store) -> None:
     async def talk() -> None:
         async with async_client(server) as c, AsyncSession.open(store, "s", client=c) as session:
-            task = asyncio.ensure_future(listen(session))
-            await asyncio.sleep(0.3)
+            begun = asyncio.Event()
+            task = asyncio.ensure_future(listen(session, begun))
+            await asyncio.wait_for(begun.wait(), 10)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task
 
-    async def listen(session: AsyncSession) -> None:
+    async def listen(session: AsyncSession, begun: asyncio.Event) -> None:
         async with session.stream("hi") as stream:
+            async for _ in stream:
+                begun.set()
+                break
             await stream.message
 
     with served(SLOW) as server:
