@@ -167,7 +167,7 @@ def _code_executions(blocks: Iterable[ContentBlock]) -> int:
 
 def _count(raw: Mapping[str, Any], name: str) -> int | None:
     value = raw.get(name)
-    return value if isinstance(value, int) and value >= 0 else None
+    return value if type(value) is int and value >= 0 else None
 
 
 def from_wire_block(raw: Any, context: RequestContext) -> ContentBlock:
