@@ -13,7 +13,9 @@ from typing import Any
 import pytest
 
 import interlingua as il
+from interlingua.codec import dumps_message, loads_message
 from interlingua_agents.drivers import AgentLoop
+from interlingua_agents.event_json import EventWriter
 from interlingua_agents.run import StopCause, Stopped
 from interlingua_agents.tools import Confirmation, Toolbox, ToolError, ToolOutput, tool
 from interlingua_sessions import open_store
@@ -179,6 +181,26 @@ def test_outputs_that_say_more_than_content(tmp_path: Path, returned: str) -> No
         assert stops[0].cause is StopCause.DONE
         assert theatre.results == [('[1,{"a":null}]', False)]
         assert (result.details, result.metadata) == ({"path": "x"}, {"ms": 3})
+
+
+@pytest.mark.parametrize("details", [[1, {"a": None}], "text", 3, 1.5, True, {"a": ["b"]}, []])
+def test_details_are_any_json_kept_and_written(tmp_path: Path, details: Any) -> None:
+    @tool(side_effects="none")
+    def work() -> ToolOutput:
+        """Work."""
+        return ToolOutput(content="done", details=details)
+
+    with playing(Theatre(Say(parts=[call("work")]), "Done."), tmp_path / "s.db") as session:
+        session.send("go", tools=AgentLoop([work]))
+        message = session.messages[2]
+    with open_store(tmp_path / "s.db") as store:
+        [stored] = [one for one in store.messages(session.id) if one.role is il.Role.TOOL]
+
+    assert message.tool_results()[0].details == details == stored.tool_results()[0].details
+    assert loads_message(dumps_message(message)) == message
+    (written,) = EventWriter().to_wire_messages([message])
+    assert written["details"] == details
+    assert json.loads(json.dumps(written))["details"] == details
 
 
 def test_a_failing_model_raises_and_the_history_holds_what_was_done(tmp_path: Path) -> None:

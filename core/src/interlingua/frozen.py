@@ -10,7 +10,7 @@ That pays for the checks, which stand in the code itself for the usual types: se
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from enum import EnumMeta
@@ -25,6 +25,7 @@ from interlingua.json import (
     MOST,
     FieldProblem,
     FrozenDict,
+    as_tuple,
     freeze,
     freeze_object,
     freeze_optional,
@@ -178,7 +179,7 @@ def _passes(field: attrs.Attribute[Any], names: dict[str, Any]) -> list[str]:
 def _converter(cls: type, field: attrs.Attribute[Any]) -> Convert:
     """Make the function that returns a field's value for whatever was given, or refuses it."""
     first: Any = None if isinstance(field.converter, EnumMeta) else field.converter
-    fit = _exact(str) if field.metadata.get("piece") else _fit(field.type)
+    fit = _fit_piece if field.metadata.get("piece") else _fit(field.type)
 
     def convert(value: Any) -> Any:
         try:
@@ -233,20 +234,10 @@ def _fit_words(words: dict[str, Any]) -> Convert:
     def fit(value: Any) -> Any:
         if isinstance(value, str) and value in words:
             return words[value]
-        raise FieldProblem(f"expected one of {', '.join(words)}; got {value!r:.40}")
+        got = repr(value) if isinstance(value, str) else type(value).__name__
+        raise FieldProblem(f"expected one of {', '.join(words)}; got {got:.40}")
 
     return fit
-
-
-def as_tuple(value: Iterable[T]) -> tuple[T, ...]:
-    """Return an array as a tuple; a text and an object are none (an attrs converter).
-
-    Raises:
-        FieldProblem: it is no array.
-    """
-    if isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping)):
-        return tuple(value)
-    return refuse("array", value)
 
 
 def _fit_items(kind: Any) -> Convert:
@@ -289,6 +280,10 @@ def _fit_text(value: Any) -> str:
     return whole_text(value) if isinstance(value, str) else refuse("str", value)
 
 
+def _fit_piece(value: Any) -> str:
+    return str.__str__(value) if isinstance(value, str) else refuse("str", value)
+
+
 def _fit_integer(value: Any) -> int:
     if isinstance(value, int) and type(value) is not bool and LEAST < value < MOST:
         return int(value)
@@ -297,18 +292,21 @@ def _fit_integer(value: Any) -> int:
 
 def _fit_number(value: Any) -> float:
     if isinstance(value, (int, float)) and type(value) is not bool and LEAST < value < MOST:
-        return value
+        return value if type(value) in (int, float) else int(value) if isinstance(value, int) else float(value)
     return refuse("number", value)
 
 
 def _fit_decimal(value: Any) -> Decimal:
+    if type(value) is Decimal and value.is_finite():
+        return value
     try:
-        number = value if type(value) is Decimal else Decimal(str(value))  # of a float the digits that it is shown with
-        if number.is_finite() and type(value) is not bool:
-            return number
+        if isinstance(value, (int, float, str, Decimal)) and type(value) is not bool:
+            number = Decimal(repr(value) if isinstance(value, float) else value)  # a float: as it is shown
+            if number.is_finite():
+                return number
     except InvalidOperation:
         pass
-    raise FieldProblem(f"expected a decimal number, got {value!r:.40}")
+    return refuse("a decimal number", value)
 
 
 def _fit_time(value: Any) -> datetime:
@@ -317,7 +315,7 @@ def _fit_time(value: Any) -> datetime:
             return value if value.tzinfo is UTC else value.astimezone(UTC)
     except OverflowError:
         pass
-    raise FieldProblem(f"expected a time with a time zone, got {value!r:.80}")
+    return refuse("a time with a time zone", value)
 
 
 _FITS: dict[Any, Convert] = {

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from typing import Any, NoReturn
+from typing import Any, NoReturn, TypeVar
 
 import orjson
+
+_T = TypeVar("_T")
 
 # orjson turns integers past 64 bits into floats; a run of this many digits sends the text to the exact, slower reader.
 _RUN = b"0" * 17
@@ -287,11 +289,20 @@ def freeze_optional(value: Mapping[str, Any] | None) -> FrozenDict | None:
     return None if value is None else freeze(value)
 
 
+def as_tuple(value: Iterable[_T]) -> tuple[_T, ...]:
+    """Return an array as a tuple; a text and an object are none (an attrs converter).
+
+    Raises:
+        FieldProblem: it is no array.
+    """
+    if isinstance(value, Iterable) and not isinstance(value, (str, bytes, Mapping)):
+        return tuple(value)
+    return refuse("array", value)
+
+
 def freeze_objects(value: Iterable[Mapping[str, Any]]) -> tuple[FrozenDict, ...]:
     """Freeze a sequence of objects into a tuple (an attrs converter)."""
-    return (
-        () if not value else tuple(map(freeze, refuse("array", value) if isinstance(value, (str, Mapping)) else value))
-    )
+    return tuple(map(freeze, as_tuple(value))) if value != () else ()
 
 
 EMPTY = FrozenDict()

@@ -15,6 +15,11 @@ from interlingua.types.messages import CostParts, Message, Usage
 
 _EXACT = Context(prec=200)  # more digits than any product of a count and a list price: nothing is rounded
 _NOTHING = Decimal(0)
+_FREE = CostParts(input=_NOTHING, output=_NOTHING, cached_read=_NOTHING, cache_write=_NOTHING)
+_FREE_NOTE = "runs on your own machines: its tokens have no price"
+
+SELF_HOSTED = "self-hosted"
+"""The `pricing_version` of a cost of 0 for a model that `Connection.self_hosted` matches."""
 
 
 class _UnknownCostError(Exception):
@@ -44,6 +49,8 @@ def cost_of(usage: Usage, model: ModelInfo | None, at: datetime) -> Usage:
 
 def cost_fields(usage: Usage, model: ModelInfo | None, at: datetime, parts: CostParts | None = None) -> dict[str, Any]:
     """Return the four fields that `cost_of` sets, for callers that set others with them or know the `parts`."""
+    if model is not None and model.pricing_version == SELF_HOSTED:
+        return {"cost_usd": _NOTHING, "cost": _FREE, "pricing_version": SELF_HOSTED, "cost_note": _FREE_NOTE}
     try:
         missing: Sequence[str] = ()
         if parts is None:

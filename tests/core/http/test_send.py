@@ -5,6 +5,7 @@ The wire is the made-up one of tests/support; adapters have tests of their own.
 
 from __future__ import annotations
 
+import asyncio
 import json
 import logging
 from threading import Thread
@@ -91,11 +92,63 @@ def test_without_a_key_the_error_says_where_to_put_one() -> None:
             c.send("hi")
 
 
-@pytest.mark.parametrize("given", [5, [{"role": "user", "content": "hi"}]])
+NO_CONVERSATION = [
+    *(
+        5,
+        [{"role": "user", "content": "hi"}],
+        {"role": "user", "content": "hi"},
+        {-1: il.user("x")},
+        b"hi",
+        None,
+        ["hi"],
+    ),
+    *(
+        [il.user("a"), "b", il.user("c")],
+        iter([il.user("a")]),
+        {il.user("a").id: il.user("a")},
+        il.TextBlock(text="hi"),
+    ),
+]
+
+
+@pytest.mark.parametrize("given", NO_CONVERSATION, ids=range(len(NO_CONVERSATION)))
 def test_what_is_no_conversation_says_what_one_is(given: object) -> None:
-    c = il.Client("fake:known", registry=registry(), environ={})
-    with c, pytest.raises(il.CallerError, match=r"a sequence of Message values; interlingua\.user"):
-        c.to_wire(given)  # type: ignore[arg-type]
+    wanted = pytest.raises(il.CallerError, match=r"a sequence of Message values; interlingua\.user")
+    with il.Client("fake:known", registry=registry(), environ={}, api_key="k") as c:
+        for call in (c.to_wire, c.send, c.stream, c.count_tokens):
+            with wanted:
+                call(given)  # type: ignore[arg-type]
+    other = il.AsyncClient("fake:known", registry=registry(), environ={}, api_key="k")
+
+    async def run() -> None:
+        with wanted:
+            await other.to_wire(given)  # type: ignore[arg-type]
+        with wanted:
+            await other.send(given)  # type: ignore[arg-type]
+        with wanted:
+            async with other.stream(given):  # type: ignore[arg-type]
+                pass
+        await other.close()
+
+    asyncio.run(run())
+
+
+@pytest.mark.parametrize(
+    ("argument", "given", "wanted"),
+    [
+        ("tools", {"name": "add"}, "tools are a sequence of ToolDefinition values, not dict"),
+        ("tools", "add", "tools are a sequence of ToolDefinition values, not str"),
+        ("tools", 3, "tools are a sequence of ToolDefinition values, not int"),
+        ("user_id", 3, "option user_id: expected str, got int"),
+        ("model", 3, "a model is named by a text, `<provider>:<model>`, not int"),
+        ("routing", "manual", "routing is a RoutingDecisionRecord, not str"),
+    ],
+)
+def test_other_wrong_arguments_say_what_to_pass(argument: str, given: object, wanted: str) -> None:
+    c = il.Client("fake:known", registry=registry(), environ={}, api_key="k")
+    with c, pytest.raises(il.CallerError) as caught:
+        c.send("hi", **{argument: given})  # type: ignore[arg-type]
+    assert str(caught.value).startswith(wanted)
 
 
 def test_what_is_no_tool_says_what_reads_one() -> None:

@@ -31,7 +31,8 @@ def full(store: Store) -> Store:
     call = ToolUseBlock(id="tu_1", name="read", provider_id="call_1", raw_input='{"n": 1.0}')
     routing = RoutingDecisionRecord(mode=RoutingMode.DEFAULT, chosen_model="acme:m", reason="the default")
     usage = Usage(input_tokens=10, output_tokens=1)
-    metadata = MessageMetadata(model="acme:m", provider="acme", routing=routing, usage=usage)
+    notes = {"acme-notes": {"rating": 5}}
+    metadata = MessageMetadata(model="acme:m", provider="acme", routing=routing, usage=usage, app=notes)
     asked = store.append(attrs.evolve(assistant([call], session_id="s"), metadata=metadata))
     store.update_tool_call("tu_1", started_at=datetime(2026, 5, 8, tzinfo=UTC), error="slow")
     store.append(tool_result(call, "cut…", is_error=True, session_id="s"))

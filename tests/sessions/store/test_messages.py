@@ -37,7 +37,8 @@ def _texts(store: Store, **asked: object) -> list[str]:
 
 def test_what_was_appended_comes_back_equal(store: Store) -> None:
     store.create_session("s")
-    whole = attrs.evolve(user("é\0\U0001f600", session_id="s"), metadata=MessageMetadata(user_id="u", team_id="t"))
+    kept = MessageMetadata(user_id="u", team_id="t", app={"acme-notes": {"rating": 5}})
+    whole = attrs.evolve(user("é\0\U0001f600", session_id="s"), metadata=kept)
     stored = store.append(whole)
 
     assert stored is whole

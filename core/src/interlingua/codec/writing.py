@@ -171,17 +171,13 @@ def _is_unchanged(cls: type, field: attrs.Attribute[Any]) -> bool:
 def _metadata_writer() -> Write:
     """Make the writer of MessageMetadata: what a newer version wrote goes back beside the known fields."""
     write = _value_writer(MessageMetadata)
-    names = stored_names(MessageMetadata)
     nothing = write(NO_METADATA)
 
     def write_metadata(metadata: MessageMetadata) -> dict[str, Any]:
         if metadata is NO_METADATA:
             return dict(nothing)
         data: dict[str, Any] = write(metadata)
-        for name, value in metadata.extra.items():
-            if name in names:
-                raise CallerError(f"metadata.extra may not hold {name!r}, which is a field of its own")
-            data[name] = value
+        data |= metadata.extra
         return data
 
     return write_metadata
@@ -190,13 +186,19 @@ def _metadata_writer() -> Write:
 def _put_back(data: dict[str, Any]) -> None:
     """Put unknown fields back where they stood; those whose block was changed since stay in the metadata."""
     places = data["metadata"].get(UNKNOWN_FIELDS)
-    if not isinstance(places, dict):
+    if not isinstance(places, dict) or not places:
         return
     left = dict(places)
-    parts = [(place_of(path, part), part) for path, part, _ in stored_objects(data)]  # before any of them changes
-    for place, part in parts:
+    # before any of them changes; what is unknown of the metadata stands in `extra` itself
+    parts = [(place_of(path, part), part, cls) for path, part, cls in stored_objects(data) if path != "metadata"]
+    for place, part, cls in parts:
         fields = left.get(place)
-        if isinstance(fields, dict) and part.keys().isdisjoint(fields):
+        if (
+            fields
+            and isinstance(fields, dict)
+            and stored_names(cls).isdisjoint(fields)
+            and part.keys().isdisjoint(fields)
+        ):
             part.update(fields)
             del left[place]
     if left:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import time
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
@@ -30,6 +31,7 @@ from interlingua.plugins.wire import (
     RequestContext,
     WireResponse,
 )
+from interlingua.pricing import SELF_HOSTED
 from interlingua.request.conversation import PrefixWatch
 from interlingua.request.media import SIZE_LIMIT, Fetched
 from interlingua.request.prepare import PreparedRequest, open_request
@@ -106,6 +108,8 @@ class SharedState:
             name = model or self.model
             if name is None:
                 raise CallerError("no model: give model= to the call, or a default to the client")
+            if not isinstance(name, (str, ModelId)):
+                raise CallerError(f"a model is named by a text, `<provider>:<model>`, not {type(name).__name__}")
             id_ = self.registry.resolve(name)
             routing = RoutingDecisionRecord(
                 mode=RoutingMode.DEFAULT if model is None else RoutingMode.MANUAL,
@@ -146,7 +150,9 @@ class SharedState:
         key = (provider.key, name)
         if key not in self._infos:
             found = self._infos[key] = provider.model(name)
-            if found is None and provider.models():
+            if found is None and re.fullmatch(self.connection(provider, None).self_hosted, name):
+                self._infos[key] = ModelInfo(id=name, pricing_version=SELF_HOSTED)
+            elif found is None and provider.models():
                 _log.warning("the catalogue does not know %s:%s: default capabilities, no price", *key)
         return self._infos[key]
 
@@ -168,6 +174,8 @@ class SharedState:
             InvalidConversationError: the conversation breaks a rule that projection cannot repair.
         """
         resolved = self.resolve_model(model)
+        if routing is not None and type(routing) is not RoutingDecisionRecord:
+            raise CallerError(f"routing is a RoutingDecisionRecord, not {type(routing).__name__}")
         given = dict(options)
         user_id, team_id = given.pop("user_id", None), given.pop("team_id", None)
         if self.headers:

@@ -294,6 +294,8 @@ class Connection:
         endpoints: api name -> path (regular expression, matched at the end of a URL's path); a group `model` is the
             model's name, percent-encoded.
         unread_endpoints: the same for endpoints of the service that this adapter does not read.
+        self_hosted: models (regular expression, matched whole) that run on machines of whoever runs the server: their
+            tokens have no price, so they cost 0; empty for none.
     """
 
     base_url: str
@@ -310,6 +312,7 @@ class Connection:
     hosts: tuple[str, ...] = ()
     endpoints: Mapping[str, str] = attrs.field(factory=dict)
     unread_endpoints: Mapping[str, str] = attrs.field(factory=dict)
+    self_hosted: str = ""
 
     def find_endpoint(self, path: str) -> Endpoint | None:
         """Return the endpoint that a URL's path ends with, or None."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,7 +37,10 @@ from interlingua.types.tools import ToolDefinition
 
 # `model` and `user_id` are arguments of their own; `stream` is which method is called
 _NAMES = frozenset(option_fields()) - {"model", "stream", "user_id"}
-_NO_CONVERSATION = "a conversation is a sequence of Message values; interlingua.user(...) makes one"
+_NO_CONVERSATION = (
+    "a conversation is a text, a Message or a sequence of Message values; interlingua.user(...) makes one,"
+    " interlingua.codec.decode_messages(...) reads stored ones"
+)
 
 _HINTS = {
     "stream": "call .stream(...) for a stream",
@@ -92,12 +95,12 @@ def read_messages(given: str | Message | Sequence[Message]) -> Sequence[Message]
         return (user(given),)
     if isinstance(given, Message):
         return (given,)
-    if not hasattr(given, "__getitem__"):
-        raise CallerError(_NO_CONVERSATION)
-    if not given:
+    if not hasattr(given, "__getitem__") or isinstance(given, (Mapping, bytes)):
+        raise CallerError(f"{_NO_CONVERSATION}; not {type(given).__name__}")
+    if not len(given):
         raise CallerError("there is nothing to send: the conversation is empty")
-    if type(given[-1]) is not Message or type(given[0]) is not Message:
-        raise CallerError(_NO_CONVERSATION)
+    if wrong := {*map(type, given)} - {Message}:
+        raise CallerError(f"{_NO_CONVERSATION}; not {wrong.pop().__name__}")
     if not given[0].content and not any(message.content for message in given):
         raise CallerError("there is nothing to send: no message holds anything")
     return given
@@ -109,6 +112,8 @@ def read_tools(given: Sequence[Any], options: AdapterOptions) -> Sequence[ToolDe
     Raises:
         CallerError: one is no ToolDefinition, or the options force a tool that is not among them.
     """
+    if isinstance(given, (ToolDefinition, Mapping, str)) or not isinstance(given, Iterable):
+        raise CallerError(f"tools are a sequence of ToolDefinition values, not {type(given).__name__}")
     for tool in given:
         if not isinstance(tool, ToolDefinition):
             raise CallerError(_no_definition(tool))

@@ -268,7 +268,7 @@ def i11_generated_has_usage(message: Message) -> Iterator[Violation]:
 
 @rule
 def i12_cost_names_its_prices(message: Message) -> Iterator[Violation]:
-    """A cost has the `pricing_version` it was computed with.
+    """A cost has the `pricing_version` it was computed with; `source` says that another system computed it.
 
     Reported: no request carries it.
     """

@@ -103,7 +103,10 @@ def result_content(value: Any) -> tuple[ContentBlock, ...]:
         value = list(items)
     if hasattr(value, "type") and attrs.has(type(value)):
         return (value,)
-    return (TextBlock(text=dumps(value).decode()),)
+    try:
+        return (TextBlock(text=dumps(value).decode()),)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise FieldProblem(f"expected text, blocks or JSON: {error}") from None
 
 
 @checked

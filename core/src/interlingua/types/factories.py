@@ -23,7 +23,6 @@ from interlingua.types.blocks import (
     ToolResultBlock,
     ToolUseBlock,
     VideoBlock,
-    result_content,
 )
 from interlingua.types.messages import DEFAULT_SESSION, Message, MessageMetadata, Role, StopReason
 
@@ -318,7 +317,7 @@ def tool_result(
     else:
         tool_use_id = call
     block = ToolResultBlock(
-        tool_use_id=tool_use_id, content=result_content(result), is_error=is_error, tool_name=tool_name, **fields
+        tool_use_id=tool_use_id, content=result, is_error=is_error, tool_name=tool_name, **fields
     )
     metadata = MessageMetadata(parent_tool_use_id=tool_use_id)
     return Message(role=Role.TOOL, content=(block,), session_id=session_id, metadata=metadata)

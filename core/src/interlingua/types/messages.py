@@ -11,9 +11,9 @@ from typing import Any, NamedTuple
 
 import attrs
 
-from interlingua.frozen import as_tuple, checked, replace
+from interlingua.frozen import checked, replace
 from interlingua.ids import new_ulid
-from interlingua.json import EMPTY, FrozenDict, dumps, freeze_object, freeze_optional
+from interlingua.json import EMPTY, FieldProblem, FrozenDict, as_tuple, dumps, freeze_object, freeze_optional
 from interlingua.types.blocks import ContentBlock, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 
 
@@ -132,7 +132,8 @@ class Usage:
         cost_usd: sum of `cost` in USD; None, never 0, when unknown.
         cost: its parts, exact.
         cost_note: why the cost is unknown, or which part is not in it.
-        pricing_version: which price table was used.
+        pricing_version: which price table was used; `source` where another system computed the cost, `self-hosted`
+            where tokens have no price.
         latency_ms: milliseconds from sending the request to the end of the answer.
     """
 
@@ -244,6 +245,14 @@ class Origin(NamedTuple):
     model: str
 
 
+def _extra(value: Mapping[str, Any] | None) -> FrozenDict:
+    extra = freeze_object(value)
+    for name in extra if type(extra) is FrozenDict else ():
+        if name in _METADATA_FIELDS and name != "extra":
+            raise FieldProblem(f"{name!r} is a field of its own")
+    return extra
+
+
 @checked
 @attrs.frozen(kw_only=True)
 class MessageMetadata:
@@ -264,6 +273,7 @@ class MessageMetadata:
         critical: indexes of blocks that may not be dropped for a target that cannot take them.
         user_id: stable pseudonymous id of the user.
         team_id: stable pseudonymous id of the team.
+        app: free JSON of applications, each under a key of its own, such as its package's name; never sent.
         provider_raw: `{origin, replay, trace}` of the adapter that wrote it; not part of equality or hash.
         extra: metadata fields written by a newer version, kept on re-save.
     """
@@ -282,8 +292,9 @@ class MessageMetadata:
     critical: tuple[int, ...] = attrs.field(default=(), converter=_indexes)
     user_id: str | None = None
     team_id: str | None = None
+    app: FrozenDict = attrs.field(default=EMPTY, converter=freeze_object)
     provider_raw: FrozenDict | None = attrs.field(default=None, eq=False, repr=False, converter=freeze_optional)
-    extra: FrozenDict = attrs.field(default=EMPTY, converter=freeze_object)
+    extra: FrozenDict = attrs.field(default=EMPTY, converter=_extra)
 
     @property
     def origin(self) -> Origin | None:
@@ -293,6 +304,7 @@ class MessageMetadata:
         return Origin(self.provider, self.api or "", self.model.partition(":")[2] or self.model)
 
 
+_METADATA_FIELDS = attrs.fields_dict(MessageMetadata)
 NO_METADATA = MessageMetadata()
 SCHEMA_VERSION = 1
 

@@ -7,8 +7,8 @@ from typing import Any, Literal, TypeAlias
 
 import attrs
 
-from interlingua.frozen import as_tuple, checked
-from interlingua.json import EMPTY, FieldProblem, FrozenDict, freeze_object, freeze_optional
+from interlingua.frozen import checked
+from interlingua.json import EMPTY, FieldProblem, FrozenDict, as_tuple, freeze_object, freeze_optional
 
 ReplayScope = Literal["never", "model", "api", "provider"]
 

@@ -14,7 +14,7 @@ import attrs
 
 from interlingua.errors import CallerError, UnsupportedSchemaError
 from interlingua.frozen import checked
-from interlingua.json import FrozenDict, dumps, freeze, loads
+from interlingua.json import FrozenDict, dumps, freeze, loads, refuse
 from interlingua.types.blocks import CacheHint
 
 
@@ -196,7 +196,9 @@ def _checked_schema(schema: Mapping[str, Any]) -> FrozenDict:
 
 
 def _canonical_name(name: str) -> str:
-    if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > TOOL_NAME_MAX_LENGTH:
+    if not isinstance(name, str):
+        refuse("str", name)
+    if not _NAME.fullmatch(name) or len(name) > TOOL_NAME_MAX_LENGTH:
         raise CallerError(
             f"tool name {name!r} is not canonical: lower snake_case, starting with a letter, at most"
             f" {TOOL_NAME_MAX_LENGTH} characters; canonical_names() makes such names"

@@ -37,7 +37,7 @@ from interlingua_chat_completions.provider import (
 
 _KEYS = frozenset(
     (
-        "format", "base_url", "base_url_env", "key_env", "key_required", "hosts", "models", "dialect",
+        "format", "base_url", "base_url_env", "key_env", "key_required", "self_hosted", "hosts", "models", "dialect",
         "capabilities", "rules", "profiles",
     )
 )  # fmt: skip
@@ -71,6 +71,7 @@ class Row:
         base_url_env: environment variable that overrides it, for servers without a fixed place.
         key_env: environment variables that may hold the key, in order.
         key_required: False where the service works without a key.
+        self_hosted: True where whoever runs the server has it on machines of their own: its models cost 0.
         hosts: host names (with a port where it tells the service) that recorded traffic is recognised by.
         profile: the service's quirks and capabilities.
         profiles: the same for models that differ, each laid over the row's own; the first that names a model holds.
@@ -83,6 +84,7 @@ class Row:
     base_url_env: str | None = None
     key_env: tuple[str, ...] = ()
     key_required: bool = True
+    self_hosted: bool = False
     hosts: tuple[str, ...] = ()
     profile: Profile
     profiles: tuple[Profile, ...] = ()
@@ -180,6 +182,7 @@ def read_row(key: str, table: Mapping[str, Any], models: str | None = None) -> R
         base_url=base_url,
         base_url_env=None if variable is None else read_string(key, "base_url_env", variable),
         key_env=read_strings(key, "key_env", table.get("key_env", ())),
+        self_hosted=check_type(key, "self_hosted", table.get("self_hosted", False), bool),
         key_required=check_type(key, "key_required", table.get("key_required", bool(table.get("key_env"))), bool),
         hosts=read_strings(key, "hosts", table.get("hosts", ())),
         profile=profile,
@@ -280,6 +283,7 @@ class CompatibleProvider(ChatProvider):
             auth=bearer_auth(key),
             env=row.key_env,
             has_key=bool(key) or not row.key_required,
+            self_hosted=".*" if row.self_hosted else "",
             hosts=row.hosts,
             endpoints={API: ENDPOINT},
         )

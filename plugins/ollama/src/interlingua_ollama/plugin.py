@@ -30,6 +30,7 @@ from interlingua_ollama.stream import stream_response
 
 HOSTED = "https://ollama.com"
 _LOCAL = ("localhost:11434", "127.0.0.1:11434")
+_OWN_MODELS = r"(?!.*[:-]cloud$).*"  # a local server passes the others on to ollama.com
 PORT = 11434
 _DEFAULT_PORTS = {"http": 80, "https": 443}
 _ANY = {"0.0.0.0": "127.0.0.1", "::": "::1"}  # noqa: S104  a server listens there; a client cannot call it
@@ -140,6 +141,7 @@ def connection(settings: ConnectionSettings) -> Connection:
         has_key=bool(key) or base != HOSTED,
         hosts=(*_LOCAL, "ollama.com"),
         endpoints={API: r"/api/(chat|generate)$"},
+        self_hosted="" if base == HOSTED else _OWN_MODELS,
     )
 
 
