@@ -5,7 +5,7 @@ one thing only (the word of an enum, a whole number as a decimal one), else refu
 
 attrs stores each field of a frozen value by a call of `object.__setattr__`. The `__init__` written here stores plainly:
 the new value is an instance of a changeable twin class until its last field is stored, and nobody else holds it before.
-That pays for the checks, which stand in the code itself for the usual types: see docs/explanation/decisions/170.
+That pays for the checks, which stand in the code itself for the usual types (docs/explanation/performance.md).
 """
 
 from __future__ import annotations

@@ -196,11 +196,10 @@ def _checked_schema(schema: Mapping[str, Any]) -> FrozenDict:
 
 
 def _canonical_name(name: str) -> str:
-    if not isinstance(name, str):
-        refuse("str", name)
-    if not _NAME.fullmatch(name) or len(name) > TOOL_NAME_MAX_LENGTH:
+    if not isinstance(name, str) or not _NAME.fullmatch(name) or len(name) > TOOL_NAME_MAX_LENGTH:
+        shown = repr(name) if isinstance(name, str) else type(name).__name__
         raise CallerError(
-            f"tool name {name!r} is not canonical: lower snake_case, starting with a letter, at most"
+            f"tool name {shown} is not canonical: lower snake_case, starting with a letter, at most"
             f" {TOOL_NAME_MAX_LENGTH} characters; canonical_names() makes such names"
         )
     return name
