@@ -14,7 +14,7 @@ import attrs
 
 from interlingua.errors import CallerError, UnsupportedSchemaError
 from interlingua.frozen import checked
-from interlingua.json import FrozenDict, dumps, freeze, loads, refuse
+from interlingua.json import FrozenDict, dumps, freeze, loads
 from interlingua.types.blocks import CacheHint
 
 
