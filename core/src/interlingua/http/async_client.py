@@ -192,10 +192,9 @@ class _Rest:
 class AsyncClient:
     """As `Client`, with `await`; one may serve several event loops, one after the other or at once.
 
-    What the first request of a kind has to load (modules, certificates, catalogue) is loaded in a thread: adapters' hooks
-    are called there once.
-    Connections belong to the loop they were made in and are closed when that loop shuts down its asynchronous
-    generators (`asyncio.run` does), or by `close`. Arguments and errors are those of `Client`.
+    What the first request of a kind has to load (modules, certificates, catalogue) is loaded in a thread: adapters'
+    hooks are called there once. Connections belong to the loop they were made in and are closed when that loop shuts
+    down its asynchronous generators (`asyncio.run` does), or by `close`. Arguments and errors are those of `Client`.
     """
 
     _sleep = staticmethod(asyncio.sleep)
