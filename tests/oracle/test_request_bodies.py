@@ -155,6 +155,7 @@ def read_target(key: str, api: str, model: str) -> tuple[dict[str, list[str]], l
     """Return what is wrong with a target's bodies, with the conversations where it is seen, and what was refused."""
     wrong: dict[str, list[str]] = {}
     refused: list[Refused] = []
+    known: dict[tuple[bytes, str], list[str]] = {}  # many conversations differ in what this target never gets
     provider = REGISTRY.provider(key)
     with quiet_ledger(), _Offline(f"{key}:{model}", registry=REGISTRY, environ={}) as client:
         for one in CONVERSATIONS:
@@ -163,10 +164,14 @@ def read_target(key: str, api: str, model: str) -> tuple[dict[str, list[str]], l
             except CallerError as error:
                 refused.append(Refused(one.name, f"{type(error).__name__}: {error}"))
                 continue
-            errors = [f"type: {error}" for error in sdk_errors(key, api, request)]
-            errors += [f"lint: {found.rule}" for found in lint_request(provider, request)]
-            errors += law_errors(one, json.loads(request.body))
-            for error in dict.fromkeys(re.sub(r"\[\d+\]", "[*]", error) for error in errors):
+            sent = request.body, str(request.headers)
+            errors = known.get(sent)
+            if errors is None:
+                errors = [f"type: {error}" for error in sdk_errors(key, api, request)]
+                errors += [f"lint: {finding.rule}" for finding in lint_request(provider, request)]
+                known[sent] = errors
+            found = (*errors, *law_errors(one, json.loads(request.body)))
+            for error in dict.fromkeys(re.sub(r"\[\d+\]", "[*]", error) for error in found):
                 wrong.setdefault(error, []).append(one.name)
     return wrong, refused
 
