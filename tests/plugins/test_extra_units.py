@@ -120,6 +120,14 @@ CASES: dict[str, tuple[str, str, str, dict[str, Any], dict[str, int], str | None
         {"audio_output_tokens": 60}, None,
     ),
     "grok reads sources": ("xai", "chat", "grok-4.5", _chat(num_sources_used=4), {"search_source": 4}, None),
+    "groq runs tools": (
+        "groq", "chat", "openai/gpt-oss-120b",
+        {**_chat(), "choices": [{"index": 0, "finish_reason": "stop", "message": {
+            "role": "assistant", "content": "Hi.",
+            "executed_tools": [{"index": 0, "type": "search", "arguments": "{}", "output": "a"}],
+        }}]},
+        {"executed_tool": 1}, None,
+    ),
     "glm searches": (
         "zai", "chat", "glm-4.6", {**_chat(), "web_search": [{"title": "A", "link": "https://example.com"}]},
         {"web_search": 1}, None,
