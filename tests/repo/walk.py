@@ -1,8 +1,8 @@
 """Traces which of our files a request enters, in order; `python -m tests.repo.walk` prints the walks.
 
 A file is entered when a function of it is called from another file. Returning to a file is no entry. Files that hold
-values only (`interlingua.types`, what crosses the seam, errors, ids, JSON, frozen classes) are looked through: neither they nor calls inside
-them count. `allow/walk.toml` holds the bounds.
+values only (`interlingua.types`, what crosses the seam, errors, ids, JSON, frozen classes) are looked through: neither
+they nor calls inside them count. `allow/walk.toml` holds the bounds.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from tests.support.tree import DISTRIBUTIONS, ROOT
 MODEL = "claude-haiku-4-5"
 SOURCES = tuple(f"{folder}/src/" for folder in DISTRIBUTIONS)
 CORE = f"{ROOT}/core/src/interlingua/"
-VALUES = (f"{CORE}types/", f"{CORE}plugins/wire.py", f"{CORE}errors.py", f"{CORE}ids.py", f"{CORE}json.py", f"{CORE}frozen.py")
+VALUES = tuple(CORE + name for name in ("types/", "plugins/wire.py", "errors.py", "ids.py", "json.py", "frozen.py"))
 
 
 def bounds() -> dict[str, int]:
