@@ -90,7 +90,7 @@ def _first(data: _Object, name: str) -> _Object:
 
 def _is_chat_message(data: _Object) -> bool:
     text = "role" in data and "content" in data and (data["content"] is None or isinstance(data["content"], str))
-    return text or ("role" in data and bool(data.keys() & {"tool_calls", "tool_call_id", "message"}))
+    return text or ("role" in data and bool(data.keys() & {"tool_calls", "tool_call_id"}))
 
 
 SESSION_EXPORT = Format(
@@ -101,11 +101,13 @@ SESSION_EXPORT = Format(
 
 FORMATS: Sequence[Format] = (  # the first that matches is named: the more telling ones come first
     SESSION_EXPORT,
-    Format("the output of `pi --mode json`", _types("agent_start", "turn_start", "message_start", "message_update")),
-    Format("the output of `codex exec --json`", _types("thread.started", "turn.started", "item.completed")),
+    Format("the output of `pi --mode json`", _types("agent_start", "turn_start", "message_start", "message_update"),
+           _MAKE_MESSAGES),
+    Format("the output of `codex exec --json`", _types("thread.started", "turn.started", "item.completed"),
+           _MAKE_MESSAGES),
     Format("the output of `claude --output-format stream-json`",
            lambda data: "session_id" in data and _types("system", "assistant", "user", "result", "stream_event")(data)),
-    Format("a DSH log", lambda data: _types("session")(data) and "createdAt" in data),
+    Format("a DSH log", lambda data: _types("session")(data) and "createdAt" in data, _MAKE_MESSAGES),
     Format("a Tau session", lambda data: "contents" in data or "parent_id" in data),
     Format("a Claude Code session", _is_claude_code),
     Format("a pi or OpenClaw session", _is_pi),
@@ -119,9 +121,11 @@ FORMATS: Sequence[Format] = (  # the first that matches is named: the more telli
     Format("a SWE-agent trajectory", lambda data: "trajectory" in data and "history" in data),
     Format("an Inspect log", lambda data: "eval" in data and bool(data.keys() & {"plan", "samples", "results"})),
     Format("an OpenHands trajectory", lambda data: "source" in data and bool(data.keys() & {"action", "observation"})),
-    Format("ShareGPT data", lambda data: "from" in _first(data, "conversations")),
+    Format("ShareGPT data", lambda data: "from" in _first(data, "conversations"), _MAKE_MESSAGES),
     Format("OpenAI fine-tuning data", lambda data: "role" in _first(data, "messages")),
     Format("OpenAI chat messages ({role, content})", _is_chat_message),
+    Format("OpenAI chat messages inside another object ({role, message})",
+           lambda data: "role" in data and "message" in data, _MAKE_MESSAGES),
 )  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64decode, b64encode
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any
 import attrs
 import orjson
 
-from interlingua.types import Message, ToolUseBlock
+from interlingua.types import DEFAULT_SESSION, ContentBlock, Message, ToolResultBlock, ToolUseBlock
 from interlingua_transcripts.imported import EPOCH, ImportedIds
 from interlingua_transcripts.system import DocumentSystem, System, installed_systems, system_of
 from interlingua_transcripts.transcript import Conversation, Note, Plan, Transcript, TranscriptError
@@ -246,36 +247,79 @@ def with_entries(transcript: Transcript) -> tuple[Message, ...]:
     beside = 0
     for index, entry in enumerate(transcript.entries):
         beside = place.get(index, beside)
-        kept.setdefault(beside, []).append([index, entry.decode("utf-8", "surrogateescape")])
-    for at, entries in kept.items():
-        message = messages[at]
-        kept_with = {"system": transcript.system, "session": transcript.session_id, "entries": entries}
-        messages[at] = _with_app(message, {**message.metadata.extra, APP: kept_with})
-    return tuple(messages)
+        kept.setdefault(beside, []).append([index, *_as_text(entry)])
+    about = {"system": transcript.system, "session": transcript.session_id}
+    return tuple([
+        _with_app(message, {**message.metadata.app, APP: {**about, "id": message.id, "entries": kept.get(at, [])}})
+        for at, message in enumerate(messages)
+    ])  # fmt: skip
 
 
 def from_messages(messages: Sequence[Message]) -> Transcript | None:
-    """Return the transcript that `with_entries` took apart, with whatever was changed or added since; None without."""
+    """Return the transcript that `with_entries` took apart, with whatever was changed or added since; None without.
+
+    Messages and calls get back the ids they had in the file: a store may have given them others.
+    """
     entries: dict[int, bytes] = {}
     plain = []
     system = ""
     for message in messages:
-        kept: Mapping[str, Any] | None = message.metadata.extra.get(APP)
+        kept: Mapping[str, Any] | None = message.metadata.app.get(APP)
         if kept is not None:
             system = kept["system"]
-            entries.update({index: text.encode("utf-8", "surrogateescape") for index, text in kept["entries"]})
-            app = {name: value for name, value in message.metadata.extra.items() if name != APP}
-            plain.append(_with_app(message, app))
+            entries.update({index: _as_bytes(*text) for index, *text in kept["entries"]})
+            app = {name: value for name, value in message.metadata.app.items() if name != APP}
+            back = attrs.evolve(message, id=kept["id"], session_id=kept["session"] or DEFAULT_SESSION)
+            plain.append(_with_app(back, app))
         else:
             plain.append(message)
     if not system:
         return None
     read = read_entries(system_of(system), [entries[index] for index in sorted(entries)])
-    return attrs.evolve(read, messages=tuple(plain))
+    return attrs.evolve(read, messages=tuple(_with_own_calls(plain, read.messages)))
+
+
+def _with_own_calls(messages: Sequence[Message], before: Sequence[Message]) -> Sequence[Message]:
+    """Return the messages with the ids that their calls had before, found by the ids the calls were issued under."""
+    known = {message.id: {call.provider_id: call.id for call in message.tool_calls()} for message in before}
+    names = {
+        call.id: known[message.id].get(call.provider_id, call.id)
+        for message in messages
+        if message.id in known
+        for call in message.tool_calls()
+    }
+    if all(new == old for new, old in names.items()):
+        return messages
+    return [_with_calls(message, names) for message in messages]
+
+
+def _with_calls(message: Message, names: Mapping[str, str]) -> Message:
+    content: list[ContentBlock] = []
+    for block in message.content:
+        if isinstance(block, ToolUseBlock):
+            content.append(attrs.evolve(block, id=names.get(block.id, block.id)))
+        elif isinstance(block, ToolResultBlock):
+            content.append(attrs.evolve(block, tool_use_id=names.get(block.tool_use_id, block.tool_use_id)))
+        else:
+            content.append(block)
+    answered = message.metadata.parent_tool_use_id
+    metadata = attrs.evolve(message.metadata, parent_tool_use_id=names.get(answered, answered) if answered else None)
+    return attrs.evolve(message, content=content, metadata=metadata)
+
+
+def _as_text(entry: bytes) -> tuple[str, ...]:
+    try:
+        return (entry.decode(),)
+    except UnicodeDecodeError:
+        return (b64encode(entry).decode(), "base64")
+
+
+def _as_bytes(text: str, coding: str = "") -> bytes:
+    return b64decode(text) if coding else text.encode()
 
 
 def _with_app(message: Message, app: Mapping[str, Any]) -> Message:
-    return attrs.evolve(message, metadata=attrs.evolve(message.metadata, extra=app))
+    return attrs.evolve(message, metadata=attrs.evolve(message.metadata, app=app))
 
 
 def load_entry(text: bytes) -> Any:

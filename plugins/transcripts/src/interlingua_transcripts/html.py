@@ -53,9 +53,7 @@ def _cells(count: Count) -> list[int]:
 
 def _table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     head = "".join([f"<th>{escape(column)}</th>" for column in columns])
-    body = "".join(
-        ["<tr>" + "".join([f"<td>{escape(_cell(cell))}</td>" for cell in row]) + "</tr>" for row in rows]
-    )
+    body = "".join(["<tr>" + "".join([f"<td>{escape(_cell(cell))}</td>" for cell in row]) + "</tr>" for row in rows])
     return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
 

@@ -31,6 +31,7 @@ class System:
         title: its name for people.
         suffix: of the files it writes.
         writable: False where files are only read.
+        several: True where a file holds several conversations, each a group of its own.
         forms: which leaves of an entry the canonical message holds in another form, and why: pattern of a path, where
             `*` is one step and `**` any number, such as `message.usage.*` -> reason.
     """
@@ -39,6 +40,7 @@ class System:
     title: ClassVar[str]
     suffix: ClassVar[str] = ".jsonl"
     writable: ClassVar[bool] = True
+    several: ClassVar[bool] = False
     forms: ClassVar[Mapping[str, str]] = {}
 
     # -- the file and its entries --------------------------------------------------------------------------------
@@ -120,14 +122,20 @@ class DocumentSystem(System):
         """Return the document without its list, then the items."""
         document = orjson.loads(data)
         if not self.items:
+            if not isinstance(document, list):
+                raise TypeError("the file is no JSON list")
             return [b"null", *map(orjson.dumps, document)]
-        around = {name: None if name == self.items else value for name, value in document.items()}
-        return [orjson.dumps(around), *map(orjson.dumps, document.get(self.items) or ())]
+        if not isinstance(document, dict):
+            raise TypeError("the file is no JSON object")
+        held = document.get(self.items)
+        if not isinstance(held, list) or not held:
+            return [orjson.dumps(document)]
+        return [orjson.dumps({**document, self.items: None}), *map(orjson.dumps, held)]
 
     def join(self, entries: Iterable[bytes]) -> bytes:
         """Return the document, indented as such files are."""
         first, *items = map(orjson.loads, entries)
-        document = {**first, self.items: items} if self.items in first else first if self.items else items
+        document = items if not self.items else {**first, self.items: items} if items else first
         return orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n"
 
 

@@ -9,8 +9,11 @@ import click
 _COMMANDS = {
     "check": ("report", "Read session files, write them back, and say what became of every leaf."),
     "convert": ("move", "Write a session in another system's format."),
+    "export": ("store", "Write a stored session as another agent's file."),
     "fidelity": ("report", "Say what another system's format would hold of a session."),
+    "import": ("store", "Make stored sessions of session files."),
     "list": ("look", "List the sessions on this machine, newest first."),
+    "resume": ("store", "Go on with a session in a chat with another model."),
     "show": ("look", "Print a session's conversation."),
 }
 
@@ -26,7 +29,13 @@ class Group(click.Group):
         """Load one command."""
         if cmd_name not in _COMMANDS:
             return None
-        module = import_module(f"{__name__}.{_COMMANDS[cmd_name][0]}")
+        try:
+            module = import_module(f"{__name__}.{_COMMANDS[cmd_name][0]}")
+        except ModuleNotFoundError as error:
+            if error.name != "interlingua_sessions":
+                raise
+            how = "pip install 'interlingua-transcripts[sessions]'"
+            raise click.UsageError(f"`transcript {cmd_name}` needs the session store: {how}") from error
         command: click.Command = getattr(module, f"{cmd_name}_command")
         return command
 

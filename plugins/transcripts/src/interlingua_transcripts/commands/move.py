@@ -11,10 +11,12 @@ from interlingua_cli.state import plugin_option
 from interlingua_transcripts.commands.shared import (
     open_session,
     over_files,
+    redact_option,
     session_files,
     source_argument,
     system_option,
     why_unread,
+    write_file,
 )
 from interlingua_transcripts.files import write_transcript
 from interlingua_transcripts.system import system_of
@@ -26,21 +28,22 @@ from interlingua_transcripts.system import system_of
 @system_option("--system", text="Whose file it is; found out by its content where this is not given.")
 @click.option("--out", type=click.Path(path_type=Path), help="The file to write, or the folder where SRC is a folder.")
 @click.option("--force", is_flag=True, help="Write over files that are there.")
+@redact_option
 @plugin_option
 @click.pass_context
 def convert_command(
-    ctx: click.Context, source: Path, target: str, system: str | None, out: Path | None, force: bool
+    ctx: click.Context, source: Path, target: str, system: str | None, out: Path | None, force: bool, redact: bool
 ) -> None:
     """Write a session in another system's format, to stdout or into a file.
 
     `interlingua transcript fidelity SRC --to SYSTEM` says first what it cannot hold.
     """
     if not source.is_dir():
-        data = write_transcript(open_session(source, system), target)
+        data = write_transcript(open_session(source, system, redact=redact), target)
         if out is None:
             sys.stdout.buffer.write(data)
         else:
-            _write(out / f"{source.stem}{system_of(target).suffix}" if out.is_dir() else out, data, force=force)
+            write_file(out / f"{source.stem}{system_of(target).suffix}" if out.is_dir() else out, data, force=force)
         return
     if out is None:
         raise click.UsageError("SRC is a folder: --out names the folder to write into")
@@ -50,17 +53,10 @@ def convert_command(
         for path in each:
             place = (out / path.relative_to(source)).with_suffix(system_of(target).suffix)
             try:
-                _write(place, write_transcript(open_session(path, system), target), force=force)
+                write_file(place, write_transcript(open_session(path, system, redact=redact), target), force=force)
             except Exception as error:  # one bad file never stops the others
                 failed += 1
-                click.echo(f"{path}: {why_unread(error)}", err=True)
+                click.echo(why_unread(path, error), err=True)
     click.echo(f"{len(paths) - failed:,} written, {failed:,} not", err=True)
     if failed:
         ctx.exit(1)
-
-
-def _write(path: Path, data: bytes, *, force: bool) -> None:
-    if path.exists() and not force:
-        raise click.UsageError(f"{path} is there; --force writes over it")
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)

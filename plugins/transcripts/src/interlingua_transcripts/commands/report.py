@@ -55,7 +55,7 @@ def _checked(path: Path, system: str | None) -> dict[str, Any]:
     try:
         report = measure_fidelity(open_session(path, system)).to_json()
     except Exception as error:  # one bad file never stops the others
-        return {"path": str(path), "error": why_unread(error)}
+        return {"path": str(path), "error": why_unread(path, error)}
     return {"path": str(path), **{name: value for name, value in report.items() if name not in ("target", "by_entry")}}
 
 

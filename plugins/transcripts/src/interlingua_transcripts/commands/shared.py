@@ -12,8 +12,9 @@ import click
 from interlingua import InterlinguaError
 from interlingua_cli.output import make_console
 from interlingua_transcripts.files import read_transcript
-from interlingua_transcripts.system import installed_systems, system_of
-from interlingua_transcripts.transcript import Transcript
+from interlingua_transcripts.secrets import find_secrets, redact_secrets
+from interlingua_transcripts.system import system_of
+from interlingua_transcripts.transcript import Transcript, TranscriptError
 
 F = TypeVar("F", bound=Callable[..., Any])
 _SUFFIXES = (".jsonl", ".json", ".traj")
@@ -22,6 +23,7 @@ source_argument = click.argument("source", metavar="SRC", type=click.Path(exists
 sources_argument = click.argument(
     "sources", metavar="SRC...", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path)
 )
+redact_option = click.option("--redact", is_flag=True, help="Replace secrets, found by their form, by their kind.")
 
 
 def system_option(*names: str, text: str, required: bool = False) -> Callable[[F], F]:
@@ -46,8 +48,13 @@ def session_files(sources: Sequence[Path]) -> list[Path]:
     return found
 
 
-def open_session(path: Path, system: str | None = None) -> Transcript:
+def open_session(path: Path, system: str | None = None, *, redact: bool | None = None) -> Transcript:
     """Read a session file.
+
+    Args:
+        path: the file.
+        system: its system; None finds it out by the content.
+        redact: replace secrets; False only names them, None does not look for any.
 
     Raises:
         TranscriptError: it is none of a known system.
@@ -55,17 +62,40 @@ def open_session(path: Path, system: str | None = None) -> Transcript:
     """
     if path.is_dir():
         raise click.UsageError(f"{path} is a folder; name a file in it")
-    return read_transcript(path, system)
+    if redact is None:
+        return read_transcript(path, system)
+    try:
+        return read_transcript(written_data(path.read_bytes(), redact=redact, name=str(path)), system)
+    except TranscriptError as error:
+        raise TranscriptError(str(error), path=str(path)) from error
 
 
-def why_unread(error: Exception) -> str:
-    """Return in one line why a file could not be read."""
-    return str(error) if isinstance(error, InterlinguaError) else f"{type(error).__name__}: {error}"
+def written_data(data: bytes, *, redact: bool, name: str) -> bytes:
+    """Return a session's file; secrets in it are named on stderr, and replaced where that is wanted."""
+    found = find_secrets(data)
+    if found:
+        kinds = ", ".join([f"{kind} ({number})" for kind, number in found.items()])
+        how = "replaced" if redact else "--redact replaces them"
+        click.echo(f"{name}: secrets by their form: {kinds}; {how}", err=True)
+    return redact_secrets(data) if redact and found else data
 
 
-def known_systems() -> str:
-    """Return the names of the systems installed, for help."""
-    return ", ".join(installed_systems())
+def write_file(path: Path, data: bytes, *, force: bool) -> None:
+    """Write a file and the folders above it.
+
+    Raises:
+        click.UsageError: it is there and `force` is not given.
+    """
+    if path.exists() and not force:
+        raise click.UsageError(f"{path} is there; --force writes over it")
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_bytes(data)
+
+
+def why_unread(path: Path, error: Exception) -> str:
+    """Return in one line which file could not be read, and why."""
+    why = str(error) if isinstance(error, InterlinguaError) else f"{type(error).__name__}: {error}"
+    return why if str(path) in why else f"{path}: {why}"
 
 
 @contextmanager

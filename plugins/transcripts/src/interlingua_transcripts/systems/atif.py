@@ -120,7 +120,7 @@ class Atif(DocumentSystem):
             agent: dict[str, Any] = {"name": "interlingua", "version": "0.1.0"}
             if models:
                 agent["model_name"] = models[0]
-            root = {"schema_version": _LATEST, "session_id": conversation.session_id, "agent": agent, "steps": None}
+            root = {"schema_version": _LATEST, "session_id": conversation.session_id, "agent": agent, "steps": []}
             yield Written(root)
         for step, said in steps:
             number += 1

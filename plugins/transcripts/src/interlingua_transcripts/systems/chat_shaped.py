@@ -31,6 +31,8 @@ from interlingua_transcripts.transcript import Group, Note, Plan
 
 _ROLES = {"system": Role.SYSTEM, "developer": Role.SYSTEM, "user": Role.USER, "assistant": Role.ASSISTANT}
 _TEXTS = ("text", "input_text", "output_text")
+# Members of other systems' messages that have a role and content as well.
+_OTHERS = {"type", "uuid", "api", "stopReason", "parts", "contents", "toolCalls", "toolResults", "toolCallId"}
 _STOPS = {
     "stop": StopReason.END_TURN,
     "length": StopReason.MAX_TOKENS,
@@ -46,6 +48,7 @@ class ChatFineTuning(System):
     name = "chat-ft"
     title = "OpenAI chat fine-tuning"
     writable = False
+    several = True
 
     def detect(self, head: Sequence[Any]) -> str | None:
         """Recognise lines whose messages have roles and content."""
@@ -142,6 +145,33 @@ class ChatList(DocumentSystem):
         return list(read_chat_message(values[0], ids, plan.session_id))
 
 
+class ChatLines(System):
+    """Lines `{"role", "content"}`, as many small programs write."""
+
+    name = "chat-lines"
+    title = "lines of chat messages"
+    writable = False
+
+    def detect(self, head: Sequence[Any]) -> str | None:
+        """Recognise lines that are Chat Completions messages and nothing else."""
+        lines = [line for line in head if line is not None]
+        return "" if head and head[0] is not None and all(_is_chat_line(line) for line in lines) else None
+
+    def kind_of(self, value: Any) -> str:
+        """Return `message/` with the role."""
+        return f"message/{value['role']}" if isinstance(value, dict) and "role" in value else "not a message"
+
+    def plan(self, values: Sequence[Any]) -> Plan:
+        """Take the messages in order."""
+        return Plan(
+            session_id="", groups=[Group(str(at), (at,)) for at, one in enumerate(values) if _is_chat_line(one)]
+        )
+
+    def to_messages(self, group: Group, values: Sequence[Any], plan: Plan, ids: ImportedIds) -> list[Message]:
+        """Return the message, and one for each result."""
+        return list(read_chat_message(values[0], ids, plan.session_id))
+
+
 class InspectAi(DocumentSystem):
     """Inspect AI's logs in JSON: each sample is a conversation of its own."""
 
@@ -149,6 +179,7 @@ class InspectAi(DocumentSystem):
     title = "Inspect AI"
     items = "samples"
     writable = False
+    several = True
 
     def detect(self, head: Sequence[Any]) -> str | None:
         """Recognise a log by its version, status and eval."""
@@ -188,6 +219,14 @@ class InspectAi(DocumentSystem):
 
 
 # -- one message ------------------------------------------------------------------------------------------------------
+def _is_chat_line(value: Any) -> bool:
+    if not isinstance(value, dict) or value.get("role") not in (*_ROLES, "tool", "function"):
+        return False
+    if value.keys() & _OTHERS:
+        return False
+    return isinstance(value.get("content"), str) or bool(value.get("tool_calls"))
+
+
 def _is_conversation(value: Any) -> bool:
     messages = value.get("messages") if isinstance(value, dict) else None
     if not isinstance(messages, list) or not messages:
@@ -319,5 +358,6 @@ def _answer_facts(raw: Mapping[str, Any], provider: str, model: str) -> dict[str
 chat_ft = ChatFineTuning()
 swe_agent = SweAgent()
 mini_swe_agent = MiniSweAgent()
+chat_lines = ChatLines()
 chat_list = ChatList()
 inspect_ai = InspectAi()

@@ -110,7 +110,7 @@ class Wolo(DocumentSystem):
                 "created_at": conversation.created_at.timestamp(),
                 "workdir": conversation.cwd,
             }
-            yield Written({"session": session, "messages": None, "todos": []})
+            yield Written({"session": session, "messages": [], "todos": []})
         results = {
             block.tool_use_id: (message.id, block)
             for message in conversation.messages

@@ -1,0 +1,220 @@
+"""`transcript import`, `export` and `resume`: other agents' sessions in the session store, and back."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+import attrs
+import click
+import orjson
+
+from interlingua.codec import dumps_message
+from interlingua_cli.chat import run_chat
+from interlingua_cli.input import option_option, url_option
+from interlingua_cli.output import print_ledger
+from interlingua_cli.plan import add_next_message, plan_request
+from interlingua_cli.state import MODEL, State, plugin_option
+from interlingua_sessions import EntryKind, SessionExistsError, SessionNotFoundError, Store, build_context
+from interlingua_sessions.commands.chat import StoredChat
+from interlingua_sessions.commands.shared import session_client, session_in, store_at, store_option
+from interlingua_transcripts.commands.shared import (
+    open_session,
+    over_files,
+    redact_option,
+    session_files,
+    sources_argument,
+    system_option,
+    why_unread,
+    write_file,
+    written_data,
+)
+from interlingua_transcripts.files import from_messages, transcript_of, with_entries, write_transcript
+from interlingua_transcripts.system import system_of
+from interlingua_transcripts.transcript import Transcript, TranscriptError
+
+ENTRY = "transcript"  # custom type of the entry that says where a stored session came from
+
+_context_option = click.option(
+    "--context", is_flag=True, help="Only what the model would see next: after a compaction, not all of it."
+)
+
+
+@click.command("import")
+@sources_argument
+@system_option("--system", text="Whose files they are; found out by their content where this is not given.")
+@click.option("--id", "session_id", metavar="SESSION", help="Id of the new session, instead of the file's own.")
+@_context_option
+@redact_option
+@store_option
+@plugin_option
+@click.pass_context
+def import_command(
+    ctx: click.Context,
+    sources: tuple[Path, ...],
+    system: str | None,
+    session_id: str | None,
+    context: bool,
+    redact: bool,
+    place: str | None,
+) -> None:
+    """Make stored sessions of session files.
+
+    Each gets the id it had, so a file that is imported twice is refused. Every entry is kept with the message it
+    stood by, other branches included: `transcript export` writes the session back.
+    """
+    paths = session_files(sources)
+    if session_id is not None and len(paths) != 1:
+        raise click.UsageError("--id names one session: give one file")
+    failed = 0
+    with store_at(place) as store, over_files(paths, "importing") as each:
+        for path in each:
+            try:
+                for name in _import(store, path, open_session(path, system, redact=redact), session_id, context):
+                    click.echo(name)
+            except Exception as error:  # one bad file never stops the others
+                if len(paths) == 1:
+                    raise
+                failed += 1
+                click.echo(why_unread(path, error), err=True)
+    if len(paths) > 1:
+        click.echo(f"{len(paths) - failed:,} imported, {failed:,} not", err=True)
+    click.echo("`interlingua transcript resume SESSION --model PROVIDER:NAME` goes on with one", err=True)
+    if failed:
+        ctx.exit(1)
+
+
+def _import(
+    store: Store, path: Path, read: Transcript, session_id: str | None = None, context: bool = False
+) -> Iterator[str]:
+    """Store a file's session, or each of its conversations; yield their ids."""
+    own = session_id or read.session_id or f"{read.system}-{path.stem}"
+    if not read.messages:
+        raise TranscriptError("no message was found in it", path=str(path))
+    for number, part in enumerate(_conversations(read), 1):
+        name = f"{own}-{number}" if part is not read else own
+        try:
+            record = store.import_lines(_lines(part, name, path, context=context))
+        except SessionExistsError as error:
+            how = f"`interlingua transcript resume {name} --model PROVIDER:NAME` goes on with it"
+            raise SessionExistsError(f"session {name} is in the store already; {how}, --id imports a copy") from error
+        if not context and len(part.context) < len(part.messages):
+            count = f"{len(part.context):,} of its {len(part.messages):,} messages"
+            click.echo(f"{name}: after a compaction its model would see {count}: --context imports these", err=True)
+        yield record.id
+
+
+def _conversations(read: Transcript) -> Iterator[Transcript]:
+    if not system_of(read.system).several:
+        yield read
+        return
+    at = 0
+    for count in read.counts:
+        messages = read.messages[at : at + count]
+        at += count
+        if messages:
+            yield attrs.evolve(read, messages=messages, context=messages, entries=(), groups=(), counts=())
+
+
+def _lines(read: Transcript, name: str, path: Path, *, context: bool) -> Iterator[str]:
+    """Yield the session as lines of the store's own export."""
+    messages = read.context if context else with_entries(read) if read.entries else read.messages
+    times = {"created_at": read.messages[0].created_at, "updated_at": read.messages[-1].created_at}
+    yield _line("session", format=1, id=name, workspace_path=read.cwd or "", **times)
+    for message in messages:
+        yield dumps_message(message)
+    data = {"system": read.system, "version": read.version, "session": read.session_id, "file": path.name}
+    about = {"id": messages[0].id, "kind": EntryKind.CUSTOM.value, "custom_type": ENTRY, "text": read.title or ""}
+    yield _line("session_entry", **about, data=data, after=None, created_at=times["created_at"])
+
+
+def _line(record: str, /, **fields: Any) -> str:
+    return orjson.dumps({"type": record, **fields}).decode()
+
+
+@click.command("export")
+@click.argument("session")
+@system_option("--to", "target", required=True, text="The system it is written for.")
+@click.option("--out", type=click.Path(path_type=Path), help="The file to write; else stdout.")
+@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@redact_option
+@store_option
+@plugin_option
+def export_command(session: str, target: str, out: Path | None, force: bool, redact: bool, place: str | None) -> None:
+    """Write a stored session as another agent's session file.
+
+    For the system that it was imported from, entries whose messages are unchanged are written byte for byte.
+    """
+    with store_at(place) as store:
+        data = written_data(write_transcript(_stored(store, session, target), target), redact=redact, name=session)
+    if out is None:
+        sys.stdout.buffer.write(data)
+    else:
+        write_file(out / f"{session}{system_of(target).suffix}" if out.is_dir() else out, data, force=force)
+
+
+def _stored(store: Store, session: str, target: str) -> Transcript:
+    record = store.session(session)
+    messages = list(store.messages(session))
+    about = [entry for entry in store.entries(session, EntryKind.CUSTOM) if entry.custom_type == ENTRY]
+    facts = {"title": about[0].text or None if about else None, "cwd": record.workspace_path or None}
+    return from_messages(messages) or transcript_of(messages, target, session, **facts)
+
+
+@click.command("resume")
+@click.argument("source", metavar="SRC")
+@click.option("-m", "--model", type=MODEL, metavar="MODEL", required=True, help="Who goes on: PROVIDER:NAME.")
+@system_option("--system", text="Whose file it is; found out by its content where this is not given.")
+@_context_option
+@redact_option
+@url_option
+@option_option
+@store_option
+@plugin_option
+@click.pass_obj
+def resume_command(
+    state: State,
+    source: str,
+    model: str,
+    system: str | None,
+    context: bool,
+    redact: bool,
+    url: str | None,
+    options: Mapping[str, Any],
+    place: str | None,
+) -> None:
+    """Go on with a session in a chat with another model.
+
+    SRC is a session file, which is imported first, or the id of a stored session. What the model cannot take of it is
+    shown before the first question.
+    """
+    state.ledger_shown = True
+    with store_at(place) as store:
+        name = _stored_name(store, source, system, context=context, redact=redact)
+        with session_client(state, store, name, model, url) as client:
+            session = session_in(state, store, name, client, system=None)
+            messages = build_context(list(store.messages(name)), store.entries(name))
+            planned = plan_request(state, add_next_message(messages), model, exact=False, base_url=url, options=options)
+            print_ledger(planned.request.wire.losses, err=True)
+            if session.active_model != str(state.registry.resolve(model)):
+                session.switch(model, reason="named when the session was resumed")
+            run_chat(StoredChat(state, session, options))
+
+
+def _stored_name(store: Store, source: str, system: str | None, *, context: bool, redact: bool) -> str:
+    """Return the id of the stored session that the user means; a file that is not stored yet is imported."""
+    path = Path(source)
+    if not path.is_file():
+        try:
+            return store.session(source).id
+        except SessionNotFoundError as error:
+            raise click.UsageError(f"there is no file and no stored session {source!r}") from error
+    read = open_session(path, system, redact=redact)
+    try:
+        return store.session(read.session_id or f"{read.system}-{path.stem}").id
+    except SessionNotFoundError:
+        *_, name = _import(store, path, read, context=context)
+        click.echo(f"(imported as session {name})", err=True)
+        return name

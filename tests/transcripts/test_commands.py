@@ -1,0 +1,161 @@
+"""`interlingua transcript import`, `export`, `resume`, `convert --redact`, and the files that other commands name."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import orjson
+import pytest
+
+from interlingua_sessions import open_store
+from interlingua_transcripts import read_transcript
+from interlingua_transcripts.secrets import find_secrets, redact_secrets
+from tests.cli.conftest import Run
+from tests.cli.local import LocalServer
+from tests.transcripts.test_files import FILE
+
+pytestmark = pytest.mark.usefixtures("place")
+KEY = "sk-ant-" + "a1b2c3d4" * 5
+CHAT_FT = b'{"messages":[{"role":"user","content":"a"},{"role":"assistant","content":"b"}]}\n'
+
+
+@pytest.fixture
+def file() -> Path:
+    path = Path("s.jsonl")
+    path.write_bytes(FILE)
+    return path
+
+
+def test_a_session_goes_through_the_store_byte_for_byte(run: Run, file: Path, place: Path) -> None:
+    imported = run("transcript", "import", str(file))
+    assert imported.exit_code == 0, imported.output
+    assert imported.stdout == "s1\n"
+    assert "transcript resume" in imported.stderr
+
+    assert run("transcript", "export", "s1", "--to", "pi").stdout_bytes == FILE
+    with open_store(place) as store:
+        assert store.session("s1").workspace_path == "/home/me"
+        assert [one.id for one in store.messages("s1")] == [one.id for one in read_transcript(FILE).messages]
+
+
+def test_a_session_is_imported_once_and_copied_by_another_id(run: Run, file: Path) -> None:
+    run("transcript", "import", str(file))
+
+    again = run("transcript", "import", str(file))
+    assert again.exit_code == 1
+    assert "s1 is in the store already" in again.stderr
+    assert "transcript resume s1" in again.stderr
+
+    assert run("transcript", "import", str(file), "--id", "copy").exit_code == 0
+    assert run("transcript", "export", "copy", "--to", "pi").stdout_bytes == FILE  # though its calls have other ids
+
+
+def test_the_title_is_kept(run: Run, file: Path) -> None:
+    title = {"type": "session_info", "id": "aaaaaaa7", "parentId": "aaaaaaa6", "timestamp": "x", "name": "About A"}
+    file.write_bytes(FILE + orjson.dumps(title) + b"\n")
+    run("transcript", "import", str(file))
+
+    written = run("transcript", "export", "s1", "--to", "wolo").stdout_bytes
+    assert orjson.loads(written)["session"]["title"] == "About A"
+
+
+def test_one_bad_file_does_not_stop_the_others(run: Run, file: Path) -> None:
+    Path("bad.jsonl").write_bytes(b'{"hello":1}\n')
+    both = run("transcript", "import", ".")
+
+    assert both.exit_code == 1
+    assert both.stdout == "s1\n"
+    assert "bad.jsonl: not a session file of a known system" in both.stderr
+    assert "1 imported, 1 not" in both.stderr
+
+
+def test_each_conversation_of_a_file_is_a_session(run: Run) -> None:
+    Path("f.jsonl").write_bytes(CHAT_FT * 2)
+    assert run("transcript", "import", "f.jsonl").stdout == "chat-ft-f-1\nchat-ft-f-2\n"
+
+
+def test_only_what_the_model_would_see_next(run: Run, file: Path, place: Path) -> None:
+    summary = {
+        "type": "compaction",
+        "id": "aaaaaaa7",
+        "parentId": "aaaaaaa6",
+        "timestamp": "2026-02-01T11:00:00.000Z",
+        "summary": "S",
+        "firstKeptEntryId": "aaaaaaa6",
+        "tokensBefore": 9,
+    }
+    file.write_bytes(FILE + orjson.dumps(summary) + b"\n")
+    whole = run("transcript", "import", str(file), "--id", "all")
+    assert "2 of its 5 messages" in whole.stderr
+
+    run("transcript", "import", str(file), "--context")
+    with open_store(place) as store:
+        assert [one.role for one in store.messages("s1")] == ["user", "assistant"]
+
+
+def test_a_session_goes_on_with_another_model_and_is_written_back(run: Run, file: Path, server: LocalServer) -> None:
+    shown = run("transcript", "resume", str(file), "--model", "here:echo", input="More?\n")
+    assert shown.exit_code == 0, shown.output
+    assert "imported as session s1" in shown.stderr
+    assert "nothing is lost" in shown.stderr
+    assert shown.stdout == "Hello\n"
+    assert len(server.requests[-1]["messages"]) == 5
+
+    again = run("transcript", "resume", "s1", "--model", "here:echo", input="And?\n")
+    assert again.exit_code == 0, again.output
+    written = run("transcript", "export", "s1", "--to", "pi").stdout_bytes
+    assert written.startswith(FILE)
+    said = [message.text_content() for message in read_transcript(written).messages]
+    assert said[-4:] == ["More?", "Hello", "And?", "Hello"]
+
+
+def test_a_file_and_its_stored_session_are_one(run: Run, file: Path, server: LocalServer) -> None:
+    run("transcript", "import", str(file))
+    shown = run("transcript", "resume", str(file), "--model", "here:echo", input="More?\n")
+    assert "imported" not in shown.stderr
+    assert run("transcript", "resume", "nobody", "--model", "here:echo").exit_code == 2
+
+
+@pytest.mark.parametrize("command", [("convert", "s.jsonl"), ("import", "s.jsonl"), ("export", "s1")])
+def test_secrets_are_named_and_replaced_on_request(run: Run, file: Path, command: tuple[str, ...]) -> None:
+    file.write_bytes(FILE.replace(b'"Hi"', f'"my key is {KEY}"'.encode()))
+    if command[0] == "export":
+        run("transcript", "import", str(file))
+    target = () if command[0] == "import" else ("--to", "pi")
+
+    named = run("transcript", *command, *target)
+    assert "Anthropic key (1); --redact replaces them" in named.stderr
+    assert KEY not in named.stderr
+
+    Path("home/data/interlingua/sessions.db").unlink() if command[0] == "import" else None
+    replaced = run("transcript", *command, *target, "--redact")
+    assert "replaced" in replaced.stderr
+    if command[0] == "import":
+        replaced = run("transcript", "export", "s1", "--to", "pi")
+    assert KEY.encode() not in replaced.stdout_bytes
+    assert b"my key is [Anthropic key]" in replaced.stdout_bytes
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("ghp_" + "a1" * 18, "GitHub token"),
+        ("AKIA" + "ABCD1234" * 2, "AWS access key"),
+        ("-----BEGIN RSA " + "PRIVATE KEY-----\\nMIIE" + "x" * 40 + "\\n-----END RSA PRIVATE KEY-----", "private key"),
+        ("postgres://me:hunter22@db.example/x", "password in a URL"),
+        ("eyJ" + "hbGciOiJIUzI1NiJ9.eyJ" + "zdWIiOiIxMjM0.abcdefghijk", "JSON web token"),
+    ],
+)
+def test_secrets_have_forms(text: str, kind: str) -> None:
+    line = f'{{"a":"x {text} y"}}'.encode()
+    assert find_secrets(line) == {kind: 1}
+    assert kind in json.loads(redact_secrets(line))["a"]
+    assert find_secrets(redact_secrets(line)) == {}
+
+
+@pytest.mark.parametrize(
+    "text", ["https://example.com:8080/a@b", "sk-short", "data:image/png;base64,AKIAABCD1234ABCD1234x"]
+)
+def test_other_texts_are_no_secrets(text: str) -> None:
+    assert find_secrets(text.encode()) == {}
