@@ -17,7 +17,6 @@ from tests.support import tree
 PAGE = tree.ROOT / "docs" / "reference" / "types.md"
 SECTIONS = {
     "Messages": "interlingua.types.messages",
-    "A message as a flat response": "interlingua.types.factories",
     "Blocks": "interlingua.types.blocks",
     "Events": "interlingua.types.events",
     "Options and capabilities": "interlingua.types.options",

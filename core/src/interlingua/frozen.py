@@ -5,7 +5,7 @@ one thing only (the word of an enum, a whole number as a decimal one), else refu
 
 attrs stores each field of a frozen value by a call of `object.__setattr__`. The `__init__` written here stores plainly:
 the new value is an instance of a changeable twin class until its last field is stored, and nobody else holds it before.
-That pays for the checks, which stand in the code itself for the usual types (docs/explanation/performance.md).
+That pays for the checks; those of texts, enums and blocks stand in the code itself (docs/explanation/performance.md).
 """
 
 from __future__ import annotations
@@ -27,8 +27,6 @@ from interlingua.json import (
     FrozenDict,
     as_tuple,
     freeze,
-    freeze_object,
-    freeze_optional,
     refuse,
     whole_text,
 )
@@ -87,24 +85,31 @@ def _write_init(cls: type, attrs_init: Any) -> None:
         "_new": object.__new__,
         "_become": object.__dict__["__class__"].__set__,
         "_attrs_init": attrs_init,
-        "_NOTHING": attrs.NOTHING,
         "_kind": type,  # a field may be called `type`
     }
     converters: dict[str, Convert] = {}
     parameters, stored, copied = [], [], []
     for field in fields:
+        name, default, value = field.name, field.default, f"_default_{field.name}"
+        if isinstance(default, attrs.Factory):  # type: ignore[arg-type]
+            names[f"_make_{name}"], default = default.factory, attrs.NOTHING
+            value = f"_make_{name}()"
+        names[f"_default_{name}"] = default
         if field.init:
-            converters[field.name] = names[f"_convert_{field.name}"] = _converter(cls, field)
-        parameter, value = _parameter(field, names)
-        if field.init:
-            parameters.append(parameter)
-        stored.append(f"    self.{field.name} = {value}")
-        copied.append(f"    self.{field.name} = {f'old.{field.name}' if field.init else value}")
+            converters[name] = names[f"_convert_{name}"] = _converter(cls, field)
+            required = field.default is attrs.NOTHING
+            parameters.append(name if required else f"{name}=_default_{name}")
+            made = f"_convert_{name}({name})"
+            if kept := _kept(field, names):
+                made = f"{name} if {kept} else {made}"
+            value = made if required else f"{value} if {name} is _default_{name} else {made}"
+        stored.append(f"    self.{name} = {value}")
+        copied.append(f"    self.{name} = {f'old.{name}' if field.init else value}")
     if "_attrs_cached_hash" in getattr(cls, "__slots__", ()):
         stored.append("    self._attrs_cached_hash = None")
         copied.append("    self._attrs_cached_hash = None")
+    given = ", ".join(f"{name}={name}" for name in converters)
     star = "*, " if parameters and all(field.kw_only for field in fields) else ""
-    given = ", ".join(f"{field.name}={field.name}" for field in fields if field.init)
     source = (
         f"def __init__(self, {star}{', '.join(parameters)}):",
         f"    if self.__class__ is not _cls: return _attrs_init(self, {given})",
@@ -123,54 +128,16 @@ def _write_init(cls: type, attrs_init: Any) -> None:
     _copiers[cls] = (names["copied"], converters)
 
 
-def _parameter(field: attrs.Attribute[Any], names: dict[str, Any]) -> tuple[str, str]:
-    """Return a field's parameter, and the expression of what is stored for it."""
-    name, default = field.name, field.default
-    passes = _passes(field, names)
-    value = f"_convert_{name}({name})"
-    if default is attrs.NOTHING:
-        return name, _unless(passes, name, value)
-    if isinstance(default, attrs.Factory):  # type: ignore[arg-type]
-        names[f"_make_{name}"] = default.factory  # type: ignore[union-attr]
-        made = f"_make_{name}()"
-        return f"{name}=_NOTHING", f"{made} if {name} is _NOTHING else {value}" if field.init else made
-    names[f"_default_{name}"] = default
-    if default is not None:  # a default is what its converter leaves as it is
-        passes.insert(0, f"{name} is _default_{name}")
-    return f"{name}=_default_{name}", _unless(passes, name, value) if field.init else f"_default_{name}"
-
-
-def _unless(passes: list[str], name: str, value: str) -> str:
-    return f"{name} if {' or '.join(passes)} else {value}" if passes else value
-
-
-_UNCHANGING = (None, freeze, freeze_object, freeze_optional)
-
-
-def _passes(field: attrs.Attribute[Any], names: dict[str, Any]) -> list[str]:
-    """Return tests, as Python expressions; a value that passes one of them is stored as it is, without a call."""
-    name, converter = field.name, cast("Any", field.converter)
-    found: list[str] = []
-    if get_origin(field.type) is tuple and all(map(_is_closed, kinds := _arms(get_args(field.type)[0]))):
-        names[f"_items_{name}"] = frozenset(kinds)
-        return [f"(_kind({name}) is tuple and _items_{name}.issuperset(map(_kind, {name})))"]
-    if converter not in _UNCHANGING and not isinstance(converter, EnumMeta):
-        return []
-    for kind in _arms(field.type):
-        if kind is NoneType:
-            found.insert(0, f"{name} is None")
-        elif kind is str and not field.metadata.get("piece"):
-            found.append(f"(_kind({name}) is str and {name}.isascii())")
-        elif kind is int:
-            names |= {"_LEAST": LEAST, "_MOST": MOST}
-            found.append(f"(_kind({name}) is int and _LEAST < {name} < _MOST)")
-        elif kind is datetime:
-            names |= {"_datetime": datetime, "_UTC": UTC}
-            found.append(f"(_kind({name}) is _datetime and {name}.tzinfo is _UTC)")
-        elif kind is str or _is_closed(kind):
-            names[f"_{kind.__name__}"] = kind
-            found.append(f"_kind({name}) is _{kind.__name__}")
-    return found if len(found) <= 3 else []
+def _kept(field: attrs.Attribute[Any], names: dict[str, Any]) -> str:
+    """Return a test, as a Python expression; a value that passes it is stored as it is, without a call."""
+    name, tests = field.name, []
+    if field.converter is None or isinstance(field.converter, EnumMeta):
+        if closed := frozenset(filter(_is_closed, _arms(field.type))):
+            names[f"_kinds_{name}"] = closed
+            tests.append(f"_kind({name}) in _kinds_{name}")
+        if str in _arms(field.type):
+            tests.append(f"_kind({name}) is str" + ("" if field.metadata.get("piece") else f" and {name}.isascii()"))
+    return " or ".join(tests)
 
 
 # -- what fits a type -------------------------------------------------------------------------------------------------

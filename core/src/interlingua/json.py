@@ -96,23 +96,6 @@ def replace_lone_surrogates(text: str) -> str:
     return text
 
 
-def well_formed(value: Any) -> Any:
-    """Return a JSON value with all its texts as `replace_lone_surrogates` leaves them; the very same without any."""
-    try:
-        orjson.dumps(value)
-    except TypeError:
-        return _replace_in(value)
-    return value
-
-
-def _replace_in(value: Any) -> Any:
-    if isinstance(value, str):
-        return replace_lone_surrogates(value)
-    if isinstance(value, Mapping):
-        return {replace_lone_surrogates(key): _replace_in(item) for key, item in value.items()}
-    return [_replace_in(item) for item in value] if isinstance(value, (list, tuple)) else value
-
-
 def _refuse(*_args: object, **_kwargs: object) -> NoReturn:
     raise TypeError("this JSON value is frozen inside a message; thaw() gives a copy that can be changed")
 

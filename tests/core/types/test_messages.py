@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import copy
 import pickle
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -16,18 +15,15 @@ from hypothesis import given, settings
 from interlingua.errors import CallerError
 from interlingua.request.conversation import claim_conversation
 from interlingua.types import (
-    ChatResponse,
     Message,
     MessageMetadata,
     MessageStatus,
     Origin,
     Role,
-    StopReason,
     Usage,
 )
 from interlingua.types.blocks import (
     AudioBlock,
-    ContentBlock,
     ImageBlock,
     ImageSource,
     TextBlock,
@@ -207,23 +203,6 @@ def test_origin() -> None:
 
     assert metadata.origin == Origin("acme", "chat", "m:7b")
     assert MessageMetadata().origin is None
-
-
-def test_chat_response_is_a_flat_view() -> None:
-    calls = [CALL, ToolUseBlock(id="tu_2", name="n", raw_input="{", parse_error="cut")]
-    usage = Usage(input_tokens=9, output_tokens=3, cached_input_tokens=4, cost_usd=Decimal("0.5"))
-    metadata = MessageMetadata(model="acme:m", usage=usage, stop_reason=StopReason.TOOL_USE)
-    content: list[ContentBlock] = [ThinkingBlock(text="hm"), TextBlock(text="hi"), *calls]
-    view = ChatResponse(Message(role=Role.ASSISTANT, content=content, metadata=metadata))
-
-    assert (view.content, view.thinking, view.model, view.stop_reason) == ("hi", "hm", "acme:m", "tool_use")
-    assert view.tool_calls == [
-        {"id": "tu_1", "name": "read", "arguments": {"path": "a"}},
-        {"id": "tu_2", "name": "n", "arguments": {}, "parseError": "cut"},
-    ]
-    assert view.usage == {"inputTokens": 9, "outputTokens": 3, "cacheReadTokens": 4, "cost": 0.5}
-    bare = ChatResponse(assistant("hi"))
-    assert (bare.tool_calls, bare.usage, bare.model, bare.stop_reason, bare.thinking) == (None,) * 5
 
 
 def test_tool_results_in_a_users_message_are_split_off_in_front_of_it() -> None:

@@ -25,8 +25,8 @@ from interlingua.errors import (
     ServerError,
 )
 from interlingua.ids import new_tool_use_id, new_ulid
-from interlingua.json import EMPTY, replace_lone_surrogates, well_formed
-from interlingua.types.blocks import ContentBlock, TextBlock, ThinkingBlock, ToolUseBlock
+from interlingua.json import EMPTY
+from interlingua.types.blocks import ContentBlock, TextBlock
 from interlingua.types.events import StreamEvent
 from interlingua.types.messages import (
     DEFAULT_SESSION,
@@ -353,18 +353,6 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-def well_formed_block(block: ContentBlock) -> ContentBlock:
-    """Return a block whose text and call can be printed and encoded: lone surrogates joined, else U+FFFD."""
-    if isinstance(block, (TextBlock, ThinkingBlock)):
-        text = replace_lone_surrogates(block.text)
-        return block if text is block.text else attrs.evolve(block, text=text)
-    if isinstance(block, ToolUseBlock):
-        given, raw = well_formed(block.input), well_formed(block.raw_input)
-        if given is not block.input or raw is not block.raw_input:
-            return attrs.evolve(block, input=given, raw_input=raw)
-    return block
-
-
 # a model may answer nothing at all, and a complete message is not empty (format.md, Rule 1)
 _EMPTY_ANSWER = (TextBlock(text=""),)
 
@@ -462,7 +450,7 @@ class RequestContext:
             id=self.message_id,
             session_id=self.session_id,
             role=Role.ASSISTANT,
-            content=tuple(map(well_formed_block, content)),
+            content=content,
             metadata=metadata,
             created_at=self.clock(),
         )

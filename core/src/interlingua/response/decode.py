@@ -14,7 +14,7 @@ import attrs
 from interlingua.errors import InterlinguaError, MalformedResponseError, PluginError, StreamInterruptedError
 from interlingua.json import replace_lone_surrogates
 from interlingua.plugins.provider import Provider
-from interlingua.plugins.wire import RequestContext, WireChunk, well_formed_block
+from interlingua.plugins.wire import RequestContext, WireChunk
 from interlingua.response.framing import Framer, NdjsonFramer, SseFramer
 from interlingua.types.blocks import ContentBlock, TextBlock, ThinkingBlock, ToolUseBlock, read_tool_input
 from interlingua.types.events import (
@@ -222,8 +222,6 @@ class _HalfJoiner:
                     out += self.rest()
                 elif isinstance(event, (BlockStart, BlockEnd, ToolUseEnd)):
                     out += self.rest(event.index)
-                    block = event.block and well_formed_block(event.block)
-                    event = event if block is event.block else attrs.evolve(event, block=block)  # type: ignore[arg-type]  # noqa: PLW2901
                 out.append(event)
                 continue
             index, given = event.index, getattr(event, _PIECES[kind])  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""Short ways in and out: make messages and media blocks, read a message as a flat response."""
+"""Short ways in and out: make messages and media blocks."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import base64
 import binascii
 import os
 from collections.abc import Callable, Iterable
-from typing import TYPE_CHECKING, Any, Literal, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
@@ -24,7 +24,7 @@ from interlingua.types.blocks import (
     ToolUseBlock,
     VideoBlock,
 )
-from interlingua.types.messages import DEFAULT_SESSION, Message, MessageMetadata, Role, StopReason
+from interlingua.types.messages import DEFAULT_SESSION, Message, MessageMetadata, Role
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -368,69 +368,3 @@ def _id_before(message_id: str, steps: int) -> str:
         return ulid_before(message_id, steps) if steps else message_id
     except CallerError:  # an imported history may use other ids
         return new_ulid()
-
-
-ChatStop = Literal["end_turn", "tool_use", "max_tokens", "stop_sequence"]
-
-_STOPS: dict[StopReason, ChatStop] = {
-    StopReason.END_TURN: "end_turn",
-    StopReason.TOOL_USE: "tool_use",
-    StopReason.MAX_TOKENS: "max_tokens",
-    StopReason.STOP_SEQUENCE: "stop_sequence",
-}
-
-
-@attrs.frozen
-class ChatResponse:
-    """A message as a flat response object in the style of JavaScript SDKs; every field is computed when read.
-
-    Attributes:
-        message: the answer.
-    """
-
-    message: Message
-
-    @property
-    def content(self) -> str:
-        """All text."""
-        return self.message.text_content()
-
-    @property
-    def tool_calls(self) -> list[dict[str, Any]] | None:
-        """`{id, name, arguments, parseError?}` per call, or None."""
-        calls = [
-            {"id": call.id, "name": call.name, "arguments": call.input}
-            | ({"parseError": call.parse_error} if call.parse_error else {})
-            for call in self.message.tool_calls()
-        ]
-        return calls or None
-
-    @property
-    def usage(self) -> dict[str, Any] | None:
-        """`{inputTokens, outputTokens, cacheReadTokens?, cacheWriteTokens?, cost?}`, or None."""
-        usage = self.message.metadata.usage
-        if usage is None:
-            return None
-        optional = {
-            "cacheReadTokens": usage.cached_input_tokens,
-            "cacheWriteTokens": usage.cache_creation_input_tokens,
-            "cost": None if usage.cost_usd is None else float(usage.cost_usd),
-        }
-        required = {"inputTokens": usage.input_tokens or 0, "outputTokens": usage.output_tokens or 0}
-        return required | {name: value for name, value in optional.items() if value is not None}
-
-    @property
-    def model(self) -> str | None:
-        """Canonical model id."""
-        return self.message.metadata.model
-
-    @property
-    def stop_reason(self) -> ChatStop | None:
-        """One of four words, or None where none of them fits."""
-        reason = self.message.metadata.stop_reason
-        return _STOPS.get(reason) if reason else None
-
-    @property
-    def thinking(self) -> str | None:
-        """All shown reasoning, or None."""
-        return "\n\n".join(block.text for block in self.message.thinking() if block.text) or None

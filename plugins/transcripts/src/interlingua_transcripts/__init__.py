@@ -12,6 +12,7 @@ from interlingua_transcripts.files import (
     write_transcript,
 )
 from interlingua_transcripts.system import DocumentSystem, System, installed_systems, system_of
+from interlingua_transcripts.systems.attocode import ChatResponse
 from interlingua_transcripts.transcript import (
     Conversation,
     Group,
@@ -23,6 +24,7 @@ from interlingua_transcripts.transcript import (
 )
 
 __all__ = [
+    "ChatResponse",
     "Conversation",
     "DocumentSystem",
     "Fidelity",
