@@ -15,6 +15,7 @@ from interlingua_contract.guard import no_network, silence_log
 from interlingua_contract.rule import Finding, NotApplicable, Rule
 from interlingua_contract.rules import ALL
 from interlingua_contract.rules.evidence import Support, support_table
+from interlingua_contract.rules.installation import UNWRITTEN
 from interlingua_contract.subject import Subject
 
 Outcome = Literal["pass", "fail", "skip", "deviates"]
@@ -76,7 +77,10 @@ MOST_FINDINGS = 20
 
 
 def check(subject: Subject, rule: Rule, most: int = MOST_FINDINGS) -> Result:
-    """Run one rule; `most` findings are enough."""
+    """Run one rule; `most` findings are enough.
+
+    One that only met functions that are still to be written is skipped with that reason: C00 lists them all.
+    """
     started = time.monotonic()
     findings: list[Finding] = []
     reason = ""
@@ -87,10 +91,14 @@ def check(subject: Subject, rule: Rule, most: int = MOST_FINDINGS) -> Result:
             reason = str(nothing)
         except Exception as error:  # a hook may fail in any way, and the other rules still run
             findings.append(Finding(f"the check itself ended with {type(error).__name__}: {error}"))
+    met = _find_met(subject, findings) if rule.number != UNWRITTEN else []
+    if met:
+        findings = [finding for finding in findings if not any(text in finding.why for text in met)]
+        reason = f"{met[0]} ({UNWRITTEN} lists all)"
     outcome: Outcome = "fail" if findings else "skip" if reason else "pass"
     if findings:
         reason = ""
-    if (excuse := subject.quirks.deviations.get(rule.number)) is not None:
+    if (excuse := subject.quirks.deviations.get(rule.number)) is not None and not met:
         if findings:
             outcome, reason = "deviates", excuse
         else:
@@ -98,6 +106,14 @@ def check(subject: Subject, rule: Rule, most: int = MOST_FINDINGS) -> Result:
             outcome, reason = "fail", ""
     spent = time.monotonic() - started
     return Result(rule=rule, outcome=outcome, findings=tuple(findings), reason=reason, seconds=spent)
+
+
+def _find_met(subject: Subject, findings: list[Finding]) -> list[str]:
+    """Return what functions that are still to be written said in the findings."""
+    try:
+        return [text for text in subject.unwritten if any(text in finding.why for finding in findings)]
+    except InterlinguaError:  # a plugin that cannot be loaded: each rule says so
+        return []
 
 
 def run(

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import json
+import sys
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from functools import cached_property
@@ -162,6 +164,15 @@ def _is_framed(framing: Any, exchange: Exchange) -> bool:
     return False
 
 
+def _find_unwritten(tree: ast.Module) -> Iterator[str]:
+    """Yield the texts of functions whose body is a docstring and `raise NotImplementedError("…")`, nothing else."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef)):
+            match node.body[ast.get_docstring(node) is not None :]:
+                case [ast.Raise(exc=ast.Call(ast.Name("NotImplementedError"), [ast.Constant(value=str(text))]))]:
+                    yield text
+
+
 class Subject:
     """One provider under test.
 
@@ -202,6 +213,22 @@ class Subject:
     def provider(self) -> Provider:
         """The façade."""
         return self.registry.provider(self.key)
+
+    @cached_property
+    def unwritten(self) -> tuple[str, ...]:
+        """What the plugin's functions that only raise NotImplementedError say, in the order in which to write them."""
+        found = self.provider._hook.to_wire.get_hookimpls()
+        plugin = next((each.plugin for each in found if not (each.hookwrapper or each.wrapper)), None)
+        module = sys.modules.get(type(plugin).__module__)
+        if module is None or module.__file__ is None:
+            return ()
+        path = Path(module.__file__)
+        return tuple(
+            text
+            for file in (sorted(path.parent.glob("*.py")) if module.__package__ else [path])
+            if "NotImplementedError" in (source := file.read_text(encoding="utf-8"))
+            for text in _find_unwritten(ast.parse(source))
+        )
 
     @cached_property
     def connection(self) -> Connection:

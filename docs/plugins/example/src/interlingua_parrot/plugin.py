@@ -51,8 +51,8 @@ class _Parrot:
         return _connection(settings)
 
     @hookimpl
-    def capabilities(self, model: str) -> AdapterCapabilities:
-        return _capabilities_of(model)
+    def capabilities(self, model: str, options: AdapterOptions | None) -> AdapterCapabilities:
+        return capabilities_of(model)
 
     @hookimpl
     def models(self) -> Sequence[ModelInfo]:
@@ -65,7 +65,9 @@ class _Parrot:
         return to_wire(messages, tools, options)
 
     @hookimpl
-    def estimate_input_tokens(self, messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> int:
+    def estimate_input_tokens(
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions | None
+    ) -> int:
         return estimate_input_tokens(messages, tools)
 
     @hookimpl
@@ -79,7 +81,7 @@ class _Parrot:
         return stream_response(response_stream, context)
 
     @hookimpl
-    def from_wire_error(self, response: WireResponse) -> ProviderError:
+    def from_wire_error(self, response: WireResponse, context: RequestContext) -> ProviderError:
         return from_wire_error(response)
 
     @hookimpl
@@ -111,7 +113,7 @@ def _models() -> Sequence[ModelInfo]:
 
 
 @cache
-def _capabilities_of(model: str) -> AdapterCapabilities:
+def capabilities_of(model: str) -> AdapterCapabilities:
     """Return the same object for the same model; a model that is not listed gets the defaults, marked assumed."""
     info = find_model(_models(), model)
     if info is None:

@@ -67,7 +67,9 @@ def check(
 def _select_rules(rules: tuple[Rule, ...], numbers: tuple[str, ...]) -> list[Rule]:
     wanted = {number.upper() for number in numbers}
     if unknown := wanted - {rule.number for rule in rules}:
-        raise click.BadParameter(f"no rule {', '.join(sorted(unknown))}; there are C01 to {rules[-1].number}")
+        raise click.BadParameter(
+            f"no rule {', '.join(sorted(unknown))}; there are {rules[0].number} to {rules[-1].number}"
+        )
     return [rule for rule in rules if not wanted or rule.number in wanted]
 
 

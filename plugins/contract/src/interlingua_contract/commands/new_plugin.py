@@ -26,7 +26,7 @@ _ENDING = ".jinja"
 _NEXT = """
 Next, in {folder}:
   pip install -e '.[test]'
-  pytest tests/test_contract.py   # each rule that fails says what to do; README.md says in which order"""
+  pytest tests/test_contract.py   # begins with the functions to write, in order"""
 
 
 def check_name(name: str) -> str:

@@ -31,6 +31,8 @@ def cassettes_are_readable(subject: Subject) -> Iterator[Finding]:
         except CallerError as error:
             forms = "a body is `parsed_body`, `lines`, `string` or `base64`, in `request` and in `response.body`"
             yield Finding(f"{error}; no other rule looks at it ({forms})", path.name)
+    if not subject.exchanges and subject.unwritten:
+        raise NotApplicable("record an exchange as soon as requests are written")
     if not subject.exchanges:
         yield Finding("no exchange in it belongs to an endpoint of this provider", subject.folder.name)
     yield from _check_headers(subject)

@@ -1,4 +1,4 @@
-"""Rules on the installed plugin: connection, catalogue, entry point, metadata, and an import without side effects."""
+"""Rules on the plugin as a whole: all written, connection, catalogue, entry point, metadata, import without effects."""
 
 from __future__ import annotations
 
@@ -36,6 +36,24 @@ from interlingua_contract.subject import UNKNOWN_MODEL, Subject
 _KEY = "contract-made-up-key-0123456789"
 _OTHER_KEY = "contract-other-key-9876543210"
 _TIME = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+UNWRITTEN = "C00"
+"""Number of the rule that lists what is still to be written; the others are skipped where they meet it."""
+
+
+@rule(
+    UNWRITTEN,
+    "Every function of the plugin is written.",
+    source="docs/plugins/tutorial.md",
+    fix="""Write the functions one after the other, as the tutorial does, and run this again: rules that need one of
+    them are skipped until then. A function counts as open while all it does is `raise NotImplementedError("…")`.""",
+)
+def everything_is_written(subject: Subject) -> Iterator[Finding]:
+    """One list, in the order of the files: messages, request, response, stream."""
+    if subject.unwritten:
+        lines = [f"\n    {number}. {text}" for number, text in enumerate(subject.unwritten, 1)]
+        yield Finding(f"to write, in this order:{''.join(lines)}")
 
 
 @rule(
