@@ -44,6 +44,12 @@ class TestGoogle(ProviderContract):
     examples = counts.examples(20)
 
 
+class TestCohere(ProviderContract):
+    provider = "cohere"
+    cassettes = CASSETTES / "cohere"
+    examples = counts.examples(20)
+
+
 class TestOpenrouter(ProviderContract):
     provider = "openrouter"
     cassettes = CASSETTES / "openrouter"

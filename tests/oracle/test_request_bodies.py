@@ -16,6 +16,7 @@ from typing import Any, NamedTuple
 
 import anthropic.types.beta.message_create_params as anthropic_beta_params
 import anthropic.types.message_create_params as anthropic_params
+import cohere.v2.raw_client as cohere_client
 import google.genai.types as google_types
 import groq.types.chat.completion_create_params as groq_params
 import mistralai.client.models as mistral_models
@@ -52,6 +53,7 @@ MODELS: dict[str, dict[str, tuple[str, ...]]] = {
     "google": {"generate": ("gemini-3-pro-preview", "gemini-2.5-flash", "gemini-2.0-flash", "unlisted")},
     "mistral": {"chat": ("mistral-large-latest", "magistral-medium-latest", "mistral-small-latest")},
     "ollama": {"chat-native": ("gpt-oss:20b", "qwen3:8b")},
+    "cohere": {"chat-v2": ("command-a-03-2025", "command-a-plus-05-2026", "command-r-08-2024", "unlisted")},
     "openrouter": {
         "chat": ("anthropic/claude-sonnet-4.5", "openai/gpt-5.2", "google/gemini-2.5-flash", "deepseek/deepseek-v3.2")
     },
@@ -116,8 +118,24 @@ def _as(wanted: Any) -> Callable[[dict[str, Any], WireRequest], list[str]]:
     return lambda body, _request: type_errors(body, wanted)
 
 
+_COHERE = {
+    name: parameter.annotation
+    for name, parameter in inspect.signature(cohere_client.RawV2Client.chat, eval_str=True).parameters.items()
+    if name not in ("self", "request_options")
+} | {"stream": bool}
+
+
+def _cohere(body: dict[str, Any], _request: WireRequest) -> list[str]:
+    """The SDK has types of a body's fields: they are its function's arguments."""
+    found = [f".{name}: unknown" for name in body.keys() - _COHERE.keys()]
+    for name in body.keys() & _COHERE.keys():
+        found += type_errors(body[name], _COHERE[name], f".{name}")
+    return found
+
+
 CHECKS: dict[str, Callable[[dict[str, Any], WireRequest], list[str]]] = {
     "anthropic": _anthropic,
+    "cohere": _cohere,
     "google": _google,
     "zai": _zai,
     "mistral": _as(mistral_models.ChatCompletionRequest),

@@ -6,6 +6,7 @@ field names of the SDKs.
 
 from __future__ import annotations
 
+import inspect
 import re
 import tomllib
 import typing
@@ -14,6 +15,9 @@ from functools import cache
 from typing import Any
 
 import anthropic.types.beta as messages
+import cohere
+import cohere.v2.raw_client as cohere_client
+import cohere.v2.types as cohere_types
 import mistralai.client.models as mistral
 import ollama
 import pytest
@@ -28,6 +32,7 @@ from interlingua.plugins.registry import Registry
 
 # headers of the service, which its SDK lists among the parameters
 HEADERS = {"workspace_id", "user_profile_id", "betas"}
+CALL = {"request_options"}  # of its function, not of the body
 
 
 def hints(of: Any) -> dict[str, Any]:
@@ -50,6 +55,11 @@ def kinds(union: Any, name: str = "type") -> set[Any]:
     if typing.get_origin(union) is not None:
         return {kind for member in typing.get_args(union) for kind in kinds(member, name)}
     return words(hints(union)[name]) if hasattr(union, "__required_keys__") and name in union.__annotations__ else set()
+
+
+def kinds_of_models(union: Any, name: str = "type") -> set[Any]:
+    """Return the words for this member in each pydantic model of a union."""
+    return {word for member in typing.get_args(typing.get_args(union)[0]) for word in words(hints(member)[name])}
 
 
 @cache
@@ -83,6 +93,15 @@ CASES: list[tuple[str, str, Iterable[Any]]] = [
     ("anthropic", "roles", kinds(messages.BetaMessageParam, "role")),
     ("mistral", "mistral-known-fields", hints(mistral.ChatCompletionRequest)),
     ("mistral", "mistral-answer-format", words(hints(mistral.ResponseFormat)["type"])),
+    ("cohere", "known-fields", set(inspect.signature(cohere_client.RawV2Client.chat).parameters) - {"self", *CALL}),
+    ("cohere", "tool-choice", words(cohere_types.V2ChatRequestToolChoice)),
+    ("cohere", "safety-mode", words(cohere_types.V2ChatRequestSafetyMode)),
+    ("cohere", "thinking", words(cohere.ThinkingType)),
+    ("cohere", "roles", kinds_of_models(cohere.ChatMessageV2, "role")),
+    ("cohere", "user-parts", kinds_of_models(cohere.Content)),
+    ("cohere", "assistant-parts", kinds_of_models(cohere.AssistantMessageV2ContentOneItem)),
+    ("cohere", "tool-parts", kinds_of_models(cohere.ToolContent)),
+    ("cohere", "format", kinds_of_models(cohere.ResponseFormatV2)),
     ("ollama", "format-word", words(hints(ollama._types.ChatRequest)["format"])),
 ]  # fmt: skip
 

@@ -79,6 +79,16 @@ def _native_chat_text(events: list[bytes]) -> str:
     return "".join(line["message"].get("content", "") if "message" in line else line["response"] for line in lines)
 
 
+def _v2_text(events: list[bytes]) -> str:
+    """Text of v2 chat's items of content."""
+    said = ""
+    for data in events:
+        event = json.loads(data) if data.startswith(b"{") else {}
+        if event.get("type") in ("content-start", "content-delta"):
+            said += event["delta"]["message"]["content"].get("text") or ""
+    return said
+
+
 def _chunked_text(events: list[bytes]) -> str:
     """Text of the first choice, a string or a list of chunks."""
     said = ""
@@ -98,6 +108,7 @@ WIRES = {
     "openai-responses": Wire(key="openai", api="responses", file="openai-responses", text_of=responses_text),
     "mistral": Wire(key="mistral", api="chat", file="mistral-chat", text_of=_chunked_text),
     "ollama": Wire(key="ollama", api="chat-native", file="ollama-chat", text_of=_native_chat_text, kind="ndjson"),
+    "cohere": Wire(key="cohere", api="chat-v2", file="cohere-chat", text_of=_v2_text),
     "google": Wire(key="google", api="generate", file="google-generate", text_of=generated_text),
     "openrouter": Wire(key="openrouter", api="chat", file="openrouter-chat", text_of=chat_text),
     "zai": Wire(key="zai", api="chat", file="zai-chat", text_of=chat_text),

@@ -140,8 +140,23 @@ def _arguments(raw: Any) -> Iterator[Leaf]:
     yield from flat("argument", value)
 
 
+def _plan_and_content(body: dict[str, Any]) -> Iterator[Leaf]:
+    """Leaves of a message with items of content, a plan before its calls, and citations beside."""
+    message = body["message"]
+    for item in message.get("content") or ():
+        if item["type"] in ("text", "thinking"):
+            yield item["type"], item[item["type"]]
+        else:
+            yield from flat("opaque", item)
+    yield "thinking", message.get("tool_plan") or ""
+    for call in message.get("tool_calls") or ():
+        yield "name", call["function"]["name"]
+        yield from _arguments(call["function"]["arguments"])
+
+
 WALKERS: dict[str, Callable[[dict[str, Any]], Iterator[Leaf]]] = {
     "anthropic": _content_blocks,
+    "cohere": _plan_and_content,
     "mistral": _first_choice,
     "ollama": _native_chat,
     "chat": _choices,

@@ -36,6 +36,7 @@ PROVIDERS = {
     "google-generate": "google",
     "mistral-chat": "mistral",
     "ollama-chat": "ollama",
+    "cohere-chat": "cohere",
     "openrouter-chat": "openrouter",
     "zai-chat": "zai",
     "groq-chat": "groq",

@@ -87,7 +87,7 @@ def test_an_error_inside_a_stream_is_given_once_and_then_raised(kind: str, name:
 @BOTH
 @pytest.mark.parametrize("body", [b"", b"\n\n", b": ping\n\n"])
 def test_an_empty_stream_is_asked_for_three_times(kind: str, body: bytes) -> None:
-    for model in ("fake:known", "openai:any", "anthropic:any", "google:any", "mistral:any", "ollama:any"):
+    for model in ("fake:known", "openai:any", "anthropic:any", "google:any", "mistral:any", "cohere:any", "ollama:any"):
         if model == "ollama:any" and b":" in body:
             continue  # lines of JSON have no comments
         with faulty([head(), body]) as server:
@@ -118,7 +118,9 @@ def test_an_orderly_close_within_an_event_interrupts(kind: str, cut: bytes) -> N
 
 
 @BOTH
-@pytest.mark.parametrize("key", ["openai", "anthropic", "google", "mistral", "ollama", "openrouter", "zai", "deepseek"])
+@pytest.mark.parametrize(
+    "key", ["openai", "anthropic", "google", "mistral", "cohere", "ollama", "openrouter", "zai", "deepseek"]
+)
 def test_every_wire_is_interrupted_by_a_close_within_an_event(kind: str, key: str) -> None:
     cut = b'{"message":{"content":"he' if key == "ollama" else b'data: {"type": "x", "choices":[{"del'
     with faulty([head(), cut]) as server:
@@ -136,7 +138,9 @@ def test_what_breaks_is_said_once(kind: str) -> None:
 
 
 @BOTH
-@pytest.mark.parametrize("model", ["fake:known", "openai:any", "anthropic:any", "google:any", "ollama:any"])
+@pytest.mark.parametrize(
+    "model", ["fake:known", "openai:any", "anthropic:any", "google:any", "cohere:any", "ollama:any"]
+)
 def test_a_page_in_place_of_an_answer_is_called_one(kind: str, model: str) -> None:
     named: type[il.InterlinguaError]
     for status, named in (

@@ -149,6 +149,30 @@ def ollama_whole(text: str) -> bytes:
     return json.dumps({"model": "m", "message": message, "done": True, "done_reason": "stop"}).encode()
 
 
+def v2_end(message: dict[str, Any]) -> bytes:
+    return json.dumps({"id": "i", "message": {"role": "assistant", **message}, "finish_reason": "COMPLETE"}).encode()
+
+
+def v2(*pieces: str) -> bytes:
+    items = [
+        {"type": "content-delta", "index": 0, "delta": {"message": {"content": {"text": piece}}}} for piece in pieces
+    ]
+    return sse(*items, {"type": "message-end", "delta": {"finish_reason": "COMPLETE"}})
+
+
+def v2_whole(text: str) -> bytes:
+    return v2_end({"content": [{"type": "text", "text": text}]})
+
+
+def v2_plan(*pieces: str) -> bytes:
+    items = [{"type": "tool-plan-delta", "delta": {"message": {"tool_plan": piece}}} for piece in pieces]
+    return sse(*items, {"type": "message-end", "delta": {"finish_reason": "COMPLETE"}})
+
+
+def v2_plan_whole(text: str) -> bytes:
+    return v2_end({"tool_plan": text})
+
+
 WIRES = {
     "chat": ("openai", "chat", chat, chat_whole),
     "chat, reasoning": ("deepseek", "", reasoning, reasoning_whole),
@@ -160,6 +184,8 @@ WIRES = {
     "messages": ("anthropic", "messages", messages, messages_whole),
     "google": ("google", "", generate, generate_whole),
     "ollama": ("ollama", "", ollama, ollama_whole),
+    "cohere": ("cohere", "", v2, v2_whole),
+    "cohere, a plan": ("cohere", "", v2_plan, v2_plan_whole),
 }
 
 

@@ -68,6 +68,15 @@ def value_at(value: Any, path: Path) -> Any:
     return value
 
 
+def leads_somewhere(value: Any, path: Path) -> bool:
+    """True when something stands at a path of field names."""
+    for key in path:
+        if not isinstance(value, dict) or key not in value:
+            return False
+        value = value[key]
+    return True
+
+
 def with_value(value: Any, path: Path, new: Any) -> Any:
     """Return a copy with another value at a path."""
     changed = copy.deepcopy(value)

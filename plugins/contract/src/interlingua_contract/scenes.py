@@ -45,7 +45,8 @@ from interlingua_contract.strategies import conversations
 from interlingua_contract.subject import Aim, Subject
 
 FOREIGN = Origin("elsewhere", "chat", "m-1")
-PAYLOAD = base64.b64encode(b"contract payload, recognised by its length and its words").decode()
+WORDS = "contract payload, recognised by its length and its words"
+PAYLOAD = base64.b64encode(WORDS.encode()).decode()
 URL = "https://example.com/contract-payload.png"
 
 READ = ToolDefinition(
@@ -218,6 +219,13 @@ def with_cache_hint() -> tuple[Message, ...]:
 def with_system_prompt() -> tuple[Message, ...]:
     """Return a history with a system prompt."""
     return system("mkp1q Be brief."), user("mkt1q Hello.")
+
+
+def text_document_probes() -> Mapping[str, tuple[tuple[Message, ...], str]]:
+    """Return the same for services whose documents are texts."""
+    document = DocumentBlock(source=_DATA, media_type="text/plain", title="a.txt")
+    flag = "supports_tool_result_documents"
+    return {"supports_documents": (_in_question(document), WORDS), flag: (_in_result(document, flag).history, WORDS)}
 
 
 def capability_probes() -> Mapping[str, tuple[tuple[Message, ...], str]]:

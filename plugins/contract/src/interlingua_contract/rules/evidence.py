@@ -14,7 +14,13 @@ from interlingua_contract.json_paths import Shape, leaves, nodes, shape, strings
 from interlingua_contract.recordings import ReadResult, read_answer
 from interlingua_contract.rule import Finding, rule
 from interlingua_contract.rules.options import SCHEMA
-from interlingua_contract.scenes import READ, capability_probes, offered_tools, with_cache_hint
+from interlingua_contract.scenes import (
+    READ,
+    capability_probes,
+    offered_tools,
+    text_document_probes,
+    with_cache_hint,
+)
 from interlingua_contract.subject import Aim, Subject
 
 
@@ -134,7 +140,11 @@ def _shapes(subject: Subject, aim: Aim, flag: str) -> set[Shape]:
             return _shapes_of(subject.body(aim, with_cache_hint())) - _shapes_of(subject.body(aim, [user("q")]))
         if flag == "supports_system_messages_in_list":
             return _later_system(subject, aim)
-        history, payload = capability_probes().get(flag, ((), ""))
+        probes = dict(capability_probes())
+        accepted = aim.capabilities.accepted_document_media_types
+        if accepted and "application/pdf" not in accepted:
+            probes |= text_document_probes()
+        history, payload = probes.get(flag, ((), ""))
         body = subject.body(aim, history, [READ] if flag.startswith("supports_tool_result") else []) if history else {}
     except InterlinguaError:
         return set()

@@ -9,7 +9,16 @@ from typing import Any
 from interlingua.errors import CapabilityError
 from interlingua.types import CacheHint, Message, TextBlock, assistant, system, user
 from interlingua_contract import json_paths
-from interlingua_contract.json_paths import Path, format_path, leaves, nodes, strings, value_at, without
+from interlingua_contract.json_paths import (
+    Path,
+    format_path,
+    leads_somewhere,
+    leaves,
+    nodes,
+    strings,
+    value_at,
+    without,
+)
 from interlingua_contract.rule import Finding, rule
 from interlingua_contract.scenes import PICTURE, READ, LawBroken, check_law, mixed_histories, offered_tools
 from interlingua_contract.strategies import request_points
@@ -34,12 +43,14 @@ def prefix_is_stable(subject: Subject) -> Iterator[Finding]:
 
     def law(aim: Aim, history: list[Message]) -> None:
         path = paths[aim.api]
+        lists: dict[Path, list[Any]] = {other: [] for other in paths_beside(subject, aim)}
         earlier: list[Any] = []
         frame: str | None = None
         for point in request_points(history) if path is not None else ():
             body = subject.body(aim, point, [READ])
             now = value_at(body, path or ())
-            kept = json.dumps(without(body, path or ()), sort_keys=True)
+            rest = _without_lists(without(body, path or ()), lists)
+            kept = json.dumps(rest, sort_keys=True)
             if not _is_prefix(now, earlier):
                 raise LawBroken(
                     f"element {_first_change(earlier, now)} of {format_path(path or ())} changed when the history grew:"
@@ -61,6 +72,19 @@ def prefix_is_stable(subject: Subject) -> Iterator[Finding]:
                 yield Finding(str(broken), aim.name)
 
 
+def _without_lists(body: Any, lists: dict[Path, list[Any]]) -> Any:
+    """Return a body without the lists that grow beside the messages, which `lists` remembers; each may only grow."""
+    for path, known in lists.items():
+        if leads_somewhere(body, path):
+            lists[path] = value_at(body, path)
+            body = without(body, path)
+        elif known:
+            lists[path] = []
+        if not _is_prefix(lists[path], known):
+            raise LawBroken(f"{format_path(path)} changed when the history grew: it may only be added to")
+    return body
+
+
 def _first_difference(before: str, after: str) -> str:
     """Return the path of the first leaf that differs."""
     was, now = (dict(leaves(json.loads(text))) for text in (before, after))
@@ -76,9 +100,14 @@ def growing_path(subject: Subject, aim: Aim) -> Path | None:
     """Return the path of the array that grows with the conversation, or None."""
     named = subject.quirks.elements.get(aim.api)
     if named is not None:
-        return tuple(named.split("."))
+        return tuple(named.split()[0].split("."))
     short = subject.body(aim, [user("one")])
     return json_paths.find_growing_array(short, subject.body(aim, [user("one"), assistant("two"), user("three")]))
+
+
+def paths_beside(subject: Subject, aim: Aim) -> list[Path]:
+    """Return the paths of other arrays that grow with it, as `quirks.elements` names them."""
+    return [tuple(named.split(".")) for named in subject.quirks.elements.get(aim.api, "").split()[1:]]
 
 
 def _is_prefix(now: list[Any], earlier: list[Any]) -> bool:

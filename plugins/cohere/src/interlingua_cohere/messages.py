@@ -1,0 +1,187 @@
+"""Messages -> elements of `messages`, and the documents that stand beside them (WIRE.md, Messages)."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from interlingua.plugins import BlockLoss, describe_unsent, dumps, dumps_exact, encode_each, own_replay
+from interlingua.types import (
+    ContentBlock,
+    DocumentBlock,
+    ImageBlock,
+    Message,
+    OpaqueBlock,
+    Role,
+    TextBlock,
+    ThinkingBlock,
+    ToolUseBlock,
+)
+
+ERROR_PREFIX = "Error: "
+FOREIGN_CALL = "tool_call"  # a call of a kind this plugin does not know, kept exact
+FOREIGN_CONTENT = "content"  # likewise an item of `content`
+_ASSISTANT, _TOOL, _USER = Role.ASSISTANT, Role.TOOL, Role.USER  # found by a slow call before Python 3.12
+
+
+class Element(NamedTuple):
+    """One message on this wire, None where nothing of it can be sent; its losses; its documents, which stand beside."""
+
+    wire: bytes | None
+    rows: tuple[BlockLoss, ...] = ()
+    documents: tuple[bytes, ...] = ()
+
+
+def to_wire_messages(messages: Sequence[Message]) -> list[Element]:
+    """Write all messages."""
+    return encode_each(messages, "cohere", to_wire_message)
+
+
+def to_wire_message(message: Message) -> Element:
+    """Write one projected message."""
+    if message.role is _ASSISTANT:
+        return _assistant(message)
+    return _result(message) if message.role is _TOOL else _input(message)
+
+
+def _input(message: Message) -> Element:
+    """Write a user's or system message; its documents are named where nothing else is left."""
+    rows: list[BlockLoss] = []
+    parts: list[dict[str, Any]] = []
+    documents: list[bytes] = []
+    for at, block in enumerate(message.content):
+        if isinstance(block, TextBlock):
+            parts.append({"type": "text", "text": block.text})
+        elif isinstance(block, ImageBlock) and (url := _image_url(block)):
+            parts.append({"type": "image_url", "image_url": {"url": url}})
+        elif isinstance(block, DocumentBlock) and (document := to_wire_document(block)):
+            documents.append(dumps(document))
+        else:
+            rows.append(BlockLoss(at, block.type, "dropped", "this wire has no form for it"))
+    if not parts and message.role is _USER:
+        parts.append({"type": "text", "text": _name_documents(message) if documents else describe_unsent(rows)})
+    if not parts:
+        return Element(None, tuple(rows))
+    alone = len(parts) == 1 and parts[0]["type"] == "text"
+    body = {"role": "user" if message.role is _USER else "system", "content": parts[0]["text"] if alone else parts}
+    return Element(dumps_exact(body), tuple(rows), tuple(documents))
+
+
+def _name_documents(message: Message) -> str:
+    """Return a text for a message of documents alone: one without any is refused."""
+    blocks = [block for block in message.content if isinstance(block, DocumentBlock)]
+    return "\n".join(f"[document{f': {block.title}' if block.title else ''}]" for block in blocks)
+
+
+def _image_url(block: ImageBlock) -> str | None:
+    if block.source.kind == "url":
+        return block.source.data
+    return f"data:{block.media_type};base64,{block.source.data}" if block.source.kind == "base64" else None
+
+
+def to_wire_document(block: DocumentBlock) -> dict[str, Any] | None:
+    """Return a text document as the service takes one, an object of texts; None where its bytes are no text."""
+    if block.source.kind != "base64":
+        return None
+    try:
+        text = base64.b64decode(block.source.data).decode()
+    except ValueError:
+        return None
+    data = {"title": block.title, "context": block.context, "text": text}
+    return {"data": {name: value for name, value in data.items() if value is not None}}
+
+
+def _assistant(message: Message) -> Element:
+    """Write an answer: the plan before its calls and its citations have places of their own."""
+    rows: list[BlockLoss] = []
+    replay = own_replay(message)
+    content: list[Any] = []
+    calls: list[Any] = []
+    citations: list[Any] = []
+    plan: str | None = None
+    for at, block in enumerate(message.content):
+        if isinstance(block, TextBlock):
+            citations += [_placed(citation, len(content)) for citation in block.citations]
+            content.append({"type": "text", "text": block.text})
+        elif isinstance(block, ThinkingBlock):
+            if block.signature:
+                reason = "thinking has no signature on this wire; its text is kept"
+                rows.append(BlockLoss(at, block.type, "rewritten", reason))
+            if plan is None and block.text == replay.get("tool_plan"):
+                plan = block.text
+            else:
+                content.append({"type": "thinking", "thinking": block.text})
+        elif isinstance(block, ToolUseBlock):
+            calls.append(_call(block, at, rows))
+        elif isinstance(block, OpaqueBlock) and block.kind in (FOREIGN_CALL, FOREIGN_CONTENT):
+            (calls if block.kind == FOREIGN_CALL else content).append(block.data)
+        else:
+            rows.append(BlockLoss(at, block.type, "dropped", "this wire has no form for it"))
+    citations += _other_citations(replay, content, plan)
+    body: dict[str, Any] = {"role": "assistant"}
+    parts = {"content": content, "tool_plan": plan, "tool_calls": calls, "citations": citations}
+    body |= {name: value for name, value in parts.items() if value}
+    return Element(dumps_exact(body) if content or plan or calls else None, tuple(rows))
+
+
+def _placed(citation: Mapping[str, Any], place: int) -> Mapping[str, Any]:
+    """Return a citation of the content that stands at `place`; it says so where it said so."""
+    if citation.get("content_index", place) == place:
+        return citation
+    return {**citation, "content_index": place}
+
+
+def _other_citations(replay: Mapping[str, Any], content: list[Any], plan: str | None) -> list[Any]:
+    """Return the citations of a plan or of thinking, as far as these are sent."""
+    thinking = next((at for at, part in enumerate(content) if part.get("type") == "thinking"), None)
+    kept: list[Any] = []
+    for citation in replay.get("citations") or ():
+        if citation.get("type") == "PLAN":
+            kept += [citation] if plan is not None else []
+        elif thinking is not None:
+            kept.append(_placed(citation, thinking))
+    return kept
+
+
+def _call(block: ToolUseBlock, at: int, rows: list[BlockLoss]) -> dict[str, Any]:
+    """Write a call; its arguments are the string that came, or one of JSON."""
+    raw = block.raw_input
+    if block.parse_error is not None:
+        rows.append(BlockLoss(at, block.type, "rewritten", "its arguments are no JSON; sent inside a JSON object"))
+        arguments = dumps({"invalid_arguments": raw or ""}).decode()
+    elif raw is None:
+        arguments = dumps(block.input).decode()
+    else:
+        arguments = raw if raw.lstrip().startswith("{") else "{}"
+    return {"id": block.id, "type": "function", "function": {"name": block.name, "arguments": arguments}}
+
+
+def _result(message: Message) -> Element:
+    results = message.tool_results()
+    if not results:
+        return Element(None)
+    block = results[0]
+    rows: list[BlockLoss] = []
+    parts: list[dict[str, Any]] = []
+    for part in block.content:
+        if isinstance(part, TextBlock):
+            parts.append({"type": "text", "text": part.text})
+        elif isinstance(part, DocumentBlock) and (document := to_wire_document(part)):
+            parts.append({"type": "document", "document": document})
+        else:
+            rows.append(BlockLoss(0, part.type, "dropped", _drop_reason(part)))
+    if block.is_error:
+        reason = "no error flag for tool results on this wire; the text says that it is one"
+        rows.append(BlockLoss(0, block.type, "rewritten", reason))
+        if parts and "text" in parts[0]:
+            parts[0] = {"type": "text", "text": ERROR_PREFIX + parts[0]["text"]}
+        else:
+            parts.insert(0, {"type": "text", "text": ERROR_PREFIX.strip()})
+    texts = [part.get("text") for part in parts]
+    content: Any = parts if len(parts) > 1 or None in texts else "".join(map(str, texts))
+    return Element(dumps_exact({"role": "tool", "tool_call_id": block.tool_use_id, "content": content}), tuple(rows))
+
+
+def _drop_reason(part: ContentBlock) -> str:
+    return "tool results hold texts and text documents on this wire" if part.type != "text" else "it is empty"

@@ -1,0 +1,160 @@
+"""A conversation, tools and options -> one request of v2 chat; and the requests for other purposes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from interlingua.errors import CapabilityError
+from interlingua.plugins import Json, Loss, Piece, WireRequest, dumps, json_array, json_object, option_loss
+from interlingua.types import AdapterOptions, ImageBlock, Message, ToolChoice, ToolDefinition, to_wire_function_tool
+from interlingua_cohere.messages import to_wire_messages
+from interlingua_cohere.models import API, capabilities_of, takes_thinking
+
+PATH = "/v2/chat"
+MAX_STOPS = 5
+_LIMITS = {"temperature": (0, None), "p": (0.01, 0.99), "k": (0, 500)}
+_NAMES = {"max_tokens": "max_tokens", "temperature": "temperature", "top_p": "p", "top_k": "k", "seed": "seed"}
+_BYTES_PER_TOKEN = 4
+_PER_IMAGE = 1000
+# what the service puts around a prompt, more of it with tools (WIRE.md, Usage)
+_TEMPLATE, _TOOLS_TEMPLATE = 500, 900
+
+
+def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions) -> WireRequest:
+    """Write the request; documents of users' messages stand beside the messages.
+
+    Raises:
+        CapabilityError: a schema together with tools or documents, or a forced tool where the model takes none.
+    """
+    losses: list[Loss] = []
+    written: list[Piece] = []  # joined once, with the request around them
+    documents: list[bytes] = []
+    for at, element in enumerate(to_wire_messages(messages)):
+        if element.rows:
+            losses += [row.at(at, messages[at].id) for row in element.rows]
+        if element.wire is not None:
+            written += (b"," if written else b"[", element.wire)
+        documents += element.documents
+    written.append(b"]" if written else b"[]")
+    others = to_wire_options(options, losses)
+    fields: dict[str, Json] = {"model": dumps(options.model), "messages": written}
+    choice = to_wire_tool_choice(options)
+    if options.tool_choice == "none" and choice is None:
+        tools = ()  # no tool is called where none is named
+    if tools:
+        fields["tools"] = to_wire_tools(tools, losses)
+        if choice is not None:
+            fields["tool_choice"] = dumps(choice)
+    if documents:
+        fields["documents"] = json_array(documents)
+    if options.response_schema is not None and (tools or documents):
+        beside = "tools" if tools else "documents"
+        raise CapabilityError(
+            f"the service takes no schema beside {beside}: ask for the answer in that form in a request without them",
+            path="options.response_schema",
+        )
+    fields.update({name: dumps(value) for name, value in others.items()})
+    return WireRequest(path=PATH, body=json_object(fields), losses=tuple(losses), api=API, stream=options.stream)
+
+
+def to_wire_tool_choice(options: AdapterOptions) -> str | None:
+    """Return `REQUIRED` or `NONE`, or None where nothing is to be said or an older model takes neither.
+
+    Raises:
+        CapabilityError: a forced tool where this cannot be said.
+    """
+    choice, can = options.tool_choice, capabilities_of(options.model).supports_tool_choice
+    if isinstance(choice, ToolChoice) or (choice == "required" and not can):
+        reason = "force a tool by its name" if isinstance(choice, ToolChoice) else "make this model call a tool"
+        raise CapabilityError(f"this wire cannot {reason}", path="options.tool_choice")
+    return choice.upper() if choice in ("required", "none") and can else None
+
+
+def to_wire_tools(tools: Sequence[ToolDefinition], losses: list[Loss]) -> bytes:
+    """Write the tools; a cache hint on one is dropped, with a row in `losses`."""
+    for at, tool in enumerate(tools):
+        if tool.cache is not None:
+            reason = "this wire has no cache markers; the service's own caching applies"
+            losses.append(Loss(path=f"tools[{at}]", block_type="tool", verdict="rewritten", reason=reason))
+    return json_array([dumps(to_wire_function_tool(tool)) for tool in tools])
+
+
+def to_wire_options(options: AdapterOptions, losses: list[Loss]) -> dict[str, Any]:
+    """Return the body's fields besides model, messages, tools and documents; 0 is a value."""
+    fields: dict[str, Any] = {"stream": options.stream}
+    for name, wire in _NAMES.items():
+        if (value := getattr(options, name)) is not None:
+            fields[wire] = _within_limits(name, wire, value, losses)
+    if options.stop:
+        fields["stop_sequences"] = list(options.stop[:MAX_STOPS])
+        if len(options.stop) > MAX_STOPS:
+            losses.append(option_loss("stop", "rewritten", f"the service takes {MAX_STOPS}; the others are not sent"))
+    if options.response_schema is not None:
+        fields["response_format"] = {"type": "json_object", "json_schema": options.response_schema}
+    thinking = _thinking(options, losses)
+    if thinking is not None:
+        fields["thinking"] = thinking
+    if options.user_id is not None:
+        losses.append(option_loss("user_id", "dropped", "this wire has no such option"))
+    if options.parallel_tool_calls is False:
+        losses.append(option_loss("parallel_tool_calls", "dropped", "this wire has no such option"))
+    fields.update(options.provider_options)
+    return fields
+
+
+def _within_limits(name: str, wire: str, value: Any, losses: list[Loss]) -> Any:
+    least, most = _LIMITS.get(wire, (None, None))
+    moved = value
+    if least is not None and value < least:
+        moved = least
+    if most is not None and value > most:
+        moved = most
+    if moved is not value:
+        upper = f" and at most {most}" if most is not None else ""
+        losses.append(
+            option_loss(name, "rewritten", f"it is at least {least}{upper} here; {moved} is sent for {value}")
+        )
+    return moved
+
+
+def _thinking(options: AdapterOptions, losses: list[Loss]) -> dict[str, Any] | None:
+    """Return `thinking`, a switch with or without a budget, or None where nothing was set."""
+    budget, effort = options.thinking_budget, options.effort
+    off = options.thinking is False or effort == "none" or budget == 0
+    asked = {"thinking": options.thinking, "effort": effort, "thinking_budget": budget}
+    given = [name for name, value in asked.items() if value is not None]
+    if not given:
+        return None
+    if not takes_thinking(options.model):
+        if not off:
+            losses += [option_loss(name, "dropped", "this model does not reason") for name in given]
+        return None
+    if off:
+        return {"type": "disabled"}
+    if effort is not None:
+        losses.append(option_loss("effort", "rewritten", "this wire has no efforts; reasoning is switched on"))
+    return {"type": "enabled"} if budget is None else {"type": "enabled", "token_budget": budget}
+
+
+def estimate_input_tokens(messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> int:
+    """Estimate by bytes: 4 bytes of wire a token, 1,000 an image, and what the service puts around a prompt."""
+    size = len(to_wire_tools(tools, [])) if tools else 0
+    tokens = _TEMPLATE + (_TOOLS_TEMPLATE if tools else 0)
+    for message, element in zip(messages, to_wire_messages(messages), strict=True):
+        size += len(element.wire or b"") + sum(map(len, element.documents))
+        for block in message.content:
+            if isinstance(block, ImageBlock):
+                size -= len(block.source.data)
+                tokens += _PER_IMAGE
+    return max(size, 0) // _BYTES_PER_TOKEN + tokens
+
+
+def auxiliary_request(kind: str, arguments: Mapping[str, Any]) -> WireRequest | None:
+    """Return the request for `models` (no arguments), or `tokenize` (`model` and `text`, up to 65,536 characters)."""
+    if kind == "models":
+        return WireRequest(method="GET", path="/v1/models?endpoint=chat&page_size=1000", body=b"", api=API)
+    if kind == "tokenize":
+        body = {"text": arguments["text"], "model": arguments["model"]}
+        return WireRequest(path="/v1/tokenize", body=dumps(body), api=API)
+    return None
