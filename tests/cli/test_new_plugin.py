@@ -219,6 +219,28 @@ def test_an_installed_provider_of_that_name_is_pointed_out(tmp_path: Path) -> No
     assert "warning: anthropic is a provider already, from interlingua-anthropic" in done.stderr
 
 
+def test_the_example_is_written_as_it_is(tmp_path: Path) -> None:
+    """Whoever has only the installed package gets the tutorial's plugin with its service."""
+    done = new_plugin("--example", "--into", str(tmp_path))
+    example = tree.ROOT / "docs" / "plugins" / "example"
+    written = tmp_path / "interlingua-parrot"
+    names = {path.relative_to(example) for path in tree.tracked() if path.is_relative_to(example)}
+
+    assert done.exit_code == 0
+    assert {path.relative_to(written) for path in written.rglob("*") if path.is_file()} == names
+    assert all((written / name).read_bytes() == (example / name).read_bytes() for name in names)
+    assert "python tests/parrot_server.py" in done.stderr
+
+
+@pytest.mark.parametrize("arguments", [(), ("acme", "--example")])
+def test_a_name_or_the_example(arguments: tuple[str, ...], tmp_path: Path) -> None:
+    done = new_plugin(*arguments, "--into", str(tmp_path))
+
+    assert done.exit_code == 2
+    assert "give the NAME of a new provider, or --example alone" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
 def test_without_the_template_engine_it_says_what_to_install(tmp_path: Path) -> None:
     script = "import sys; sys.modules['jinja2'] = None; from interlingua_cli import main; main()"
     done = subprocess.run(

@@ -1,10 +1,10 @@
-"""`new-plugin`: write the distribution of a new provider from the template beside this module."""
+"""`new-plugin`: write a new provider plugin from the template beside this module, or the finished example."""
 
 from __future__ import annotations
 
 import inspect
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from importlib.metadata import version
 from importlib.resources import files
 from importlib.resources.abc import Traversable
@@ -27,6 +27,11 @@ _NEXT = """
 Next, in {folder}:
   pip install -e '.[test]'
   pytest tests/test_contract.py   # begins with the functions to write, in order"""
+_NEXT_OF_EXAMPLE = """
+Next, in {folder}:
+  pip install -e '.[test]'
+  pytest
+  python tests/parrot_server.py   # its service, to try by hand"""
 
 
 def check_name(name: str) -> str:
@@ -58,23 +63,41 @@ def render(name: str, into: Path) -> Path:
     """
     from jinja2 import Environment, StrictUndefined  # noqa: PLC0415  no other command needs it
 
-    folder = into / f"{_PREFIX}-{check_name(name)}"
-    if folder.exists() or folder.is_symlink():
-        raise CallerError(f"{folder} is there already and is left as it is: choose another name or --into, or move it")
-    values = _template_values(name)
+    values = _template_values(check_name(name))
     environment = Environment(  # it writes Python and TOML from our own template
         undefined=StrictUndefined,
         keep_trailing_newline=True,
         autoescape=False,  # noqa: S701
     )
+    rendered = (
+        (environment.from_string(path).render(values), environment.from_string(text).render(values))
+        for path, text in _templates()
+    )
+    return _write(into / f"{_PREFIX}-{name}", rendered)
+
+
+def copy_example(into: Path) -> Path:
+    """Write the example of the tutorial, with its service and its tests, into a folder and return where it is.
+
+    Raises:
+        CallerError: a file or folder of the distribution's name exists.
+        OSError: it cannot be written.
+    """
+    return _write(into / f"{_PREFIX}-parrot", _read_files("example"))
+
+
+def _write(folder: Path, texts: Iterable[tuple[str, str]]) -> Path:
+    if folder.exists() or folder.is_symlink():
+        raise CallerError(f"{folder} is there already and is left as it is: choose another name or --into, or move it")
+    into = folder.parent
     into.mkdir(parents=True, exist_ok=True)
     # a temporary folder, so that a failure leaves nothing behind
     with TemporaryDirectory(dir=into, prefix=f".{folder.name}-") as temporary:
         made = Path(temporary) / folder.name
-        for path, text in _templates():
-            target = made / environment.from_string(path.removesuffix(_ENDING)).render(values)
+        for path, text in texts:
+            target = made / path
             target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_text(environment.from_string(text).render(values), encoding="utf-8")
+            target.write_text(text, encoding="utf-8")
         made.rename(folder)
     return folder
 
@@ -101,39 +124,56 @@ def _docstring(hook: Any) -> str:
 
 
 def _templates() -> Iterator[tuple[str, str]]:
-    """Yield each template's path below the template folder, and its text."""
-    queue: list[tuple[str, Traversable]] = [("", files(__package__).joinpath("template"))]
+    """Yield each template's path below the template folder, without its ending, and its text."""
+    for path, text in _read_files("template"):
+        if path.endswith(_ENDING):
+            yield path.removesuffix(_ENDING), text
+
+
+def _read_files(folder: str) -> Iterator[tuple[str, str]]:
+    """Yield each file's path below a folder beside this module, and its text; caches of tools are left out."""
+    queue: list[tuple[str, Traversable]] = [("", files(__package__).joinpath(folder))]
     while queue:
         path, node = queue.pop()
         if node.is_dir():
-            queue += [(f"{path}/{child.name}".lstrip("/"), child) for child in node.iterdir()]
-        elif path.endswith(_ENDING):
+            children = [child for child in node.iterdir() if not child.name.endswith(("_cache", "__pycache__"))]
+            queue += [(f"{path}/{child.name}".lstrip("/"), child) for child in children]
+        else:
             yield path, node.read_text(encoding="utf-8")
 
 
 @click.command("new-plugin")
-@click.argument("name")
+@click.argument("name", required=False)
 @click.option(
     "--into",
     type=click.Path(file_okay=False, path_type=Path),
     default=Path(),
     help="Folder that will hold interlingua-NAME; by default the current one.",
 )
+@click.option("--example", is_flag=True, help="Write the tutorial's finished plugin, interlingua-parrot; without NAME.")
 @click.pass_obj
-def new_plugin(state: State, name: str, into: Path) -> None:
+def new_plugin(state: State, name: str | None, into: Path, example: bool) -> None:
     """Write the distribution of a new provider plugin, ready to be filled in.
 
     NAME is the key of the provider, such as acme: its distribution is interlingua-acme, its models are acme:NAME.
     """
+    if (name is None) is not example:
+        raise click.UsageError("give the NAME of a new provider, or --example alone")
+    if name is None:
+        _print_written(copy_example(into), _NEXT_OF_EXAMPLE)
+        return
     installed = state.registry.found().get(check_name(name))
     if installed is not None:
         source = f"{installed.distribution.name} {installed.distribution.version}".strip()
         click.echo(f"warning: {name} is a provider already, from {source}; both cannot be installed at once", err=True)
     try:
-        folder = render(name, into)
+        _print_written(render(name, into), _NEXT)
     except ModuleNotFoundError as error:
         raise click.ClickException(f"new plugins need {error.name}: pip install 'interlingua[contract]'") from error
+
+
+def _print_written(folder: Path, after: str) -> None:
     for path in sorted(folder.rglob("*")):
         if path.is_file():
             click.echo(path)
-    click.echo(_NEXT.format(folder=folder), err=True)
+    click.echo(after.format(folder=folder), err=True)
