@@ -50,6 +50,12 @@ class TestCohere(ProviderContract):
     examples = counts.examples(20)
 
 
+class TestBedrock(ProviderContract):
+    provider = "bedrock"
+    cassettes = CASSETTES / "bedrock"
+    examples = counts.examples(20)
+
+
 class TestOpenrouter(ProviderContract):
     provider = "openrouter"
     cassettes = CASSETTES / "openrouter"

@@ -18,7 +18,7 @@ __all__ = ["FOLDER", "REQUEST_HEADERS", "RESPONSE_HEADERS", "Exchange", "load_ex
 FOLDER = ROOT / "cassettes"
 _WIRES = {"anthropic-version", "anthropic-beta"}
 REQUEST_HEADERS = recordings.REQUEST_HEADERS | _WIRES
-RESPONSE_HEADERS = recordings.RESPONSE_HEADERS
+RESPONSE_HEADERS = recordings.RESPONSE_HEADERS | {"x-amzn-errortype", "x-amzn-requestid"}  # what fails, and its id
 
 
 def vcr_config() -> dict[str, Any]:

@@ -107,7 +107,7 @@ async def _wait_for(secret: Awaitable[Any]) -> Any:
 
 
 def _is_key(name: str) -> bool:
-    return name.endswith(("_KEY", "_TOKEN"))
+    return not {"KEY", "TOKEN"}.isdisjoint(name.split("_"))  # a key may be a pair: AWS_ACCESS_KEY_ID and its secret
 
 
 @rule(

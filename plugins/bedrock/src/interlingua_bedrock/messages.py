@@ -1,0 +1,308 @@
+"""Messages -> `messages` and `system`: blocks of each message, turns, cache points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from interlingua.errors import CapabilityError
+from interlingua.plugins import (
+    BlockLoss,
+    Loss,
+    describe_unsent,
+    dumps,
+    encode_each,
+    json_array,
+    message_loss,
+    was_answered,
+)
+from interlingua.types import (
+    CacheHint,
+    Message,
+    OpaqueBlock,
+    RedactedThinkingBlock,
+    Role,
+    StopReason,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
+from interlingua_bedrock.media import MEDIA, to_wire_media
+from interlingua_bedrock.models import Family
+
+_ASSISTANT, _SYSTEM = Role.ASSISTANT, Role.SYSTEM  # an enum's member is found by a slow call before Python 3.12
+MAX_POINTS = 4
+_FIRST_USER = b'{"text":"(The conversation begins with the assistant.)"}'
+_BESIDE_DOCUMENT = b'{"text":"(See the document.)"}'
+_OPEN = {role: b'{"role":"%s","content":[' % role.encode() for role in ("user", "assistant")}
+
+
+class Point(NamedTuple):
+    """A cache hint: behind which part, for how long, and the block that carries it."""
+
+    part: int
+    ttl: str | None
+    block: int
+    block_type: str
+
+
+class Parts(NamedTuple):
+    """One message on this wire.
+
+    Attributes:
+        role: of the turn it belongs to.
+        parts: its content blocks as JSON.
+        rows: what was lost.
+        points: cache hints, not written yet.
+        names: of its documents, in lower case.
+        trimmed: the last part without the white space at its end, which cannot stand at the end of a request.
+        added: a text had to be put beside a document.
+    """
+
+    role: str
+    parts: tuple[bytes, ...]
+    rows: tuple[BlockLoss, ...] = ()
+    points: tuple[Point, ...] = ()
+    names: frozenset[str] = frozenset()
+    trimmed: bytes = b""
+    added: bool = False
+
+
+class Turns(NamedTuple):
+    """The conversation on this wire."""
+
+    system: bytes | None
+    messages: bytes
+    losses: tuple[Loss, ...]
+    ends_with: str
+
+
+class SpentPoints(NamedTuple):
+    """Cache points that stand before the conversation: how many, and whether one of them is short-lived."""
+
+    used: int = 0
+    short: bool = False
+
+
+# ---- one message
+
+
+def encode_messages(messages: Sequence[Message], family: Family) -> list[Parts]:
+    """Write the parts of every message."""
+    return encode_each(messages, ("bedrock", family), lambda message: to_wire_parts(message, family))
+
+
+def to_wire_parts(message: Message, family: Family, taken: frozenset[str] = frozenset()) -> Parts:
+    """Write one message; `taken` holds names of documents that the messages before it have."""
+    by_model = message.role is _ASSISTANT
+    parts: list[Any] = []
+    rows: list[BlockLoss] = []
+    points: list[Point] = []
+    names = set(taken)
+    part: Any
+    for index, block in enumerate(message.content):
+        hint: CacheHint | None = getattr(block, "cache", None)
+        if isinstance(block, TextBlock):
+            part = _text(block, index, rows, by_model=by_model)
+        elif isinstance(block, ToolUseBlock):
+            part = _call(block, index, rows)
+        elif isinstance(block, ToolResultBlock):
+            part = _result(block, index, rows, names, family)
+            hint = hint or _inner_hint(block, index, rows)
+        elif isinstance(block, (ThinkingBlock, RedactedThinkingBlock)):
+            part = _thinking(block)
+        elif isinstance(block, OpaqueBlock):
+            part = block.data
+        elif isinstance(block, MEDIA) and not by_model:
+            part = to_wire_media(block, index, rows, names)
+        else:
+            where = " in an assistant message" if by_model else ""
+            rows.append(BlockLoss(index, block.type, "dropped", f"this wire takes no {block.type}{where}"))
+            part = None
+        if part is None:
+            continue
+        if hint is not None:
+            points.append(Point(len(parts), hint.ttl, index, block.type))
+        parts.append(part)
+    if not parts and message.role is Role.USER:
+        parts.append({"text": describe_unsent(rows)})
+    written = tuple([dumps(each) for each in parts])
+    added = any("document" in each for each in parts) and not any("text" in each for each in parts)
+    return Parts(
+        role="assistant" if by_model else "system" if message.role is _SYSTEM else "user",
+        parts=(*written, _BESIDE_DOCUMENT) if added else written,
+        rows=tuple(rows),
+        points=tuple(points),
+        names=frozenset(names - taken),
+        trimmed=_trimmed_end(message, parts) if by_model else b"",
+        added=added,
+    )
+
+
+def _text(block: TextBlock, index: int, rows: list[BlockLoss], *, by_model: bool) -> dict[str, Any] | None:
+    blank = not block.text or block.text.isspace()
+    if block.citations and by_model:
+        content = {} if blank else {"content": [{"text": block.text}]}
+        return {"citationsContent": {**content, "citations": list(block.citations)}}
+    if block.citations:
+        rows.append(BlockLoss(index, block.type, "rewritten", "this wire takes citations on assistant text only"))
+    if blank:
+        rows.append(BlockLoss(index, block.type, "dropped", "blank text, which this wire refuses"))
+        return None
+    return {"text": block.text}
+
+
+def _call(block: ToolUseBlock, index: int, rows: list[BlockLoss]) -> dict[str, Any]:
+    value: Any = block.input
+    if block.parse_error is not None:
+        reason = "arguments are not JSON and this wire wants an object"
+        rows.append(BlockLoss(index, block.type, "rewritten", reason))
+        value = {"invalid_json": block.raw_input}
+    return {"toolUse": {"toolUseId": block.id, "name": block.name, "input": value}}
+
+
+def _result(
+    block: ToolResultBlock, index: int, rows: list[BlockLoss], names: set[str], family: Family
+) -> dict[str, Any]:
+    content: list[Any] = []
+    for part in block.content:
+        if isinstance(part, TextBlock):
+            if not part.text or part.text.isspace():
+                reason = "blank text in a result, which this wire refuses, was left out"
+                rows.append(BlockLoss(index, block.type, "rewritten", reason))
+                continue
+            content.append({"text": part.text})
+        elif isinstance(part, OpaqueBlock):
+            content.append(part.data)
+        elif isinstance(part, MEDIA):
+            if part.type == "audio":
+                rows.append(BlockLoss(index, part.type, "dropped", "a result holds no audio on this wire"))
+            elif (made := to_wire_media(part, index, rows, names)) is not None:
+                content.append(made)
+    element: dict[str, Any] = {"toolUseId": block.tool_use_id, "content": content}
+    if block.is_error and family.result_status:
+        element["status"] = "error"
+    elif block.is_error:
+        reason = "only Claude and Nova are told that a result is an error; its content says so"
+        rows.append(BlockLoss(index, block.type, "rewritten", reason))
+    return {"toolResult": element}
+
+
+def _inner_hint(block: ToolResultBlock, index: int, rows: list[BlockLoss]) -> CacheHint | None:
+    """Return the last cache hint inside a result: the point stands behind the result."""
+    hints = [getattr(part, "cache", None) for part in block.content]
+    found = next((hint for hint in reversed(hints) if hint is not None), None)
+    if found is not None and hints[-1] is None:
+        reason = "a cache hint inside a result moved to the result's end"
+        rows.append(BlockLoss(index, block.type, "rewritten", reason))
+    return found
+
+
+def _thinking(block: ThinkingBlock | RedactedThinkingBlock) -> dict[str, Any]:
+    if isinstance(block, RedactedThinkingBlock):
+        return {"reasoningContent": {"redactedContent": block.data}}
+    text: dict[str, Any] = {"text": block.text}
+    return {"reasoningContent": {"reasoningText": text | ({"signature": block.signature} if block.signature else {})}}
+
+
+def _trimmed_end(message: Message, parts: list[Any]) -> bytes:
+    """Return the last part without white space at the end of its text, b"" where there is none (WIRE.md, Turns)."""
+    last = message.content[-1] if message.content else None
+    if type(last) is not TextBlock or last.citations or not last.text[-1:].isspace() or last.text.isspace():
+        return b""
+    if message.metadata.stop_reason is StopReason.PAUSE_TURN:
+        return b""
+    return dumps({**parts[-1], "text": last.text.rstrip()})
+
+
+# ---- all messages
+
+
+def to_wire_turns(messages: Sequence[Message], family: Family, spent: SpentPoints) -> Turns:
+    """Join all messages: neighbours of one role share a turn, so the results of a batch stand together.
+
+    Raises:
+        CapabilityError: there is no message besides the system prompt.
+    """
+    pieces = encode_messages(messages, family)
+    losses: list[Loss] = []
+    _rename_documents(messages, pieces, family)
+    for at, piece in enumerate(pieces):
+        if piece.trimmed and was_answered(messages, at):
+            row = BlockLoss(len(messages[at].content) - 1, "text", "rewritten", "white space at its end was trimmed")
+            pieces[at] = piece._replace(parts=(*piece.parts[:-1], piece.trimmed), rows=(*piece.rows, row))
+        losses += [row.at(at, messages[at].id) for row in pieces[at].rows]
+        if piece.added:
+            reason = "this wire wants text beside a document; one that points to it was added"
+            losses.append(message_loss(at, reason, messages[at].id))
+    if any(piece.points for piece in pieces):
+        _write_points(messages, pieces, spent, losses, with_ttl=family.reasoning == "claude")
+    leading = next((at for at, piece in enumerate(pieces) if piece.role != "system"), len(pieces))
+    system = [part for piece in pieces[:leading] for part in piece.parts]
+    turns: list[tuple[str, list[bytes]]] = []
+    for at, piece in enumerate(pieces[leading:], leading):
+        if not piece.parts:
+            continue
+        role = "user" if piece.role == "system" else piece.role
+        if not turns and role == "assistant":
+            reason = "this wire's first message is the user's; one that says so was put before it"
+            losses.append(message_loss(at, reason, messages[at].id))
+            turns.append(("user", [_FIRST_USER]))
+        if turns and turns[-1][0] == role:
+            turns[-1][1].extend(piece.parts)
+        else:
+            turns.append((role, list(piece.parts)))
+    if not turns:
+        text = "a request holds at least one message besides the system prompt; add a user message"
+        raise CapabilityError(text, path="messages")
+    body = b",".join([_OPEN[role] + b",".join(parts) + b"]}" for role, parts in turns])
+    return Turns(json_array(system) if system else None, b"[" + body + b"]", tuple(losses), turns[-1][0])
+
+
+def _rename_documents(messages: Sequence[Message], pieces: list[Parts], family: Family) -> None:
+    """Write messages again whose documents are named as earlier ones: a request may have each name once."""
+    taken: frozenset[str] = frozenset()
+    for at, piece in enumerate(pieces):
+        if piece.names:
+            if piece.names & taken:
+                pieces[at] = to_wire_parts(messages[at], family, taken)
+            taken |= pieces[at].names
+
+
+def _write_points(
+    messages: Sequence[Message], pieces: list[Parts], spent: SpentPoints, losses: list[Loss], *, with_ttl: bool
+) -> None:
+    """Write the cache points: the last ones count, and 1h may not follow 5m (WIRE.md, Caching)."""
+    wanted = [(at, point) for at, piece in enumerate(pieces) for point in piece.points]
+    first = max(len(wanted) - (MAX_POINTS - spent.used), 0)
+    for at, point in wanted[:first]:
+        row = BlockLoss(point.block, point.block_type, "dropped", "more cache hints than the wire takes")
+        losses.append(row.at(at, messages[at].id))
+    short = spent.short
+    chosen: dict[int, list[tuple[int, bytes]]] = {}
+    for at, point in wanted[first:]:
+        ttl, reason = fit_ttl(point.ttl, with_ttl=with_ttl, short=short)
+        if reason is not None:
+            losses.append(BlockLoss(point.block, point.block_type, "rewritten", reason).at(at, messages[at].id))
+        short = short or ttl != "1h"
+        chosen.setdefault(at, []).append((point.part, cache_point(ttl)))
+    for at, points in chosen.items():
+        parts = list(pieces[at].parts)
+        for part, written in reversed(points):
+            parts.insert(part + 1, written)
+        pieces[at] = pieces[at]._replace(parts=tuple(parts))
+
+
+def fit_ttl(ttl: str | None, *, with_ttl: bool, short: bool) -> tuple[str | None, str | None]:
+    """Return the time to send and, where that is another than the wanted one, why."""
+    if ttl is not None and not with_ttl:
+        return None, "only Claude's cache points have a time; sent without" if ttl == "1h" else None
+    if ttl == "1h" and short:
+        return None, "a 1h cache point may not follow a 5m one; sent as 5m"
+    return ttl, None
+
+
+def cache_point(ttl: str | None) -> bytes:
+    """Write a cache point."""
+    return dumps({"cachePoint": {"type": "default"} if ttl is None else {"type": "default", "ttl": ttl}})

@@ -1,0 +1,179 @@
+"""The models this service has and what each can do, from `models.json` and from the maker and name of a model."""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from importlib.resources import files
+from typing import Any, NamedTuple
+
+import attrs
+
+from interlingua.plugins import EMPTY, FrozenDict, ModelInfo, find_model, load_catalogue
+from interlingua.types import AdapterCapabilities
+
+API = "converse"
+
+IMAGES = {"image/png": "png", "image/jpeg": "jpeg", "image/gif": "gif", "image/webp": "webp"}
+DOCUMENTS = {
+    "application/pdf": "pdf",
+    "text/csv": "csv",
+    "application/msword": "doc",
+    "application/vnd.openxmlformats-officedocument.wordprocessingml.document": "docx",
+    "application/vnd.ms-excel": "xls",
+    "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": "xlsx",
+    "text/html": "html",
+    "text/plain": "txt",
+    "text/markdown": "md",
+}
+VIDEOS = {
+    "video/mp4": "mp4",
+    "video/x-matroska": "mkv",
+    "video/quicktime": "mov",
+    "video/webm": "webm",
+    "video/x-flv": "flv",
+    "video/mpeg": "mpeg",
+    "video/x-ms-wmv": "wmv",
+    "video/3gpp": "three_gp",
+}
+AUDIOS = {
+    "audio/mpeg": "mp3",
+    "audio/mp3": "mp3",
+    "audio/wav": "wav",
+    "audio/ogg": "ogg",
+    "audio/flac": "flac",
+    "audio/aac": "aac",
+    "audio/mp4": "mp4",
+    "audio/webm": "webm",
+    "audio/opus": "opus",
+}
+
+# What the wire itself can carry; what a model cannot stands in models.json (WIRE.md, Models).
+DEFAULTS = AdapterCapabilities(
+    supports_thinking=True,
+    supports_images=True,
+    supports_tools=True,
+    supports_system_prompt=True,
+    supports_structured_output=True,
+    supports_streaming=True,
+    supports_streaming_tool_calls=True,
+    supports_parallel_tool_calls=True,
+    supports_prompt_caching=True,
+    supports_system_messages_in_list=False,
+    accepted_image_media_types=tuple(IMAGES),
+    supports_audio=True,
+    accepted_audio_media_types=tuple(AUDIOS),
+    supports_video=True,
+    accepted_video_media_types=tuple(VIDEOS),
+    supports_documents=True,
+    accepted_document_media_types=tuple(DOCUMENTS),
+    supports_citations=True,
+    supports_tool_result_images=True,
+    supports_tool_result_documents=True,
+    supports_image_urls=False,  # of Amazon S3 alone, which goes as an uploaded file
+    supports_tool_choice=True,
+    supports_named_tool_choice=True,
+    thinking_scope="model",
+    tool_id_pattern=r"[A-Za-z0-9_-]{1,64}",
+    tool_id_max_length=64,
+    tool_name_pattern=r"[A-Za-z0-9_-]{1,64}",
+    tool_name_max_length=64,
+    max_cache_hints=4,
+    api=API,
+    assumed=True,
+)
+_LIMITS = {"max_images": 20, "max_image_bytes": 3_932_160, "max_image_side": 8000}  # 3.75 MB (WIRE.md, Media)
+
+_ARN = re.compile(r"arn:aws[a-z-]*:(?:bedrock|sagemaker):(?P<region>[a-z0-9-]*):[^:]*:(?P<rest>.+)").fullmatch
+_VERSION = re.compile(r"(-v\d+)?(:\d+)*$")
+_GEOGRAPHY = re.compile(r"(?:global|us-gov|us|eu|apac|jp|au|ca|in)\.(?=[a-z0-9-]+\.)").match
+
+
+@cache
+def models() -> tuple[ModelInfo, ...]:
+    """Return the models of `models.json`."""
+    return load_catalogue(files(__package__).joinpath("models.json").read_bytes())
+
+
+def region_of_arn(name: str) -> str | None:
+    """Return the region in a model's ARN, None where there is no ARN or it has none."""
+    found = _ARN(name)
+    return (found["region"] or None) if found else None
+
+
+@cache
+def plain_name(name: str) -> str:
+    """Return the model in a name: without ARN, geography and version (`us.amazon.nova-pro-v1:0`: `amazon.nova-pro`).
+
+    The ARN of an application's own profile, of a prompt or an imported model names no model: it comes back as it is.
+    """
+    found = _ARN(name)
+    if found and found["rest"].startswith(("foundation-model/", "inference-profile/")):
+        name = found["rest"].partition("/")[2]
+    if geography := _GEOGRAPHY(name):
+        name = name[geography.end() :]
+    return name if name.startswith("arn:") else _VERSION.sub("", name)
+
+
+@cache
+def model_of(name: str) -> ModelInfo | None:
+    """Return the model of a name, of any geography; None where it is not listed."""
+    found = find_model(models(), name)
+    if found is not None:
+        return found
+    plain = plain_name(name)
+    return next((model for model in models() if plain_name(model.id) == plain), None)
+
+
+@cache
+def capabilities_of(name: str) -> AdapterCapabilities:
+    """Return what the service can carry with a model; a model that is not listed gets the defaults, marked assumed."""
+    model = model_of(name)
+    if model is None:
+        return DEFAULTS
+    return attrs.evolve(
+        DEFAULTS,
+        assumed=False,
+        max_context_tokens=model.max_context_tokens or 0,
+        max_output_tokens=model.max_output_tokens or 0,
+        **{**_LIMITS, **model.capabilities},
+    )
+
+
+@cache
+def facts_of(name: str) -> FrozenDict:
+    """Return what `models.json` says of a model beyond its capabilities; what is absent is unknown."""
+    model = model_of(name)
+    return EMPTY if model is None else model.facts
+
+
+class Family(NamedTuple):
+    """How the models of a maker are told what Converse has no field for (WIRE.md, Fields of the models).
+
+    Attributes:
+        reasoning: `claude`, `nova`, `effort` (`reasoning_effort`), `config` (`reasoning_config`), or "" for none known.
+        top_k: path of the field in `additionalModelRequestFields`, empty where there is none known.
+        result_status: a result says that it is an error.
+    """
+
+    reasoning: str = ""
+    top_k: tuple[str, ...] = ()
+    result_status: bool = False
+
+
+_FAMILIES: tuple[tuple[str, Family], ...] = (
+    ("anthropic.", Family("claude", ("top_k",), True)),
+    ("amazon.nova-2", Family("nova", ("inferenceConfig", "topK"), True)),
+    ("amazon.nova", Family("", ("inferenceConfig", "topK"), True)),
+    ("openai.gpt-oss", Family("effort")),
+    ("qwen.", Family("config")),
+    ("mistral.", Family("", ("top_k",))),
+    ("arn:", Family("", (), True)),
+)
+
+
+@cache
+def family_of(name: str) -> Family:
+    """Return the family of a model by its name."""
+    plain: Any = plain_name(name)
+    return next((family for start, family in _FAMILIES if plain.startswith(start)), Family())

@@ -1,0 +1,43 @@
+"""The subset of JSON Schema that structured answers are written in (WIRE.md, Structured answers)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from interlingua.plugins import Loss, dumps
+
+_KEPT = ("type", "properties", "required", "items", "enum", "const", "anyOf", "allOf", "$ref", "$defs", "title",
+         "description")  # fmt: skip
+_FORMATS = ("date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid")
+
+
+def to_wire_schema(
+    schema: Mapping[str, Any], losses: list[Loss], path: str = "options.response_schema"
+) -> dict[str, Any]:
+    """Return the schema in the subset; keywords outside it move into the description, one loss each."""
+    out: dict[str, Any] = {}
+    words: list[str] = []
+    for name, value in schema.items():
+        if name in ("properties", "$defs"):
+            out[name] = {key: to_wire_schema(item, losses, f"{path}.{name}.{key}") for key, item in value.items()}
+        elif name == "items" and isinstance(value, Mapping):
+            out[name] = to_wire_schema(value, losses, f"{path}.items")
+        elif name in ("anyOf", "allOf", "oneOf"):
+            kept = "anyOf" if name == "oneOf" else name
+            out[kept] = [to_wire_schema(item, losses, f"{path}.{name}[{at}]") for at, item in enumerate(value)]
+        elif name == "additionalProperties":
+            if value is not False:
+                reason = "objects are closed in structured output; additionalProperties became false"
+                losses.append(Loss(path=f"{path}.{name}", block_type="option", verdict="rewritten", reason=reason))
+        elif name in _KEPT or (name == "format" and value in _FORMATS) or (name == "minItems" and value in (0, 1)):
+            out[name] = value
+        else:
+            words.append(f"{name}: {dumps(value).decode()}")
+            reason = f"{name} is outside the structured-output subset; it moved into the description"
+            losses.append(Loss(path=f"{path}.{name}", block_type="option", verdict="rewritten", reason=reason))
+    if out.get("type") == "object":
+        out["additionalProperties"] = False
+    if words:
+        out["description"] = "; ".join(filter(None, [out.get("description"), *words]))
+    return out
