@@ -117,6 +117,14 @@ def test_a_system_prompt_alone_is_no_request_where_the_service_answers_the_user_
 
 # -- limits ------------------------------------------------------------------------------------------------------------
 
+@pytest.mark.parametrize(("key", "api"), APIS)
+def test_a_thinking_budget_of_nothing_switches_thinking_off(key: str, api: str) -> None:
+    for model in [*(listed.id for listed in REGISTRY.provider(key).models())][:20] or ["m"]:
+        nothing = write(key, [user("q")], model=model, api=api, thinking_budget=0)
+        off = write(key, [user("q")], model=model, api=api, thinking=False)
+        assert (nothing.body, nothing.losses) == (off.body, off.losses), model
+
+
 LISTED = [
     (provider.key, model.id, model.max_output_tokens)
     for provider in REGISTRY.providers()

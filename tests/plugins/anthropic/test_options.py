@@ -431,6 +431,28 @@ def test_switched_off_in_the_middle_of_a_turn_thinking_leaves_that_turn(options:
     assert lint_request(ANTHROPIC, request) == ()
 
 
+@pytest.mark.parametrize(
+    ("model", "kind"),
+    [*((model, "enabled") for model in MANUAL), ("claude-sonnet-4-6", "adaptive"), ("claude-opus-4-7", "adaptive")],
+)
+def test_a_turn_that_began_with_thinking_goes_on_with_it_where_nothing_is_said(model: str, kind: str) -> None:
+    request = asked(_loop(answer(THOUGHT, CALL, model=model)), [READ], model=model)
+    parsed = body_of(request)
+
+    assert parsed["thinking"]["type"] == kind
+    assert [element["type"] for element in elements(parsed)] == ["text", "thinking", "tool_use", "tool_result"]
+    assert [(loss.path, loss.verdict) for loss in request.losses] == [("options.thinking", "rewritten")]
+    assert lint_request(ANTHROPIC, request) == ()
+
+
+@pytest.mark.parametrize("options", [{"max_tokens": 1000}, {"tool_choice": "required"}])
+def test_where_it_cannot_go_on_thinking_leaves_the_turn(options: dict[str, Any]) -> None:
+    request = asked(_loop(answer(THOUGHT, CALL)), [READ], model=OLD, **options)
+
+    assert "thinking" not in body_of(request)
+    assert [loss.path for loss in request.losses] == ["messages[1].content[0]"]
+
+
 def test_a_forced_choice_takes_the_thinking_of_the_turn_with_it() -> None:
     request = asked(_loop(answer(THOUGHT, CALL)), [READ], model=OLD, tool_choice="required", thinking=True)
 

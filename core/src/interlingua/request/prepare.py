@@ -340,6 +340,8 @@ def _write(
         reason = f"this model answers with {most:,} tokens at most, not {wanted:,}; {most} is sent"
         losses = (*losses, option_loss("max_tokens", "rewritten", reason))
         options = attrs.evolve(options, max_tokens=most)
+    if options.thinking_budget == 0:
+        options = attrs.evolve(options, thinking=False, thinking_budget=None)
     request = provider.to_wire(projected, tools, options)
     if request.losses:
         losses += locate_losses(request.losses, projected, messages, losses)

@@ -313,6 +313,8 @@ class Framer(Protocol):
     def close(self) -> Iterable[WireChunk]:
         """Flush: the body ended in good order; a body that broke off is dropped instead of closed.
 
+        What it raises because the body ended within a chunk becomes a StreamInterruptedError.
+
         Returns:
             What the body's last bytes hold when its final line end or blank line is missing.
 

@@ -162,7 +162,7 @@ class AdapterOptions:
         response_name: a name for that schema, where a wire wants one.
         effort: how hard to think.
         thinking: True or False to switch reasoning on or off, where a model lets one choose.
-        thinking_budget: reasoning tokens allowed, where a model takes a budget.
+        thinking_budget: reasoning tokens allowed, where a model takes a budget; 0 switches thinking off everywhere.
         demote_thinking: send foreign reasoning as text; off by default, because models imitate it.
         downscale_images: make images smaller that the target would refuse for their size (needs Pillow, the extra
             `images`); off by default, an image too large is a CapabilityError.

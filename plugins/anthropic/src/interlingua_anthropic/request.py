@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
+import attrs
+
 from interlingua.errors import CapabilityError
 from interlingua.plugins import (
     FrozenDict,
@@ -52,6 +54,7 @@ _ANSWER_TOKENS = 4096  # above a thinking budget the caller set
 _BEGUN_WITHOUT = (
     "the turn in progress begins without thinking, and in the middle of a turn none may begin; the next turn can think"
 )
+_BEGUN_WITH = "the turn in progress began with thinking and goes on with it; thinking=False leaves it out"
 _SAMPLING = ("temperature", "top_p", "top_k")
 MAX_BODY = 32 * 1024 * 1024
 _HEADERS = {
@@ -198,10 +201,16 @@ def _thinking(
     messages: Sequence[Message], options: AdapterOptions, max_tokens: int, losses: list[Loss]
 ) -> tuple[dict[str, Any] | None, str | None, Sequence[int]]:
     """Return `thinking`, `effort`, and the places of the messages that must go without thinking (WIRE.md, Thinking)."""
-    thinking, effort = to_wire_thinking(options, facts_of(options.model), max_tokens, losses)
-    if thinking is None or thinking["type"] not in ("enabled", "disabled"):
+    facts = facts_of(options.model)
+    thinking, effort = to_wire_thinking(options, facts, max_tokens, losses)
+    if thinking is None and facts.get("thinking_omitted") != "off":
+        return None, effort, ()
+    if thinking is not None and thinking["type"] not in ("enabled", "disabled"):
         return thinking, effort, ()
     turn = turn_in_progress(messages)
+    if thinking is None:
+        thinking, bare = _as_begun(messages, turn, options, max_tokens, losses)
+        return thinking, effort, bare
     if thinking["type"] == "enabled":
         if is_forced(options):
             losses.append(option_loss("thinking", "dropped", "a forced tool choice is refused together with it"))
@@ -212,6 +221,24 @@ def _thinking(
             return thinking, effort, ()
         thinking = None
     return thinking, effort, turn
+
+
+def _as_begun(
+    messages: Sequence[Message], turn: Sequence[int], options: AdapterOptions, max_tokens: int, losses: list[Loss]
+) -> tuple[dict[str, Any] | None, Sequence[int]]:
+    """Return the thinking that a turn goes on with where the caller names none, and the places that lose theirs."""
+    if not any(type(block) in THINKING for at in turn for block in messages[at].content):
+        return None, ()
+    thinking = None
+    if max_tokens > MIN_BUDGET:
+        thinking, _ = to_wire_thinking(attrs.evolve(options, thinking=True), facts_of(options.model), max_tokens, [])
+    adaptive = thinking is not None and thinking["type"] == "adaptive"
+    if not adaptive and type(messages[turn[0]].content[0]) not in THINKING:
+        return None, ()
+    if thinking is None or (not adaptive and is_forced(options)):
+        return None, turn
+    losses.append(option_loss("thinking", "rewritten", _BEGUN_WITH))
+    return thinking, ()
 
 
 def _output(

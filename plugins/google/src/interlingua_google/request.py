@@ -184,7 +184,7 @@ def to_wire_generation(options: AdapterOptions, losses: list[Loss], *, tools: bo
 def to_wire_thinking(options: AdapterOptions, losses: list[Loss]) -> dict[str, Any] | None:
     """Return `thinkingConfig`, or None where the model's default is wanted. Never both a budget and a level."""
     budget, effort = options.thinking_budget, options.effort
-    off = options.thinking is False or effort == "none" or (options.thinking is None and budget == 0)
+    off = options.thinking is False or effort == "none"
     if not off and options.thinking is None and budget is None and effort is None:
         return None
     kind = facts_of(options.model).get("thinking") or _kind_by_name(options)

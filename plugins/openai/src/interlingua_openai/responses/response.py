@@ -14,7 +14,7 @@ from interlingua_openai.responses.items import CALLS, from_wire_item, normalise_
 from interlingua_openai.responses.replay import replay_state
 
 _INCOMPLETE = {"max_output_tokens": StopReason.MAX_TOKENS, "content_filter": StopReason.REFUSAL}
-_BILLED_USES = {  # web searches apart; their names in the price list (WIRE.md, Usage)
+_BILLED_USES = {  # web searches apart; their names in the price list (WIRE.md, Responses status)
     "file_search_call": "file_search",
     "code_interpreter_call": "code_interpreter",
     "image_generation_call": "image_generation",
@@ -115,7 +115,7 @@ def from_wire_usage(response: Mapping[str, Any], items: Sequence[Mapping[str, An
 
     Args:
         response: the answer.
-        items: its output: what the service's tools did is billed by use (WIRE.md, Usage).
+        items: its output: what the service's tools did is billed by use (WIRE.md, Responses status).
     """
     raw = response.get("usage")
     if not isinstance(raw, Mapping):
