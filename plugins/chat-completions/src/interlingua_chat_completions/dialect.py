@@ -63,7 +63,7 @@ class Dialect:
         strict_tools: tools whose schema allows it are sent with `strict`.
         strict_option: the provider option `strict_tools` (true, or names of tools) makes tools strict.
         structured: how an answer's schema is enforced; only `json_schema` really does.
-        object_root: the root of an answer's schema must be an object.
+        object_root: the root of an answer's schema must be an object, and an answer is forced in strict mode only.
         image_data_urls: base64 images are data URLs, else bare base64.
         image_details: words for an image's `detail`; another is left out.
         file_urls: file parts may hold a URL.

@@ -207,8 +207,8 @@ def to_wire_answer_schema(options: AdapterOptions, losses: list[Loss], *, object
 
     Args:
         options: holds the schema and its name.
-        losses: gets a row where the name does not fit the wire's pattern.
-        object_root: the service refuses a root that is no object.
+        losses: gets a row where the name does not fit the wire's pattern, and where strict mode is left out.
+        object_root: the service refuses a root that is no object, and forces an answer in strict mode only.
 
     Raises:
         CapabilityError: the root is no object and has to be.
@@ -225,6 +225,9 @@ def to_wire_answer_schema(options: AdapterOptions, losses: list[Loss], *, object
     if name != options.response_name:
         reason = f"a name is 1 to {_NAME_LENGTH} letters, digits, _ and -; {name!r} is sent"
         losses.append(option_loss("response_name", "rewritten", reason))
+    if object_root and strict is None:
+        reason = "it has optional properties or open objects, which strict mode refuses; the model is asked, not forced"
+        losses.append(option_loss("response_schema", "rewritten", reason))
     return {"name": name, "schema": sent, "strict": strict is not None}
 
 

@@ -211,8 +211,4 @@ def to_wire_tool_choice(choice: ToolChoice) -> str | dict[str, str]:
 
 def to_wire_format(options: AdapterOptions, losses: list[Loss]) -> dict[str, Any]:
     """Return `text.format` for the schema asked for; strict, so that the answer must follow it, where it can be."""
-    form = to_wire_answer_schema(options, losses, object_root=True)
-    if not form["strict"]:
-        reason = "it has optional properties or open objects, which strict mode refuses; the model is asked, not forced"
-        losses.append(option_loss("response_schema", "rewritten", reason))
-    return {"type": "json_schema", **form}
+    return {"type": "json_schema", **to_wire_answer_schema(options, losses, object_root=True)}
