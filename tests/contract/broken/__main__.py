@@ -22,7 +22,7 @@ RULES = {rule.number: rule for rule in ALL}
 
 UNBROKEN = (
     *(("anthropic", ""), ("openai", "chat"), ("openai", "responses")),
-    *(("google", ""), ("ollama", ""), ("mistral", "")),
+    *(("google", ""), ("ollama", ""), ("mistral", ""), ("cohere", "")),
 )
 
 

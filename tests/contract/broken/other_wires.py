@@ -32,6 +32,10 @@ def ollama(name: str, rule: str, replaced: dict[str, Any]) -> Mutant:
     return Mutant(name, rule, replaced, "ollama")
 
 
+def cohere(name: str, rule: str, replaced: dict[str, Any]) -> Mutant:
+    return Mutant(name, rule, replaced, "cohere")
+
+
 def mistral(name: str, rule: str, replaced: dict[str, Any]) -> Mutant:
     return Mutant(name, rule, replaced, "mistral")
 
@@ -156,6 +160,16 @@ def _no_error_events(chunk: Any) -> Iterator[Any]:
         yield chunk
 
 
+def _plan_is_content(element: dict[str, Any]) -> None:
+    if plan := element.pop("tool_plan", None):
+        element["content"] = [{"type": "text", "text": plan}, *element.get("content", ())]
+
+
+def _newest_first(body: dict[str, Any]) -> None:
+    if "documents" in body:
+        body["documents"].reverse()
+
+
 OTHER_WIRES = (
     chat("chat: arguments written anew", "C06", _each("messages", _resorted)),
     chat("chat: call ids cut, results not", "C05", _each("messages", _short_ids)),
@@ -186,6 +200,12 @@ OTHER_WIRES = (
     google("google: a blocked prompt passed over", "C37", without("promptFeedback")),
     mistral("mistral: a prefix that stays where it was", "C52", in_body(_gone_on_with)),
     mistral("mistral: a prefix while nothing follows", "C04", in_body(_last_gone_on_with)),
+    cohere("cohere: the plan sent back as the answer's text", "C16", _each("messages", _plan_is_content)),
+    cohere("cohere: the newest document first", "C04", in_body(_newest_first)),
+    cohere("cohere: the plan not read", "C28", without("tool_plan")),
+    cohere("cohere: citations not read", "C28", without("citations")),
+    cohere("cohere: billed tokens for all there are", "C38", both_usages(lambda usage: attrs.evolve(
+        usage, input_tokens=(usage.extra_units or {}).get("billed_input", usage.input_tokens)))),
     ollama("ollama: pictures left out", "C11", _each("messages", _no_images)),
     ollama("ollama: arguments as a text", "C52", _each("messages", _spelled_out)),
     ollama("ollama: the last line without its newline lost", "C23", {"connection": _last_dropped}),

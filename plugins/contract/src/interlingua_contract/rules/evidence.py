@@ -148,7 +148,9 @@ def _shapes(subject: Subject, aim: Aim, flag: str) -> set[Shape]:
         body = subject.body(aim, history, [READ] if flag.startswith("supports_tool_result") else []) if history else {}
     except InterlinguaError:
         return set()
-    return {shape(body, path) for path, leaf in strings(body) if payload in leaf and payload}
+    held = [(shape(body, path), bool(payload) and payload in leaf) for path, leaf in strings(body)]
+    # a document that goes as ordinary text is told from none
+    return {one for one, holds in held if holds} - {one for one, holds in held if not holds}
 
 
 def _later_system(subject: Subject, aim: Aim) -> set[Shape]:

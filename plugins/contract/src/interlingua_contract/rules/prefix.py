@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import base64
 import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 from interlingua.errors import CapabilityError
-from interlingua.types import CacheHint, Message, TextBlock, assistant, system, user
+from interlingua.types import CacheHint, DocumentBlock, ImageSource, Message, TextBlock, assistant, system, user
 from interlingua_contract import json_paths
 from interlingua_contract.json_paths import (
     Path,
@@ -70,6 +71,17 @@ def prefix_is_stable(subject: Subject) -> Iterator[Finding]:
                 law(aim, [user([TextBlock(text="mkt0q"), PICTURE]), *_small_talk(5)])
             except LawBroken as broken:
                 yield Finding(str(broken), aim.name)
+        if aim.capabilities.supports_documents:  # of which a wire may keep a list beside the messages
+            media_type = next(iter(aim.capabilities.accepted_document_media_types), "application/pdf")
+            try:
+                law(aim, [*_with_document("one", media_type), *_with_document("two", media_type)])
+            except LawBroken as broken:
+                yield Finding(str(broken), aim.name)
+
+
+def _with_document(words: str, media_type: str) -> list[Message]:
+    source = ImageSource(kind="base64", data=base64.b64encode(words.encode()).decode())
+    return [user([TextBlock(text="mkt0q"), DocumentBlock(source=source, media_type=media_type)]), assistant("mka0q")]
 
 
 def _without_lists(body: Any, lists: dict[Path, list[Any]]) -> Any:

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from interlingua.codec import dumps_message, loads_message
-from interlingua.types import Message
+from interlingua.types import Message, assistant, user
 from interlingua_contract.json_paths import Path, find_path, forms_of, leaves, stands_after, texts
 from interlingua_contract.recordings import aim_for, recorded_answers, replay_history
 from interlingua_contract.rule import Finding, rule
@@ -41,7 +41,7 @@ def own_state_comes_back(subject: Subject) -> Iterator[Finding]:
         for block in message.content:
             if why := _check_signature_place(block, body, found):
                 yield Finding(why, exchange.cassette)
-        if _is_sent_as_text(message, body):
+        if _is_sent_as_text(message, body, _answer_forms(subject, aim)):
             yield Finding("reasoning comes back as text", exchange.cassette)
 
 
@@ -56,10 +56,15 @@ def _check_signature_place(block: Any, body: Any, found: list[str]) -> str:
     return "" if beside else f"the signature {signature[:40]!r} comes back with something that it does not sign"
 
 
-def _is_sent_as_text(message: Message, body: Any) -> bool:
+def _answer_forms(subject: Subject, aim: Aim) -> set[Any]:
+    """Return the forms that the text of an answer has, for an answer of thinking and calls has none."""
+    return forms_of(subject.body(aim, [user("mkq1q"), assistant("mkt1q"), user("mkq2q")]), "mkt1q")
+
+
+def _is_sent_as_text(message: Message, body: Any, forms: set[Any]) -> bool:
     """True when reasoning has the form of ordinary text."""
     plain_texts = [block.text for block in message.content if block.type == "text"]
-    forms = {one for text in plain_texts if text for one in forms_of(body, text)}
+    forms = forms | {one for text in plain_texts if text for one in forms_of(body, text)}
     thoughts = [block.text for block in message.thinking() if block.text]
     return any(forms & forms_of(body, text) for text in thoughts if not any(text in word for word in plain_texts))
 
