@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from interlingua.errors import APIConnectionError, CallerError, InterlinguaError
 from interlingua.http.limits import Deadline, Retry, Timeout
-from interlingua.http.shared import AuxiliaryExchange, Exchange, ImageDownload, SharedState
+from interlingua.http.shared import AuxiliaryExchange, Exchange, SharedState, image_request, read_image
 from interlingua.http.transport import AsyncAnswer, AsyncTransport
 from interlingua.plugins.registry import Registry
 from interlingua.plugins.wire import Outgoing, WireRequest, WireResponse
@@ -365,8 +365,7 @@ class AsyncClient:
 
     async def _open_reader(self, exchange: Exchange, answer: AsyncAnswer) -> StreamReader:
         if answer.status >= FAILED:
-            failure = WireResponse(status=answer.status, headers=answer.headers, body=await answer.read())
-            await self._call(exchange, exchange.response.read, failure)
+            await self._call(exchange, exchange.response.read, await answer.read())
         reader = await self._call(
             exchange,
             StreamReader,
@@ -390,19 +389,7 @@ class AsyncClient:
 
     async def _receive(self, request: Outgoing, deadline: Deadline) -> WireResponse:
         answer = await self._transport.open(request, deadline)
-        try:
-            body = await answer.read()
-        finally:
-            await answer.close()
-        return WireResponse(status=answer.status, headers=answer.headers, body=body)
+        return await answer.read()
 
     async def _fetch(self, url: str) -> Fetched:
-        download = ImageDownload(self._shared, url)
-        answer = await self._transport.open(download.outgoing, download.deadline)
-        try:
-            download.check_status(answer.status)
-            async for chunk in answer.chunks():
-                download.feed(chunk)
-            return download.result(answer.headers)
-        finally:
-            await answer.close()
+        return read_image(url, await self._receive(image_request(url), Deadline(self._shared.timeout)))

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 
 from interlingua.errors import APIConnectionError, CallerError, InterlinguaError
 from interlingua.http.limits import Deadline, Retry, Timeout
-from interlingua.http.shared import AuxiliaryExchange, Exchange, ImageDownload, SharedState
+from interlingua.http.shared import AuxiliaryExchange, Exchange, SharedState, image_request, read_image
 from interlingua.http.transport import Answer, SyncTransport
 from interlingua.plugins.registry import Registry
-from interlingua.plugins.wire import Outgoing, WireRequest, WireResponse
+from interlingua.plugins.wire import WireRequest
 from interlingua.response.finalize import FAILED
 from interlingua.response.framing import EVENT_LIMIT
 from interlingua.response.stream import StreamReader, StreamState
@@ -111,8 +111,7 @@ class MessageStream:
     def _open(self, exchange: Exchange) -> list[StreamEvent]:
         answer = self._answer = self._transport.open(exchange.begin_attempt(), exchange.deadline)
         if answer.status >= FAILED:
-            body = answer.read()
-            exchange.response.read(WireResponse(status=answer.status, headers=answer.headers, body=body))
+            exchange.response.read(answer.read())
         reader = StreamReader(
             exchange.response, exchange.connection.framing, answer.status, answer.headers, self._transport.limit
         )
@@ -262,7 +261,7 @@ class Client:
         exchange = self._write(self._shared.begin_exchange(messages, model, tools, options, routing=routing))
         while True:
             try:
-                return exchange.response.read(self._receive(exchange.begin_attempt(), exchange.deadline))
+                return exchange.response.read(self._transport.open(exchange.begin_attempt(), exchange.deadline).read())
             except InterlinguaError as error:
                 self._sleep(exchange.retry_delay(error))
 
@@ -360,25 +359,10 @@ class Client:
         auxiliary = AuxiliaryExchange(self._shared, provider, kind, arguments)
         while True:
             try:
-                return auxiliary.read(self._receive(auxiliary.begin_attempt(), auxiliary.deadline))
+                return auxiliary.read(self._transport.open(auxiliary.begin_attempt(), auxiliary.deadline).read())
             except InterlinguaError as error:
                 auxiliary.check_refusal(error)
 
-    def _receive(self, request: Outgoing, deadline: Deadline) -> WireResponse:
-        answer = self._transport.open(request, deadline)
-        try:
-            body = answer.read()
-        finally:
-            answer.close()
-        return WireResponse(status=answer.status, headers=answer.headers, body=body)
-
     def _fetch(self, url: str) -> Fetched:
-        download = ImageDownload(self._shared, url)
-        answer = self._transport.open(download.outgoing, download.deadline)
-        try:
-            download.check_status(answer.status)
-            for chunk in answer.chunks():
-                download.feed(chunk)
-            return download.result(answer.headers)
-        finally:
-            answer.close()
+        answer = self._transport.open(image_request(url), Deadline(self._shared.timeout))
+        return read_image(url, answer.read())

@@ -159,8 +159,8 @@ class Retry:
         return own * (1 - self.jitter * random())
 
 
-def error_for_failure(error: Exception, deadline: Deadline, *, in_body: bool, url: str = "") -> InterlinguaError | None:
-    """Return the typed error for what an HTTP client raised; None if it is not about the exchange (a bug: let it rise).
+def error_for_failure(error: Exception, deadline: Deadline, *, in_body: bool, url: str = "") -> Exception:
+    """Return the typed error for what an HTTP client raised; what is not about the exchange (a bug) as it is.
 
     Args:
         error: the exception.
@@ -168,8 +168,16 @@ def error_for_failure(error: Exception, deadline: Deadline, *, in_body: bool, ur
         in_body: True once the answer's headers had arrived.
         url: where the request was to go, for the message, which tells its host only.
     """
-    if isinstance(error, InterlinguaError):
+    typed = _typed_error(error, deadline, in_body=in_body, url=url)
+    if typed is None:
         return error
+    typed.__cause__ = None if isinstance(typed, CallerError) else error  # what a caller wrote may be secret
+    return typed
+
+
+def _typed_error(error: Exception, deadline: Deadline, *, in_body: bool, url: str) -> InterlinguaError | None:
+    if isinstance(error, InterlinguaError):
+        return None
     names = {kind.__name__ for kind in type(error).__mro__}
     if names & {"TimeoutException", "TimeoutError"}:
         return _timed_out(names, deadline, in_body=in_body)

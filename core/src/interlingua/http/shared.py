@@ -29,6 +29,7 @@ from interlingua.plugins.wire import (
     Credentials,
     Outgoing,
     RequestContext,
+    WireRequest,
     WireResponse,
 )
 from interlingua.pricing import SELF_HOSTED
@@ -223,14 +224,19 @@ class _Attempts:
             except InterlinguaError as error:
                 self._fetched = error
 
-    def _read_secret(self, source: Credentials) -> Any:
-        found, self._fetched = self._fetched, None
-        if isinstance(found, InterlinguaError):
-            raise found
-        if found is None:
-            found = self._shared.secret_store(self._provider.key, source).read(self._refused, self._refusal)
-        self._secret = found
-        return found
+    def _sign(self, request: WireRequest, headers: Mapping[str, str]) -> Outgoing:
+        connection = self.connection
+        if not connection.has_key:
+            raise no_key(connection, self._provider.key)
+        if connection.credentials is not None:
+            found, self._fetched = self._fetched, None
+            if isinstance(found, InterlinguaError):
+                raise found
+            if found is None:
+                store = self._shared.secret_store(self._provider.key, connection.credentials)
+                found = store.read(self._refused, self._refusal)
+            self._secret = found
+        return outgoing(connection, request, headers, self._secret)
 
     def _may_replace_secret(self, error: InterlinguaError) -> bool:
         """Return True for the first refusal of a secret: the next attempt has another."""
@@ -276,16 +282,12 @@ class Exchange(_Attempts):
         Raises:
             AuthenticationError: a key or a secret is needed and there is none.
         """
-        connection = self.connection
-        if not connection.has_key:
-            raise no_key(connection, self._provider.key)
         self._attempts += 1
         if self._attempts == 1:
             self.deadline = Deadline(self._shared.timeout)
-            self.response.request_ids = connection.request_ids
+            self.response.request_ids = self.connection.request_ids
         self.response.started = time.monotonic()
-        secret = self._read_secret(connection.credentials) if connection.credentials is not None else None
-        return outgoing(connection, self.request.wire, self.request.options.headers, secret)
+        return self._sign(self.request.wire, self.request.options.headers)
 
     def retry_delay(self, error: InterlinguaError) -> float:
         """Return the seconds to wait before the next attempt.
@@ -321,11 +323,7 @@ class AuxiliaryExchange(_Attempts):
 
     def begin_attempt(self) -> Outgoing:
         """Return the HTTP request, signed; raises as `Exchange.begin_attempt`."""
-        connection = self.connection
-        if not connection.has_key:
-            raise no_key(connection, self._provider.key)
-        secret = self._read_secret(connection.credentials) if connection.credentials is not None else None
-        return outgoing(connection, self._request, self._shared.headers, secret)
+        return self._sign(self._request, self._shared.headers)
 
     def check_refusal(self, error: InterlinguaError) -> None:
         """Raise the error again, unless the next attempt has another secret."""
@@ -346,34 +344,18 @@ class AuxiliaryExchange(_Attempts):
         return self._provider.from_wire_auxiliary(self._kind, response)
 
 
-class ImageDownload:
-    """One image fetched by its URL, with the client's time limits.
+def image_request(url: str) -> Outgoing:
+    """Return the HTTP request that fetches an image."""
+    return Outgoing("GET", url, {}, b"", datetime.now(UTC))
 
-    Attributes:
-        outgoing: the HTTP request.
-        deadline: time limits, counted from now.
-    """
 
-    def __init__(self, shared: SharedState, url: str) -> None:
-        self._url = url
-        self._data = bytearray()
-        self.outgoing = Outgoing("GET", url, {}, b"", datetime.now(UTC))
-        self.deadline = Deadline(shared.timeout)
-
-    def check_status(self, status: int) -> None:
-        """Raise CallerError when the image cannot be fetched."""
-        if status >= FAILED:
-            raise CallerError(f"the image {self._url} cannot be fetched: HTTP {status}")
-
-    def feed(self, chunk: bytes) -> None:
-        """Take bytes of the image; raise CallerError when it becomes too large."""
-        self._data += chunk
-        if len(self._data) > SIZE_LIMIT:
-            raise CallerError(f"the image {self._url} is larger than {SIZE_LIMIT} bytes")
-
-    def result(self, headers: Mapping[str, str]) -> Fetched:
-        """Return the bytes and the media type that the server claims."""
-        return Fetched(bytes(self._data), headers.get("content-type", "").partition(";")[0])
+def read_image(url: str, response: WireResponse) -> Fetched:
+    """Return the bytes of an image and the media type that its server claims; raise CallerError without an image."""
+    if response.status >= FAILED:
+        raise CallerError(f"the image {url} cannot be fetched: HTTP {response.status}")
+    if len(response.body) > SIZE_LIMIT:
+        raise CallerError(f"the image {url} is larger than {SIZE_LIMIT} bytes")
+    return Fetched(response.body, response.headers.get("content-type", "").partition(";")[0])
 
 
 def _check_settings(key: str, settings: Mapping[str, Any]) -> Mapping[str, Any]:

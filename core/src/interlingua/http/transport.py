@@ -26,7 +26,7 @@ from interlingua.errors import (
     MalformedResponseError,
 )
 from interlingua.http.limits import Deadline, error_for_failure, error_for_no_client
-from interlingua.plugins.wire import Outgoing
+from interlingua.plugins.wire import Outgoing, WireResponse
 from interlingua.response.framing import EVENT_LIMIT
 
 if TYPE_CHECKING:
@@ -72,7 +72,7 @@ def outgoing(connection: Connection, request: WireRequest, headers: Mapping[str,
     except InterlinguaError:
         raise
     except httpx.InvalidURL as error:
-        raise error_for_failure(error, Deadline(None), in_body=False, url=url) from None  # type: ignore[misc]
+        raise error_for_failure(error, Deadline(None), in_body=False, url=url) from None
     except Exception as error:
         raise secret_failure("signing the request", error) from None
     if _log.isEnabledFor(logging.DEBUG):
@@ -172,28 +172,39 @@ class ResponseHead:
         self._response = response
         self._deadline = deadline
         self._limit = limit
+        self._body = bytearray()
         self.status: int = response.status_code
         self.headers = _decoded(response.headers.raw)
 
-    def raw_stream(self) -> tuple[Any, _Inflater | None]:
-        """Return the body's own stream and what decompresses it; None where only the HTTP client can read it."""
-        encoding = self.headers.get("content-encoding", "identity").strip().lower()
-        if encoding in _COMPRESSED:
-            return getattr(self._response, "stream", None), _Inflater(encoding)
-        return getattr(self._response, "stream", None) if encoding in ("identity", "") else None, None
+    def begin_body(self) -> tuple[Any, _Inflater | None]:
+        """Let the time limits of the body take over, which are read when it begins.
 
-    def too_large(self) -> MalformedResponseError:
-        """Return the error of a whole body that is larger than the limit."""
-        text = f"the body of the answer is larger than response_limit={self._limit} bytes"
-        return MalformedResponseError(text, status=self.status)
-
-    def begin_body(self) -> None:
-        """Let the limits of the body take over from those of the headers; the body reads them when it begins."""
+        Returns:
+            The body's own stream and what decompresses it; None where only the HTTP client can read it.
+        """
         limit = self._deadline.for_body()
-        if limit is not None:
-            timeouts = self._response.request.extensions.get("timeout")
-            if timeouts is not None:
-                timeouts["read"] = limit
+        timeouts = self._response.request.extensions.get("timeout")
+        if limit is not None and timeouts is not None:
+            timeouts["read"] = limit
+        encoding = self.headers.get("content-encoding", "identity").strip().lower()
+        if encoding not in ("identity", "", *_COMPRESSED):
+            return None, None
+        return getattr(self._response, "stream", None), _Inflater(encoding) if encoding in _COMPRESSED else None
+
+    def add(self, chunk: bytes) -> None:
+        """Take bytes of a whole body.
+
+        Raises:
+            MalformedResponseError: it is larger than the limit.
+        """
+        self._body += chunk
+        if len(self._body) > self._limit:
+            text = f"the body of the answer is larger than response_limit={self._limit} bytes"
+            raise MalformedResponseError(text, status=self.status)
+
+    def whole(self) -> WireResponse:
+        """Return the answer with the body that `add` was given."""
+        return WireResponse(status=self.status, headers=self.headers, body=bytes(self._body))
 
     def break_off(self) -> None:
         """Wake a read that waits in another thread or task: the connection is shut, where it is ours alone."""
@@ -299,8 +310,7 @@ class Answer(ResponseHead):
         """
         deadline = self._deadline
         try:
-            self.begin_body()
-            body, inflater = self.raw_stream()
+            body, inflater = self.begin_body()
             if body is None:
                 body, inflater = self._response.iter_bytes(), None
             if inflater is not None:
@@ -312,25 +322,20 @@ class Answer(ResponseHead):
                 yield chunk
                 deadline.left()
         except Exception as error:
-            typed = error_for_failure(error, deadline, in_body=True)
-            if typed is None or typed is error:
-                raise
-            raise typed from error
+            raise error_for_failure(error, deadline, in_body=True)  # noqa: B904  it has its cause
 
-    def read(self) -> bytes:
-        """Return the whole body.
+    def read(self) -> WireResponse:
+        """Read the whole body, and give the connection back.
 
         Raises:
-            MalformedResponseError: it is larger than the limit.
+            MalformedResponseError: it is larger than the limit; or as `chunks`.
         """
-        chunks: list[bytes] = []
-        size = 0
-        for chunk in self.chunks():
-            size += len(chunk)
-            if size > self._limit:
-                raise self.too_large()
-            chunks.append(chunk)
-        return b"".join(chunks)
+        try:
+            for chunk in self.chunks():
+                self.add(chunk)
+        finally:
+            self.close()
+        return self.whole()
 
     def close(self) -> None:
         """Give the connection back, or close it when the body was not read to its end."""
@@ -375,10 +380,7 @@ class SyncTransport:
             )
             return Answer(self._http.send(built, stream=True), deadline, self.limit)
         except Exception as error:
-            typed = error_for_failure(error, deadline, in_body=False, url=request.url)
-            if typed is None or typed is error:
-                raise
-            raise typed from (None if type(typed).__name__ == "CallerError" else error)
+            raise error_for_failure(error, deadline, in_body=False, url=request.url)  # noqa: B904  it has its cause
 
     def close(self) -> None:
         """Close the HTTP client, if it was made here."""
@@ -393,8 +395,7 @@ class AsyncAnswer(ResponseHead):
         """Yield the body as it arrives; errors as in the blocking transport."""
         deadline = self._deadline
         try:
-            self.begin_body()
-            body, inflater = self.raw_stream()
+            body, inflater = self.begin_body()
             if body is None:
                 body, inflater = self._response.aiter_bytes(), None
             async for chunk in body:
@@ -403,21 +404,16 @@ class AsyncAnswer(ResponseHead):
                     if deadline.deadline is not None:
                         deadline.left()
         except Exception as error:
-            typed = error_for_failure(error, deadline, in_body=True)
-            if typed is None or typed is error:
-                raise
-            raise typed from error
+            raise error_for_failure(error, deadline, in_body=True)  # noqa: B904  it has its cause
 
-    async def read(self) -> bytes:
-        """Return the whole body; errors as in the blocking transport."""
-        chunks: list[bytes] = []
-        size = 0
-        async for chunk in self.chunks():
-            size += len(chunk)
-            if size > self._limit:
-                raise self.too_large()
-            chunks.append(chunk)
-        return b"".join(chunks)
+    async def read(self) -> WireResponse:
+        """Read the whole body, and give the connection back; errors as in the blocking transport."""
+        try:
+            async for chunk in self.chunks():
+                self.add(chunk)
+        finally:
+            await self.close()
+        return self.whole()
 
     async def close(self) -> None:
         """Give the connection back, or close it when the body was not read to its end."""
@@ -488,10 +484,7 @@ class AsyncTransport:
             )
             return AsyncAnswer(await http.send(built, stream=True), deadline, self.limit)
         except Exception as error:
-            typed = error_for_failure(error, deadline, in_body=False, url=request.url)
-            if typed is None or typed is error:
-                raise
-            raise typed from (None if type(typed).__name__ == "CallerError" else error)
+            raise error_for_failure(error, deadline, in_body=False, url=request.url)  # noqa: B904  it has its cause
 
     async def close(self) -> None:
         """Close the running loop's client, if it was made here; other loops close theirs when they end."""
