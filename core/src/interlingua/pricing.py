@@ -68,8 +68,8 @@ def cost_fields(usage: Usage, model: ModelInfo | None, at: datetime, parts: Cost
 
 
 def _rates(usage: Usage, model: ModelInfo, at: datetime) -> Rates:
-    missing = [name for name in ("input_tokens", "output_tokens") if getattr(usage, name) is None]
-    if missing:
+    if usage.input_tokens is None or usage.output_tokens is None:
+        missing = [name for name in ("input_tokens", "output_tokens") if getattr(usage, name) is None]
         raise _UnknownCostError(f"provider did not report {' and '.join(missing)}")
     price = model.price_at(at, usage.service_tier)
     if price is None and not model.prices:
@@ -79,7 +79,7 @@ def _rates(usage: Usage, model: ModelInfo, at: datetime) -> Rates:
         usual = tier is None or tier in model.standard_service_tiers
         kind = "" if usual else f" for service tier {tier!r}"
         raise _UnknownCostError(f"no price known for {model.id}{kind} at {at.date().isoformat()}")
-    return price.rates(usage.input_tokens or 0)
+    return price.rates(usage.input_tokens)
 
 
 def _parts(usage: Usage, rates: Rates) -> tuple[CostParts, list[str]]:

@@ -89,20 +89,17 @@ class Deadline:
         timeout = self.timeout
         if timeout is None:
             return None
-        left = self.left()
-        connect, first = _least(timeout.connect, left), _least(timeout.first_byte, left)
+        connect, first, left = timeout.connect, timeout.first_byte, self.left()
+        if left is not None:
+            connect, first = min(connect or left, left), min(first or left, left)
         return {"connect": connect, "pool": connect, "write": first, "read": first}
 
     def for_body(self) -> float | None:
         """Return the seconds one read of the body may take."""
-        timeout = self.timeout
-        return None if timeout is None else _least(timeout.between_chunks, self.left())
-
-
-def _least(limit: float | None, left: float | None) -> float | None:
-    if limit is None or left is None:
-        return left if limit is None else limit
-    return min(limit, left)
+        if self.timeout is None:
+            return None
+        limit, left = self.timeout.between_chunks, self.left()
+        return limit if left is None else min(limit or left, left)
 
 
 def _random() -> float:

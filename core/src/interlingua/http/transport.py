@@ -172,7 +172,6 @@ class ResponseHead:
         self._response = response
         self._deadline = deadline
         self._limit = limit
-        self._body = bytearray()
         self.status: int = response.status_code
         self.headers = _decoded(response.headers.raw)
 
@@ -191,20 +190,10 @@ class ResponseHead:
             return None, None
         return getattr(self._response, "stream", None), _Inflater(encoding) if encoding in _COMPRESSED else None
 
-    def add(self, chunk: bytes) -> None:
-        """Take bytes of a whole body.
-
-        Raises:
-            MalformedResponseError: it is larger than the limit.
-        """
-        self._body += chunk
-        if len(self._body) > self._limit:
-            text = f"the body of the answer is larger than response_limit={self._limit} bytes"
-            raise MalformedResponseError(text, status=self.status)
-
-    def whole(self) -> WireResponse:
-        """Return the answer with the body that `add` was given."""
-        return WireResponse(status=self.status, headers=self.headers, body=bytes(self._body))
+    def too_large(self) -> MalformedResponseError:
+        """Return the error of a whole body that is larger than the limit."""
+        text = f"the body of the answer is larger than response_limit={self._limit} bytes"
+        return MalformedResponseError(text, status=self.status)
 
     def break_off(self) -> None:
         """Wake a read that waits in another thread or task: the connection is shut, where it is ours alone."""
@@ -330,12 +319,15 @@ class Answer(ResponseHead):
         Raises:
             MalformedResponseError: it is larger than the limit; or as `chunks`.
         """
+        body = bytearray()
         try:
             for chunk in self.chunks():
-                self.add(chunk)
+                body += chunk
+                if len(body) > self._limit:
+                    raise self.too_large()
         finally:
             self.close()
-        return self.whole()
+        return WireResponse(status=self.status, headers=self.headers, body=bytes(body))
 
     def close(self) -> None:
         """Give the connection back, or close it when the body was not read to its end."""
@@ -408,12 +400,15 @@ class AsyncAnswer(ResponseHead):
 
     async def read(self) -> WireResponse:
         """Read the whole body, and give the connection back; errors as in the blocking transport."""
+        body = bytearray()
         try:
             async for chunk in self.chunks():
-                self.add(chunk)
+                body += chunk
+                if len(body) > self._limit:
+                    raise self.too_large()
         finally:
             await self.close()
-        return self.whole()
+        return WireResponse(status=self.status, headers=self.headers, body=bytes(body))
 
     async def close(self) -> None:
         """Give the connection back, or close it when the body was not read to its end."""

@@ -170,7 +170,8 @@ class PreparedRequest:
         self._routing, self._team_id = routing, team_id
         self._check_capabilities()
         self._conversation, broken = check_conversation(self.messages)
-        broken += tuple(i24_tool_names_are_unique(self.tools))
+        if self.tools:
+            broken += tuple(i24_tool_names_are_unique(self.tools))
         if broken:
             raise InvalidConversationError(broken, provider=provider.key, model=self.options.model)
 

@@ -397,7 +397,10 @@ def to_wire_turns(
     leading = next((at for at, piece in enumerate(pieces) if piece.role != "system"), len(pieces))
     losses: list[Loss] = []
     marked: list[int] = []
-    for at, piece, notes in [(at, each, each.notes) for at, each in enumerate(pieces) if each.notes is not None]:
+    for at, piece in enumerate(pieces):
+        notes = piece.notes
+        if notes is None:
+            continue
         if notes.trimmed and was_answered(messages, at):
             pieces[at] = _with_trimmed_end(piece.role, notes, messages[at])
         elif piece.role == "system" and at >= leading:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import chain
 from typing import Any, NamedTuple
 
 import attrs
@@ -109,7 +110,8 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
     thinks = thinking["type"] != "disabled" if thinking else facts.get("thinking_omitted") in ("always", "on")
     _sampling(options, facts, fields, headers, losses, thinks=thinks)
     _others(options, fields, losses)
-    fields.update({name: dumps(value) for name, value in extra.items()})
+    for name, value in extra.items():
+        fields[name] = dumps(value)
     body = json_object(fields)
     if len(body) > MAX_BODY:
         raise CapabilityError(f"the request has {len(body):,} bytes and this wire takes {MAX_BODY:,}", path="messages")
@@ -169,13 +171,11 @@ def _headers(extra: dict[str, Any], messages: Sequence[Message]) -> dict[str, st
     for option, header in _HEADERS.items():
         if (value := extra.pop(option, None)) is not None:
             headers[header] = value if isinstance(value, str) else ",".join(value)
-    betas = list(filter(None, headers.get("anthropic-beta", "").split(",")))
-    features = {beta[: -len("-2026-01-01")] for beta in betas}
-    for beta in dict.fromkeys(beta for found in encode_each(messages, "anthropic.betas", _betas) for beta in found):
-        if beta[: -len("-2026-01-01")] not in features:
-            betas.append(beta)
-    if betas:
-        headers["anthropic-beta"] = ",".join(betas)
+    if needed := dict.fromkeys(chain.from_iterable(encode_each(messages, "anthropic.betas", _betas))):
+        given = list(filter(None, headers.get("anthropic-beta", "").split(",")))
+        features = {beta[: -len("-2026-01-01")] for beta in given}
+        more = [beta for beta in needed if beta[: -len("-2026-01-01")] not in features]
+        headers["anthropic-beta"] = ",".join(given + more)
     if not extra.keys().isdisjoint(_SAMPLING):
         headers.setdefault("anthropic-version", SAMPLING_VERSION)
     return headers
@@ -183,8 +183,9 @@ def _headers(extra: dict[str, Any], messages: Sequence[Message]) -> dict[str, st
 
 def _betas(message: Message) -> tuple[str, ...]:
     """Return the beta features that the message's blocks are from (WIRE.md, Server tools)."""
-    kinds = [block.kind for block in message.content if type(block) is OpaqueBlock]
-    return tuple(_BETAS[kind] for kind in kinds if kind in _BETAS) if kinds else ()
+    if OpaqueBlock not in map(type, message.content):
+        return ()
+    return tuple(_BETAS[block.kind] for block in message.content if type(block) is OpaqueBlock and block.kind in _BETAS)
 
 
 def _max_tokens(options: AdapterOptions) -> int:
@@ -294,7 +295,7 @@ def _sampling(
 
 
 def _others(options: AdapterOptions, fields: dict[str, Json], losses: list[Loss]) -> None:
-    stop = [text for text in options.stop if text and not text.isspace()]
+    stop = [*filter(str.strip, options.stop)]
     if len(stop) < len(options.stop):
         losses.append(option_loss("stop", "rewritten", "a stop sequence of white space alone is refused here"))
     if stop:

@@ -142,7 +142,9 @@ def from_wire_usage(raw: Mapping[str, Any], blocks: Iterable[ContentBlock]) -> U
     tier = raw.get("service_tier")
     served = raw.get("server_tool_use")
     searches = _count(served, "web_search_requests") if isinstance(served, dict) else None
-    extra = {"web_search": searches, "code_execution": _code_executions(blocks)}
+    extra = {"web_search": searches} if searches else {}
+    if executions := _code_executions(blocks):
+        extra["code_execution"] = executions
     return Usage(
         input_tokens=None if uncached is None else uncached + (read or 0) + (written or 0),
         output_tokens=_count(raw, "output_tokens"),
@@ -150,7 +152,7 @@ def from_wire_usage(raw: Mapping[str, Any], blocks: Iterable[ContentBlock]) -> U
         cache_creation_input_tokens=written,
         cache_creation_1h_input_tokens=_count(split, "ephemeral_1h_input_tokens") if isinstance(split, dict) else None,
         reasoning_tokens=_count(details, "thinking_tokens") if isinstance(details, dict) else None,
-        extra_units={name: count for name, count in extra.items() if count} or None,
+        extra_units=extra or None,
         service_tier="fast" if raw.get("speed") == "fast" else tier if isinstance(tier, str) else None,
     )
 
@@ -162,7 +164,9 @@ def _code_executions(blocks: Iterable[ContentBlock]) -> int:
         for block in blocks
         if isinstance(block, OpaqueBlock) and block.kind == "server_tool_use" and isinstance(block.data, Mapping)
     ]
-    return 0 if {"web_search", "web_fetch"} & set(used) else sum(name.endswith("code_execution") for name in used)
+    if not used or {"web_search", "web_fetch"} & set(used):
+        return 0
+    return sum(name.endswith("code_execution") for name in used)
 
 
 def _count(raw: Mapping[str, Any], name: str) -> int | None:
