@@ -120,3 +120,15 @@ class TestVllm(ProviderContract):
     provider = "vllm"
     cassettes = CASSETTES / "vllm"
     examples = counts.examples(10)
+
+
+class TestAzure(ProviderContract):
+    provider = "azure"
+    cassettes = CASSETTES / "azure"
+    examples = counts.examples(20)
+
+
+class TestVertex(ProviderContract):
+    provider = "vertex"
+    cassettes = CASSETTES / "vertex"
+    examples = counts.examples(20)

@@ -295,7 +295,7 @@ def _object(row: dict[str, Any], key: str, path: str) -> dict[str, Any]:
     return value
 
 
-_DATED = re.compile(r"-(?:\d{8}|\d{4}-\d{2}-\d{2})\Z")
+_DATED = re.compile(r"[-@](?:\d{8}|\d{4}-\d{2}-\d{2})\Z")
 
 
 def find_model(models: Iterable[ModelInfo], name: str) -> ModelInfo | None:
@@ -303,7 +303,7 @@ def find_model(models: Iterable[ModelInfo], name: str) -> ModelInfo | None:
 
     Args:
         models: a catalogue.
-        name: model name without the provider key; `-YYYYMMDD` and `-YYYY-MM-DD` at its end date a snapshot.
+        name: model name without the provider key; `-YYYYMMDD` and `-YYYY-MM-DD` (or with `@`) date a snapshot.
     """
     known = tuple(models)
     found = _named(known, name)

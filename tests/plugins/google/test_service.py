@@ -31,27 +31,10 @@ def test_the_first_key_wins_and_travels_in_a_header() -> None:
         (ConnectionSettings(options={"version": "v1"}), "https://generativelanguage.googleapis.com/v1"),
         (ConnectionSettings(base_url="http://localhost:1/"), "http://localhost:1/v1beta"),
         (ConnectionSettings(base_url="http://localhost:1/v1"), "http://localhost:1/v1"),
-        (
-            ConnectionSettings(options={"project": "p", "region": "europe-west1", "token": "t"}),
-            "https://europe-west1-aiplatform.googleapis.com/v1beta1/projects/p/locations/europe-west1/publishers/google",
-        ),
-        (
-            ConnectionSettings(options={"project": "p", "token": "t"}),
-            "https://aiplatform.googleapis.com/v1beta1/projects/p/locations/global/publishers/google",
-        ),
     ],
 )
 def test_hosts_and_versions(settings: ConnectionSettings, base: str) -> None:
     assert GOOGLE.connection(settings).base_url == base
-
-
-def test_the_cloud_host_takes_a_bearer_token_made_when_asked() -> None:
-    tokens = iter(["one", "two"])
-    fresh = GOOGLE.connection(ConnectionSettings(options={"project": "p", "token": lambda: next(tokens)}))
-    fixed = GOOGLE.connection(ConnectionSettings(api_key="k", options={"project": "p"}))
-
-    assert [fresh.auth(ANY)["authorization"] for _ in range(2)] == ["Bearer one", "Bearer two"]
-    assert fixed.auth(ANY) == {"authorization": "Bearer k"}
 
 
 def test_the_path_names_model_and_method() -> None:

@@ -108,8 +108,8 @@ def connection(settings: ConnectionSettings) -> Connection:
         joined=("anthropic-beta",),  # a list: a request adds to what the connection set
         env=("ANTHROPIC_API_KEY", "ANTHROPIC_BASE_URL"),
         has_key=bool(key) or settings.base_url is not None,
-        hosts=("api.anthropic.com", "aiplatform.googleapis.com"),
-        endpoints={models.API: r"(/messages|:(r|streamR)awPredict)$"},
+        hosts=("api.anthropic.com",),
+        endpoints={models.API: r"/messages$"},
     )
 
 

@@ -32,11 +32,9 @@ HOST = "https://generativelanguage.googleapis.com"
 # The SDK's default is v1 since its 3.0, but the `*-latest` aliases, some previews and the speech models exist on v1beta
 # only, and everything v1 has is there too.
 VERSION = "v1beta"
-CLOUD_VERSION = "v1beta1"
 _KEYS = ("GOOGLE_API_KEY", "GEMINI_API_KEY")  # the first wins
 _BASE = "GOOGLE_GEMINI_BASE_URL"
 _ENDPOINTS = {models.API: r"/(?P<model>[^/]+):(g|streamG)enerateContent$"}
-_HOSTS = ("generativelanguage.googleapis.com", "aiplatform.googleapis.com")
 _has_version = re.compile(r"/v\d+(alpha|beta)?\d*(/|$)").search
 _COUNTED = ("systemInstruction", "tools", "toolConfig", "contents", "generationConfig", "cachedContent")
 
@@ -98,12 +96,8 @@ class _Google:
 def connection(settings: ConnectionSettings) -> Connection:
     """Return how to reach the service (WIRE.md, Connection).
 
-    Options: `version` (v1beta by default); `user_project` becomes `x-goog-user-project`. With `project` the request
-    goes to the cloud host of `region` (global by default) with a bearer token: the option `token` (text, or a function
-    that gives a fresh one), else the key.
+    Options: `version` (v1beta by default); `user_project` becomes `x-goog-user-project`.
     """
-    if settings.options.get("project"):
-        return _cloud(settings)
     key = settings.api_key or next((found for name in _KEYS if (found := settings.environ.get(name))), None)
     base = settings.base_url or settings.environ.get(_BASE) or HOST
     version = str(settings.options.get("version") or VERSION)
@@ -117,27 +111,7 @@ def connection(settings: ConnectionSettings) -> Connection:
         headers=_headers(settings.options),
         env=(*_KEYS, _BASE),
         has_key=bool(key) or settings.base_url is not None,
-        hosts=_HOSTS,
-        endpoints=_ENDPOINTS,
-    )
-
-
-def _cloud(settings: ConnectionSettings) -> Connection:
-    options = settings.options
-    region = str(options.get("region") or "global")
-    token = options.get("token") or settings.api_key
-    host = "aiplatform.googleapis.com" if region == "global" else f"{region}-aiplatform.googleapis.com"
-    base = _versioned(settings.base_url or f"https://{host}", str(options.get("version") or CLOUD_VERSION))
-
-    def auth(_request: WireRequest) -> Mapping[str, str]:
-        return {"authorization": f"Bearer {token() if callable(token) else token}"}
-
-    return Connection(
-        base_url=f"{base}/projects/{options['project']}/locations/{region}/publishers/google",
-        auth=auth if token else no_auth,
-        headers=_headers(options),
-        has_key=bool(token) or settings.base_url is not None,
-        hosts=_HOSTS,
+        hosts=("generativelanguage.googleapis.com",),
         endpoints=_ENDPOINTS,
     )
 
@@ -153,7 +127,7 @@ def _headers(options: Mapping[str, Any]) -> dict[str, str]:
 
 
 def auxiliary_request(kind: str, arguments: Mapping[str, Any]) -> WireRequest | None:
-    """Return the request for `models` (no arguments) or `count_tokens` (`request`: the one; not on the cloud host)."""
+    """Return the request for `models` (no arguments) or `count_tokens` (`request`: the one to count)."""
     if kind == "models":
         return WireRequest(method="GET", path="/models?pageSize=1000", body=b"", api=models.API)
     if kind == "count_tokens":

@@ -9,6 +9,7 @@ from interlingua.errors import MalformedResponseError, StreamInterruptedError
 from interlingua.plugins import Assembler, RequestContext, WireResponse, loads
 from interlingua.types import Message, MessageComplete, MessageStatus, StopReason
 from interlingua_google.errors import envelope_in, error_from_envelope
+from interlingua_google.models import API
 from interlingua_google.stream import Reader
 
 # an answer leaves out what is empty, so one that says nothing at all may hold no more than its counts
@@ -52,6 +53,6 @@ def continuation_token(message: Message) -> str | None:
     back goes on where the answer stopped.
     """
     origin, raw = message.metadata.origin, message.metadata.provider_raw
-    trace = raw.get("trace") if raw is not None and origin is not None and origin.provider == "google" else None
+    trace = raw.get("trace") if raw is not None and origin is not None and origin.api == API else None
     token = trace.get("continuationToken") if isinstance(trace, Mapping) else None
     return token if isinstance(token, str) else None

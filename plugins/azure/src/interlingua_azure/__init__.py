@@ -1,0 +1,1 @@
+"""Azure for interlingua: a plugin that serves OpenAI's and Anthropic's formats under its own key."""

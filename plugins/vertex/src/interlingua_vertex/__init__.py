@@ -1,0 +1,1 @@
+"""Vertex AI for interlingua: a plugin that serves Google's and Anthropic's formats under its own key."""

@@ -1,0 +1,200 @@
+"""The provider object: each request goes to the format of its API, for this host's key (WIRE.md)."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping, Sequence
+from functools import cache
+from itertools import chain
+from typing import Any
+from urllib.parse import quote, unquote
+
+import attrs
+
+from interlingua.errors import CapabilityError, PluginError, ProviderError
+from interlingua.plugins import (
+    Connection,
+    ConnectionSettings,
+    ModelInfo,
+    RequestContext,
+    WireChunk,
+    WireRequest,
+    WireResponse,
+    dumps,
+    hookimpl,
+    load_format,
+    loads,
+)
+from interlingua.types import AdapterCapabilities, AdapterOptions, Message, StreamEvent, ToolDefinition
+from interlingua_vertex.connection import GENERATE, MESSAGES, connection
+
+KEY = "vertex"
+ANTHROPIC_VERSION = "vertex-2023-10-16"
+_GOOGLE, _ANTHROPIC = "google", "anthropic"
+_FORMATS = {GENERATE: _GOOGLE, MESSAGES: _ANTHROPIC}
+_COUNTED = ("contents", "systemInstruction", "tools", "generationConfig")  # what countTokens takes of a request
+# Claude on this host: images as bytes only, of 5 MB in base64 (WIRE.md, Claude)
+_CLAUDE_IMAGE_BYTES = 5 * 1024 * 1024 * 3 // 4
+
+
+class _Vertex:
+    contract_version = 1
+
+    @hookimpl
+    def capabilities(self, model: str, options: AdapterOptions | None) -> AdapterCapabilities:
+        return capabilities_of(model, api_of(model, options.api if options else None))
+
+    @hookimpl
+    def models(self) -> Sequence[ModelInfo]:
+        return models()
+
+    @hookimpl
+    def connection(self, settings: ConnectionSettings) -> Connection:
+        return connection(settings)
+
+    @hookimpl
+    def to_wire(
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
+    ) -> WireRequest:
+        api = api_of(options.model, options.api)
+        made: WireRequest = _format(_FORMATS[api]).to_wire(messages=messages, tools=tools, options=options)
+        if api == MESSAGES:
+            return _to_prediction(made, options)
+        # tuned models (`endpoints/…`) belong to the project, the others to their publisher
+        return attrs.evolve(made, path=f"/publishers/google{made.path}" if "/" not in options.model else made.path)
+
+    @hookimpl
+    def estimate_input_tokens(
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions | None
+    ) -> int | None:
+        api = api_of(options.model, options.api) if options else GENERATE
+        found = _format(_FORMATS[api])
+        estimate: int | None = found.estimate_input_tokens(messages=messages, tools=tools, options=options)
+        return estimate
+
+    @hookimpl
+    def from_wire_response(self, response: WireResponse, context: RequestContext) -> Message:
+        message: Message = _format_of(context).from_wire_response(response=response, context=context)
+        return message
+
+    @hookimpl
+    def stream_response(
+        self, response_stream: AsyncIterator[WireChunk], context: RequestContext
+    ) -> AsyncIterator[StreamEvent]:
+        stream: AsyncIterator[StreamEvent] = _format_of(context).stream_response(
+            response_stream=response_stream, context=context
+        )
+        return stream
+
+    @hookimpl
+    def from_wire_error(self, response: WireResponse, context: RequestContext) -> ProviderError:
+        error: ProviderError = _format_of(context).from_wire_error(response=response, context=context)
+        return error
+
+    @hookimpl
+    def auxiliary_request(self, kind: str, arguments: Mapping[str, Any]) -> WireRequest | None:
+        """Offer `count_tokens` (`request`: the one to count)."""
+        return to_count(arguments["request"]) if kind == "count_tokens" else None
+
+    @hookimpl
+    def from_wire_auxiliary(self, kind: str, response: WireResponse) -> Any:
+        """Return an int for `count_tokens`."""
+        counted = loads(response.body)
+        if kind != "count_tokens":
+            return None
+        return counted["input_tokens"] if "input_tokens" in counted else counted.get("totalTokens", 0)
+
+    @hookimpl
+    def wire_rules(self) -> Sequence[str]:
+        return [*chain.from_iterable(found.wire_rules() for found in _installed())]
+
+
+@cache
+def _format(name: str) -> Any:
+    """Return the format of another distribution.
+
+    Raises:
+        PluginError: it is not installed; the message says what to install.
+    """
+    return load_format(name, KEY)
+
+
+def _installed() -> list[Any]:
+    found = []
+    for name in _FORMATS.values():
+        try:
+            found.append(_format(name))
+        except PluginError:
+            continue  # whoever uses a model of it is told
+    return found
+
+
+def _format_of(context: RequestContext) -> Any:
+    return _format(_FORMATS.get(context.origin.api, _GOOGLE))
+
+
+@cache
+def models() -> tuple[ModelInfo, ...]:
+    """Return the catalogues of the installed formats (WIRE.md, Models); Claude's models name their API."""
+    found = [*chain.from_iterable(of.models() for of in _installed())]
+    return tuple(attrs.evolve(info, api=MESSAGES) if _is_claude(info.id) else info for info in found)
+
+
+def _is_claude(model: str) -> bool:
+    return model.startswith("claude")
+
+
+def api_of(model: str, wanted: str | None) -> str:
+    """Choose the wire format by the model's name; one whose maker the name does not tell may be asked on either.
+
+    Raises:
+        CapabilityError: there is no such API for this model.
+    """
+    own = MESSAGES if _is_claude(model) else GENERATE
+    if wanted is None or wanted == own:
+        return own
+    if wanted not in _FORMATS or _is_claude(model) or model.startswith("gemini"):
+        raise CapabilityError(f"no API {wanted!r} for {model} here; there is {own}", path="options.api")
+    return wanted
+
+
+@cache
+def capabilities_of(model: str, api: str) -> AdapterCapabilities:
+    """Return what this host can carry with a model; the same object for the same arguments."""
+    found: AdapterCapabilities = _format(_FORMATS[api]).capabilities(model=model, options=None)
+    if api == GENERATE:
+        return found
+    return attrs.evolve(found, supports_image_urls=False, max_image_bytes=_CLAUDE_IMAGE_BYTES)
+
+
+def _to_prediction(made: WireRequest, options: AdapterOptions) -> WireRequest:
+    """Return a request of the Messages API as this host wants it: the model in the path, the version in the body."""
+    method = "streamRawPredict" if options.stream else "rawPredict"
+    head, version = b'{"model":' + dumps(options.model) + b",", b'{"anthropic_version":' + dumps(ANTHROPIC_VERSION)
+    if made.body.startswith(head):
+        body = version + b"," + made.body[len(head) :]
+    else:  # `provider_options` names another model: none may stand in the body
+        fields = loads(made.body)
+        del fields["model"]
+        body = dumps({"anthropic_version": ANTHROPIC_VERSION, **fields})
+    headers = {name: value for name, value in made.headers.items() if name != "anthropic-version"}
+    path = f"/publishers/anthropic/models/{quote(options.model, safe='@')}:{method}"
+    return attrs.evolve(made, path=path, body=body, headers=headers)
+
+
+def to_count(whole: WireRequest) -> WireRequest:
+    """Return the request that counts the tokens of another."""
+    publisher, _, named = whole.path.rpartition("/models/")
+    model = unquote(named.partition(":")[0])
+    body = loads(whole.body)
+    if whole.api == MESSAGES:
+        made: WireRequest = _format(_ANTHROPIC).auxiliary_request(
+            kind="count_tokens", arguments={"request": attrs.evolve(whole, body=dumps({"model": model, **body}))}
+        )
+        counted = dumps({"anthropic_version": ANTHROPIC_VERSION, **loads(made.body)})
+        return attrs.evolve(made, path=f"{publisher}/models/count-tokens:rawPredict", body=counted)
+    counted = dumps({name: body[name] for name in _COUNTED if name in body})
+    path = f"{whole.path.rpartition(':')[0]}:countTokens"
+    return WireRequest(path=path, headers=whole.headers, body=counted, api=GENERATE)
+
+
+plugin = _Vertex()
