@@ -73,12 +73,13 @@ def test_the_wire_format_has_that_runtimes_word(api: str | None, word: str) -> N
 
 
 def test_the_providers_formats_here_have_a_word_there() -> None:
+    strangers = {"chat-v2"}  # that runtime speaks no such format: its name stays as it is
     options = il.types.AdapterOptions(model="a-model")
     apis = {write_request(one, [il.user("hi")], [], options).api for one in il.Registry().providers()}
     written = EventWriter().to_wire_messages([said(il.TextBlock(text="hi"), api=api) for api in sorted(apis)])
 
     assert {"messages", "chat", "responses", "generate"} <= apis
-    assert not apis & {one["api"] for one in written}
+    assert apis & {one["api"] for one in written} <= strangers
 
 
 def test_redacted_thinking_is_thinking_without_words() -> None:
