@@ -21,6 +21,7 @@ import orjson
 from interlingua.types import Message
 from interlingua_transcripts.files import (
     from_messages,
+    kind_of,
     load_entry,
     new_conversation,
     paired,
@@ -168,7 +169,7 @@ def measure_fidelity(transcript: Transcript, target: str | None = None) -> Fidel
         again = rewritten[index] if index < len(rewritten) else {}
         count = _counted(system, value, made.get(index), again, None if crossed is None else crossed.get(index), report)
         report.by_entry[index] = count
-        kind = system.kind_of(value) if value is not None else "not JSON"
+        kind = kind_of(system, value)
         report.by_kind.setdefault(kind, Count())
         report.by_kind[kind] += count
         report.total += count
@@ -241,7 +242,7 @@ def _written_anew_whole(system: System, transcript: Transcript, back: Transcript
 def _aligned(system: System, made: Mapping[int, Any], back: Sequence[Any]) -> dict[int, dict[str, Any]]:
     """Return, for each entry, the leaves it has after the way through another system: entries of one kind in order."""
     indexes = sorted(made)
-    kinds, other = [system.kind_of(made[index]) for index in indexes], [system.kind_of(value) for value in back]
+    kinds, other = [kind_of(system, made[index]) for index in indexes], [kind_of(system, value) for value in back]
     found: dict[int, dict[str, Any]] = {}
     for left, right, size in SequenceMatcher(None, kinds, other, autojunk=False).get_matching_blocks():
         for step in range(size):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64decode, b64encode
+from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import accumulate
 from pathlib import Path
@@ -11,11 +12,14 @@ from typing import Any
 import attrs
 import orjson
 
+from interlingua import CallerError
 from interlingua.types import DEFAULT_SESSION, ContentBlock, Message, ToolResultBlock, ToolUseBlock
 from interlingua_transcripts.imported import EPOCH, ImportedIds
 from interlingua_transcripts.system import DocumentSystem, System, installed_systems, system_of
 from interlingua_transcripts.transcript import Conversation, Note, Plan, Transcript, TranscriptError
 
+_ODD = (ArithmeticError, AttributeError, CallerError, LookupError, TypeError, ValueError)  # what odd values lead to
+_REPAIRS = 50  # entries that may be left aside before a plan is given up
 _HEAD = 40  # lines that tell a system
 APP = "interlingua.transcripts"
 """Under which name a message keeps the entries it came from (`MessageMetadata.app`)."""
@@ -33,10 +37,17 @@ def detect_system(data: bytes) -> tuple[System, str] | None:
             head = whole
         else:
             head = lines
-        version = system.detect(head) if (head and head[0] is not None) or len(head) > 1 else None
+        version = _detect(system, head) if (head and head[0] is not None) or len(head) > 1 else None
         if version is not None:
             return system, version
     return None
+
+
+def _detect(system: System, head: Sequence[Any]) -> str | None:
+    try:
+        return system.detect(head)
+    except _ODD:  # a value of a type that this system's files never have
+        return None
 
 
 def read_transcript(source: str | Path | bytes, system: str | System | None = None) -> Transcript:
@@ -72,7 +83,7 @@ def read_transcript(source: str | Path | bytes, system: str | System | None = No
 def read_entries(system: System, entries: Sequence[bytes]) -> Transcript:
     """Read a session from the JSON texts of its entries."""
     values = [load_entry(entry) for entry in entries]
-    plan = system.plan(values)
+    plan = _plan(system, values)
     unread = [at for at, value in enumerate(values) if value is None and entries[at] != b"null"]
     notes = [Note(at, "not JSON; kept as it is") for at in unread]
     messages: list[Message] = []
@@ -96,6 +107,36 @@ def read_entries(system: System, entries: Sequence[bytes]) -> Transcript:
     )
 
 
+def _plan(system: System, values: Sequence[Any]) -> Plan:
+    """Plan the conversation; entries that a system cannot make anything of are left aside, one by one, with a note."""
+    try:
+        return system.plan(values)
+    except _ODD as error:
+        why = f"{type(error).__name__}: {error}"
+    notes: list[Note] = []
+    left = list(values)
+    for _ in range(min(_REPAIRS, len(left))):
+        at = bisect_left(range(len(left) - 1), True, key=lambda last: not _is_planned(system, left, last))
+        left[at] = None
+        notes.append(Note(at, f"not understood, kept as it is: {why}"))
+        try:
+            plan = system.plan(left)
+        except _ODD as error:
+            why = f"{type(error).__name__}: {error}"
+        else:
+            plan.notes += notes
+            return plan
+    return Plan(session_id="", notes=[Note(None, f"no conversation was found: {why}")])
+
+
+def _is_planned(system: System, values: Sequence[Any], last: int) -> bool:
+    try:
+        system.plan([*values[: last + 1], *[None] * (len(values) - last - 1)])
+    except _ODD:
+        return False
+    return True
+
+
 def _context(plan: Plan, messages: Sequence[Message], counts: Sequence[int]) -> tuple[Message, ...]:
     if plan.context is None:
         return tuple(messages)
@@ -109,7 +150,7 @@ def _messages(system: System, plan: Plan, values: Sequence[Any], notes: list[Not
         ids.begin(group.key, group.entries[0])
         try:
             yield system.to_messages(group, [values[at] for at in group.entries], plan, ids)
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        except _ODD as error:
             notes.append(Note(group.entries[0], f"not understood, kept as it is: {type(error).__name__}: {error}"))
             yield []
 
@@ -176,9 +217,19 @@ def paired(system: System, values: Sequence[Any], made: Sequence[Any]) -> list[A
     """Return, for each entry of a group, the one written anew for it: of the same kind, in order; else None."""
     left: dict[str, list[Any]] = {}
     for value in made:
-        left.setdefault(system.kind_of(value), []).append(value)
+        left.setdefault(kind_of(system, value), []).append(value)
     waiting = {kind: iter(found) for kind, found in left.items()}
-    return [next(waiting.get(system.kind_of(value), iter(())), None) for value in values]
+    return [next(waiting.get(kind_of(system, value), iter(())), None) for value in values]
+
+
+def kind_of(system: System, value: Any) -> str:
+    """Return what sort of entry this is, also of one that is not JSON or like none of the system's."""
+    if value is None:
+        return "not JSON"
+    try:
+        return system.kind_of(value)
+    except _ODD:
+        return "unknown"
 
 
 def patched(value: Any, was: Any, becomes: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from decimal import Decimal
 from pathlib import Path
@@ -49,8 +50,8 @@ APIS = {
     "google-generative-ai": "generate",
 }
 _API_WORDS = {ours: theirs for theirs, ours in APIS.items()}
-# Their thinking signature is the name of the wire's field, or a whole reasoning item: no signature a block can hold.
-_SIGNED = ("anthropic-messages", "bedrock-converse-stream", "google-generative-ai", "google-vertex")
+_ITEMS = ("openai-responses", "azure-openai-responses", "openai-codex-responses")  # their signature is a whole item
+_FIELD_NAME = re.compile(r"[A-Za-z_]{1,32}")  # or the name of the wire's field that the thinking came in: no signature
 _STOPS = {
     "stop": StopReason.END_TURN,
     "length": StopReason.MAX_TOKENS,
@@ -322,21 +323,18 @@ def _blocks(body: Mapping[str, Any], ids: ImportedIds) -> list[ContentBlock]:
     content = body.get("content")
     if isinstance(content, str):
         return [TextBlock(text=content)]
-    api = body.get("api")
-    return [_block(raw, api, ids) for raw in content or ()]
+    return [_block(raw, ids) for raw in content or ()]
 
 
-def _block(raw: Mapping[str, Any], api: Any, ids: ImportedIds) -> ContentBlock:
+def _block(raw: Mapping[str, Any], ids: ImportedIds) -> ContentBlock:
     kind = raw.get("type")
     if kind == "text":
         return TextBlock(text=raw["text"], signature=raw.get("textSignature"))
     if kind == "thinking":
         signature = raw.get("thinkingSignature") or None
         if raw.get("redacted") and signature:
-            return RedactedThinkingBlock(data=signature)
-        if api not in _SIGNED:
-            signature = _encrypted_content(signature)
-        return ThinkingBlock(text=raw["thinking"], signature=signature)
+            return RedactedThinkingBlock(data=_signature(signature) or signature)
+        return ThinkingBlock(text=raw["thinking"], signature=_signature(signature))
     if kind == "toolCall":
         arguments = raw.get("arguments")
         issued = str(raw["id"])
@@ -352,10 +350,12 @@ def _block(raw: Mapping[str, Any], api: Any, ids: ImportedIds) -> ContentBlock:
     raise ValueError(f"an unknown block {kind!r}")
 
 
-def _encrypted_content(signature: str | None) -> str | None:
-    """Return what a reasoning item holds encrypted; the name of a wire's field is no signature."""
-    if signature is None or not signature.startswith("{"):
+def _signature(signature: str | None) -> str | None:
+    """Return what a block can hold of a thinking signature: of a reasoning item, what it holds encrypted."""
+    if signature is None or _FIELD_NAME.fullmatch(signature):
         return None
+    if not signature.startswith("{"):
+        return signature
     try:
         found = orjson.loads(signature)
     except ValueError:
@@ -428,18 +428,19 @@ def _bodies(message: Message, conversation: Conversation) -> Iterator[dict[str, 
     if message.role is Role.TOOL:
         for block in message.content:
             if isinstance(block, ToolResultBlock):
-                yield _result_body(block, conversation.issued_id(block.tool_use_id), at)
+                yield _result_body(block, conversation, at)
     elif message.role is Role.ASSISTANT:
         yield _assistant_body(message, at)
     else:
         yield {"role": message.role.value, "content": _content(message.content), "timestamp": at}
 
 
-def _result_body(block: ToolResultBlock, call_id: str, at: int) -> dict[str, Any]:
+def _result_body(block: ToolResultBlock, conversation: Conversation, at: int) -> dict[str, Any]:
+    call = conversation.calls.get(block.tool_use_id)
     body: dict[str, Any] = {
         "role": "toolResult",
-        "toolCallId": call_id,
-        "toolName": block.tool_name or "",
+        "toolCallId": conversation.issued_id(block.tool_use_id),
+        "toolName": block.tool_name or ("" if call is None else call.name),
         "content": _content(block.content),
         "isError": block.is_error,
         "timestamp": at,
@@ -452,10 +453,16 @@ def _result_body(block: ToolResultBlock, call_id: str, at: int) -> dict[str, Any
 def _assistant_body(message: Message, at: int) -> dict[str, Any]:
     metadata = message.metadata
     provider = metadata.provider or "unknown"
+    api = _API_WORDS.get(metadata.api or "", metadata.api or "unknown")
+    content = _content(message.content)
+    if api in _ITEMS:
+        for block in content:
+            if "thinkingSignature" in block:
+                block["thinkingSignature"] = _reasoning_item(block)
     body: dict[str, Any] = {
         "role": "assistant",
-        "content": _content(message.content),
-        "api": _API_WORDS.get(metadata.api or "", metadata.api or "unknown"),
+        "content": content,
+        "api": api,
         "provider": provider,
         "model": (metadata.model or "unknown").removeprefix(f"{provider}:"),
         "usage": _usage_body(metadata.usage or Usage()),
@@ -465,6 +472,13 @@ def _assistant_body(message: Message, at: int) -> dict[str, Any]:
     if metadata.error is not None:
         body["errorMessage"] = metadata.error.message
     return body
+
+
+def _reasoning_item(block: Mapping[str, Any]) -> str:
+    """Return the item of the Responses API that holds the thinking, as JSON text."""
+    summary = [] if block.get("redacted") else [{"type": "summary_text", "text": block["thinking"]}]
+    item = {"type": "reasoning", "summary": summary, "encrypted_content": block["thinkingSignature"]}
+    return orjson.dumps(item).decode()
 
 
 def _stop_word(metadata: MessageMetadata) -> str:
