@@ -136,3 +136,25 @@ def test_a_file_of_no_known_system_is_refused() -> None:
         read_transcript(b'{"hello": 1}\n')
     with pytest.raises(TranscriptError, match="no system 'x'"):
         read_transcript(FILE, "x")
+
+
+def test_a_result_that_a_file_says_twice_is_one_result() -> None:
+    """Gemini CLI keeps the result with its call, and again in the user's message that followed."""
+    said = {"functionResponse": {"id": "c1", "name": "ls", "response": {"output": "a.txt"}}}
+    call = {"id": "c1", "name": "ls", "args": {}, "result": [said], "status": "success"}
+    at = {"timestamp": "2026-02-01T10:00:00.000Z"}
+    messages = [
+        {"id": "1", **at, "type": "user", "content": [{"text": "What is here?"}]},
+        {"id": "2", **at, "type": "gemini", "content": "", "toolCalls": [call], "model": "gemini-x"},
+        {"id": "3", **at, "type": "user", "content": [said]},
+        {
+            "id": "4",
+            **at,
+            "type": "user",
+            "content": [{"functionResponse": {"id": "c0", "response": {"output": "old"}}}],
+        },
+    ]
+    file = lines({"sessionId": "s", "startTime": at["timestamp"], "messages": messages})
+
+    roles = [message.role for message in read_transcript(file).messages]
+    assert roles == [Role.USER, Role.ASSISTANT, Role.TOOL, Role.TOOL]

@@ -23,7 +23,7 @@ from interlingua_transcripts import (
     with_entries,
     write_transcript,
 )
-from interlingua_transcripts.files import load_entry
+from interlingua_transcripts.system import load_entry
 from tests.transcripts.histories import own_file, writable_systems
 from tests.transcripts.mutations import mutate
 from tests.transcripts.samples import FOLDER, samples

@@ -22,14 +22,13 @@ from interlingua.types import Message
 from interlingua_transcripts.files import (
     from_messages,
     kind_of,
-    load_entry,
     new_conversation,
     paired,
     read_entries,
     with_entries,
     write_entries,
 )
-from interlingua_transcripts.system import System, system_of
+from interlingua_transcripts.system import System, load_entry, system_of
 from interlingua_transcripts.transcript import Note, Transcript
 
 _INDEX = re.compile(r"\[\d+\]")

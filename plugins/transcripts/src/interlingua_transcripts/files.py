@@ -5,7 +5,7 @@ from __future__ import annotations
 from base64 import b64decode, b64encode
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +15,7 @@ import orjson
 from interlingua import CallerError
 from interlingua.types import DEFAULT_SESSION, ContentBlock, Message, ToolResultBlock, ToolUseBlock
 from interlingua_transcripts.imported import EPOCH, ImportedIds
-from interlingua_transcripts.system import DocumentSystem, System, installed_systems, system_of
+from interlingua_transcripts.system import DocumentSystem, System, installed_systems, load_entry, system_of
 from interlingua_transcripts.transcript import Conversation, Note, Plan, Transcript, TranscriptError
 
 _ODD = (ArithmeticError, AttributeError, CallerError, LookupError, TypeError, ValueError)  # what odd values lead to
@@ -27,20 +27,25 @@ APP = "interlingua.transcripts"
 
 def detect_system(data: bytes) -> tuple[System, str] | None:
     """Return the system whose file this is, and its format's version; None where no installed system knows it."""
-    lines = [load_entry(line) for line in data[: 4 << 20].split(b"\n", _HEAD * 4) if line.strip()][:_HEAD]
-    whole: list[Any] = []
+    lines, whole = _heads(data)
     for system in installed_systems().values():
-        if isinstance(system, DocumentSystem):
-            if not whole:
-                document = None if len(lines) == 1 else load_entry(data)
-                whole = lines if document is None else [document]
-            head = whole
-        else:
-            head = lines
+        head = whole if isinstance(system, DocumentSystem) else lines
         version = _detect(system, head) if (head and head[0] is not None) or len(head) > 1 else None
         if version is not None:
             return system, version
     return None
+
+
+def _heads(data: bytes) -> tuple[list[Any], list[Any]]:
+    """Return the values of the first lines, and the value of the whole file alone."""
+    texts = list(islice(filter(bytes.strip, data[: 4 << 20].split(b"\n")), _HEAD))
+    first = [load_entry(text) for text in texts[:2]]
+    if first[:1] == [None]:  # no JSON Lines, unless the first line is broken
+        document = load_entry(data)
+        if document is not None:
+            return first, [document]
+    lines = [*first, *map(load_entry, texts[2:])]
+    return lines, lines
 
 
 def _detect(system: System, head: Sequence[Any]) -> str | None:
@@ -74,15 +79,18 @@ def read_transcript(source: str | Path | bytes, system: str | System | None = No
         system = found[0]
     reader = system if isinstance(system, System) else system_of(system)
     try:
-        entries = reader.split(data)
+        entries, values = reader.parse(data)
     except (ValueError, TypeError, AttributeError) as error:
         raise TranscriptError(f"not a file of {reader.title}: {error}", path=path) from error
-    return read_entries(reader, entries)
+    return _read(reader, entries, values)
 
 
 def read_entries(system: System, entries: Sequence[bytes]) -> Transcript:
     """Read a session from the JSON texts of its entries."""
-    values = [load_entry(entry) for entry in entries]
+    return _read(system, entries, [load_entry(entry) for entry in entries])
+
+
+def _read(system: System, entries: Sequence[bytes], values: Sequence[Any]) -> Transcript:
     plan = _plan(system, values)
     unread = [at for at, value in enumerate(values) if value is None and entries[at] != b"null"]
     notes = [Note(at, "not JSON; kept as it is") for at in unread]
@@ -173,7 +181,10 @@ def write_transcript(transcript: Transcript, system: str | System | None = None)
 
 def write_entries(transcript: Transcript, system: System) -> list[bytes]:
     """Return the entries of a session in a system's format."""
-    if system.name != transcript.system or not transcript.entries:
+    own = system.name == transcript.system
+    if own and not transcript.entries and not transcript.messages:
+        return []  # an empty file
+    if not own or not transcript.entries:
         return [orjson.dumps(one.value) for one in system.write(new_conversation(transcript, transcript.messages))]
     before = read_entries(system, transcript.entries)
     if before.messages == transcript.messages:
@@ -371,11 +382,3 @@ def _as_bytes(text: str, coding: str = "") -> bytes:
 
 def _with_app(message: Message, app: Mapping[str, Any]) -> Message:
     return attrs.evolve(message, metadata=attrs.evolve(message.metadata, app=app))
-
-
-def load_entry(text: bytes) -> Any:
-    """Return an entry's JSON value; None where it is not JSON."""
-    try:
-        return orjson.loads(text)
-    except ValueError:
-        return None

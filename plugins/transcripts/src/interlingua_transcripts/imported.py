@@ -12,6 +12,7 @@ from interlingua.types import CostParts
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford base 32
 _PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]
+_PART = (1 << 50) - 1
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
@@ -28,6 +29,7 @@ class ImportedIds:
         self._place = 0
         self._count = 0
         self._key = b""
+        self._calls: dict[str, str] = {}
 
     def begin(self, key: str, place: int) -> None:
         """Begin a group: its key, and the index of its first entry."""
@@ -43,7 +45,11 @@ class ImportedIds:
 
     def call(self, issued: str) -> str:
         """Return the canonical id of the call that the system names so; a result asks with the same name."""
-        return "tu_" + _encode(_digest(self._seed + b"\0call\0" + issued.encode("utf-8", "surrogatepass"), 15))
+        found = self._calls.pop(issued, None)
+        if found is None:
+            found = "tu_" + _encode(_digest(self._seed + b"\0call\0" + issued.encode("utf-8", "surrogatepass"), 15))
+            self._calls[issued] = found  # a result mostly asks next
+        return found
 
 
 def _digest(data: bytes, size: int) -> int:
@@ -51,11 +57,16 @@ def _digest(data: bytes, size: int) -> int:
 
 
 def _encode(value: int) -> str:
-    pieces = []
-    for _ in range(13):
-        pieces.append(_PAIRS[value & 1023])
-        value >>= 10
-    return "".join(reversed(pieces))
+    """Return 26 letters of base 32, two at a time; small parts, for large numbers are slow."""
+    pairs = _PAIRS
+    high, middle, low = value >> 100, (value >> 50) & _PART, value & _PART
+    return (
+        f"{pairs[high >> 20]}{pairs[(high >> 10) & 1023]}{pairs[high & 1023]}"
+        f"{pairs[middle >> 40]}{pairs[(middle >> 30) & 1023]}{pairs[(middle >> 20) & 1023]}"
+        f"{pairs[(middle >> 10) & 1023]}{pairs[middle & 1023]}"
+        f"{pairs[low >> 40]}{pairs[(low >> 30) & 1023]}{pairs[(low >> 20) & 1023]}"
+        f"{pairs[(low >> 10) & 1023]}{pairs[low & 1023]}"
+    )
 
 
 def short_id(seed: str, taken: Any = (), *, letters: int = 8) -> str:

@@ -57,6 +57,11 @@ class System:
         r"""Return the JSON text of each entry: here the lines, split at \n only. Blank lines are left out."""
         return [line for line in data.split(b"\n") if line.strip()]
 
+    def parse(self, data: bytes) -> tuple[list[bytes], list[Any]]:
+        """Return what `split` returns, and the JSON value of each entry; None for one that is not JSON."""
+        entries = self.split(data)
+        return entries, [load_entry(entry) for entry in entries]
+
     def join(self, entries: Iterable[bytes]) -> bytes:
         """Return the file that `split` would take apart into these entries."""
         return b"".join([entry + b"\n" for entry in entries])
@@ -120,23 +125,35 @@ class DocumentSystem(System):
 
     def split(self, data: bytes) -> list[bytes]:
         """Return the document without its list, then the items."""
-        document = orjson.loads(data)
+        return self.parse(data)[0]
+
+    def parse(self, data: bytes) -> tuple[list[bytes], list[Any]]:
+        """Return the entries and their values; the file is parsed once."""
+        document: Any = orjson.loads(data)
+        values = [document]
         if not self.items:
             if not isinstance(document, list):
                 raise TypeError("the file is no JSON list")
-            return [b"null", *map(orjson.dumps, document)]
-        if not isinstance(document, dict):
+            values = [None, *document]
+        elif not isinstance(document, dict):
             raise TypeError("the file is no JSON object")
-        held = document.get(self.items)
-        if not isinstance(held, list) or not held:
-            return [orjson.dumps(document)]
-        return [orjson.dumps({**document, self.items: None}), *map(orjson.dumps, held)]
+        elif isinstance(held := document.get(self.items), list) and held:
+            values = [{**document, self.items: None}, *held]
+        return [orjson.dumps(value) for value in values], values
 
     def join(self, entries: Iterable[bytes]) -> bytes:
         """Return the document, indented as such files are."""
         first, *items = map(orjson.loads, entries)
         document = items if not self.items else {**first, self.items: items} if items else first
         return orjson.dumps(document, option=orjson.OPT_INDENT_2) + b"\n"
+
+
+def load_entry(text: bytes) -> Any:
+    """Return an entry's JSON value; None where it is not JSON."""
+    try:
+        return orjson.loads(text)
+    except ValueError:
+        return None
 
 
 @cache

@@ -24,7 +24,7 @@ from interlingua.types import (
     Usage,
 )
 from interlingua_transcripts.imported import ImportedIds, count_of, time_of
-from interlingua_transcripts.system import DocumentSystem
+from interlingua_transcripts.system import DocumentSystem, load_entry
 from interlingua_transcripts.transcript import Group, Note, Plan
 
 _SHOWN_ONLY = {"info", "error", "warning", "choice"}
@@ -46,18 +46,18 @@ class GeminiCli(DocumentSystem):
             return "json" if "messages" in first else "jsonl"
         return None
 
-    def split(self, data: bytes) -> list[bytes]:
+    def parse(self, data: bytes) -> tuple[list[bytes], list[Any]]:
         """Return the lines of a log, or the pieces of a document."""
         try:
-            orjson.loads(data)
-        except ValueError:
-            return [line for line in data.split(b"\n") if line.strip()]
-        return super().split(data)
+            return super().parse(data)
+        except (TypeError, ValueError):
+            entries = [line for line in data.split(b"\n") if line.strip()]
+            return entries, [load_entry(entry) for entry in entries]
 
     def join(self, entries: Sequence[bytes]) -> bytes:  # type: ignore[override]
         """Return a log, or a document where the first entry is one without its messages."""
         entries = list(entries)
-        if b'"messages":null' in entries[0].replace(b" ", b""):
+        if entries and b'"messages":null' in entries[0].replace(b" ", b""):
             return super().join(entries)
         return b"".join([entry + b"\n" for entry in entries])
 
@@ -90,14 +90,20 @@ class GeminiCli(DocumentSystem):
                 order = {f"set{at}": at}
             elif value.get("type") and value["type"] not in _SHOWN_ONLY:
                 order[str(value.get("id", at))] = at
-        plan.groups = [Group(name, (at,)) for name, at in order.items()]
+        answered = frozenset(_answered(values))
+        plan.groups = [Group(name, (at,), answered) for name, at in order.items()]
         return plan
 
     def to_messages(self, group: Group, values: Sequence[Any], plan: Plan, ids: ImportedIds) -> list[Message]:
         """Return a message, and one for each result of its calls."""
         value = values[0]
         listed = value["$set"]["messages"] if "$set" in value else [value]
-        return [one for raw in listed if raw.get("type") not in _SHOWN_ONLY for one in _messages(raw, plan, ids)]
+        return [
+            one
+            for raw in listed
+            if raw.get("type") not in _SHOWN_ONLY
+            for one in _messages(raw, plan, ids, group.facts)
+        ]
 
     def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
         """Yield the chats of every project."""
@@ -105,12 +111,29 @@ class GeminiCli(DocumentSystem):
             yield from (home / ".gemini" / "tmp").glob(pattern)
 
 
-def _messages(raw: Mapping[str, Any], plan: Plan, ids: ImportedIds) -> Iterator[Message]:
+def _answered(values: Sequence[Any]) -> Iterator[str]:
+    """Yield the ids of the calls whose results stand with them; a user's message may repeat these results."""
+    for value in values:
+        if not isinstance(value, dict):
+            continue
+        setting = value.get("$set")
+        if isinstance(setting, dict) and isinstance(setting.get("messages"), list):
+            yield from _answered(setting["messages"])
+        calls = value.get("toolCalls")
+        for call in calls if isinstance(calls, list) else ():
+            if isinstance(call, dict) and call.get("result") is not None:
+                yield str(call.get("id"))
+
+
+def _messages(raw: Mapping[str, Any], plan: Plan, ids: ImportedIds, answered: frozenset[str]) -> Iterator[Message]:
     at = time_of(raw.get("timestamp"))
     session = plan.session_id or "default"
     calls = [call for call in raw.get("toolCalls") or () if isinstance(call, dict)]
     by_model = raw.get("type") in _BY_MODEL
-    blocks = _thoughts(raw) + _parts(raw.get("content"), ids)
+    content = raw.get("content")
+    parts = content if isinstance(content, list) else []
+    answers = [part["functionResponse"] for part in parts if _is_answer(part)]
+    blocks = _thoughts(raw) + _parts([part for part in parts if not _is_answer(part)] if answers else content, ids)
     if not any(isinstance(block, ToolUseBlock) for block in blocks):
         blocks += [_call(call, ids) for call in calls]
     facts: dict[str, Any] = {}
@@ -125,6 +148,12 @@ def _messages(raw: Mapping[str, Any], plan: Plan, ids: ImportedIds) -> Iterator[
             id=ids.message(at), session_id=session, role=role, content=content, created_at=at, metadata=metadata
         )
 
+    for answer in answers:
+        issued = str(answer.get("id") or answer.get("name"))
+        if issued not in answered:
+            texts = tuple(_result_parts({"functionResponse": answer}))
+            block = ToolResultBlock(tool_use_id=ids.call(issued), content=texts, tool_name=answer.get("name"))
+            yield message(Role.TOOL, [block], parent_tool_use_id=block.tool_use_id)
     if blocks:
         yield message(Role.ASSISTANT if by_model else Role.USER, blocks, **facts)
     for call in calls:
@@ -139,6 +168,10 @@ def _messages(raw: Mapping[str, Any], plan: Plan, ids: ImportedIds) -> Iterator[
             details=call.get("resultDisplay"),
         )
         yield message(Role.TOOL, [result], parent_tool_use_id=own)
+
+
+def _is_answer(part: Any) -> bool:
+    return isinstance(part, dict) and isinstance(part.get("functionResponse"), dict)
 
 
 def _thoughts(raw: Mapping[str, Any]) -> list[ContentBlock]:

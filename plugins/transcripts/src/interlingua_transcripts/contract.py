@@ -1,0 +1,98 @@
+"""The laws that every system's reader and writer keep, to be tried with session files of yours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from typing import Any
+
+import orjson
+
+from interlingua.codec import dumps_message
+from interlingua_transcripts.fidelity import measure_fidelity
+from interlingua_transcripts.files import detect_system, from_messages, read_transcript, with_entries, write_transcript
+from interlingua_transcripts.system import DocumentSystem, System, load_entry
+from interlingua_transcripts.transcript import Transcript, TranscriptError
+
+_GROWTH = 4  # JSON of messages to JSON of the file, besides what every message has
+_UNKNOWN = {"type": "entry-of-a-later-version", "payload": {"new": [1, None]}}
+
+
+def check_system(system: System, files: Iterable[bytes]) -> None:
+    """Try every law with every file: recognition, writing back, a cut end, an entry of a newer version, size.
+
+    Args:
+        system: reads and writes the files.
+        files: whole session files, the more different the better; each should hold a conversation.
+
+    Raises:
+        AssertionError: a law does not hold; the message lists each that does not, with the number of the file.
+    """
+    wrong = [f"file {number}: {fault}" for number, data in enumerate(files, 1) for fault in _faults(system, data)]
+    if wrong:
+        raise AssertionError("\n".join(wrong))
+
+
+def _faults(system: System, data: bytes) -> Iterator[str]:
+    found = detect_system(data)
+    if found is None or found[0].name != system.name:
+        yield f"recognised as {'nothing' if found is None else found[0].name}, not as {system.name}"
+    read = read_transcript(data, system)
+    if not read.messages:
+        yield "no message was found in it"
+        return
+    yield from _reading_faults(system, data, read)
+    yield from _writing_faults(system, data, read)
+    if not isinstance(system, DocumentSystem):
+        yield from _later_faults(system, data, read)
+
+
+def _reading_faults(system: System, data: bytes, read: Transcript) -> Iterator[str]:
+    if read_transcript(data, system).messages != read.messages:
+        yield "read twice, it gives two conversations: ids must be made of what is in the file"
+    ids = [message.id for message in read.messages]
+    if sorted(set(ids)) != ids:
+        yield "ids of messages do not rise, or one stands twice"
+    size = sum(len(dumps_message(message)) for message in read.messages)
+    if size > _GROWTH * len(data) + 2_000 * len(ids):
+        yield f"{len(data):,} bytes became messages of {size:,}: something is taken more than once"
+    shown = {message.id for message in read.messages}
+    if any(message.id not in shown for message in read.context):
+        yield "the context holds messages that the conversation does not"
+
+
+def _writing_faults(system: System, data: bytes, read: Transcript) -> Iterator[str]:
+    if not _is_whole(data, system.join(system.split(data))):
+        yield "its entries put together are another file"
+    if _values(system, write_transcript(read, system)) != _values(system, data):
+        yield "written back, it has other entries"
+    kept = from_messages(with_entries(read))
+    if kept is None or _values(system, write_transcript(kept, system)) != _values(system, data):
+        yield "written back after a way through messages, it has other entries"
+    report = measure_fidelity(read)
+    if report.total.lost:
+        yield f"leaves are lost: {', '.join(report.lost)}"
+
+
+def _is_whole(data: bytes, joined: bytes) -> bool:
+    """Tell whether two files have the same JSON, or the same text besides white space."""
+    return data.split() == joined.split() or (load_entry(data) is not None and load_entry(data) == load_entry(joined))
+
+
+def _later_faults(system: System, data: bytes, read: Transcript) -> Iterator[str]:
+    """Yield faults with lines that a crash cut, and with lines that a later version writes."""
+    for what, end in (("half of a line", b'{"type":"mess'), ("an unknown entry", orjson.dumps(_UNKNOWN) + b"\n")):
+        longer = data.rstrip(b"\n") + b"\n" + end
+        try:
+            again = read_transcript(longer, system)
+        except TranscriptError as error:
+            yield f"with {what} at its end it is not read: {error}"
+            continue
+        if again.messages != read.messages:
+            yield f"with {what} at its end it gives another conversation"
+        if _values(system, write_transcript(again, system)) != _values(system, longer):
+            yield f"with {what} at its end it is written back with other entries"
+
+
+def _values(system: System, data: bytes) -> Sequence[Any]:
+    pairs = [(load_entry(entry), entry) for entry in system.split(data)]
+    return [entry if value is None else value for value, entry in pairs]
