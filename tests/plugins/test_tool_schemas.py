@@ -69,7 +69,7 @@ def sent_schema(request: WireRequest) -> dict[str, Any]:
             return next((found for item in value if (found := search(item)) is not None), None)
         return None
 
-    found = search(json.loads(request.body)["tools"])
+    found = search(json.loads(request.body))
     assert found is not None
     return found
 

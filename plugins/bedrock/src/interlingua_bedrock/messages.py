@@ -142,10 +142,9 @@ def to_wire_parts(message: Message, family: Family, taken: frozenset[str] = froz
 
 def _text(block: TextBlock, index: int, rows: list[BlockLoss], *, by_model: bool) -> dict[str, Any] | None:
     blank = not block.text or block.text.isspace()
-    if block.citations and by_model:
-        content = {} if blank else {"content": [{"text": block.text}]}
-        return {"citationsContent": {**content, "citations": list(block.citations)}}
-    if block.citations:
+    if block.citations and by_model and not blank:
+        return {"citationsContent": {"content": [{"text": block.text}], "citations": list(block.citations)}}
+    if block.citations and not by_model:
         rows.append(BlockLoss(index, block.type, "rewritten", "this wire takes citations on assistant text only"))
     if blank:
         rows.append(BlockLoss(index, block.type, "dropped", "blank text, which this wire refuses"))

@@ -39,7 +39,7 @@ from interlingua_bedrock.messages import (
 )
 from interlingua_bedrock.models import API, Family, facts_of, family_of
 from interlingua_bedrock.reasoning import Reasoning, to_wire_reasoning
-from interlingua_bedrock.schema import to_wire_schema
+from interlingua_bedrock.schema import complete_schema, to_wire_schema
 
 _SECTIONS = ("inferenceConfig", "additionalModelRequestFields", "outputConfig")
 _BYTES_PER_TOKEN = 3.6
@@ -140,7 +140,7 @@ def to_wire_tools(tools: Sequence[ToolDefinition], family: Family, losses: list[
         spec: dict[str, Any] = {"name": tool.name}
         if tool.description:
             spec["description"] = tool.description
-        spec["inputSchema"] = {"json": tool.input_schema}
+        spec["inputSchema"] = {"json": complete_schema(tool.input_schema)}
         written.append(dumps({"toolSpec": spec}))
         if tool.cache is None:
             continue

@@ -1,14 +1,15 @@
-"""The subset of JSON Schema that structured answers are written in (WIRE.md, Structured answers)."""
+"""Schemas: of tools, and the subset that structured answers are written in (WIRE.md, Tools and Structured answers)."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from interlingua.plugins import Loss, dumps
 
 _KEPT = ("type", "properties", "required", "items", "enum", "const", "anyOf", "allOf", "$ref", "$defs", "title",
          "description")  # fmt: skip
+_NAMED, _UNIONS = ("properties", "$defs"), ("anyOf", "allOf", "oneOf")
 _FORMATS = ("date-time", "time", "date", "duration", "email", "hostname", "uri", "ipv4", "ipv6", "uuid")
 
 
@@ -19,11 +20,11 @@ def to_wire_schema(
     out: dict[str, Any] = {}
     words: list[str] = []
     for name, value in schema.items():
-        if name in ("properties", "$defs"):
+        if name in _NAMED:
             out[name] = {key: to_wire_schema(item, losses, f"{path}.{name}.{key}") for key, item in value.items()}
         elif name == "items" and isinstance(value, Mapping):
             out[name] = to_wire_schema(value, losses, f"{path}.items")
-        elif name in ("anyOf", "allOf", "oneOf"):
+        elif name in _UNIONS:
             kept = "anyOf" if name == "oneOf" else name
             out[kept] = [to_wire_schema(item, losses, f"{path}.{name}[{at}]") for at, item in enumerate(value)]
         elif name == "additionalProperties":
@@ -41,3 +42,24 @@ def to_wire_schema(
     if words:
         out["description"] = "; ".join(filter(None, [out.get("description"), *words]))
     return out
+
+
+def complete_schema(schema: Any) -> Any:
+    """Return a tool's schema with what some makers' models demand: an object's `properties`, an array's `items`."""
+    if not isinstance(schema, Mapping):
+        return schema
+    whole = dict(schema)
+    for name, value in schema.items():
+        if name in _NAMED and isinstance(value, Mapping):
+            whole[name] = {key: complete_schema(child) for key, child in value.items()}
+        elif name in _UNIONS and isinstance(value, Sequence):
+            whole[name] = [complete_schema(child) for child in value]
+        elif name in ("items", "additionalProperties"):
+            whole[name] = complete_schema(value)
+    kind = schema.get("type")
+    kinds = (kind,) if isinstance(kind, str) else kind or ()
+    if "object" in kinds:
+        whole.setdefault("properties", {})
+    if "array" in kinds and whole.get("items", True) is True:
+        whole["items"] = {}
+    return whole
