@@ -173,9 +173,7 @@ LEAST = -MOST
 MAX_DEPTH = 200
 """Levels of JSON inside a value. The fast writer takes 254 in all."""
 
-_set = dict.__setitem__
 _UNCHANGED = frozenset({bool, type(None), FrozenDict, FrozenList})
-_NUMBERS = frozenset({int, float})
 
 
 def freeze(value: Any) -> Any:
@@ -192,65 +190,28 @@ def freeze(value: Any) -> Any:
 
 def _freeze(value: Any, levels: int) -> Any:
     kind = type(value)
-    if kind is dict or kind is list:
-        if levels == 0:
-            raise FieldProblem(f"nested too deeply: at most {MAX_DEPTH} levels")
-        return _freeze_dict(value, levels - 1) if kind is dict else _freeze_list(value, levels - 1)
-    if kind is str:
-        return value if value.isascii() else replace_lone_surrogates(value)
-    if kind is int or kind is float:
-        return value if LEAST < value < MOST else _refuse_number(value)
-    return value if kind in _UNCHANGED else _freeze_other(value, levels)
-
-
-def _freeze_dict(value: dict[Any, Any], levels: int) -> FrozenDict:
-    frozen = FrozenDict(value)
-    for key, item in value.items():
-        if type(key) is not str or not key.isascii():
-            return _freeze_mapping(value, levels)
-        kind = type(item)
-        if kind is str:
-            if not item.isascii():
-                _set(frozen, key, replace_lone_surrogates(item))
-        elif kind is int or kind is float:
-            if not LEAST < item < MOST:
-                _refuse_number(item)
-        elif kind not in _UNCHANGED:
-            _set(frozen, key, _freeze(item, levels))
-    return frozen
-
-
-def _freeze_list(value: list[Any], levels: int) -> FrozenList:
-    kinds = set(map(type, value))
-    if kinds <= _NUMBERS:
-        for item in value:
-            if not LEAST < item < MOST:
-                _refuse_number(item)
-        return FrozenList(value)
-    return FrozenList(value if kinds <= _UNCHANGED else [_freeze(item, levels) for item in value])
-
-
-def _freeze_other(value: Any, levels: int) -> Any:
-    if isinstance(value, Mapping):
-        return _freeze(dict(value), levels)
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return _freeze([*value], levels)
-    if isinstance(value, str):  # a member of an enum
+    if kind in _UNCHANGED or (kind is str and value.isascii()):
+        return value
+    if isinstance(value, str):
         return whole_text(value)
-    if isinstance(value, (int, float)):  # of numpy
-        return _freeze(int(value) if isinstance(value, int) else float(value), levels)
-    refuse("JSON", value)
+    if isinstance(value, (int, float)):
+        if not LEAST < value < MOST:
+            got = value if isinstance(value, float) else "a number of over 4,300 digits"
+            raise FieldProblem(f"expected JSON, got {got}")
+        return value if kind in (int, float) else int(value) if isinstance(value, int) else float(value)  # of numpy
+    if levels == 0 and isinstance(value, Iterable):
+        raise FieldProblem(f"nested too deeply: at most {MAX_DEPTH} levels")
+    if isinstance(value, (dict, Mapping)):
+        return FrozenDict({_freeze_key(key): _freeze(item, levels - 1) for key, item in value.items()})
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return FrozenList([_freeze(item, levels - 1) for item in value])
+    return refuse("JSON", value)
 
 
-def _freeze_mapping(value: Mapping[Any, Any], levels: int) -> FrozenDict:
-    for key in value:
-        if not isinstance(key, str):
-            refuse("str as a key", key)
-    return FrozenDict({whole_text(key): _freeze(item, levels) for key, item in value.items()})
-
-
-def _refuse_number(value: float) -> NoReturn:
-    raise FieldProblem(f"expected JSON, got {value}" if isinstance(value, float) else "a number of over 4,300 digits")
+def _freeze_key(key: Any) -> str:
+    if type(key) is str and key.isascii():
+        return key
+    return whole_text(key) if isinstance(key, str) else refuse("str as a key", key)
 
 
 def thaw(value: Any) -> Any:

@@ -6,7 +6,7 @@ There is no I/O and no waiting here: the adapter's async generator is driven by 
 from __future__ import annotations
 
 import sys
-from collections.abc import AsyncIterator, Callable, Generator, Iterable, Iterator
+from collections.abc import AsyncIterator, Callable, Generator, Iterable
 from typing import Any
 
 import attrs
@@ -262,12 +262,11 @@ class _Pause:
 _pause = _Pause()
 
 
-def _collect(chunks: Iterable[WireChunk]) -> tuple[list[WireChunk], Exception | None]:
+def _collect(frame: Callable[..., Iterable[WireChunk]], *data: bytes) -> tuple[list[WireChunk], Exception | None]:
     """Return what a framer gives and, where it fails at last, why."""
     batch: list[WireChunk] = []
     try:
-        for chunk in chunks:
-            batch.append(chunk)
+        batch.extend(frame(*data))  # what comes before a failure stays
     except Exception as error:
         return batch, error
     return batch, None
@@ -362,29 +361,13 @@ class StreamDecoder:
                 typed.__cause__ = error
             self._fail(typed)
 
-    def _read_rest(self) -> Iterator[WireChunk]:
-        yield from self._framer.close()
-
     def feed(self, data: bytes) -> list[StreamEvent]:
         """Take bytes as they arrive; return the events they complete."""
-        failure = None
         if not self._escaped and (b"\\u" in data or data.endswith(b"\\")):
             self._escaped = True
-        try:
-            batch = self._frame(data)
-            if type(batch) is not list:
-                batch, failure = _collect(batch)
-        except Exception as error:
-            batch, failure = [], error
+        batch, failure = _collect(self._frame, data)
         if batch and not self._done:
-            self._batch = batch
-            try:
-                wanted = self._resume(None)  # as `_drive` does, without a further call per chunk
-            except BaseException as error:  # StopIteration too
-                self._handle_end(error)
-            else:
-                if wanted is not _MORE:
-                    self._refuse_await()
+            self._drive(batch)
         if failure is not None:
             self._fail_framing(failure)
         events = self._out
@@ -407,7 +390,7 @@ class StreamDecoder:
         self._complete_before_end = self.complete
         if not self._done and not broken:
             self._in_last = True
-            batch, failure = _collect(self._read_rest())
+            batch, failure = _collect(self._framer.close)
             if batch:
                 self._drive(batch)
             if failure is not None:
