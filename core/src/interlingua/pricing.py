@@ -168,7 +168,8 @@ def _repriced(message: Message, lookup: Callable[[str], ModelInfo | None], at: d
     if usage is None or model_id is None:
         return message
     priced = cost_of(usage, lookup(model_id), at or message.created_at)
-    if priced == usage or (priced.cost_usd is None and usage.cost_usd is not None):
+    # a cost that is known is not given up for less: the provider may have computed it (hook `cost_of`)
+    if priced == usage or (usage.cost_usd is not None and priced.cost_note and not usage.cost_note):
         return message
     return attrs.evolve(message, metadata=attrs.evolve(message.metadata, usage=priced))
 

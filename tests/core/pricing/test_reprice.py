@@ -68,3 +68,10 @@ def test_case_29_an_unknown_model_gets_its_reason() -> None:
     assert new.metadata.usage is not None
     assert new.metadata.usage.cost_usd is None
     assert new.metadata.usage.cost_note == "model not in the catalogue"
+
+
+def test_a_cost_that_the_provider_computed_of_billed_units_is_kept() -> None:
+    """The catalogue has no price of the units, so its cost would lack them."""
+    usage = attrs.evolve(COUNTS, extra_units={"billed_input": 44}, cost_usd=Decimal("0.00011"), pricing_version="v1")
+    stored = _answer(datetime(2026, 5, 1, tzinfo=UTC), usage)
+    assert reprice([stored], _lookup)[0] is stored

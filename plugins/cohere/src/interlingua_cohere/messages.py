@@ -22,6 +22,7 @@ from interlingua.types import (
 ERROR_PREFIX = "Error: "
 FOREIGN_CALL = "tool_call"  # a call of a kind this plugin does not know, kept exact
 FOREIGN_CONTENT = "content"  # likewise an item of `content`
+_DETAILS = ("auto", "low", "high")
 _ASSISTANT, _TOOL, _USER = Role.ASSISTANT, Role.TOOL, Role.USER  # found by a slow call before Python 3.12
 
 
@@ -53,14 +54,14 @@ def _input(message: Message) -> Element:
     for at, block in enumerate(message.content):
         if isinstance(block, TextBlock):
             parts.append({"type": "text", "text": block.text})
-        elif isinstance(block, ImageBlock) and (url := _image_url(block)):
-            parts.append({"type": "image_url", "image_url": {"url": url}})
+        elif isinstance(block, ImageBlock) and (image := _image(block, at, rows)):
+            parts.append({"type": "image_url", "image_url": image})
         elif isinstance(block, DocumentBlock) and (document := to_wire_document(block)):
             documents.append(dumps(document))
         else:
             rows.append(BlockLoss(at, block.type, "dropped", "this wire has no form for it"))
     if not parts and message.role is _USER:
-        parts.append({"type": "text", "text": _name_documents(message) if documents else describe_unsent(rows)})
+        parts.append({"type": "text", "text": _name_documents(message, rows) if documents else describe_unsent(rows)})
     if not parts:
         return Element(None, tuple(rows))
     alone = len(parts) == 1 and parts[0]["type"] == "text"
@@ -68,16 +69,28 @@ def _input(message: Message) -> Element:
     return Element(dumps_exact(body), tuple(rows), tuple(documents))
 
 
-def _name_documents(message: Message) -> str:
-    """Return a text for a message of documents alone: one without any is refused."""
-    blocks = [block for block in message.content if isinstance(block, DocumentBlock)]
-    return "\n".join(f"[document{f': {block.title}' if block.title else ''}]" for block in blocks)
+def _name_documents(message: Message, rows: list[BlockLoss]) -> str:
+    """Return a text for a message of documents alone, which would hold nothing."""
+    names: list[str] = []
+    for at, block in enumerate(message.content):
+        if isinstance(block, DocumentBlock):
+            names.append(f"[document: {block.title}]" if block.title else "[document]")
+            reason = "it stands beside the messages, and its message names it, for it holds nothing else"
+            rows.append(BlockLoss(at, block.type, "rewritten", reason))
+    return "\n".join(names)
 
 
-def _image_url(block: ImageBlock) -> str | None:
-    if block.source.kind == "url":
-        return block.source.data
-    return f"data:{block.media_type};base64,{block.source.data}" if block.source.kind == "base64" else None
+def _image(block: ImageBlock, at: int, rows: list[BlockLoss]) -> dict[str, str] | None:
+    if block.source.kind not in ("url", "base64"):
+        return None
+    data = block.source.data
+    image = {"url": data if block.source.kind == "url" else f"data:{block.media_type};base64,{data}"}
+    if block.detail in _DETAILS:
+        return {**image, "detail": block.detail}
+    if block.detail is not None:
+        reason = f"the service knows no detail {block.detail!r}; it chooses one"
+        rows.append(BlockLoss(at, block.type, "rewritten", reason))
+    return image
 
 
 def to_wire_document(block: DocumentBlock) -> dict[str, Any] | None:

@@ -112,7 +112,7 @@ class AnswerReader:
         if kind == "citation-start":
             self.read_citation(message.get("citations"))
         elif kind == "message-start":
-            self.trace["id"] = line.get("id")
+            self.trace |= {"id": line["id"]} if "id" in line else {}
         elif kind not in _SILENT:
             self.trace.setdefault("events", []).append(line)
         return []
