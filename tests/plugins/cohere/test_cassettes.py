@@ -179,8 +179,8 @@ def test_both_roads_meet(name: str, sibling: str) -> None:
     one, other = _read(name), _read(sibling)
     model = _exchange(name).request["model"]
     assert one == other
-    raws = [answer.metadata.provider_raw for answer in (one, other)]
-    assert [raw and raw["replay"] for raw in raws][0] == [raw and raw["replay"] for raw in raws][1]
+    streamed, whole = (answer.metadata.provider_raw for answer in (one, other))
+    assert (streamed and streamed["replay"]) == (whole and whole["replay"])
     following = [user("Go on.")] if not one.tool_calls() else [tool_result(call, "x") for call in one.tool_calls()]
     turns = [asked([QUESTION, answer, *following], [READ], model=model).body for answer in (one, other)]
     assert turns[0] == turns[1]
