@@ -79,6 +79,12 @@ def test_a_deviation_needs_a_reason() -> None:
         Quirks(deviations={"C01": " "})
 
 
+def test_call_ids_may_differ_by_api() -> None:
+    assert Quirks().has_call_ids("chat")
+    assert not Quirks(ids_on_wire=False).has_call_ids("chat")
+    assert [Quirks(ids_on_wire={"a": False}).has_call_ids(api) for api in ("a", "b")] == [False, True]
+
+
 def test_unknown_quirks_are_refused() -> None:
     path = tree.ROOT / "pyproject.toml"
 

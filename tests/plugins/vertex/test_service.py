@@ -87,7 +87,8 @@ def test_streams_versions_and_tuned_models() -> None:
 def test_claudes_body_has_a_version_and_no_model() -> None:
     plain = json.loads(asked(CLAUDE, stream=True).body)
     named = json.loads(asked(CLAUDE, provider_options={"model": "other"}).body)
-    dated = asked(CLAUDE, temperature=0.5, provider_options={"betas": ["b"], "anthropic_version": "2023-06-01"})
+    dated = asked(CLAUDE, temperature=0.5, provider_options={"betas": ["b"]})
+    chosen = asked(CLAUDE, provider_options={"anthropic_version": "2026-10-21"})
 
     assert plain["anthropic_version"] == named["anthropic_version"] == "vertex-2023-10-16"
     assert "model" not in plain
@@ -96,6 +97,7 @@ def test_claudes_body_has_a_version_and_no_model() -> None:
     assert json.loads(dated.body)["temperature"] == 0.5
     assert "anthropic-version" not in dated.headers
     assert dated.headers["anthropic-beta"] == "b"
+    assert json.loads(chosen.body)["anthropic_version"] == "2026-10-21"
 
 
 def test_claude_takes_images_as_bytes_only() -> None:

@@ -44,7 +44,8 @@ class Quirks:
         models: api -> model names to try; by default one per distinct declaration in the catalogue, and one unknown.
         elements: api -> path of the array in the request body that grows with the conversation (`messages`), and,
             after spaces, of others that grow beside it; by default the array is found by comparing requests.
-        ids_on_wire: False for a wire that matches results to calls by order and carries no ids.
+        ids_on_wire: False for a wire that matches results to calls by order and carries no ids; api -> False where only some
+            of its APIs do.
         estimate_band: lowest and highest allowed estimate / recorded input tokens.
         deviations: rule number -> reason why this provider breaks it; the rule must then be broken.
         unevidenced: capability -> reason why there can be no cassette that shows it.
@@ -58,7 +59,7 @@ class Quirks:
 
     models: Mapping[str, tuple[str, ...]] = attrs.field(factory=dict)
     elements: Mapping[str, str] = attrs.field(factory=dict)
-    ids_on_wire: bool = True
+    ids_on_wire: bool | Mapping[str, bool] = True
     estimate_band: tuple[float, float] = (0.4, 2.5)
     deviations: Mapping[str, str] = attrs.field(factory=dict)
     unevidenced: Mapping[str, str] = attrs.field(factory=dict)
@@ -74,6 +75,10 @@ class Quirks:
         for kind in ("deviations", "unevidenced", "unpaired", "dropped_kinds"):
             if bare := [name for name, reason in getattr(self, kind).items() if not reason.strip()]:
                 raise ValueError(f"quirks.{kind} needs a reason for {', '.join(bare)}")
+
+    def has_call_ids(self, api: str) -> bool:
+        """Return True where calls have ids on this wire."""
+        return self.ids_on_wire if isinstance(self.ids_on_wire, bool) else self.ids_on_wire.get(api, True)
 
 
 def read_quirks(path: Path) -> Quirks:

@@ -169,13 +169,14 @@ def capabilities_of(model: str, api: str) -> AdapterCapabilities:
 def _to_prediction(made: WireRequest, options: AdapterOptions) -> WireRequest:
     """Return a request of the Messages API as this host wants it: the model in the path, the version in the body."""
     method = "streamRawPredict" if options.stream else "rawPredict"
-    head, version = b'{"model":' + dumps(options.model) + b",", b'{"anthropic_version":' + dumps(ANTHROPIC_VERSION)
+    version = options.provider_options.get("anthropic_version", ANTHROPIC_VERSION)
+    head = b'{"model":' + dumps(options.model) + b","
     if made.body.startswith(head):
-        body = version + b"," + made.body[len(head) :]
+        body = b'{"anthropic_version":' + dumps(version) + b"," + made.body[len(head) :]
     else:  # `provider_options` names another model: none may stand in the body
         fields = loads(made.body)
         del fields["model"]
-        body = dumps({"anthropic_version": ANTHROPIC_VERSION, **fields})
+        body = dumps({"anthropic_version": version, **fields})
     headers = {name: value for name, value in made.headers.items() if name != "anthropic-version"}
     path = f"/publishers/anthropic/models/{quote(options.model, safe='@')}:{method}"
     return attrs.evolve(made, path=path, body=body, headers=headers)

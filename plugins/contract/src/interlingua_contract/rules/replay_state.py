@@ -28,7 +28,7 @@ def own_state_comes_back(subject: Subject) -> Iterator[Finding]:
         aim = aim_for(subject, exchange)
         body = subject.body(aim, replay_history(message), [READ])
         found = texts(body)
-        if subject.quirks.ids_on_wire and any(call.provider_id is None for call in message.tool_calls()):
+        if subject.quirks.has_call_ids(aim.api) and any(call.provider_id is None for call in message.tool_calls()):
             yield Finding("a call without the id that the provider issued", exchange.cassette)
         places: list[Path] = []
         for what, leaf in _replayed_values(message, aim):

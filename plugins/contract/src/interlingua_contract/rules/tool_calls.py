@@ -41,11 +41,11 @@ SCHEMA: dict[str, Any] = {
 )
 def call_ids_are_whole(subject: Subject) -> Iterator[Finding]:
     """Compare the ids that core resolved with the leaves of the body."""
-    if not subject.quirks.ids_on_wire:
+    if not any(map(subject.quirks.has_call_ids, subject.apis)):
         raise NotApplicable("this wire carries no call ids (quirks.ids_on_wire)")
 
     def law(aim: Aim, history: list[Message]) -> None:
-        if not aim.capabilities.supports_tools:
+        if not aim.capabilities.supports_tools or not subject.quirks.has_call_ids(aim.api):
             return
         projected, _ = project_conversation(history, subject.provider.target(aim.options()))
         ids = [block.id for message in projected for block in message.tool_calls()]
