@@ -353,7 +353,8 @@ class Client:
         self.close()
 
     def _write(self, exchange: Exchange) -> Exchange:
-        return exchange.write({url: self._fetch(url) for url in exchange.request.urls})
+        urls = exchange.request.urls
+        return exchange.write(dict(zip(urls, map(self._fetch, urls), strict=True)))
 
     def _ask(self, provider: Provider, kind: str, arguments: Mapping[str, Any]) -> Any:
         auxiliary = AuxiliaryExchange(self._shared, provider, kind, arguments)

@@ -35,7 +35,7 @@ from interlingua.plugins.wire import (
 from interlingua.pricing import SELF_HOSTED
 from interlingua.request.conversation import PrefixWatch
 from interlingua.request.media import SIZE_LIMIT, Fetched
-from interlingua.request.prepare import PreparedRequest, open_request
+from interlingua.request.prepare import PreparedRequest, read_options
 from interlingua.response.finalize import FAILED, ResponseReader, add_header_facts
 from interlingua.types.messages import Message, Origin, RoutingDecisionRecord, RoutingMode
 from interlingua.types.tools import ToolDefinition
@@ -184,19 +184,10 @@ class SharedState:
         settings = self._settings.get(resolved.provider.key, {})
         if given.get("api") is None and (api := settings.get("api")) is not None:
             given["api"] = api
-        request = open_request(
-            resolved.provider,
-            resolved.id.name,
-            messages,
-            tools,
-            given,
-            user_id=user_id,
-            team_id=team_id,
-            stream=stream,
-            routing=routing or resolved.routing,
-            connection=settings.get("options") or EMPTY,
-        )
-        return Exchange(self, request)
+        connection = settings.get("options") or EMPTY
+        read = read_options(given, model=resolved.id.name, stream=stream, user_id=user_id, connection=connection)
+        routing = routing or resolved.routing
+        return Exchange(self, PreparedRequest(resolved.provider, messages, tools, read, routing, team_id))
 
 
 class _Attempts:

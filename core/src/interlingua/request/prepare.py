@@ -11,7 +11,6 @@ import attrs
 from interlingua.catalogue import ModelInfo
 from interlingua.errors import CallerError, CapabilityError, InvalidConversationError
 from interlingua.ids import new_ulid
-from interlingua.json import EMPTY
 from interlingua.plugins.provider import Provider, Target
 from interlingua.plugins.wire import Loss, RequestContext, WireRequest, option_loss
 from interlingua.request.conversation import (
@@ -152,20 +151,22 @@ class PreparedRequest:
     def __init__(
         self,
         provider: Provider,
-        messages: Sequence[Message],
+        messages: str | Message | Sequence[Message],
         tools: Sequence[ToolDefinition],
         options: AdapterOptions,
         routing: RoutingDecisionRecord | None = None,
         team_id: str | None = None,
     ) -> None:
-        """Let plugins change the request, and hold it against rules and capabilities.
+        """Read what a caller gave, let plugins change it, and hold it against rules and capabilities.
 
         Raises:
+            CallerError: messages or tools cannot be read.
             InvalidConversationError: the conversation breaks a rule that projection cannot repair.
             CapabilityError: the target cannot do what was asked.
         """
         self.provider = provider
-        self.messages, self.tools, self.options = provider.prepare(messages, tools, options)
+        given = read_messages(messages), read_tools(tools, options), options
+        self.messages, self.tools, self.options = provider.prepare(*given)
         self.target: Target = provider.target(self.options)
         self._routing, self._team_id = routing, team_id
         self._check_capabilities()
@@ -203,7 +204,10 @@ class PreparedRequest:
         """
         conversation = reclaim_conversation(self._conversation, self.messages)
         try:
-            messages, lost = self._resolve_media(conversation, workspace, fetched)
+            messages: Sequence[Message] = conversation.messages
+            lost: tuple[Loss, ...] = ()
+            if conversation.media:
+                messages, lost = self._resolve_media(conversation, workspace, fetched)
             self.wire = _write(self.provider, self.target, conversation, messages, self.tools, self.options, lost)
             conversation.keep()
         finally:
@@ -231,11 +235,12 @@ class PreparedRequest:
     def _resolve_media(
         self, conversation: PreparedConversation, workspace: str | Path | None, fetched: Mapping[str, Fetched] | None
     ) -> tuple[Sequence[Message], tuple[Loss, ...]]:
-        messages: Sequence[Message] = conversation.messages
-        if not conversation.media:
-            return messages, ()
         messages = resolve_references(
-            messages, conversation.media, inline_urls=self._inlines_urls, workspace=workspace, fetched=fetched
+            conversation.messages,
+            conversation.media,
+            inline_urls=self._inlines_urls,
+            workspace=workspace,
+            fetched=fetched,
         )
         downscale = self.options.downscale_images
         messages, lost = enforce_media_limits(messages, conversation.media, self.target, downscale=downscale)
@@ -259,29 +264,6 @@ class PreparedRequest:
                     provider=self.provider.key,
                     model=options.model,
                 )
-
-
-def open_request(
-    provider: Provider,
-    model: str,
-    messages: str | Message | Sequence[Message],
-    tools: Sequence[ToolDefinition],
-    options: Mapping[str, Any],
-    *,
-    user_id: str | None,
-    team_id: str | None,
-    stream: bool,
-    routing: RoutingDecisionRecord,
-    connection: Mapping[str, Any] = EMPTY,
-) -> PreparedRequest:
-    """Read what a caller gave into a request; its image URLs are still to be fetched and its bytes written.
-
-    Raises:
-        CallerError: an option or the conversation cannot be read.
-        CapabilityError, InvalidConversationError: as `PreparedRequest`.
-    """
-    read = read_options(options, model=model, stream=stream, user_id=user_id, connection=connection)
-    return PreparedRequest(provider, read_messages(messages), read_tools(tools, read), read, routing, team_id)
 
 
 def write_request(

@@ -172,18 +172,8 @@ class Usage:
         return replace(self, **changes) if changes else self
 
 
-_COUNTS = (
-    "input_tokens",
-    "output_tokens",
-    "cached_input_tokens",
-    "cache_creation_input_tokens",
-    "cache_creation_1h_input_tokens",
-    "audio_input_tokens",
-    "cached_audio_input_tokens",
-    "reasoning_tokens",
-    "extra_units",
-    "service_tier",
-)
+_COSTS = {"cost_usd", "cost", "cost_note", "pricing_version", "latency_ms"}
+_COUNTS = tuple(name for name in attrs.fields_dict(Usage) if name not in _COSTS)
 
 
 # type checkers cannot see through a generic converter
