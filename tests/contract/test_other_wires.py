@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import hashlib
+import hmac
 import shutil
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import attrs
 import pytest
 
+from interlingua.errors import AuthenticationError
+from interlingua.plugins import ConnectionSettings, Outgoing, no_auth
 from interlingua_cli.cassettes import Exchange, read_cassette
 from interlingua_contract.json_paths import leaves
 from interlingua_contract.recordings import Serializer
@@ -87,6 +92,29 @@ def test_arguments_as_one_text_written_in_its_own_way_are_not_lost() -> None:
 
 def test_a_signature_that_shows_no_key_passes() -> None:
     assert check(Mutant("", "C43", SIGNED).subject(), RULES["C43"]).outcome == "pass"
+
+
+def _pair(inner: Callable[..., Any], settings: ConnectionSettings, **_: Any) -> Any:
+    """Sign with a key of two variables, as AWS's; one alone is no key."""
+    made = inner()
+    given = [settings.environ.get(name) for name in PAIR]
+
+    def credentials(_error: object) -> Any:
+        if settings.api_key is None and None in given:
+            raise AuthenticationError("half a key")
+        return settings.api_key or "".join(map(str, given))
+
+    def sign(outgoing: Outgoing, secret: str) -> dict[str, str]:
+        return {"authorization": hmac.new(secret.encode(), outgoing.body, hashlib.sha256).hexdigest()}
+
+    return attrs.evolve(made, auth=no_auth, credentials=credentials, sign=sign, env=PAIR)
+
+
+PAIR = ("ACME_ACCESS_KEY_ID", "ACME_SECRET_ACCESS_KEY")
+
+
+def test_a_key_of_two_variables_passes() -> None:
+    assert check(Mutant("", "C43", {"connection": _pair}).subject(), RULES["C43"]).outcome == "pass"
 
 
 def test_a_service_that_takes_no_schema_with_tools_can_show_its_schema() -> None:

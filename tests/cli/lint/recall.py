@@ -37,6 +37,7 @@ PROVIDERS = {
     "mistral-chat": "mistral",
     "ollama-chat": "ollama",
     "cohere-chat": "cohere",
+    "bedrock-converse": "bedrock",
     "openrouter-chat": "openrouter",
     "zai-chat": "zai",
     "groq-chat": "groq",

@@ -28,7 +28,7 @@ from interlingua.types import (
     ToolResultBlock,
     ToolUseBlock,
 )
-from interlingua_bedrock.media import MEDIA, to_wire_media
+from interlingua_bedrock.media import MEDIA, Media, to_wire_media
 from interlingua_bedrock.models import Family
 
 _ASSISTANT, _SYSTEM = Role.ASSISTANT, Role.SYSTEM  # an enum's member is found by a slow call before Python 3.12
@@ -115,7 +115,7 @@ def to_wire_parts(message: Message, family: Family, taken: frozenset[str] = froz
         elif isinstance(block, OpaqueBlock):
             part = block.data
         elif isinstance(block, MEDIA) and not by_model:
-            part = to_wire_media(block, index, rows, names)
+            part = _users_media(block, index, rows, names, family)
         else:
             where = " in an assistant message" if by_model else ""
             rows.append(BlockLoss(index, block.type, "dropped", f"this wire takes no {block.type}{where}"))
@@ -161,6 +161,15 @@ def _call(block: ToolUseBlock, index: int, rows: list[BlockLoss]) -> dict[str, A
     return {"toolUse": {"toolUseId": block.id, "name": block.name, "input": value}}
 
 
+def _users_media(
+    block: Media, index: int, rows: list[BlockLoss], names: set[str], family: Family
+) -> dict[str, Any] | None:
+    if f"s3 {block.type}" in family.refused and block.source.kind != "base64":
+        rows.append(BlockLoss(index, block.type, "dropped", f"this model takes the bytes of a {block.type} only"))
+        return None
+    return to_wire_media(block, index, rows, names)
+
+
 def _result(
     block: ToolResultBlock, index: int, rows: list[BlockLoss], names: set[str], family: Family
 ) -> dict[str, Any]:
@@ -175,8 +184,8 @@ def _result(
         elif isinstance(part, OpaqueBlock):
             content.append(part.data)
         elif isinstance(part, MEDIA):
-            if part.type == "audio":
-                rows.append(BlockLoss(index, part.type, "dropped", "a result holds no audio on this wire"))
+            if part.type == "audio" or f"result {part.type}" in family.refused:
+                rows.append(BlockLoss(index, part.type, "dropped", f"a result holds no {part.type} for this model"))
             elif (made := to_wire_media(part, index, rows, names)) is not None:
                 content.append(made)
     element: dict[str, Any] = {"toolUseId": block.tool_use_id, "content": content}

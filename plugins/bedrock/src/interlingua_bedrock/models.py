@@ -154,17 +154,19 @@ class Family(NamedTuple):
         reasoning: `claude`, `nova`, `effort` (`reasoning_effort`), `config` (`reasoning_config`), or "" for none known.
         top_k: path of the field in `additionalModelRequestFields`, empty where there is none known.
         result_status: a result says that it is an error.
+        refused: media that only these models refuse: `result video` in results, `s3 document` of the user in Amazon S3.
     """
 
     reasoning: str = ""
     top_k: tuple[str, ...] = ()
     result_status: bool = False
+    refused: tuple[str, ...] = ()
 
 
 _FAMILIES: tuple[tuple[str, Family], ...] = (
-    ("anthropic.", Family("claude", ("top_k",), True)),
-    ("amazon.nova-2", Family("nova", ("inferenceConfig", "topK"), True)),
-    ("amazon.nova", Family("", ("inferenceConfig", "topK"), True)),
+    ("anthropic.", Family("claude", ("top_k",), True, ("s3 document",))),
+    ("amazon.nova-2", Family("nova", ("inferenceConfig", "topK"), True, ("result video",))),
+    ("amazon.nova", Family("", ("inferenceConfig", "topK"), True, ("result video",))),
     ("openai.gpt-oss", Family("effort")),
     ("qwen.", Family("config")),
     ("mistral.", Family("", ("top_k",))),
