@@ -17,6 +17,7 @@ from interlingua.types import (
     assistant,
 )
 from interlingua_transcripts import ChatResponse
+from interlingua_transcripts.systems.attocode import read_chat_response
 
 CALL = ToolUseBlock(id="tu_1", name="read", input={"path": "a"})
 
@@ -36,3 +37,30 @@ def test_chat_response_is_a_flat_view() -> None:
     assert view.usage == {"inputTokens": 9, "outputTokens": 3, "cacheReadTokens": 4, "cost": 0.5}
     bare = ChatResponse(assistant("hi"))
     assert (bare.tool_calls, bare.usage, bare.model, bare.stop_reason, bare.thinking) == (None,) * 5
+
+
+def test_a_chat_response_is_read_and_written_back_equal() -> None:
+    given = {
+        "content": "Let me read it.",
+        "toolCalls": [
+            {"id": "call_1", "name": "read_file", "arguments": {"path": "src/main.ts"}},
+            {"id": "call_2", "name": "read_file", "arguments": {}, "parseError": "Unexpected end"},
+        ],
+        "usage": {
+            "inputTokens": 9,
+            "outputTokens": 3,
+            "cacheReadTokens": 4,
+            "cacheWriteTokens": 1,
+            "cost": 0.5,
+        },
+        "model": "acme:m",
+        "stopReason": "tool_use",
+        "thinking": "hm",
+    }
+    message = read_chat_response(given)
+
+    assert message.metadata.stop_reason is StopReason.TOOL_USE
+    assert [call.provider_id for call in message.tool_calls()] == ["call_1", "call_2"]
+    assert ChatResponse(message).to_json() == given
+    assert ChatResponse(read_chat_response({"content": "hi"})).to_json() == {"content": "hi"}
+    assert read_chat_response({"content": "hi", "model": "gpt-x"}).metadata.model == "unknown:gpt-x"

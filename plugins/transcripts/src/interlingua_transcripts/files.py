@@ -20,6 +20,7 @@ from interlingua_transcripts.transcript import Conversation, Note, Plan, Transcr
 
 _ODD = (ArithmeticError, AttributeError, CallerError, LookupError, TypeError, ValueError)  # what odd values lead to
 _REPAIRS = 50  # entries that may be left aside before a plan is given up
+_MAIN_FILES = ("session.json",)  # of sessions that are folders
 _HEAD = 40  # lines that tell a system
 APP = "interlingua.transcripts"
 """Under which name a message keeps the entries it came from (`MessageMetadata.app`)."""
@@ -62,7 +63,7 @@ def read_transcript(source: str | Path | bytes, system: str | System | None = No
     entry of an unknown kind.
 
     Args:
-        source: a file, or its bytes.
+        source: a file, or its bytes; a folder where a system keeps each session in one.
         system: its system; None finds it out by the content.
 
     Raises:
@@ -70,7 +71,7 @@ def read_transcript(source: str | Path | bytes, system: str | System | None = No
         OSError: the file cannot be read.
     """
     path = None if isinstance(source, bytes) else str(source)
-    data = source if isinstance(source, bytes) else Path(source).read_bytes()
+    data = source if isinstance(source, bytes) else read_bytes(Path(source))
     if system is None:
         found = detect_system(data)
         if found is None:
@@ -83,6 +84,19 @@ def read_transcript(source: str | Path | bytes, system: str | System | None = No
     except (ValueError, TypeError, AttributeError) as error:
         raise TranscriptError(f"not a file of {reader.title}: {error}", path=path) from error
     return _read(reader, entries, values)
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return a session's file; where a system keeps a session in a folder, its files as one.
+
+    Raises:
+        OSError: it cannot be read.
+    """
+    if path.is_dir() or path.name in _MAIN_FILES:
+        for system in installed_systems().values():
+            if (data := system.gather(path)) is not None:
+                return data
+    return path.read_bytes()
 
 
 def read_entries(system: System, entries: Sequence[bytes]) -> Transcript:

@@ -103,6 +103,10 @@ class System:
 
     # -- finding -------------------------------------------------------------------------------------------------
 
+    def gather(self, path: Path) -> bytes | None:
+        """Return as one file what a session's folder, or its main file, holds; None where a file is whole by itself."""
+        return None
+
     def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
         """Yield the session files of this system on this machine, without opening them.
 

@@ -11,7 +11,7 @@ import click
 
 from interlingua import InterlinguaError
 from interlingua_cli.output import make_console
-from interlingua_transcripts.files import read_transcript
+from interlingua_transcripts.files import read_bytes, read_transcript
 from interlingua_transcripts.secrets import find_secrets, redact_secrets
 from interlingua_transcripts.system import system_of
 from interlingua_transcripts.transcript import Transcript, TranscriptError
@@ -45,7 +45,10 @@ def session_files(sources: Sequence[Path]) -> list[Path]:
             found += sorted(path for path in source.rglob("*") if path.suffix in _SUFFIXES and path.is_file())
         else:
             found.append(source)
-    return found
+    folders = {path.parent for path in found if path.name == "session.json"}  # a session of many files
+    return [
+        path for path in found if path.name == "session.json" or folders.isdisjoint((path.parent, path.parent.parent))
+    ]
 
 
 def open_session(path: Path, system: str | None = None, *, redact: bool | None = None) -> Transcript:
@@ -60,12 +63,13 @@ def open_session(path: Path, system: str | None = None, *, redact: bool | None =
         TranscriptError: it is none of a known system.
         click.UsageError: it is a folder.
     """
-    if path.is_dir():
-        raise click.UsageError(f"{path} is a folder; name a file in it")
-    if redact is None:
-        return read_transcript(path, system)
     try:
-        return read_transcript(written_data(path.read_bytes(), redact=redact, name=str(path)), system)
+        data = read_bytes(path)
+    except IsADirectoryError as error:
+        raise click.UsageError(f"{path} is a folder; name a file in it") from error
+    try:
+        data = data if redact is None else written_data(data, redact=redact, name=str(path))
+        return read_transcript(data, system)
     except TranscriptError as error:
         raise TranscriptError(str(error), path=str(path)) from error
 

@@ -10,6 +10,7 @@ import attrs
 import orjson
 
 from interlingua.types import (
+    DEFAULT_SESSION,
     CacheHint,
     ContentBlock,
     ImageBlock,
@@ -20,10 +21,12 @@ from interlingua.types import (
     Role,
     StopReason,
     TextBlock,
+    ThinkingBlock,
     ToolResultBlock,
     ToolUseBlock,
+    Usage,
 )
-from interlingua_transcripts.imported import ImportedIds, time_of, to_iso
+from interlingua_transcripts.imported import ImportedIds, count_of, time_of, to_iso, usd_of
 from interlingua_transcripts.system import System
 from interlingua_transcripts.transcript import Conversation, Group, Plan, Written
 
@@ -214,6 +217,7 @@ _STOPS: dict[StopReason, ChatStop] = {
     StopReason.MAX_TOKENS: "max_tokens",
     StopReason.STOP_SEQUENCE: "stop_sequence",
 }
+_REASONS = {word: reason for reason, word in _STOPS.items()}
 
 
 @attrs.frozen
@@ -235,7 +239,7 @@ class ChatResponse:
     def tool_calls(self) -> list[dict[str, Any]] | None:
         """`{id, name, arguments, parseError?}` per call, or None."""
         calls = [
-            {"id": call.id, "name": call.name, "arguments": call.input}
+            {"id": call.provider_id or call.id, "name": call.name, "arguments": call.input}
             | ({"parseError": call.parse_error} if call.parse_error else {})
             for call in self.message.tool_calls()
         ]
@@ -270,3 +274,49 @@ class ChatResponse:
     def thinking(self) -> str | None:
         """All shown reasoning, or None."""
         return "\n\n".join(block.text for block in self.message.thinking() if block.text) or None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON object, without the members that have no value."""
+        optional = {
+            "toolCalls": self.tool_calls,
+            "usage": self.usage,
+            "model": self.model,
+            "stopReason": self.stop_reason,
+            "thinking": self.thinking,
+        }
+        return {"content": self.content, **{name: value for name, value in optional.items() if value is not None}}
+
+
+def read_chat_response(value: Mapping[str, Any], session_id: str = DEFAULT_SESSION) -> Message:
+    """Read Attocode's response object as a message.
+
+    Args:
+        value: the JSON object.
+        session_id: of the message.
+    """
+    ids = ImportedIds("attocode", session_id)
+    usage, model, word = value.get("usage"), value.get("model"), value.get("stopReason")
+    thinking = [ThinkingBlock(text=value["thinking"])] if value.get("thinking") else []
+    calls = [_call(raw, ids) for raw in value.get("toolCalls") or ()]
+    facts: dict[str, Any] = {}
+    if isinstance(model, str) and model:
+        known = model if ":" in model else f"unknown:{model}"
+        facts |= {"model": known, "provider": known.partition(":")[0]}
+    if word is not None:
+        facts |= {"stop_reason": _REASONS.get(word, StopReason.OTHER), "stop_reason_raw": word}
+    if usage is not None:
+        cost = usd_of(usage.get("cost"))
+        facts["usage"] = Usage(
+            input_tokens=count_of(usage.get("inputTokens")),
+            output_tokens=count_of(usage.get("outputTokens")),
+            cached_input_tokens=count_of(usage.get("cacheReadTokens")),
+            cache_creation_input_tokens=count_of(usage.get("cacheWriteTokens")),
+            cost_usd=cost,
+            pricing_version=None if cost is None else "source",
+        )
+    return Message(
+        role=Role.ASSISTANT,
+        session_id=session_id,
+        content=[*thinking, *_blocks(value.get("content")), *calls],
+        metadata=MessageMetadata(provenance=Provenance.IMPORTED, **facts),
+    )

@@ -48,6 +48,8 @@ APIS = {
     "openai-completions": "chat",
     "openai-responses": "responses",
     "google-generative-ai": "generate",
+    "bedrock-converse-stream": "converse",
+    "ollama": "chat-native",
 }
 _API_WORDS = {ours: theirs for theirs, ours in APIS.items()}
 _ITEMS = ("openai-responses", "azure-openai-responses", "openai-codex-responses")  # their signature is a whole item
@@ -126,7 +128,7 @@ class Pi(System):
         body = entry["message"] if kind == "message" else entry
         at = time_of(body.get("timestamp"), time_of(entry.get("timestamp")))
         session = plan.session_id or "default"
-        role, content, facts = _read(kind, body, ids, group.facts or {})
+        role, content, facts = read_message_parts(kind, body, ids)
         return [
             Message(
                 id=ids.message(at),
@@ -300,26 +302,34 @@ def _is_message(entry: Mapping[str, Any]) -> bool:
 
 
 # -- reading ----------------------------------------------------------------------------------------------------------
-def _read(
-    kind: Any, body: Mapping[str, Any], ids: ImportedIds, facts: Mapping[str, Any]
+def read_message_parts(
+    kind: Any, body: Mapping[str, Any], ids: ImportedIds
 ) -> tuple[Role, Sequence[ContentBlock], dict[str, Any]]:
+    """Return role, blocks and metadata of a message, or of an entry that stands for one.
+
+    Args:
+        kind: the entry's type.
+        body: the message, or the entry.
+        ids: gives calls their canonical ids.
+    """
     role = body.get("role")
     if kind == "compaction":
         return Role.USER, [TextBlock(text=f"{_COMPACTION}{body['summary']}{_END}")], {}
     if kind == "branch_summary":
         return Role.USER, [TextBlock(text=f"{_BRANCH}{body['summary']}{_END}")], {}
     if role == "assistant":
-        return Role.ASSISTANT, _blocks(body, ids), _assistant_facts(body)
+        return Role.ASSISTANT, read_blocks(body, ids), _assistant_facts(body)
     if role == "toolResult":
         return _read_result(body, ids)
     if role == "bashExecution":
         return Role.USER, [TextBlock(text=_bash_text(body))], {}
     if role == "system":
-        return Role.SYSTEM, _blocks(body, ids), {}
-    return Role.USER, _blocks(body, ids), {}
+        return Role.SYSTEM, read_blocks(body, ids), {}
+    return Role.USER, read_blocks(body, ids), {}
 
 
-def _blocks(body: Mapping[str, Any], ids: ImportedIds) -> list[ContentBlock]:
+def read_blocks(body: Mapping[str, Any], ids: ImportedIds) -> list[ContentBlock]:
+    """Return the blocks of a message's `content`, which may be a text."""
     content = body.get("content")
     if isinstance(content, str):
         return [TextBlock(text=content)]
@@ -406,7 +416,7 @@ def _read_result(body: Mapping[str, Any], ids: ImportedIds) -> tuple[Role, Seque
     call = ids.call(str(body["toolCallId"]))
     block = ToolResultBlock(
         tool_use_id=call,
-        content=tuple(_blocks(body, ids)),
+        content=tuple(read_blocks(body, ids)),
         is_error=bool(body.get("isError")),
         tool_name=body.get("toolName"),
         details=body.get("details"),

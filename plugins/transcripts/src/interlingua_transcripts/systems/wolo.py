@@ -2,27 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
+
+import orjson
 
 from interlingua.types import (
     ContentBlock,
+    ErrorEvent,
     Message,
+    MessageComplete,
     MessageMetadata,
     MessageStatus,
     OpaqueBlock,
     Provenance,
     Role,
     StopReason,
+    StreamEvent,
     TextBlock,
+    TextDelta,
     ThinkingBlock,
+    ThinkingDelta,
     ToolResultBlock,
     ToolUseBlock,
+    ToolUseEnd,
+    ToolUseInputDelta,
+    ToolUseStart,
+    read_tool_input,
 )
 from interlingua_transcripts.imported import ImportedIds, short_id, time_of
 from interlingua_transcripts.system import DocumentSystem
-from interlingua_transcripts.transcript import Conversation, Group, Plan, Written
+from interlingua_transcripts.transcript import Conversation, Group, Plan, TranscriptError, Written
 
 # Parts in these states have an answer: what the call gave, or why it failed.
 ANSWERED = ("completed", "failed", "error", "partial", "interrupted")
@@ -124,9 +135,26 @@ class Wolo(DocumentSystem):
             last = max(message.created_at.timestamp(), last + 0.000001 if last else 0.0)
             yield _written(message, results, last)
 
+    def gather(self, path: Path) -> bytes | None:
+        """Put the files of a session's folder together; the folder or its session.json names it."""
+        folder = path.parent if path.name == "session.json" else path
+        if not (folder / "session.json").is_file() or not (folder / "messages").is_dir():
+            return None
+        todos = folder / "todos.json"
+        messages = [_loaded(each) for each in sorted((folder / "messages").glob("*.json"))]
+        held = {"session": _loaded(folder / "session.json"), "messages": messages}
+        return orjson.dumps({**held, "todos": _loaded(todos)} if todos.is_file() else held)
+
     def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
         """Yield the folders of sessions, each named by its session.json."""
         return (home / ".wolo" / "sessions").glob("*/session.json")
+
+
+def _loaded(path: Path) -> Any:
+    try:
+        return orjson.loads(path.read_bytes())
+    except ValueError as error:
+        raise TranscriptError(f"not JSON: {error}", path=str(path)) from error
 
 
 def _number(value: Any) -> float:
@@ -201,3 +229,41 @@ def _tool_part(block: ToolUseBlock, result: ToolResultBlock | None) -> dict[str,
 
 
 wolo = Wolo()
+
+
+# -- what Wolo says of a running call and of a stream ------------------------------------------------------------------
+PartStatus = Literal["pending", "running", "completed", "failed"]
+
+
+def part_status(result: ToolResultBlock | None, *, started: bool = False) -> PartStatus:
+    """Return the status of a call's part.
+
+    Args:
+        result: the call's answer, None where it has none yet.
+        started: the tool runs.
+    """
+    if result is None:
+        return "running" if started else "pending"
+    return "failed" if result.is_error else "completed"
+
+
+def to_stream_events(events: Iterable[StreamEvent]) -> Iterator[dict[str, Any]]:
+    """Yield a stream's events as Wolo's: text-delta, reasoning-delta, tool-call, finish and error (WIRE.md, Wolo)."""
+    calls: dict[int, tuple[ToolUseStart, list[str]]] = {}
+    for event in events:
+        if isinstance(event, TextDelta):
+            yield {"type": "text-delta", "text": event.text}
+        elif isinstance(event, ThinkingDelta):
+            yield {"type": "reasoning-delta", "text": event.text}
+        elif isinstance(event, ToolUseStart):
+            calls[event.index] = (event, [])
+        elif isinstance(event, ToolUseInputDelta):
+            calls[event.index][1].append(event.partial_json)
+        elif isinstance(event, ToolUseEnd):
+            start, pieces = calls.pop(event.index)
+            value = read_tool_input("".join(pieces))[0] if event.block is None else event.block.input
+            yield {"type": "tool-call", "tool": start.name, "input": value, "id": start.provider_id or start.id}
+        elif isinstance(event, MessageComplete):
+            yield {"type": "finish", "reason": _WORDS.get(event.stop_reason, "stop")}
+        elif isinstance(event, ErrorEvent):
+            yield {"type": "error", "error": str(event.error), "error_type": type(event.error).__name__}

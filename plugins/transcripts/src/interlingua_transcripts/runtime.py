@@ -1,0 +1,211 @@
+"""The OpenClaw runtime's messages, events and replies, read: the way back from `EventWriter` of interlingua-agents.
+
+The form: https://github.com/badlogic/pi-mono/blob/main/packages/ai/src/types.ts. Needs interlingua-agents.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import attrs
+
+from interlingua.types import (
+    DEFAULT_SESSION,
+    Message,
+    MessageMetadata,
+    MessageStatus,
+    Provenance,
+    ToolResultBlock,
+)
+from interlingua_agents import events
+from interlingua_agents.event_json import ReplyPayload
+from interlingua_transcripts.imported import ImportedIds, time_of
+from interlingua_transcripts.systems.pi import read_blocks, read_message_parts
+from interlingua_transcripts.transcript import TranscriptError
+
+_ROLES = ("user", "assistant", "toolResult", "bashExecution", "system")
+_MOMENTS: Mapping[str, Any] = {
+    "start": events.Start,
+    "text_start": events.TextStart,
+    "text_delta": events.TextDelta,
+    "text_end": events.TextEnd,
+    "thinking_start": events.ThinkingStart,
+    "thinking_delta": events.ThinkingDelta,
+    "thinking_end": events.ThinkingEnd,
+    "toolcall_start": events.ToolCallStart,
+    "toolcall_delta": events.ToolCallDelta,
+    "toolcall_end": events.ToolCallEnd,
+}
+
+
+@attrs.frozen
+class CustomMessage:
+    """A message that an application declared besides the runtime's own; it is for no model.
+
+    Attributes:
+        value: the JSON object as it was.
+    """
+
+    value: Mapping[str, Any]
+
+    @property
+    def role(self) -> str:
+        """What the application calls it."""
+        return str(self.value.get("role"))
+
+
+class RuntimeReader:
+    """Reads one conversation's messages and events.
+
+    Args:
+        session_id: of the messages made.
+    """
+
+    def __init__(self, session_id: str = DEFAULT_SESSION) -> None:
+        self._session_id = session_id
+        self._read = 0
+
+    def read_messages(self, values: Iterable[Mapping[str, Any]]) -> list[Message | CustomMessage]:
+        """Read the messages of a list, one for each."""
+        return [self.read_message(value) for value in values]
+
+    def read_message(self, value: Mapping[str, Any]) -> Message | CustomMessage:
+        """Read a message; one of another role than the runtime's is a `CustomMessage`.
+
+        Raises:
+            TranscriptError: it is no such message.
+        """
+        if not isinstance(value, Mapping) or not isinstance(value.get("role"), str):
+            raise TranscriptError("a message of this form is an object with a role")
+        if value["role"] not in _ROLES:
+            return CustomMessage(dict(value))
+        self._read += 1
+        return self._made(value, self._read)
+
+    def _made(self, value: Mapping[str, Any], place: int) -> Message:
+        ids = self._ids()
+        ids.begin(f"{value['role']} {place}", place)
+        at = time_of(value.get("timestamp"))
+        try:
+            role, content, facts = read_message_parts("message", value, ids)
+            metadata = MessageMetadata(provenance=Provenance.IMPORTED, **facts)
+            return Message(
+                id=ids.message(at),
+                session_id=self._session_id,
+                role=role,
+                content=content,
+                created_at=at,
+                metadata=metadata,
+            )
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise TranscriptError(f"not a message of this form: {error!r}") from error
+
+    def _ids(self) -> ImportedIds:
+        return ImportedIds("openclaw", self._session_id)
+
+    def read_event(self, value: Mapping[str, Any]) -> events.AgentEvent | events.AssistantMessageEvent:
+        """Read an event, of an agent or of one answer.
+
+        Where an event brings a custom message, a `CustomMessage` stands in the place of the message.
+
+        Raises:
+            TranscriptError: it is no event of this form.
+        """
+        kind = value.get("type") if isinstance(value, Mapping) else None
+        read = _READERS.get(str(kind))
+        if read is None:
+            raise TranscriptError(f"no event of this form: type {kind!r}")
+        try:
+            found: events.AgentEvent | events.AssistantMessageEvent = read(self, value)
+        except (LookupError, TypeError, ValueError, AttributeError) as error:
+            raise TranscriptError(f"not an event {kind!r} of this form: {error!r}") from error
+        return found
+
+    def _moment(self, value: Mapping[str, Any]) -> Any:
+        partial = self._made(value["partial"], self._read + 1)
+        metadata = attrs.evolve(
+            partial.metadata, status=MessageStatus.PARTIAL, stop_reason=None, stop_reason_raw=None, error=None
+        )
+        fields = {"content_index": "contentIndex", "delta": "delta"}
+        given = {name: value[word] for name, word in fields.items() if word in value}
+        seen = _Seen(attrs.evolve(partial, metadata=metadata))
+        return _MOMENTS[value["type"]](growing=seen, seen=0, **given)
+
+    def _one(self, value: Mapping[str, Any]) -> Any:
+        return self.read_message(value)
+
+    def _all(self, values: Iterable[Mapping[str, Any]]) -> Any:
+        return tuple(self.read_messages(values))
+
+    def _growth(self, value: Mapping[str, Any]) -> events.MessageUpdate:
+        event: Any = self.read_event(value["assistantMessageEvent"])
+        return events.MessageUpdate(assistant_message_event=event)
+
+    def _call_facts(self, value: Mapping[str, Any]) -> dict[str, Any]:
+        return {"tool_call_id": self._ids().call(str(value["toolCallId"])), "tool_name": str(value["toolName"])}
+
+    def _start(self, value: Mapping[str, Any]) -> events.ToolExecutionStart:
+        return events.ToolExecutionStart(
+            **self._call_facts(value),
+            args=value.get("args") or {},
+            provider_id=str(value["toolCallId"]),
+            kind=value.get("kind"),
+        )
+
+    def _update(self, value: Mapping[str, Any]) -> events.ToolExecutionUpdate:
+        return events.ToolExecutionUpdate(
+            **self._call_facts(value), args=value.get("args") or {}, partial_result=value.get("partialResult")
+        )
+
+    def _end(self, value: Mapping[str, Any]) -> events.ToolExecutionEnd:
+        facts, answer, failed = self._call_facts(value), value.get("result"), bool(value.get("isError"))
+        body = answer if isinstance(answer, Mapping) else {"content": "" if answer is None else str(answer)}
+        result = ToolResultBlock(
+            tool_use_id=facts["tool_call_id"],
+            content=tuple(read_blocks(body, self._ids())),
+            is_error=failed,
+            tool_name=facts["tool_name"],
+            details=body.get("details"),
+        )
+        return events.ToolExecutionEnd(**facts, result=result, is_error=failed)
+
+
+_READERS: Mapping[str, Callable[[RuntimeReader, Mapping[str, Any]], Any]] = {
+    **dict.fromkeys(_MOMENTS, RuntimeReader._moment),
+    "done": lambda self, value: events.Done(reason=value["reason"], message=self._one(value["message"])),
+    "error": lambda self, value: events.Error(reason=value["reason"], error=self._one(value["error"])),
+    "agent_start": lambda _self, _value: events.AgentStart(),
+    "agent_end": lambda self, value: events.AgentEnd(messages=self._all(value["messages"])),
+    "turn_start": lambda _self, _value: events.TurnStart(),
+    "turn_end": lambda self, value: events.TurnEnd(
+        message=self._one(value["message"]), tool_results=self._all(value["toolResults"])
+    ),
+    "message_start": lambda self, value: events.MessageStart(message=self._one(value["message"])),
+    "message_update": RuntimeReader._growth,
+    "message_end": lambda self, value: events.MessageEnd(message=self._one(value["message"])),
+    "tool_execution_start": RuntimeReader._start,
+    "tool_execution_update": RuntimeReader._update,
+    "tool_execution_end": RuntimeReader._end,
+}
+
+
+@attrs.frozen
+class _Seen:
+    """An answer as one event shows it."""
+
+    message: Message
+
+    def at(self, _seen: int) -> Message:
+        return self.message
+
+
+def read_reply(value: Mapping[str, Any]) -> ReplyPayload:
+    """Read what goes back to a channel after a run."""
+    return ReplyPayload(
+        text=value.get("text"),
+        media_url=value.get("mediaUrl"),
+        media_urls=value.get("mediaUrls") or (),
+        reply_to_id=value.get("replyToId"),
+        is_error=bool(value.get("isError")),
+    )
