@@ -10,7 +10,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from interlingua.errors import APIConnectionError, CallerError, InterlinguaError
 from interlingua.http.limits import Deadline, Retry, Timeout
-from interlingua.http.shared import AuxiliaryExchange, Exchange, SharedState, image_request, read_image
+from interlingua.http.shared import (
+    AuxiliaryExchange,
+    BaseClient,
+    BaseStream,
+    Exchange,
+    SharedState,
+    image_request,
+    read_image,
+)
 from interlingua.http.transport import AsyncAnswer, AsyncTransport
 from interlingua.plugins.registry import Registry
 from interlingua.plugins.wire import Outgoing, WireRequest, WireResponse
@@ -21,7 +29,6 @@ from interlingua.types.events import ErrorEvent, StreamEvent, TextDelta
 from interlingua.types.messages import Message
 
 if TYPE_CHECKING:
-    from interlingua.catalogue import ModelInfo
     from interlingua.plugins.provider import Provider
     from interlingua.request.media import Fetched
     from interlingua.types.messages import RoutingDecisionRecord
@@ -30,7 +37,7 @@ if TYPE_CHECKING:
 _Result = TypeVar("_Result")
 
 
-class AsyncMessageStream:
+class AsyncMessageStream(BaseStream):
     """As `MessageStream`, with `async with`, `async for` and `await stream.message`.
 
     A cancelled task keeps what was received as a CANCELLED message, as leaving early does.
@@ -50,7 +57,6 @@ class AsyncMessageStream:
         self._open_reader = open_reader
         self._transport = transport
         self._sleep = sleep
-        self._answer: AsyncAnswer | None = None
         self._chunks: AsyncIterator[bytes]
         self._first_events: list[StreamEvent] = []
         self._events: AsyncGenerator[StreamEvent, None] | None = None
@@ -97,22 +103,6 @@ class AsyncMessageStream:
             InterlinguaError: what ended the stream, with `.partial`; raised by awaiting.
         """
         return _Rest(self._rest)
-
-    @property
-    def partial(self) -> Message:
-        """What was received so far, as a message; made anew each time it is asked for."""
-        return self._state.partial()
-
-    @property
-    def request(self) -> WireRequest:
-        """What was sent, with its losses."""
-        return self._state.request
-
-    def cancel(self) -> None:
-        """Stop; what was received stays as a CANCELLED message. May be called from another thread."""
-        self._state.stopped = True
-        if self._answer is not None and not self._state.finished:
-            self._answer.break_off()
 
     async def _open(self, exchange: Exchange) -> list[StreamEvent]:
         await exchange.fetch_secret()
@@ -169,7 +159,7 @@ class AsyncMessageStream:
         return self._state.result()
 
     async def _close(self) -> None:
-        if self._answer is not None:
+        if isinstance(self._answer, AsyncAnswer):
             await self._answer.close()
 
     async def _leave(self) -> None:
@@ -189,7 +179,7 @@ class _Rest:
         return self._start().__await__()
 
 
-class AsyncClient:
+class AsyncClient(BaseClient):
     """As `Client`, with `await`; one may serve several event loops, one after the other or at once.
 
     What the first request of a kind has to load (modules, certificates, catalogue) is loaded in a thread: adapters'
@@ -223,21 +213,6 @@ class AsyncClient:
         self._named: set[str | None] = set()  # models whose provider is imported
         self._loaded: set[tuple[object, ...]] = set()  # kinds of requests that were answered
         self._shared.keep_http_client_timeout(given_client_has_own=self._transport.own_limits)
-
-    @property
-    def registry(self) -> Registry:
-        """The providers this client can use."""
-        return self._shared.registry
-
-    @property
-    def model(self) -> str | None:
-        """The default model, as it was given."""
-        return self._shared.model
-
-    @property
-    def workspace(self) -> str:
-        """The folder that `file_ref` media are read from, as it was given; empty for none."""
-        return str(self._shared.workspace or "")
 
     async def send(
         self,
@@ -298,10 +273,6 @@ class AsyncClient:
         """
         exchange = self._shared.begin_exchange(messages, model, tools, options, stream=stream).write(None)
         return exchange.request.wire
-
-    def models(self, provider: str | None = None) -> tuple[ModelInfo, ...]:
-        """Return the catalogue of a provider: the one named, else the default model's."""
-        return self._shared.resolve_provider(provider).models()
 
     async def live_models(self, provider: str | None = None) -> list[str]:
         """Ask the service which models it has: names without provider key, of the provider named or the default's.

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING, Any
 
 from interlingua.errors import APIConnectionError, CallerError, InterlinguaError
 from interlingua.http.limits import Deadline, Retry, Timeout
-from interlingua.http.shared import AuxiliaryExchange, Exchange, SharedState, image_request, read_image
+from interlingua.http.shared import (
+    AuxiliaryExchange,
+    BaseClient,
+    BaseStream,
+    Exchange,
+    SharedState,
+    image_request,
+    read_image,
+)
 from interlingua.http.transport import Answer, SyncTransport
 from interlingua.plugins.registry import Registry
 from interlingua.plugins.wire import WireRequest
@@ -22,14 +30,13 @@ from interlingua.types.events import ErrorEvent, StreamEvent, TextDelta
 from interlingua.types.messages import Message
 
 if TYPE_CHECKING:
-    from interlingua.catalogue import ModelInfo
     from interlingua.plugins.provider import Provider
     from interlingua.request.media import Fetched
     from interlingua.types.messages import RoutingDecisionRecord
     from interlingua.types.tools import ToolDefinition
 
 
-class MessageStream:
+class MessageStream(BaseStream):
     """A streamed answer; use it in a `with` statement and iterate over its events.
 
     Entering sends the request and waits for the first event: what fails before that is tried again as the client's
@@ -42,7 +49,6 @@ class MessageStream:
         self._state = StreamState(exchange.response)
         self._transport = transport
         self._sleep = sleep
-        self._answer: Answer | None = None
         self._chunks: Iterator[bytes] = iter(())
         self._first_events: list[StreamEvent] = []
         self._events: Iterator[StreamEvent] | None = None
@@ -91,22 +97,6 @@ class MessageStream:
             for _ in self:
                 pass
         return self._state.result()
-
-    @property
-    def partial(self) -> Message:
-        """What was received so far, as a message; made anew each time it is asked for."""
-        return self._state.partial()
-
-    @property
-    def request(self) -> WireRequest:
-        """What was sent, with its losses."""
-        return self._state.request
-
-    def cancel(self) -> None:
-        """Stop; what was received stays as a CANCELLED message. May be called from another thread."""
-        self._state.stopped = True
-        if self._answer is not None and not self._state.finished:
-            self._answer.break_off()
 
     def _open(self, exchange: Exchange) -> list[StreamEvent]:
         answer = self._answer = self._transport.open(exchange.begin_attempt(), exchange.deadline)
@@ -159,7 +149,7 @@ class MessageStream:
             self._close()
 
     def _close(self) -> None:
-        if self._answer is not None:
+        if isinstance(self._answer, Answer):
             self._answer.close()
 
     def _leave(self) -> None:
@@ -167,7 +157,7 @@ class MessageStream:
         self._close()
 
 
-class Client:
+class Client(BaseClient):
     """Talks to any installed provider; safe for use from several threads.
 
     Args:
@@ -214,21 +204,6 @@ class Client:
         )  # fmt: skip
         self._transport = SyncTransport(http_client, response_limit)
         self._shared.keep_http_client_timeout(given_client_has_own=self._transport.own_limits)
-
-    @property
-    def registry(self) -> Registry:
-        """The providers this client can use."""
-        return self._shared.registry
-
-    @property
-    def model(self) -> str | None:
-        """The default model, as it was given."""
-        return self._shared.model
-
-    @property
-    def workspace(self) -> str:
-        """The folder that `file_ref` media are read from, as it was given; empty for none."""
-        return str(self._shared.workspace or "")
 
     def send(
         self,
@@ -298,10 +273,6 @@ class Client:
         """
         exchange = self._shared.begin_exchange(messages, model, tools, options, stream=stream).write(None)
         return exchange.request.wire
-
-    def models(self, provider: str | None = None) -> tuple[ModelInfo, ...]:
-        """Return the catalogue of a provider: the one named, else the default model's."""
-        return self._shared.resolve_provider(provider).models()
 
     def live_models(self, provider: str | None = None) -> list[str]:
         """Ask the service which models it has: names without provider key, of the provider named or the default's.

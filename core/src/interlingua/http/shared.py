@@ -18,7 +18,7 @@ from interlingua.catalogue import ModelInfo
 from interlingua.errors import AuthenticationError, CallerError, InterlinguaError, ProviderError
 from interlingua.http.credentials import SecretStore
 from interlingua.http.limits import Deadline, Retry, Timeout
-from interlingua.http.transport import no_key, outgoing
+from interlingua.http.transport import ResponseHead, no_key, outgoing
 from interlingua.ids import ModelId
 from interlingua.json import EMPTY
 from interlingua.plugins.provider import Provider
@@ -37,6 +37,7 @@ from interlingua.request.conversation import PrefixWatch
 from interlingua.request.media import SIZE_LIMIT, Fetched
 from interlingua.request.prepare import PreparedRequest, read_options
 from interlingua.response.finalize import FAILED, ResponseReader, add_header_facts
+from interlingua.response.stream import StreamState
 from interlingua.types.messages import Message, Origin, RoutingDecisionRecord, RoutingMode
 from interlingua.types.tools import ToolDefinition
 
@@ -333,6 +334,54 @@ class AuxiliaryExchange(_Attempts):
             error = self._provider.from_wire_error(response, context)
             raise add_header_facts(error, response.headers, self.connection.request_ids)
         return self._provider.from_wire_auxiliary(self._kind, response)
+
+
+class BaseClient:
+    """What both clients have that neither sends nor waits."""
+
+    _shared: SharedState
+
+    @property
+    def registry(self) -> Registry:
+        """The providers this client can use."""
+        return self._shared.registry
+
+    @property
+    def model(self) -> str | None:
+        """The default model, as it was given."""
+        return self._shared.model
+
+    @property
+    def workspace(self) -> str:
+        """The folder that `file_ref` media are read from, as it was given; empty for none."""
+        return str(self._shared.workspace or "")
+
+    def models(self, provider: str | None = None) -> tuple[ModelInfo, ...]:
+        """Return the catalogue of a provider: the one named, else the default model's."""
+        return self._shared.resolve_provider(provider).models()
+
+
+class BaseStream:
+    """What both message streams have that neither sends nor waits."""
+
+    _state: StreamState
+    _answer: ResponseHead | None = None
+
+    @property
+    def partial(self) -> Message:
+        """What was received so far, as a message; made anew each time it is asked for."""
+        return self._state.partial()
+
+    @property
+    def request(self) -> WireRequest:
+        """What was sent, with its losses."""
+        return self._state.request
+
+    def cancel(self) -> None:
+        """Stop; what was received stays as a CANCELLED message. May be called from another thread."""
+        self._state.stopped = True
+        if self._answer is not None and not self._state.finished:
+            self._answer.break_off()
 
 
 def image_request(url: str) -> Outgoing:

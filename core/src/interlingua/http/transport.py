@@ -6,7 +6,7 @@ import asyncio
 import logging
 import socket
 import zlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
 from inspect import iscoroutinefunction
@@ -39,7 +39,6 @@ _LIBRARY_DEFAULT = {5.0}
 
 # no pool limit: a caller's threads decide how many requests run at once
 _LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=64)
-_LF = b"\n"
 _ACCEPT = {"accept-encoding": "gzip, deflate"}  # what can be decompressed piece by piece
 _COMPRESSED = frozenset(("gzip", "x-gzip", "deflate"))
 _PIECE = 256 * 1024
@@ -105,11 +104,6 @@ def own_limits(http_client: Any) -> bool:
     return timeout is not None and hasattr(timeout, "as_dict") and set(timeout.as_dict().values()) != _LIBRARY_DEFAULT
 
 
-def url_type(http_client: Any) -> Any:
-    """Return the URL class of an HTTP client, which it takes without reading the text again."""
-    return type(getattr(http_client, "base_url", ""))
-
-
 def check_kind(http_client: Any, *, blocking: bool) -> None:
     """Look at an HTTP client that a caller gave.
 
@@ -125,15 +119,6 @@ def check_kind(http_client: Any, *, blocking: bool) -> None:
         raise CallerError(
             "AsyncClient takes an asynchronous HTTP client such as httpx.AsyncClient; Client takes this one"
         )
-
-
-def _decoded(pairs: Sequence[tuple[bytes, bytes]]) -> dict[str, str]:
-    """Decode all headers at once, for the library's mapping decodes them all again for each name; none has a LF."""
-    if not pairs:
-        return {}
-    raw_names, raw_values = zip(*pairs, strict=True)
-    names, values = _LF.join(raw_names).decode("latin-1"), _LF.join(raw_values).decode("latin-1")
-    return dict(zip(names.lower().split("\n"), values.split("\n"), strict=True))
 
 
 class _Inflater:
@@ -173,7 +158,8 @@ class ResponseHead:
         self._deadline = deadline
         self._limit = limit
         self.status: int = response.status_code
-        self.headers = _decoded(response.headers.raw)
+        # the library's mapping decodes all headers again for each name
+        self.headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers.raw}
 
     def begin_body(self) -> tuple[Any, _Inflater | None]:
         """Let the time limits of the body take over, which are read when it begins.
@@ -216,7 +202,7 @@ class _Builder:
         self._last: tuple[Mapping[str, str], httpx.Headers] = ({}, client.headers)
 
     def build_request(
-        self, method: str, url: httpx.URL, *, content: bytes | None, headers: Mapping[str, str], extensions: Any
+        self, method: str, url: str, *, content: bytes | None, headers: Mapping[str, str], extensions: Any
     ) -> httpx.Request:
         """Build a request as a client without settings of its own does."""
         before, merged = self._last
@@ -349,8 +335,6 @@ class SyncTransport:
             check_kind(http_client, blocking=True)
         self._http = new_client(blocking=True) if http_client is None else http_client
         self.own_limits = not self._own and own_limits(http_client)
-        self._url = url_type(self._http)
-        self._urls: dict[str, Any] = {}
 
     def open(self, request: Outgoing, deadline: Deadline) -> Answer:
         """Send, and return when the answer's headers are there.
@@ -362,10 +346,9 @@ class SyncTransport:
         """
         timeouts = deadline.for_headers()
         try:
-            url = self._urls.get(request.url) or self._urls.setdefault(request.url, self._url(request.url))
             built = self._http.build_request(
                 request.method,
-                url,
+                request.url,
                 content=request.body or None,
                 headers=request.headers,
                 extensions=None if timeouts is None else {"timeout": timeouts},
@@ -433,7 +416,6 @@ class AsyncTransport:
         self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncGenerator[Any, None]] = WeakKeyDictionary()
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
         self._making: dict[asyncio.AbstractEventLoop, asyncio.Task[Any]] = {}
-        self._urls: dict[str, Any] = {}
 
     async def prepare(self) -> Any:
         """Return this loop's HTTP client; it is made in a thread, for loading certificates takes long.
@@ -469,10 +451,9 @@ class AsyncTransport:
         timeouts = deadline.for_headers()
         http = await self.prepare()
         try:
-            url = self._urls.get(request.url) or self._urls.setdefault(request.url, url_type(http)(request.url))
             built = http.build_request(
                 request.method,
-                url,
+                request.url,
                 content=request.body or None,
                 headers=request.headers,
                 extensions=None if timeouts is None else {"timeout": timeouts},
