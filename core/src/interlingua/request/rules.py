@@ -174,7 +174,7 @@ def i05_tool_messages_hold_one_result(message: Message) -> Iterator[Violation]:
             results += type(block) is ToolResultBlock
         elif type(block) in _BLOCKS and type(block) not in _CARRIED:
             text = f"{block.type} stands in a {message.role} message; results and only results stand in tool messages"
-            text += ": split_tool_results() puts them there" if type(block) is ToolResultBlock else ""
+            text += ": split_tool_results(message) puts them there" if type(block) is ToolResultBlock else ""
             yield broken(this, f"content[{index}]", text)
     if results > 1:
         text = f"{results} results in one tool message; it answers one call"

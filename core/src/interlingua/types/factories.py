@@ -214,7 +214,7 @@ def _head(text: str) -> bytes:
     try:
         return base64.b64decode(head[: len(head) // 4 * 4], validate=True)
     except (binascii.Error, ValueError) as error:
-        raise CallerError("media text must be base64, a data: URL, an http(s) URL or a file: path") from error
+        raise CallerError("media text must be base64, a data: or http(s) URL or file:path; Path(...) is a file") from error
 
 
 def _name(cls: Any) -> str:

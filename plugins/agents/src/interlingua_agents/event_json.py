@@ -291,6 +291,8 @@ class ReplyPayload:
 def reply_payload(message: Message, *, reply_to_id: str | None = None) -> ReplyPayload:
     """Make the payload of an answer: its text, and its media as addresses (`data:` where they came as data).
 
+    Files of the workspace and files that a service keeps have no address that a channel could read, and are left out.
+
     Args:
         message: the last answer of a run.
         reply_to_id: id of the message it replies to, in the channel's own ids.
