@@ -132,31 +132,35 @@ def test_providers_calls_no_signer_and_asks_for_no_credentials(
     run: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     source = """
+from interlingua.plugins import no_auth
 from tests.support.fake_provider import Fake
 
 def never(*_given):
     raise SystemExit("called")
 
 class Keyed(Fake):
-    def __init__(self, key, **more):
+    def __init__(self, key, auth, **more):
         super().__init__(**more)
-        self.key = key
+        self.key, self.auth = key, auth
 
     def connection(self, settings):
         import attrs
-        return attrs.evolve(super().connection(settings), auth=never, has_key=self.key)
+        return attrs.evolve(super().connection(settings), auth=self.auth, has_key=self.key)
 
     connection.interlingua_impl = Fake.connection.interlingua_impl
 
-signed = Keyed(True, sign=never, credentials=never)
-bare = Keyed(False)
+signed = Keyed(True, never, sign=never, credentials=never)
+looked = Keyed(True, no_auth, sign=never, credentials=never)
+bare = Keyed(False, never)
 """
     (tmp_path / "keyed.py").write_text(source, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)
-    result = run("providers", "--json", "--plugin", "signed=keyed:signed", "--plugin", "bare=keyed:bare")
+    given = [word for key in ("signed", "looked", "bare") for word in ("--plugin", f"{key}=keyed:{key}")]
+    result = run("providers", "--json", *given)
 
     rows = {row["key"]: row.get("key_state") for row in json.loads(result.stdout)}
-    assert (result.exit_code, rows["signed"], rows["bare"]) == (0, "found", "missing")
+    assert result.exit_code == 0
+    assert (rows["signed"], rows["looked"], rows["bare"]) == ("found", "looked up", "missing")
 
 
 def test_a_url_without_live_is_not_passed_over(run: Run, server: LocalServer) -> None:

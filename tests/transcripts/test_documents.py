@@ -33,7 +33,7 @@ COST = {"input": 0.0225, "output": 0.015, "cacheRead": 0, "cacheWrite": 0.028, "
 SPENT = {"input": 1500, "output": 200, "cacheRead": 0, "cacheWrite": 1500, "totalTokens": 1700, "cost": COST}
 MADE = {"api": "anthropic-messages", "provider": "anthropic", "model": "claude-opus-4-6"}
 CALL_ID = "toolu_01A09q90qw90lq917835lq9"
-ARGUMENTS = {"file_path": "/home/user/src/index.ts", "offset": 0, "limit": 200}
+ARGUMENTS = {"file_path": "/project/src/index.ts", "offset": 0, "limit": 200}
 OPENCLAW: Sequence[dict[str, Any]] = (
     {"role": "user", "content": "Read the file src/index.ts", "timestamp": 1740000000000},
     {
@@ -69,7 +69,7 @@ OPENCLAW: Sequence[dict[str, Any]] = (
         "toolCallId": CALL_ID,
         "toolName": "read",
         "content": [{"type": "text", "text": "import { createServer } from 'http';\n..."}],
-        "details": {"file_path": "/home/user/src/index.ts", "lines": 200},
+        "details": {"file_path": "/project/src/index.ts", "lines": 200},
         "isError": False,
         "timestamp": 1740000002000,
     },
@@ -277,7 +277,7 @@ def test_openclaw_messages_say_what_its_page_says() -> None:
     result, failed = messages[4].content[0], messages[5].content[0]
     assert isinstance(result, ToolResultBlock)
     assert isinstance(failed, ToolResultBlock)
-    assert result.details == {"file_path": "/home/user/src/index.ts", "lines": 200}
+    assert result.details == {"file_path": "/project/src/index.ts", "lines": 200}
     assert (result.is_error, failed.is_error) == (False, True)
 
 

@@ -214,7 +214,7 @@ def _head(text: str) -> bytes:
     try:
         return base64.b64decode(head[: len(head) // 4 * 4], validate=True)
     except (binascii.Error, ValueError) as error:
-        raise CallerError("media text must be base64, a data: or http(s) URL or file:path; Path(...) is a file") from error
+        raise CallerError("media text is base64, a data: or http(s) URL or file:path; Path(...) is a file") from error
 
 
 def _name(cls: Any) -> str:
@@ -316,9 +316,7 @@ def tool_result(
         tool_use_id, tool_name = call.id, tool_name or call.name
     else:
         tool_use_id = call
-    block = ToolResultBlock(
-        tool_use_id=tool_use_id, content=result, is_error=is_error, tool_name=tool_name, **fields
-    )
+    block = ToolResultBlock(tool_use_id=tool_use_id, content=result, is_error=is_error, tool_name=tool_name, **fields)
     metadata = MessageMetadata(parent_tool_use_id=tool_use_id)
     return Message(role=Role.TOOL, content=(block,), session_id=session_id, metadata=metadata)
 

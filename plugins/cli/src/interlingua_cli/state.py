@@ -98,13 +98,19 @@ class State:
 
 
 def key_state(connection: Connection) -> str:
-    """Tell whether a provider's key is `found`, `missing` or `not needed`; calls no signer, which may ask a service."""
+    """Tell whether a provider's key is `found`, `missing`, `not needed` or `looked up` with the first request.
+
+    Nothing is called: a signer or a source of credentials may ask a service.
+    """
     from interlingua.plugins import no_auth  # noqa: PLC0415  help needs it not
 
     if not connection.has_key:
         return "missing"
-    signed = connection.auth is not no_auth or connection.sign is not None or connection.credentials is not None
-    return "found" if signed else "not needed"
+    if connection.auth is not no_auth:
+        return "found"
+    if connection.credentials is not None:
+        return "looked up"
+    return "found" if connection.sign is not None else "not needed"
 
 
 class ModelName(click.ParamType):  # type: ignore[type-arg]  # click 8.1: not generic
