@@ -44,7 +44,7 @@ class Quirks:
         models: api -> model names to try; by default one per distinct declaration in the catalogue, and one unknown.
         elements: api -> path of the array in the request body that grows with the conversation (`messages`), and,
             after spaces, of others that grow beside it; by default the array is found by comparing requests.
-        ids_on_wire: False for a wire that matches results to calls by order and carries no ids; api -> False where some do.
+        ids_on_wire: False for a wire that matches results to calls by order and carries no ids; may differ by api.
         estimate_band: lowest and highest allowed estimate / recorded input tokens.
         deviations: rule number -> reason why this provider breaks it; the rule must then be broken.
         unevidenced: capability -> reason why there can be no cassette that shows it.
