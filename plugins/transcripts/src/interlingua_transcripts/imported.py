@@ -6,6 +6,7 @@ import hashlib
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
+from functools import lru_cache
 from typing import Any
 
 from interlingua.types import CostParts
@@ -120,6 +121,11 @@ def usd_of(value: Any) -> Decimal | None:
     """Read an amount of dollars exactly as its digits say; None for what is none."""
     if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
         return None
+    return _amount(value)
+
+
+@lru_cache(maxsize=4096, typed=True)  # most amounts of a file are zero, or there twice
+def _amount(value: float | str | Decimal) -> Decimal | None:
     try:
         found = Decimal(str(value))
     except InvalidOperation:

@@ -29,6 +29,7 @@ from interlingua.types import (
     Usage,
 )
 from interlingua_transcripts.imported import (
+    EPOCH,
     ImportedIds,
     cost_parts,
     count_of,
@@ -126,7 +127,9 @@ class Pi(System):
         entry = values[0]
         kind = entry.get("type")
         body = entry["message"] if kind == "message" else entry
-        at = time_of(body.get("timestamp"), time_of(entry.get("timestamp")))
+        at = time_of(body.get("timestamp"))
+        if at is EPOCH:  # it says none
+            at = time_of(entry.get("timestamp"))
         session = plan.session_id or "default"
         role, content, facts = read_message_parts(kind, body, ids)
         return [
