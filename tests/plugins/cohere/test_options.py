@@ -106,6 +106,13 @@ def test_a_schema_stands_alone() -> None:
         asked([user([TextBlock(text="q"), DOCUMENT])], response_schema=SCHEMA)
 
 
+@pytest.mark.parametrize("schema", [{"type": "array", "items": {"type": "string"}}, {"type": "string"}, {}])
+def test_the_root_of_a_schema_is_an_object(schema: dict[str, Any]) -> None:
+    """https://docs.cohere.com/v2/docs/structured-outputs: the top level's `type` must be `object`."""
+    with pytest.raises(CapabilityError, match="object"):
+        asked([user("q")], response_schema=schema)
+
+
 def test_what_has_no_place_is_in_the_ledger() -> None:
     losses = asked([user("q")], user_id="u", parallel_tool_calls=False).losses
 

@@ -81,7 +81,11 @@ def to_wire_tools(tools: Sequence[ToolDefinition], losses: list[Loss]) -> bytes:
 
 
 def to_wire_options(options: AdapterOptions, losses: list[Loss]) -> dict[str, Any]:
-    """Return the body's fields besides model, messages, tools and documents; 0 is a value."""
+    """Return the body's fields besides model, messages, tools and documents; 0 is a value.
+
+    Raises:
+        CapabilityError: a schema whose root is no object.
+    """
     fields: dict[str, Any] = {"stream": options.stream}
     for name, wire in _NAMES.items():
         if (value := getattr(options, name)) is not None:
@@ -91,6 +95,11 @@ def to_wire_options(options: AdapterOptions, losses: list[Loss]) -> dict[str, An
         if len(options.stop) > MAX_STOPS:
             losses.append(option_loss("stop", "rewritten", f"the service takes {MAX_STOPS}; the others are not sent"))
     if options.response_schema is not None:
+        if options.response_schema.get("type") != "object":
+            raise CapabilityError(
+                "an answer is an object on this service: put the schema under a property of one",
+                path="options.response_schema",
+            )
         fields["response_format"] = {"type": "json_object", "json_schema": options.response_schema}
     thinking = _thinking(options, losses)
     if thinking is not None:
