@@ -224,9 +224,10 @@ class Subject:
         found = self.provider._hook.to_wire.get_hookimpls()
         plugin = next((each.plugin for each in found if not (each.hookwrapper or each.wrapper)), None)
         module = sys.modules.get(type(plugin).__module__)
-        if module is None or module.__file__ is None:
+        file = getattr(module, "__file__", None)  # none for a class in place of an object: its type is a builtin
+        if file is None:
             return ()
-        path = Path(module.__file__)
+        path = Path(file)
         return tuple(
             text
             for file in (sorted(path.parent.glob("*.py")) if module.__package__ else [path])
