@@ -224,10 +224,10 @@ class Subject:
         found = self.provider._hook.to_wire.get_hookimpls()
         plugin = next((each.plugin for each in found if not (each.hookwrapper or each.wrapper)), None)
         module = sys.modules.get(type(plugin).__module__)
-        file = getattr(module, "__file__", None)  # none for a class in place of an object: its type is a builtin
-        if file is None:
+        place = getattr(module, "__file__", None)  # none for a class in place of an object: its type is a builtin
+        if module is None or place is None:
             return ()
-        path = Path(file)
+        path = Path(place)
         return tuple(
             text
             for file in (sorted(path.parent.glob("*.py")) if module.__package__ else [path])
