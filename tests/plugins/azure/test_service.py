@@ -9,15 +9,18 @@ from datetime import UTC, datetime
 from types import SimpleNamespace
 from typing import Any
 
+import httpx
 import pytest
 
 from interlingua.errors import AuthenticationError, CallerError, CapabilityError, PluginError
+from interlingua.http.client import Client
 from interlingua.plugins import Outgoing, write_request
 from interlingua.plugins.wire import Connection, ConnectionSettings, WireRequest, WireResponse
 from interlingua.types.factories import user
 from interlingua.types.options import AdapterOptions
 from interlingua_azure import plugin
 from tests.support import driving
+from tests.support.hosts import exchange_of
 
 AZURE = driving.provider("azure")
 ENDPOINT = "https://r.openai.azure.com"
@@ -226,3 +229,25 @@ def test_the_live_list_and_the_count_of_claudes_tokens() -> None:
     assert AZURE.from_wire_auxiliary("count_tokens", WireResponse(body=b'{"input_tokens":7}')) == 7
     with pytest.raises(CapabilityError):
         AZURE.auxiliary_request("count_tokens", {"request": asked(CHAT)})
+
+
+@pytest.mark.parametrize("later", [False, True])
+def test_a_refused_token_is_replaced_once(*, later: bool) -> None:
+    seen: list[str] = []
+    tokens = iter(["old", "new"])
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        seen.append(request.headers["authorization"])
+        body = exchange_of("azure", "chat_refusal").body
+        return httpx.Response(200, content=body) if len(seen) > 1 else httpx.Response(401, json={"error": {}})
+
+    async def give() -> str:
+        return next(tokens)
+
+    options = {"credentials": give if later else lambda: next(tokens)}
+    settings = {"azure": {"base_url": ENDPOINT, "api": "chat", "options": options}}
+    http = httpx.Client(transport=httpx.MockTransport(answer))
+    with http, Client(f"azure:{CHAT}", http_client=http, environ={}, retry=0, settings=settings) as client:
+        client.send("q")
+
+    assert seen == ["Bearer old", "Bearer new"]
