@@ -47,4 +47,4 @@ class Group(click.Group):
 
 @click.group(cls=Group)
 def transcript() -> None:
-    """Other agents' session files: find, look, convert, check."""
+    """Other agents' sessions: find, show, import, resume, convert, check."""
