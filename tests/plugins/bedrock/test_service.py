@@ -231,7 +231,9 @@ def test_keys_of_the_environment() -> None:
     made = find_credentials(_settings(environ=environ))(None)
     assert made == AwsKey(access_key_id="AKID", secret_access_key="s", session_token="t")
     assert connection(_settings(environ=environ)).has_key
-    assert not connection(_settings(environ={})).has_key
+    assert connection(_settings(environ={"AWS_PROFILE": "work"})).has_key
+    assert connection(_settings(options={"credentials": "botocore"})).has_key
+    assert not connection(_settings(environ={"HOME": "/nowhere"})).has_key
 
 
 def test_keys_of_a_profile(tmp_path: Path) -> None:
@@ -277,8 +279,9 @@ def test_botocore_is_asked_last(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setenv("AWS_PROFILE", "p")
     monkeypatch.setenv("AWS_SHARED_CREDENTIALS_FILE", str(tmp_path / "none"))
     environ = {"AWS_CONFIG_FILE": str(process), "AWS_PROFILE": "p", "HOME": str(tmp_path)}
-    made = find_credentials(_settings(environ=environ))(None)
-    assert made == AwsKey(access_key_id="P", secret_access_key="Q", session_token="R")
+    for settings in (_settings(environ=environ), _settings(environ=environ, options={"credentials": "botocore"})):
+        made = find_credentials(settings)(None)
+        assert made == AwsKey(access_key_id="P", secret_access_key="Q", session_token="R")
 
 
 # ---- addresses

@@ -14,10 +14,9 @@ from interlingua_bedrock.signature import AwsKey
 BEARER = "AWS_BEARER_TOKEN_BEDROCK"
 KEY_NAMES = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 PROFILE_NAMES = ("AWS_PROFILE", "AWS_SHARED_CREDENTIALS_FILE", "AWS_CONFIG_FILE")
-# a container, a web identity, or a place where a profile may be
 _ELSEWHERE = (
     *("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI", "AWS_CONTAINER_CREDENTIALS_FULL_URI", "AWS_WEB_IDENTITY_TOKEN_FILE"),
-    *("AWS_DEFAULT_PROFILE", "HOME", "USERPROFILE"),
+    "AWS_DEFAULT_PROFILE",
 )
 _OPTIONS = ("access_key_id", "secret_access_key", "session_token")
 _FIELDS = ("aws_access_key_id", "aws_secret_access_key", "aws_session_token")
@@ -34,7 +33,7 @@ def find_bearer(settings: ConnectionSettings) -> str | None:
 
 
 def may_find_key(settings: ConnectionSettings) -> bool:
-    """Say whether there is anywhere to look for a key; files are not read."""
+    """Say whether anything names a key or a place of one; files are not read, and no service is asked."""
     given = (*_OPTIONS[:2], "credentials", "profile")
     if any(settings.options.get(name) is not None for name in given):
         return True
@@ -44,8 +43,8 @@ def may_find_key(settings: ConnectionSettings) -> bool:
 def find_credentials(settings: ConnectionSettings) -> Callable[[ProviderError | None], Any]:
     """Return the source of the key: called for the first request, and again where a key was refused.
 
-    Options: `access_key_id`, `secret_access_key` and `session_token`; `profile`; or `credentials`, a function that
-    gives an `AwsKey` or a mapping of the three (or an awaitable of either).
+    Options: `access_key_id`, `secret_access_key`, `session_token`; `profile`; or `credentials`: a function that gives
+    an `AwsKey` or a mapping of the three (or an awaitable of either), or the text `botocore`, to ask botocore alone.
     """
     options, environ = settings.options, dict(settings.environ)
     given = [options.get(name) for name in _OPTIONS]
@@ -54,6 +53,8 @@ def find_credentials(settings: ConnectionSettings) -> Callable[[ProviderError | 
     def credentials(refused: ProviderError | None) -> Any:
         if callable(source):
             return _from_source(source(refused))
+        if source == "botocore":
+            return _ask_botocore(profile, environ)
         if given[0] and given[1]:
             return _make_key(given)
         if profile is None and environ.get(KEY_NAMES[0]) and environ.get(KEY_NAMES[1]):
