@@ -77,7 +77,17 @@ def to_wire_tools(tools: Sequence[ToolDefinition], losses: list[Loss]) -> bytes:
         if tool.cache is not None:
             reason = "this wire has no cache markers; the service's own caching applies"
             losses.append(Loss(path=f"tools[{at}]", block_type="tool", verdict="rewritten", reason=reason))
-    return json_array([dumps(to_wire_function_tool(tool)) for tool in tools])
+    return json_array([dumps(_complete(to_wire_function_tool(tool))) for tool in tools])
+
+
+def _complete(value: Any) -> Any:
+    """Return a definition whose objects have `properties` and whose arrays have `items`, as every example has them."""
+    if isinstance(value, Mapping):
+        whole = {name: _complete(item) for name, item in value.items()}
+        if whole.get("type") in ("object", "array"):
+            whole.setdefault("properties" if whole["type"] == "object" else "items", {})
+        return whole
+    return value
 
 
 def to_wire_options(options: AdapterOptions, losses: list[Loss]) -> dict[str, Any]:
