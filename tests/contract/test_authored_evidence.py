@@ -56,11 +56,11 @@ def _image_in_a_result() -> Asked:
         ImageBlock(source=ImageSource(kind="base64", data=PIXEL), media_type="image/png"),
     ]
     history = (user("Look at a.png, then at b.png."), assistant([CALL]), tool_result(CALL, shown))
-    return Asked(history=history, tools=(READ_FILE,), options={"tool_choice": "required"})
+    return Asked(history=history, tools=(READ_FILE,), options={"tool_choice": "required", "effort": "none"})
 
 
 LATER = Asked(history=(user("Hello."), assistant("Hi."), user("Where are you?"), system("Answer in French.")))
-FORCED = Asked(history=(user("Read b.txt."),), tools=(READ_FILE,), options={"tool_choice": "required"})
+FORCED = Asked(history=(user("Read b.txt."),), tools=(READ_FILE,), options={"tool_choice": "required", "effort": "none"})
 
 CASES = {
     "anthropic/inputs": ("messages", _inputs()),
