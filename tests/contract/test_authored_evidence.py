@@ -56,11 +56,14 @@ def _image_in_a_result() -> Asked:
         ImageBlock(source=ImageSource(kind="base64", data=PIXEL), media_type="image/png"),
     ]
     history = (user("Look at a.png, then at b.png."), assistant([CALL]), tool_result(CALL, shown))
-    return Asked(history=history, tools=(READ_FILE,), options={"tool_choice": "required", "effort": "none"})
+    return Asked(history=history, tools=(READ_FILE,), options={"tool_choice": "required"})
 
 
 LATER = Asked(history=(user("Hello."), assistant("Hi."), user("Where are you?"), system("Answer in French.")))
-FORCED = Asked(history=(user("Read b.txt."),), tools=(READ_FILE,), options={"tool_choice": "required", "effort": "none"})
+# with tools, gpt-5.5 does not reason in Chat
+FORCED = Asked(
+    history=(user("Read b.txt."),), tools=(READ_FILE,), options={"tool_choice": "required", "effort": "none"}
+)
 
 CASES = {
     "anthropic/inputs": ("messages", _inputs()),
