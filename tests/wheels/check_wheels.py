@@ -34,12 +34,20 @@ RULES = (
 LOADED = """
 import importlib.metadata, json
 from interlingua.plugins.registry import Registry
+from interlingua.errors import PluginError
 registry = Registry()
 entries = importlib.metadata.entry_points()
+declare, missing = [], {}
+for provider in registry.providers():
+    try:
+        declare += [provider.key] if provider.capabilities("any").api else []
+    except PluginError as error:  # a host of formats that other distributions ship
+        missing[provider.key] = str(error)
 print(json.dumps({
     "installed": sorted(d.name for d in importlib.metadata.distributions() if d.name.startswith("interlingua")),
     "providers": {p.key: p.distribution.name for p in registry.providers()},
-    "declare": [p.key for p in registry.providers() if p.capabilities("any").api],
+    "declare": declare,
+    "missing": missing,
     "plugins": {e.name: type(e.load()).__name__ for e in entries.select(group="interlingua.plugins")},
 }))
 """
@@ -94,7 +102,8 @@ def test_a_plugin_installs_alone_with_core(folder: Path, wheels: dict[str, Path]
         assert DEPENDED_ON.get(needed) == kind, f"{about['name']} may not depend on {needed}"
     assert set(found["installed"]) == ours, "it pulls another plugin in"
     assert set(found["providers"].values()) <= ours - {"interlingua"}
-    assert found["declare"] == list(found["providers"])
+    assert [*found["declare"], *found["missing"]] == list(found["providers"])
+    assert all("pip install interlingua-" in text for text in found["missing"].values()), found["missing"]
     for group in GROUPS:
         assert about.get("entry-points", {}).get(group, {}).keys() <= found["providers"].keys()
     assert about.get("entry-points", {}).get("interlingua.plugins", {}).keys() <= found["plugins"].keys()
@@ -105,7 +114,9 @@ def test_core_alone_has_no_provider(wheels: dict[str, Path], tmp_path: Path) -> 
 
     clean.install("interlingua")
 
-    assert clean.asked(LOADED) == {"installed": ["interlingua"], "providers": {}, "declare": [], "plugins": {}}
+    assert clean.asked(LOADED) == {
+        "installed": ["interlingua"], "providers": {}, "declare": [], "missing": {}, "plugins": {}
+    }
     done = clean.run("python", "-m", "interlingua", "send", "Hello.")
     assert done.returncode != 0
     assert "interlingua[cli]" in done.stdout + done.stderr, "without the command line it says what to install"
