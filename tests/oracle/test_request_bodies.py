@@ -5,6 +5,7 @@ A body that differs is in `request_bodies.toml` with the reason, or is a fault.
 
 from __future__ import annotations
 
+import base64
 import inspect
 import json
 import re
@@ -16,6 +17,7 @@ from typing import Any, NamedTuple
 
 import anthropic.types.beta.message_create_params as anthropic_beta_params
 import anthropic.types.message_create_params as anthropic_params
+import botocore.session
 import cohere.v2.raw_client as cohere_client
 import google.genai.types as google_types
 import groq.types.chat.completion_create_params as groq_params
@@ -25,6 +27,7 @@ import openai.types.chat.completion_create_params as chat_params
 import openai.types.responses.response_create_params as responses_params
 import openrouter.components as openrouter_types
 import pytest
+from botocore.validate import ParamValidator
 from zai.api_resource.chat.completions import Completions as ZaiCompletions
 
 from interlingua.errors import CallerError
@@ -133,8 +136,35 @@ def _cohere(body: dict[str, Any], _request: WireRequest) -> list[str]:
     return found
 
 
+def _vertex_messages(body: dict[str, Any], request: WireRequest) -> list[str]:
+    """Google Cloud's form of the Messages API: the model is in the path, and the version in the body."""
+    return _anthropic({"model": "m", **{name: body[name] for name in body.keys() - {"anthropic_version"}}}, request)
+
+
+_BEDROCK = botocore.session.Session().get_service_model("bedrock-runtime").operation_model("Converse").input_shape
+
+
+def _bedrock(body: dict[str, Any], _request: WireRequest) -> list[str]:
+    """The SDK's service model; it does not look at unknown members of a union."""
+    report = ParamValidator().validate({**_decoded(body), "modelId": "m"}, _BEDROCK)
+    return report.generate_report().splitlines() if report.has_errors() else []
+
+
+def _decoded(value: Any) -> Any:
+    """Return a body with its base64 decoded, as botocore takes it."""
+    if isinstance(value, dict):
+        blobs = ("bytes", "redactedContent")
+        return {name: base64.b64decode(item) if name in blobs else _decoded(item) for name, item in value.items()}
+    return [_decoded(item) for item in value] if isinstance(value, list) else value
+
+
 CHECKS: dict[str, Callable[[dict[str, Any], WireRequest], list[str]]] = {
     "anthropic": _anthropic,
+    "azure messages": _anthropic,
+    "azure responses": _by_stream(responses_params, "ResponseCreate"),
+    "bedrock": _bedrock,
+    "vertex generate": _google,
+    "vertex messages": _vertex_messages,
     "cohere": _cohere,
     "google": _google,
     "zai": _zai,
