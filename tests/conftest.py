@@ -9,6 +9,7 @@ from collections.abc import Generator, Iterator
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, settings
 
 from tests.support import corpus as corpus_files
 from tests.support import interrupt, run_record
@@ -16,6 +17,9 @@ from tests.support.corpus import Corpus
 from tests.support.quiet import quiet_ledger
 
 run_record.start()
+# the first test of a fresh clone builds Hypothesis' tables of characters, which may take longer than it allows a test
+settings.register_profile("suite", suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile("suite")
 
 JUDGING = ["tests/repo/test_cassettes.py", "tests/repo/test_hooks.py"]  # the files that hold tests marked whole_run
 
