@@ -14,7 +14,7 @@ from interlingua_cli.root import cli
 from tests.support import tree
 
 PAGE = tree.ROOT / "docs" / "reference" / "cli.md"
-GROUPS = ("session", "transcript")  # they have pages of their own
+GROUPS = ("bulk", "session", "transcript")  # they have pages of their own
 COMMANDS = [name for name in cli.list_commands(click.Context(cli)) if name not in GROUPS]
 BLOCK = re.compile(r"```text\n(Usage: interlingua.*?)```\n", re.DOTALL)
 

@@ -143,7 +143,8 @@ def write_constraints() -> None:
     """Resolve everything anew, for the oldest Python served, and write constraints.txt."""
     make_venv()
     installer()
-    asked = [*workspace("cli,contract,images"), *dev_requirements(), "hatchling", "editables", "uv"]
+    optional: list[str | Path] = ["-e", "./plugins/bulk[ray,parquet]"]  # not in .venv: `.ci/run` installs it beside
+    asked = [*workspace("cli,contract,images"), *optional, *dev_requirements(), "hatchling", "editables", "uv"]
     oldest = ".".join(map(str, OLDEST))
     done = subprocess.run(
         [UV, "pip", "compile", "--quiet", "--no-header", "--no-annotate", "--python-version", oldest, "-"],

@@ -227,19 +227,36 @@ class AsyncClient(BaseClient):
     ) -> Message:
         """Send a conversation and return the assistant's message; arguments and errors as for `Client.send`."""
         options |= {"user_id": user_id, "team_id": team_id}
+        exchange = await self.prepare(messages, model=model, tools=tools, routing=routing, **options)
+        while True:
+            try:
+                return await self.attempt(exchange)
+            except InterlinguaError as error:
+                await self._sleep(exchange.retry_delay(error))
+
+    async def prepare(
+        self,
+        messages: str | Message | Sequence[Message],
+        *,
+        model: str | None = None,
+        tools: Sequence[ToolDefinition] = (),
+        routing: RoutingDecisionRecord | None = None,
+        **options: Any,
+    ) -> Exchange:
+        """Write the request that `send` makes, for who decides when it is sent; arguments and errors as for `send`."""
         if model not in self._named:
             await asyncio.to_thread(self._shared.resolve_model, model)
             self._named.add(model)
-        exchange = await self._write(self._shared.begin_exchange(messages, model, tools, options, routing=routing))
-        while True:
-            try:
-                await exchange.fetch_secret()
-                response = await self._receive(exchange.begin_attempt(), exchange.deadline)
-                message = await self._call(exchange, exchange.response.read, response)
-                self._loaded.add(exchange.kind)
-                return message
-            except InterlinguaError as error:
-                await self._sleep(exchange.retry_delay(error))
+        return await self._write(self._shared.begin_exchange(messages, model, tools, options, routing=routing))
+
+    async def attempt(self, exchange: Exchange) -> Message:
+        """Send a prepared request once and return its answer; `exchange.retry_delay` says what an error asks for."""
+        await exchange.fetch_secret()
+        response = await self._receive(exchange.begin_attempt(), exchange.deadline)
+        exchange.headers = response.headers
+        message = await self._call(exchange, exchange.response.read, response)
+        self._loaded.add(exchange.kind)
+        return message
 
     def stream(
         self,

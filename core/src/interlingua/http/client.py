@@ -233,12 +233,30 @@ class Client(BaseClient):
             WireError: the answer could not be had, or not read.
         """
         options |= {"user_id": user_id, "team_id": team_id}
-        exchange = self._write(self._shared.begin_exchange(messages, model, tools, options, routing=routing))
+        exchange = self.prepare(messages, model=model, tools=tools, routing=routing, **options)
         while True:
             try:
-                return exchange.response.read(self._transport.open(exchange.begin_attempt(), exchange.deadline).read())
+                return self.attempt(exchange)
             except InterlinguaError as error:
                 self._sleep(exchange.retry_delay(error))
+
+    def prepare(
+        self,
+        messages: str | Message | Sequence[Message],
+        *,
+        model: str | None = None,
+        tools: Sequence[ToolDefinition] = (),
+        routing: RoutingDecisionRecord | None = None,
+        **options: Any,
+    ) -> Exchange:
+        """Write the request that `send` makes, for who decides when it is sent; arguments and errors as for `send`."""
+        return self._write(self._shared.begin_exchange(messages, model, tools, options, routing=routing))
+
+    def attempt(self, exchange: Exchange) -> Message:
+        """Send a prepared request once and return its answer; `exchange.retry_delay` says what an error asks for."""
+        response = self._transport.open(exchange.begin_attempt(), exchange.deadline).read()
+        exchange.headers = response.headers
+        return exchange.response.read(response)
 
     def stream(
         self,

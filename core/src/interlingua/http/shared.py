@@ -244,6 +244,7 @@ class Exchange(_Attempts):
     Attributes:
         request: what is sent.
         response: reads its answers.
+        headers: of the last answer to an attempt, names in lower case.
         kind: what decides which of the provider's modules take part.
         deadline: time limits, counted from the first attempt.
     """
@@ -256,6 +257,7 @@ class Exchange(_Attempts):
         self._model_info = partial(shared.model_info, request.provider, request.options.model)
         self.kind = (request.provider.key, request.options.api, request.options.stream)
         self.response = ResponseReader(request, shared.registry, self._model_info)
+        self.headers: Mapping[str, str] = EMPTY
         self._attempts = 0
 
     def write(self, fetched: Mapping[str, Fetched] | None) -> Exchange:
