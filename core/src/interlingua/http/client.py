@@ -233,10 +233,10 @@ class Client(BaseClient):
             WireError: the answer could not be had, or not read.
         """
         options |= {"user_id": user_id, "team_id": team_id}
-        exchange = self.prepare(messages, model=model, tools=tools, routing=routing, **options)
+        exchange = self._write(self._shared.begin_exchange(messages, model, tools, options, routing=routing))
         while True:
             try:
-                return self.attempt(exchange)
+                return exchange.response.read(self._transport.open(exchange.begin_attempt(), exchange.deadline).read())
             except InterlinguaError as error:
                 self._sleep(exchange.retry_delay(error))
 
