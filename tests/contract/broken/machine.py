@@ -79,6 +79,26 @@ class Handed:
         return self._call("models")
 
     @hookimpl
+    def from_wire_request(self, request: Any, context: Any) -> Any:
+        return self._call("from_wire_request", request=request, context=context)
+
+    @hookimpl
+    def to_wire_response(self, message: Any, context: Any) -> Any:
+        return self._call("to_wire_response", message=message, context=context)
+
+    @hookimpl
+    def stream_to_wire(self, context: Any) -> Any:
+        return self._call("stream_to_wire", context=context)
+
+    @hookimpl
+    def to_wire_error(self, error: Any, context: Any) -> Any:
+        return self._call("to_wire_error", error=error, context=context)
+
+    @hookimpl
+    def to_wire_auxiliary(self, kind: Any, value: Any, context: Any) -> Any:
+        return self._call("to_wire_auxiliary", kind=kind, value=value, context=context)
+
+    @hookimpl
     def wire_rules(self) -> Any:
         return self._call("wire_rules")
 

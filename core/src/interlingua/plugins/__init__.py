@@ -21,6 +21,7 @@ _NAMES = {
     "plugins.hookspecs": "CONTRACT_VERSION PLUGIN_HOOKS PROJECT PROVIDER_HOOKS PluginHooks ProviderHooks hookimpl",
     "plugins.provider": "Distribution Provider Target",
     "plugins.registry": "EntryPoints PROVIDERS ProviderEntry ROWS Registry load_format new_manager",
+    "plugins.serve": "AnswerState InboundRequest ServeContext State StreamWriter restore_answer",
     "plugins.wire": (
         "Auth BlockLoss Connection ConnectionSettings Credentials Endpoint Loss Outgoing RequestContext Sign Step "
         "Verdict WireChunk WireRequest "
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
     from interlingua.plugins.hookspecs import *
     from interlingua.plugins.provider import *
     from interlingua.plugins.registry import *
+    from interlingua.plugins.serve import *
     from interlingua.plugins.wire import *
     from interlingua.request.prepare import *
     from interlingua.response.decode import *

@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import attrs
 
 from interlingua.catalogue import find_model
-from interlingua.errors import CapabilityError, InterlinguaError, MalformedResponseError, PluginError
+from interlingua.errors import CallerError, CapabilityError, InterlinguaError, MalformedResponseError, PluginError
 from interlingua.types.messages import Origin
 from interlingua.types.options import AdapterCapabilities
 
 if TYPE_CHECKING:
     from interlingua.catalogue import ModelInfo
     from interlingua.errors import ProviderError
+    from interlingua.plugins.serve import InboundRequest, ServeContext, StreamWriter
     from interlingua.plugins.wire import (
         Connection,
         ConnectionSettings,
@@ -317,6 +318,48 @@ class Provider:
             raise MalformedResponseError(
                 f"the answer to {kind!r} cannot be read: {error}", provider=self.key
             ) from error
+
+    # -- serving ------------------------------------------------------------------------------------------------
+
+    def from_wire_request(self, request: WireRequest, context: ServeContext) -> InboundRequest:
+        """Read a request that somebody made in this provider's API.
+
+        Raises:
+            CallerError: it is not what the API allows.
+            CapabilityError: this provider does not serve this API.
+        """
+        try:
+            read: InboundRequest = self._serve("from_wire_request", context, request=request)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
+            text = f"the request is not what the API allows: {type(error).__name__}: {error}"
+            raise CallerError(text) from error
+        return read
+
+    def to_wire_response(self, message: Message, context: ServeContext) -> WireResponse:
+        """Write a complete answer in this provider's API."""
+        written: WireResponse = self._serve("to_wire_response", context, message=message)
+        return written
+
+    def stream_to_wire(self, context: ServeContext) -> StreamWriter:
+        """Return what writes an answer's events in this provider's API."""
+        writer: StreamWriter = self._serve("stream_to_wire", context)
+        return writer
+
+    def to_wire_error(self, error: InterlinguaError, context: ServeContext) -> WireResponse:
+        """Write a failure in this provider's API."""
+        written: WireResponse = self._serve("to_wire_error", context, error=error)
+        return written
+
+    def to_wire_auxiliary(self, kind: str, value: Any, context: ServeContext) -> WireResponse:
+        """Write the answer to a request that is no conversation in this provider's API."""
+        written: WireResponse = self._serve("to_wire_auxiliary", context, kind=kind, value=value)
+        return written
+
+    def _serve(self, name: str, context: ServeContext, **arguments: Any) -> Any:
+        answer = getattr(self._hook, name)(**arguments, context=context)
+        if answer is None:
+            raise CapabilityError(f"{self.key} does not serve {context.api!r} ({name})", provider=self.key)
+        return answer
 
     # -- inside -------------------------------------------------------------------------------------------------
 

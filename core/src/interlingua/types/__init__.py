@@ -31,7 +31,7 @@ _NAMES = {
     ),
     "types.options": "AdapterCapabilities AdapterOptions Effort ReplayScope ToolChoice ToolChoiceOption option_fields",
     "types.tools": (
-        "ToolDefinition SideEffects ToolKind InputViolation TOOL_NAME_MAX_LENGTH TOOL_NAME_PATTERN "
+        "ToolDefinition WireTool SideEffects ToolKind InputViolation TOOL_NAME_MAX_LENGTH TOOL_NAME_PATTERN "
         "SCHEMA_MAX_DEPTH canonical_names check_keyword check_schema json_pointer validate_input from_wire_tool "
         "to_wire_flat_function_tool to_wire_function_tool to_wire_input_schema_tool"
     ),

@@ -14,7 +14,7 @@ import attrs
 
 from interlingua.errors import CallerError, UnsupportedSchemaError
 from interlingua.frozen import checked
-from interlingua.json import FrozenDict, dumps, freeze, loads
+from interlingua.json import EMPTY, FrozenDict, dumps, freeze, freeze_object, loads
 from interlingua.types.blocks import CacheHint
 
 
@@ -231,6 +231,30 @@ class ToolDefinition:
     requires_workspace: bool = True
     cache: CacheHint | None = None
     kind: ToolKind | None = None
+
+
+@checked
+@attrs.frozen(kw_only=True)
+class WireTool(ToolDefinition):
+    """A tool as somebody's request in a service's API defines it: name and schema stay as they came, unchecked.
+
+    Attributes:
+        name: as it came; it becomes another only where the target's pattern does not take it.
+        input_schema: any JSON Schema.
+        side_effects: unknown, so the most there is.
+        extra: further members of the definition, written back by the API that they came from.
+        api: that API.
+    """
+
+    name: str
+    input_schema: FrozenDict = attrs.field(converter=freeze_object)
+    side_effects: SideEffects = attrs.field(default=SideEffects.EXECUTE, converter=SideEffects)
+    extra: FrozenDict = attrs.field(default=EMPTY, converter=freeze_object)
+    api: str = ""
+
+    def extra_of(self, api: str) -> FrozenDict:
+        """Return the further members for a request in `api`."""
+        return self.extra if self.api == api else EMPTY
 
 
 _canonical = re.compile(TOOL_NAME_PATTERN).fullmatch
