@@ -62,22 +62,8 @@ class AsyncMessageStream(BaseStream):
         self._events: AsyncGenerator[StreamEvent, None] | None = None
 
     async def __aenter__(self) -> AsyncMessageStream:
-        exchange = self._exchange
-        await self._write(exchange)
-        try:
-            while self._events is None:
-                try:
-                    self._first_events = await self._open(exchange)
-                    self._events = self._run()
-                except InterlinguaError as error:
-                    await self._close()
-                    await self._sleep(exchange.retry_delay(error))
-        except InterlinguaError as error:
-            self._state.fail(error)
-            raise
-        except BaseException:
-            await self._leave()
-            raise
+        with self._exchange.around:
+            await self._begin(self._exchange)
         return self
 
     async def __aexit__(
@@ -104,13 +90,31 @@ class AsyncMessageStream(BaseStream):
         """
         return _Rest(self._rest)
 
+    async def _begin(self, exchange: Exchange) -> None:
+        await self._write(exchange)
+        try:
+            while self._events is None:
+                try:
+                    self._first_events = await self._open(exchange)
+                    self._events = self._run()
+                except InterlinguaError as error:
+                    await self._close()
+                    await self._sleep(exchange.retry_delay(error))
+        except InterlinguaError as error:
+            self._state.fail(error)
+            raise
+        except BaseException:
+            await self._leave()
+            raise
+
     async def _open(self, exchange: Exchange) -> list[StreamEvent]:
         await exchange.fetch_secret()
         answer = self._answer = await self._transport.open(exchange.begin_attempt(), exchange.deadline)
         reader = self._state.reader = await self._open_reader(exchange, answer)
-        self._chunks = answer.chunks()
+        chunks, activity = answer.chunks(), exchange.response.activity
+        self._chunks = chunks if activity is None else activity.pull_async(chunks)
         try:
-            async for raw in self._chunks:
+            async for raw in chunks:  # this is inside already
                 events = reader.feed(raw)
                 if events:
                     return self._state.raise_early_error(events)
@@ -232,7 +236,8 @@ class AsyncClient(BaseClient):
             try:
                 return await self.attempt(exchange)
             except InterlinguaError as error:
-                await self._sleep(exchange.retry_delay(error))
+                with exchange.around:
+                    await self._sleep(exchange.retry_delay(error))
 
     async def prepare(
         self,
@@ -247,16 +252,19 @@ class AsyncClient(BaseClient):
         if model not in self._named:
             await asyncio.to_thread(self._shared.resolve_model, model)
             self._named.add(model)
-        return await self._write(self._shared.begin_exchange(messages, model, tools, options, routing=routing))
+        exchange = self._shared.begin_exchange(messages, model, tools, options, routing=routing)
+        with exchange.around:
+            return await self._write(exchange)
 
     async def attempt(self, exchange: Exchange) -> Message:
         """Send a prepared request once and return its answer; `exchange.retry_delay` says what an error asks for."""
-        await exchange.fetch_secret()
-        response = await self._receive(exchange.begin_attempt(), exchange.deadline)
-        exchange.headers = response.headers
-        message = await self._call(exchange, exchange.response.read, response)
-        self._loaded.add(exchange.kind)
-        return message
+        with exchange.around:
+            await exchange.fetch_secret()
+            response = await self._receive(exchange.begin_attempt(), exchange.deadline)
+            exchange.headers = response.headers
+            message = await self._call(exchange, exchange.response.read, response)
+            self._loaded.add(exchange.kind)
+            return message
 
     def stream(
         self,

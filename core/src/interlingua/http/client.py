@@ -54,21 +54,8 @@ class MessageStream(BaseStream):
         self._events: Iterator[StreamEvent] | None = None
 
     def __enter__(self) -> MessageStream:
-        exchange = self._exchange
-        try:
-            while self._events is None:
-                try:
-                    self._first_events = self._open(exchange)
-                    self._events = self._run()
-                except InterlinguaError as error:
-                    self._close()
-                    self._sleep(exchange.retry_delay(error))
-        except InterlinguaError as error:
-            self._state.fail(error)
-            raise
-        except BaseException:
-            self._leave()
-            raise
+        with self._exchange.around:
+            self._begin(self._exchange)
         return self
 
     def __exit__(
@@ -98,6 +85,22 @@ class MessageStream(BaseStream):
                 pass
         return self._state.result()
 
+    def _begin(self, exchange: Exchange) -> None:
+        try:
+            while self._events is None:
+                try:
+                    self._first_events = self._open(exchange)
+                    self._events = self._run()
+                except InterlinguaError as error:
+                    self._close()
+                    self._sleep(exchange.retry_delay(error))
+        except InterlinguaError as error:
+            self._state.fail(error)
+            raise
+        except BaseException:
+            self._leave()
+            raise
+
     def _open(self, exchange: Exchange) -> list[StreamEvent]:
         answer = self._answer = self._transport.open(exchange.begin_attempt(), exchange.deadline)
         if answer.status >= FAILED:
@@ -106,9 +109,10 @@ class MessageStream(BaseStream):
             exchange.response, exchange.connection.framing, answer.status, answer.headers, self._transport.limit
         )
         self._state.reader = reader
-        self._chunks = answer.chunks()
+        chunks, activity = answer.chunks(), exchange.response.activity
+        self._chunks = chunks if activity is None else activity.pull(chunks)
         try:
-            for raw in self._chunks:
+            for raw in chunks:  # this is inside already
                 events = reader.feed(raw)
                 if events:
                     return self._state.raise_early_error(events)
@@ -233,12 +237,15 @@ class Client(BaseClient):
             WireError: the answer could not be had, or not read.
         """
         options |= {"user_id": user_id, "team_id": team_id}
-        exchange = self._write(self._shared.begin_exchange(messages, model, tools, options, routing=routing))
-        while True:
-            try:
-                return exchange.response.read(self._transport.open(exchange.begin_attempt(), exchange.deadline).read())
-            except InterlinguaError as error:
-                self._sleep(exchange.retry_delay(error))
+        exchange = self._shared.begin_exchange(messages, model, tools, options, routing=routing)
+        with exchange.around:
+            self._write(exchange)
+            while True:
+                try:
+                    answer = self._transport.open(exchange.begin_attempt(), exchange.deadline)
+                    return exchange.response.read(answer.read())
+                except InterlinguaError as error:
+                    self._sleep(exchange.retry_delay(error))
 
     def prepare(
         self,
@@ -272,7 +279,8 @@ class Client(BaseClient):
         """Return the answer as a stream, to be used in a `with` statement; arguments as for `send`."""
         options |= {"user_id": user_id, "team_id": team_id}
         exchange = self._shared.begin_exchange(messages, model, tools, options, routing=routing, stream=True)
-        self._write(exchange)
+        with exchange.around:
+            self._write(exchange)
         return MessageStream(exchange, self._transport, self._sleep)
 
     def to_wire(

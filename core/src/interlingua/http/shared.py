@@ -7,9 +7,11 @@ import os
 import re
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
+from types import TracebackType
 from typing import Any
 
 import attrs
@@ -238,6 +240,39 @@ class _Attempts:
         return True
 
 
+class _Around:
+    """What plugins put around a request: made when it is first entered, and current inside."""
+
+    def __init__(self, shared: SharedState, request: PreparedRequest, response: ResponseReader) -> None:
+        self._shared, self._request, self._response = shared, request, response
+
+    def __enter__(self) -> None:
+        request, response = self._request, self._response
+        if not response.begun:
+            response.begun = time.monotonic()
+            facts = {
+                "provider": request.provider.key,
+                "model": request.options.model,
+                "base_url": self._shared.connection(request.provider, request.options.api).base_url,
+                "session_id": request.messages[-1].session_id,
+                "messages": request.messages,
+                "tools": request.tools,
+                "options": request.options,
+            }
+            response.activity = self._shared.registry.around("chat", facts)
+        if response.activity is not None:
+            response.activity.__enter__()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        retried = isinstance(error, InterlinguaError) and self._response.attempts  # `retry_delay` decides
+        if error is not None and not retried:
+            self._response.report(None, error)
+        if self._response.activity is not None:
+            self._response.activity.__exit__()
+
+
 class Exchange(_Attempts):
     """One request and the attempts to have it answered.
 
@@ -245,6 +280,7 @@ class Exchange(_Attempts):
         request: what is sent.
         response: reads its answers.
         headers: of the last answer to an attempt, names in lower case.
+        around: what plugins put around it, current in a `with` statement.
         kind: what decides which of the provider's modules take part.
         deadline: time limits, counted from the first attempt.
     """
@@ -258,7 +294,9 @@ class Exchange(_Attempts):
         self.kind = (request.provider.key, request.options.api, request.options.stream)
         self.response = ResponseReader(request, shared.registry, self._model_info)
         self.headers: Mapping[str, str] = EMPTY
-        self._attempts = 0
+        self.around: AbstractContextManager[None] = nullcontext()
+        if shared.registry.plugins:
+            self.around = _Around(shared, request, self.response)
 
     def write(self, fetched: Mapping[str, Fetched] | None) -> Exchange:
         """Write the request, given what its image URLs hold; None where it is only to be looked at.
@@ -276,12 +314,19 @@ class Exchange(_Attempts):
         Raises:
             AuthenticationError: a key or a secret is needed and there is none.
         """
-        self._attempts += 1
-        if self._attempts == 1:
+        response, request = self.response, self.request
+        response.attempts += 1
+        if response.attempts == 1:
             self.deadline = Deadline(self._shared.timeout)
-            self.response.request_ids = self.connection.request_ids
-        self.response.started = time.monotonic()
-        return self._sign(self.request.wire, self.request.options.headers)
+            response.request_ids = self.connection.request_ids
+        response.started = time.monotonic()
+        signed = self._sign(request.wire, request.options.headers)
+        if self._shared.registry.plugins:
+            response.url = signed.url.partition("?")[0]  # a query may hold a key
+            event = {"session_id": request.context.session_id, "provider": request.provider.key, "url": response.url}
+            sent = {"model": request.options.model, "attempt": response.attempts, "bytes": len(signed.body)}
+            self._shared.registry.observe({"type": "request.sent", **event, **sent})
+        return signed
 
     def retry_delay(self, error: InterlinguaError) -> float:
         """Return the seconds to wait before the next attempt.
@@ -293,10 +338,11 @@ class Exchange(_Attempts):
         error.model = error.model or self.request.options.model
         if self._may_replace_secret(error):
             return 0.0
-        delay = self._shared.retry.delay(error, self._attempts - (self._refusal is not None))
+        delay = self._shared.retry.delay(error, self.response.attempts - (self._refusal is not None))
         if delay is None or (self.deadline.deadline is not None and delay >= (self.deadline.left() or 0)):
+            self.response.report(error.partial, error)
             raise error
-        _log.info("attempt %d failed (%s); again in %.2f s", self._attempts, type(error).__name__, delay)
+        _log.info("attempt %d failed (%s); again in %.2f s", self.response.attempts, type(error).__name__, delay)
         return delay
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import pluggy
 
@@ -201,6 +201,25 @@ class ProviderHooks:
         """
 
 
+class Scope(Protocol):
+    """What a plugin puts around one piece of work, such as a span that is to be the current one."""
+
+    def __enter__(self) -> object:
+        """Be current from here: called before each stretch of the work, in its thread and context, never nested."""
+
+    def __exit__(self, *error: object) -> object:
+        """Be current no longer: the stretch is over, the work perhaps not. A stream has one stretch per read."""
+
+    def end(self, result: Any, error: BaseException | None, facts: Mapping[str, Any]) -> None:
+        """Called once, when the work is over; not called where a stream or a loop was dropped before it began.
+
+        Args:
+            result: what came of it, or what was received before it failed; None for nothing.
+            error: why it failed.
+            facts: for `chat` the event `answer.received`.
+        """
+
+
 class PluginHooks:
     """Hooks any plugin may answer."""
 
@@ -228,10 +247,21 @@ class PluginHooks:
     def observe(self, event: Mapping[str, Any]) -> None:
         """Called with events, for tracing.
 
-        They are `route.decided`, `routing_constraint_failure`, `tool_input_invalid` and `prefix.changed`.
+        They are `request.sent`, `answer.received`, `route.decided`, `routing_constraint_failure`,
+        `tool_input_invalid` and `prefix.changed`.
 
         Args:
             event: `{"type": …, …}`; plain values only.
+        """
+
+    @hookspec
+    def around(self, kind: str, facts: Mapping[str, Any]) -> Scope | None:
+        """Called when a piece of work begins: return what is to be put around it, None for nothing.
+
+        Args:
+            kind: `chat` (a request with its retries), `execute_tool`, `invoke_agent` (an agent's run).
+            facts: what is known at the beginning; docs/reference/hooks.md lists them for each kind. They are the
+                values themselves, contents included: a plugin decides what of them it passes on.
         """
 
 

@@ -6,10 +6,10 @@ import importlib
 import importlib.metadata
 import logging
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property, partial
 from threading import RLock
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 import pluggy
@@ -24,6 +24,7 @@ from interlingua.plugins.hookspecs import (
     PROVIDER_HOOKS,
     PluginHooks,
     ProviderHooks,
+    Scope,
 )
 from interlingua.plugins.provider import Distribution, Provider
 
@@ -40,6 +41,7 @@ _GROUPS = (PROVIDERS, ROWS, FORMATS, PLUGINS)
 _ROW_FORMAT = "chat-completions"
 _HELP = "install the distribution that ships it (pip install interlingua-<provider>), or configure a row of that name"
 EntryPoints = Iterable[importlib.metadata.EntryPoint]
+_Item = TypeVar("_Item")
 
 
 @attrs.frozen(kw_only=True, slots=False)  # a cached property needs a place
@@ -210,6 +212,57 @@ def _answers(manager: pluggy.PluginManager, name: str, plugin: Any) -> bool:
     return any(implementation.plugin is plugin for implementation in getattr(manager.hook, name).get_hookimpls())
 
 
+class Activity:
+    """A piece of work and what plugins put around it: `with` makes that current, for one stretch of the work."""
+
+    def __init__(self, scopes: Sequence[Scope]) -> None:
+        self._scopes = scopes
+
+    def __enter__(self) -> Activity:
+        for scope in self._scopes:
+            _isolate(_SCOPE_FAILED, scope, "__enter__")
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        for scope in reversed(self._scopes):
+            _isolate(_SCOPE_FAILED, scope, "__exit__", None, None, None)
+
+    def end(self, result: Any, error: BaseException | None, facts: Mapping[str, Any]) -> None:
+        """Tell what came of the work; arguments as for `Scope.end`."""
+        for scope in self._scopes:
+            _isolate(_SCOPE_FAILED, scope, "end", result, error, facts)
+
+    def pull(self, items: Iterator[_Item]) -> Iterator[_Item]:
+        """Yield the items, each waited for with this current; who takes them is outside."""
+        while True:
+            with self:
+                try:
+                    item = next(items)
+                except StopIteration:
+                    return
+            yield item
+
+    async def pull_async(self, items: AsyncIterator[_Item]) -> AsyncIterator[_Item]:
+        """As `pull`."""
+        while True:
+            with self:
+                try:
+                    item = await anext(items)
+                except StopAsyncIteration:
+                    return
+            yield item
+
+
+_SCOPE_FAILED = "a plugin failed in what it put around a piece of work"
+
+
+def _isolate(failure: str, thing: Any, method: str, *arguments: object, **named: object) -> Any:
+    try:
+        return getattr(thing, method)(*arguments, **named)
+    except Exception:
+        _log.warning("%s", failure, exc_info=True)
+
+
 class Registry:
     """The plugins of one process or one test; make as many as you like.
 
@@ -365,20 +418,30 @@ class Registry:
         """
         if not check_general(plugin, name):
             _log.warning("plugin %r answers and wraps no hook; one that is an object is named MODULE:OBJECT", name)
+        self._hook = new_manager([*self.plugins, plugin]).hook
         self.plugins.append(plugin)
+
+    @property
+    def observes(self) -> bool:
+        """True when a plugin looks at events."""
+        return bool(self.plugins and self._hook.observe.get_hookimpls())
 
     def observe(self, event: Mapping[str, Any]) -> None:
         """Send an event to every plugin; an observer that fails is logged and stops nothing."""
+        if self.observes:
+            _isolate(f"an observer failed on {event.get('type')}", self._hook, "observe", event=event)
+
+    def around(self, kind: str, facts: Mapping[str, Any]) -> Activity | None:
+        """Begin a piece of work; return what plugins put around it, if any does. Arguments as for the hook."""
         if not self.plugins:
-            return
-        try:
-            new_manager(self.plugins).hook.observe(event=event)
-        except Exception:
-            _log.warning("an observer failed on %s", event.get("type"), exc_info=True)
+            return None
+        scopes = _isolate(f"a plugin failed in around {kind}", self._hook, "around", kind=kind, facts=facts)
+        return Activity(scopes) if scopes else None
 
     def register_commands(self, cli: Any) -> None:
         """Let every plugin add its commands to a click group."""
-        new_manager(self.plugins).hook.register_commands(cli=cli)
+        if self.plugins:
+            self._hook.register_commands(cli=cli)
 
     # -- inside -------------------------------------------------------------------------------------------------
 

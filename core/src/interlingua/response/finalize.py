@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any
+
+import attrs
 
 from interlingua.catalogue import ModelInfo
 from interlingua.errors import InterlinguaError
 from interlingua.frozen import replace
-from interlingua.plugins.registry import Registry
+from interlingua.plugins.registry import Activity, Registry
 from interlingua.plugins.wire import WireResponse, retry_after
 from interlingua.pricing import cost_fields
 from interlingua.request.prepare import PreparedRequest
@@ -43,6 +46,11 @@ class ResponseReader:
     Attributes:
         request: what was sent.
         started: `time.monotonic()` when the attempt began; latency counts from there.
+        begun: likewise when the request began, before its first attempt; 0 before.
+        first_event: likewise when a stream's first event came; 0 before.
+        attempts: how many were begun.
+        url: where the last one went, without query.
+        activity: what plugins put around the request, if any does.
         request_ids: names in lower case of the connection's own headers that hold a request id.
     """
 
@@ -50,8 +58,12 @@ class ResponseReader:
         self, request: PreparedRequest, registry: Registry, model_info: Callable[[], ModelInfo | None]
     ) -> None:
         self.request = request
-        self.started = 0.0
+        self.started = self.begun = self.first_event = 0.0
+        self.attempts = 0
+        self.url = ""
+        self.activity: Activity | None = None
         self.request_ids: tuple[str, ...] = ()
+        self._reported = False
         self._registry = registry
         self._model_info = model_info
 
@@ -71,7 +83,10 @@ class ResponseReader:
         except InterlinguaError as error:
             self.annotate_error(error, response.headers)
             raise
-        return self.finalize(message, arrived)
+        message = self.finalize(message, arrived)
+        if self._registry.plugins:
+            self.report(message)
+        return message
 
     def finalize(self, message: Message, arrived: float | None = None) -> Message:
         """Return an answer with its cost and latency; observers are told of tool inputs that break their schema."""
@@ -85,6 +100,41 @@ class ResponseReader:
             message = with_tool_kinds(message, self.request.tools)
             report_invalid_tool_inputs(message, self.request.tools, self._registry)
         return message
+
+    def report(self, message: Message | None, error: BaseException | None = None) -> None:
+        """Tell plugins, once, how the request ended: with what was received, and with what went wrong."""
+        if self._reported or not self._registry.plugins:
+            return
+        self._reported = True
+        request, wire = self.request, getattr(self.request, "wire", None)
+        losses = () if wire is None else wire.losses
+        facts: dict[str, Any] = {
+            "type": "answer.received",
+            "session_id": request.messages[-1].session_id,
+            "provider": request.provider.key,
+            "model": request.options.model,
+            "url": self.url,
+            "stream": request.options.stream,
+            "attempts": self.attempts,
+            "duration_s": time.monotonic() - self.begun,
+            "first_event_s": self.first_event - self.begun if self.first_event else None,
+            "losses": losses,
+        }
+        if self.activity is not None:
+            self.activity.end(message, error, facts)
+        if self._registry.observes:
+            from interlingua.codec.writing import write_value  # noqa: PLC0415  only where a plugin observes
+
+            known = None if message is None else message.metadata
+            plain = {
+                "message_id": None if message is None else message.id,
+                "status": known and known.status.value,
+                "stop_reason": known and known.stop_reason and known.stop_reason.value,
+                "usage": known and known.usage and write_value(known.usage),
+                "losses": [attrs.asdict(loss) for loss in losses],
+                "error": None if error is None else type(error).__name__,
+            }
+            self._registry.observe(facts | plain)
 
     def annotate_error(self, error: InterlinguaError, headers: Mapping[str, str]) -> InterlinguaError:
         """Fill in what the response headers say about a failure, where its adapter did not."""
@@ -124,7 +174,7 @@ def with_tool_kinds(message: Message, tools: Sequence[ToolDefinition]) -> Messag
 def report_invalid_tool_inputs(message: Message, tools: Sequence[ToolDefinition], registry: Registry) -> None:
     """Check tool inputs where a plugin observes: checking a large one costs more than receiving it."""
     calls = message.tool_calls()
-    if not calls or not any(hasattr(plugin, "observe") for plugin in registry.plugins):
+    if not (calls and registry.plugins and registry.observes):
         return
     definitions = {tool.name: tool for tool in tools}
     for call in calls:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping
 
 from interlingua.errors import (
@@ -245,6 +246,7 @@ class StreamState:
 
     def raise_early_error(self, events: list[StreamEvent]) -> list[StreamEvent]:
         """Return the first events; an error before all content is raised, so that it can be tried again."""
+        self._response.first_event = time.monotonic()
         if events and type(events[-1]) is ErrorEvent and self.reader is not None:
             self.reader.end()  # lets the error know the headers
             if not any(hasattr(event, "index") for event in events):
@@ -259,18 +261,21 @@ class StreamState:
         """
         assert self.reader is not None  # noqa: S101
         self._message = self.reader.message()
+        self._response.report(self._message)
 
     def fail(self, error: InterlinguaError) -> None:
         """Keep what ended the stream."""
         self._error = error
         if error.partial is None:
             error.partial = self._snapshot(MessageStatus.ERROR)
+        self._response.report(error.partial, error)
 
     def cancel(self) -> None:
         """Keep what was received as a cancelled message, unless the stream had ended."""
         if not self.finished:
             whole = self.reader is not None and self.reader.complete
             self._message = self._snapshot(MessageStatus.COMPLETE if whole else MessageStatus.CANCELLED)
+            self._response.report(self._message)
             if self.reader is not None:
                 self.reader.close()
 
