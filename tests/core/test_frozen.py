@@ -9,7 +9,8 @@ from typing import Any
 import attrs
 import pytest
 
-from interlingua.frozen import checked, replace
+from interlingua.errors import CallerError
+from interlingua.frozen import ALWAYS, checked, replace
 
 
 @attrs.frozen(kw_only=True)
@@ -117,3 +118,23 @@ def test_every_way_to_make_a_value_gives_the_same(make: Callable[[type[Any]], An
 
 def test_a_class_keeps_its_signature() -> None:
     assert [*inspect.signature(fresh()).parameters] == ["name", "parts"]
+
+
+def test_a_converter_sees_what_is_not_of_the_type_or_every_value_where_the_field_says_so() -> None:
+    seen: list[Any] = []
+
+    def note(value: Any) -> Any:
+        seen.append(value)
+        return value
+
+    @checked
+    @attrs.frozen(kw_only=True)
+    class Noted:
+        usual: int = attrs.field(converter=note)
+        always: int = attrs.field(converter=note, metadata=ALWAYS)
+
+    made = replace(Noted(usual=1, always=2), usual=3, always=4)
+    assert (made.usual, made.always, seen) == (3, 4, [2, 4])
+    with pytest.raises(CallerError, match=r"Noted\.usual: expected int, got str"):
+        replace(made, usual="5")
+    assert seen == [2, 4, "5"]

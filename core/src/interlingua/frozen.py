@@ -36,6 +36,8 @@ Convert = Callable[[Any], Any]
 _copiers: dict[type, tuple[Callable[[Any], Any], dict[str, Convert]]] = {}  # a changeable copy, converters
 PIECE = {"piece": True}
 """The metadata of a text field that may end within a character: half of a surrogate pair is kept as it is."""
+ALWAYS = {"always": True}
+"""The metadata of a field whose converter looks at every value; others see only what is not of the field's type."""
 
 
 def replace(value: T, **changes: Any) -> T:
@@ -54,8 +56,8 @@ def replace(value: T, **changes: Any) -> T:
 def checked(cls: type[T]) -> type[T]:
     """Give a frozen attrs class an `__init__` that checks its fields; everything else stays as attrs made it.
 
-    It is written when the first value is made: the types of the fields may be defined after the class. A field's own
-    converter comes before the check. A subclass keeps the `__init__` that attrs gives it.
+    It is written when the first value is made: the types of the fields may be defined after the class. What is not
+    of a field's type goes to its own converter before the check. A subclass keeps the `__init__` that attrs gives it.
 
     Raises:
         TypeError: a field has a validator or an alias.
@@ -86,6 +88,7 @@ def _write_init(cls: type, attrs_init: Any) -> None:
         "_become": object.__dict__["__class__"].__set__,
         "_attrs_init": attrs_init,
         "_kind": type,  # a field may be called `type`
+        **globals(),  # what the tests name
     }
     converters: dict[str, Convert] = {}
     parameters, stored, copied = [], [], []
@@ -96,12 +99,13 @@ def _write_init(cls: type, attrs_init: Any) -> None:
             value = f"_make_{name}()"
         names[f"_default_{name}"] = default
         if field.init:
-            converters[name] = names[f"_convert_{name}"] = _converter(cls, field)
+            names[f"_convert_{name}"] = _converter(cls, field)
             required = field.default is attrs.NOTHING
             parameters.append(name if required else f"{name}=_default_{name}")
             made = f"_convert_{name}({name})"
             if kept := _kept(field, names):
                 made = f"{name} if {kept} else {made}"
+            converters[name] = eval(f"lambda {name}: {made}", names)  # noqa: S307  as `exec` below
             value = made if required else f"{value} if {name} is _default_{name} else {made}"
         stored.append(f"    self.{name} = {value}")
         copied.append(f"    self.{name} = {f'old.{name}' if field.init else value}")
@@ -130,13 +134,21 @@ def _write_init(cls: type, attrs_init: Any) -> None:
 
 def _kept(field: attrs.Attribute[Any], names: dict[str, Any]) -> str:
     """Return a test, as a Python expression; a value that passes it is stored as it is, without a call."""
-    name, tests = field.name, []
-    if field.converter is None or isinstance(field.converter, EnumMeta):
-        if closed := frozenset(filter(_is_closed, _arms(field.type))):
-            names[f"_kinds_{name}"] = closed
-            tests.append(f"_kind({name}) in _kinds_{name}")
-        if str in _arms(field.type):
-            tests.append(f"_kind({name}) is str" + ("" if field.metadata.get("piece") else f" and {name}.isascii()"))
+    name, arms = field.name, _arms(field.type)
+    if field.metadata.get("always"):
+        return ""
+    plain = {kind: test.format(name) for kind, test in _TESTS.items()}
+    if field.metadata.get("piece"):
+        plain[str] = "True"
+    tests = [f"_kind({name}) is {kind.__name__} and {test}" for kind, test in plain.items() if kind in arms]
+    for kind in arms:
+        items = frozenset(_arms(get_args(kind)[0])) if get_origin(kind) is tuple else ()
+        if items and all(map(_is_closed, items)):
+            names[f"_items_{name}"] = items
+            tests.append(f"_kind({name}) is tuple and _items_{name}.issuperset(map(_kind, {name}))")
+    if closed := frozenset(filter(_is_closed, arms)):
+        names[f"_kinds_{name}"] = closed
+        tests.append(f"_kind({name}) in _kinds_{name}")
     return " or ".join(tests)
 
 
@@ -292,4 +304,12 @@ _FITS: dict[Any, Convert] = {
     float: _fit_number,
     Decimal: _fit_decimal,
     datetime: _fit_time,
+}
+
+# what a value of the class fulfils that needs no converter
+_TESTS = {
+    str: "{0}.isascii()",
+    int: "LEAST < {0} < MOST",
+    Decimal: "{0}.is_finite()",
+    datetime: "{0}.tzinfo is UTC",
 }

@@ -190,21 +190,27 @@ def freeze(value: Any) -> Any:
 
 def _freeze(value: Any, levels: int) -> Any:
     kind = type(value)
-    if kind in _UNCHANGED or (kind is str and value.isascii()):
+    if kind in _UNCHANGED or (kind is int and LEAST < value < MOST):
         return value
+    if kind is str:
+        return value if value.isascii() else whole_text(value)
+    if levels and (kind is dict or (kind is not list and isinstance(value, Mapping))):
+        return FrozenDict({
+            key if type(key) is str and key.isascii() else _freeze_key(key):
+            item if type(item) in _UNCHANGED or (type(item) is str and item.isascii()) else _freeze(item, levels - 1)
+            for key, item in value.items()
+        })  # fmt: skip
+    if levels and isinstance(value, (list, tuple, set, frozenset)):
+        return FrozenList([_freeze(item, levels - 1) for item in value])
     if isinstance(value, str):
         return whole_text(value)
     if isinstance(value, (int, float)):
         if not LEAST < value < MOST:
             got = value if isinstance(value, float) else "a number of over 4,300 digits"
             raise FieldProblem(f"expected JSON, got {got}")
-        return value if kind in (int, float) else int(value) if isinstance(value, int) else float(value)  # of numpy
-    if levels == 0 and isinstance(value, Iterable):
+        return value if kind is float else int(value) if isinstance(value, int) else float(value)  # of numpy
+    if not levels and isinstance(value, Iterable):
         raise FieldProblem(f"nested too deeply: at most {MAX_DEPTH} levels")
-    if isinstance(value, (dict, Mapping)):
-        return FrozenDict({_freeze_key(key): _freeze(item, levels - 1) for key, item in value.items()})
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return FrozenList([_freeze(item, levels - 1) for item in value])
     return refuse("JSON", value)
 
 

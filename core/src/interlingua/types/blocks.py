@@ -7,7 +7,7 @@ from typing import Any, ClassVar, Literal, TypeAlias, get_args
 
 import attrs
 
-from interlingua.frozen import checked
+from interlingua.frozen import ALWAYS, checked
 from interlingua.json import EMPTY, FieldProblem, FrozenDict, dumps, freeze, freeze_object, freeze_objects, loads
 
 
@@ -287,7 +287,7 @@ class UnknownBlock:
     """
 
     type: ClassVar[Literal["unknown"]] = "unknown"
-    raw: FrozenDict = attrs.field(converter=_unknown)
+    raw: FrozenDict = attrs.field(converter=_unknown, metadata=ALWAYS)
 
 
 @checked

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 
 import attrs
 
-from interlingua.frozen import checked, replace
+from interlingua.frozen import ALWAYS, checked, replace
 from interlingua.ids import new_ulid
 from interlingua.json import EMPTY, FieldProblem, FrozenDict, as_tuple, dumps, freeze_object, freeze_optional
 from interlingua.types.blocks import ContentBlock, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
@@ -284,7 +284,7 @@ class MessageMetadata:
     team_id: str | None = None
     app: FrozenDict = attrs.field(default=EMPTY, converter=freeze_object)
     provider_raw: FrozenDict | None = attrs.field(default=None, eq=False, repr=False, converter=freeze_optional)
-    extra: FrozenDict = attrs.field(default=EMPTY, converter=_extra)
+    extra: FrozenDict = attrs.field(default=EMPTY, converter=_extra, metadata=ALWAYS)
 
     @property
     def origin(self) -> Origin | None:

@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias
 
 import attrs
 
-from interlingua.frozen import checked
+from interlingua.frozen import ALWAYS, checked
 from interlingua.json import EMPTY, FieldProblem, FrozenDict, as_tuple, freeze_object, freeze_optional
 
 ReplayScope = Literal["never", "model", "api", "provider"]
@@ -193,8 +193,8 @@ class AdapterOptions:
     downscale_images: bool = False
     user_id: str | None = None
     provider_options: FrozenDict = attrs.field(default=EMPTY, converter=freeze_object)
-    headers: FrozenDict = attrs.field(default=EMPTY, converter=_headers)
-    capabilities: FrozenDict = attrs.field(default=EMPTY, converter=_facts)
+    headers: FrozenDict = attrs.field(default=EMPTY, converter=_headers, metadata=ALWAYS)
+    capabilities: FrozenDict = attrs.field(default=EMPTY, converter=_facts, metadata=ALWAYS)
     connection: Mapping[str, Any] = EMPTY
 
 

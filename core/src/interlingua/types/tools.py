@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 
 from interlingua.errors import CallerError, UnsupportedSchemaError
-from interlingua.frozen import checked
+from interlingua.frozen import ALWAYS, checked
 from interlingua.json import EMPTY, FrozenDict, dumps, freeze, freeze_object, loads
 from interlingua.types.blocks import CacheHint
 
@@ -224,9 +224,9 @@ class ToolDefinition:
         UnsupportedSchemaError: the schema is outside the subset; `path` points at the keyword.
     """
 
-    name: str = attrs.field(converter=_canonical_name)
+    name: str = attrs.field(converter=_canonical_name, metadata=ALWAYS)
     description: str
-    input_schema: FrozenDict = attrs.field(converter=_checked_schema)
+    input_schema: FrozenDict = attrs.field(converter=_checked_schema, metadata=ALWAYS)
     side_effects: SideEffects = attrs.field(converter=SideEffects)
     requires_workspace: bool = True
     cache: CacheHint | None = None
