@@ -12,7 +12,7 @@ import pytest
 import interlingua as il
 from interlingua_agents.drivers import AgentLoop
 from interlingua_agents.events import AgentEvent, MessageUpdate, ToolExecutionEnd
-from interlingua_agents.run import StopCause, Stopped
+from interlingua_agents.results import StopCause, Stopped
 from interlingua_agents.tools import tool_of
 from interlingua_cli.demo import FILES, READ_FILE, local_scenario
 from interlingua_sessions import Session, open_store

@@ -12,7 +12,7 @@ import interlingua as il
 from interlingua.http.transport import Recorded, replaying_client
 from interlingua_agents.drivers import AgentLoop
 from interlingua_agents.events import AgentEvent, ToolExecutionEnd
-from interlingua_agents.run import StopCause, Stopped
+from interlingua_agents.results import StopCause, Stopped
 from interlingua_agents.tools import ToolError, tool_of
 from interlingua_cli.demo import FILES, READ_FILE, Cassette, recorded_scenario
 from interlingua_sessions import open_store

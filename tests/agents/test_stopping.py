@@ -20,7 +20,7 @@ import pytest
 import interlingua as il
 from interlingua_agents.drivers import AgentLoop
 from interlingua_agents.events import AgentEvent, MessageUpdate, ToolExecutionEnd
-from interlingua_agents.run import StopCause, Stopped
+from interlingua_agents.results import StopCause, Stopped
 from interlingua_agents.tools import ToolContext, tool
 from interlingua_sessions import open_store
 from interlingua_sessions.session import Session

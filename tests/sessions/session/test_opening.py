@@ -73,10 +73,10 @@ def look(name: str) -> str:
 
 
 @pytest.mark.parametrize("tools", [Toolbox([look]), AgentLoop([look])], ids=["toolbox", "loop"])
-def test_a_stream_says_that_it_runs_no_tools(store: Store, tools: Any) -> None:
+def test_a_turn_says_that_it_offers_definitions(store: Store, tools: Any) -> None:
     with client(None) as c:
         session = Session.open(store, "s", client=c)
-        with pytest.raises(il.CallerError, match=r"send\(.*AgentLoop.*listen"):
-            session.stream("hi", tools=tools)
+        with pytest.raises(il.CallerError, match=r"definitions.*AgentLoop"):
+            session.turn("hi", tools=tools)
 
     assert session.messages == ()

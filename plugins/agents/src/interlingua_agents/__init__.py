@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 # Module -> the names that are imported from it when first used.
 _NAMES = {
+    "agent": "Agent",
     "calls": "RESULT_LIMIT ToolLimits",
     "drivers": "AgentLoop",
     "event_json": "EventWriter ReplyPayload reply_payload to_wire_reply",
@@ -18,8 +19,12 @@ _NAMES = {
     "events": "AgentEvent AssistantMessageEvent",
     "memory": "AsyncMemoryTurn MemoryTurn",
     "protocols": "AsyncSteps Compactor Facts Steps ToolLoop",
-    "run": "StopCause Stopped",
+    "results": (
+        "DEFER AgentRun Decision OutputPartial Pending RunEnd RunEvent StopCause Stopped ToolEnd ToolStart ToolUpdate "
+        "approve messages_of reject"
+    ),
     "schemas": "NormalisedSchema SchemaChange normalise_schema",
+    "streams": "AsyncRunStream RunStream",
     "tools": (
         "DEFAULT_PERMISSIONS Confirmation Permission Phase Policy Tool ToolContext ToolError ToolOutput Toolbox "
         "by_side_effects tool tool_of"
@@ -29,6 +34,7 @@ _NAMES = {
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 
 if TYPE_CHECKING:
+    from interlingua_agents.agent import *
     from interlingua_agents.calls import *
     from interlingua_agents.drivers import *
     from interlingua_agents.event_json import *
@@ -36,8 +42,9 @@ if TYPE_CHECKING:
     from interlingua_agents.events import *
     from interlingua_agents.memory import *
     from interlingua_agents.protocols import *
-    from interlingua_agents.run import *
+    from interlingua_agents.results import *
     from interlingua_agents.schemas import *
+    from interlingua_agents.streams import *
     from interlingua_agents.tools import *
 else:
     __all__ = list(_MODULES)

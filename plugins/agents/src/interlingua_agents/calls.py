@@ -8,11 +8,12 @@ import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import attrs
 
-from interlingua.types import ContentBlock, TextBlock, ToolResultBlock, ToolUseBlock, validate_input
+from interlingua.types import ContentBlock, TextBlock, ToolResultBlock, ToolUseBlock
+from interlingua_agents.results import DEFER, Decision, Defer, Pending
 from interlingua_agents.tools import (
     Confirmation,
     Permission,
@@ -24,6 +25,8 @@ from interlingua_agents.tools import (
     ToolError,
     ToolOutput,
     by_side_effects,
+    decode_json_strings,
+    input_problem,
 )
 
 RESULT_LIMIT = 40_000
@@ -208,13 +211,21 @@ class Misread:
 
 @attrs.frozen
 class Answered:
-    """The call at this place of the batch has its answer; each call gets exactly one."""
+    """The call at this place of the batch has its answer; each call gets exactly one, or is left open."""
 
     place: int
     answer: Answer
 
 
-CallReport: TypeAlias = Taken | Running | Progress | Misread | Answered
+@attrs.frozen
+class LeftOpen:
+    """The call at this place of the batch waits for a person or for the application."""
+
+    place: int
+    pending: Pending
+
+
+CallReport: TypeAlias = Taken | Running | Progress | Misread | Answered | LeftOpen
 AskPerson: TypeAlias = Callable[[Confirmation], Awaitable[bool]]
 
 
@@ -282,9 +293,9 @@ _GRACE = 1.0  # seconds that cancelled tools have to put things in order
 
 
 class CallBatch:
-    """Runs the calls of one answer and reports what happens; when `run` ends, each call has its answer.
+    """Runs the calls of one answer and reports what happens; when `run` ends, each call has its answer or is pending.
 
-    Every call is `Taken` first and `Answered` last. Reports are in the order things happen.
+    Every call is `Taken` first and `Answered` or `LeftOpen` last. Reports are in the order things happen.
 
     Args:
         calls: of one answer, in its order.
@@ -292,7 +303,10 @@ class CallBatch:
         workspace: the folder that tools work in; without one a tool that requires it is refused.
         limits: what calls may take.
         policy: which tools may run.
-        ask: puts a question to a person; None where there is nobody, and what would be asked is refused.
+        ask: puts a question to a person; None where there is nobody, and what would be asked is refused; `DEFER`
+            leaves it open.
+        decisions: by call id, what a person decided before.
+        decode_strings: whether JSON text is read where a schema wants an object or an array, before anybody is asked.
         report: called with every report, in the event loop's thread.
     """
 
@@ -304,10 +318,13 @@ class CallBatch:
         workspace: str = "",
         limits: ToolLimits | None = None,
         policy: Policy | None = None,
-        ask: AskPerson | None = None,
+        ask: AskPerson | Defer | None = None,
+        decisions: Mapping[str, Decision] | None = None,
+        decode_strings: bool = False,
         report: Callable[[CallReport], None],
     ) -> None:
-        self.calls = tuple(calls)
+        self.calls = tuple([_decoded(toolbox, call) for call in calls] if decode_strings else calls)
+        self._decisions = decisions or {}
         self._toolbox = toolbox
         self._workspace = workspace
         self._limits = limits or ToolLimits()
@@ -372,8 +389,10 @@ class CallBatch:
         if tool is None:
             known = ", ".join(one.name for one in self._toolbox) or "none"
             self._fail(place, f"there is no tool {call.name!r}; the tools are: {known}")
-        elif why := _input_problem(tool, call):
+        elif why := input_problem(tool, call):
             self._fail(place, why)
+        elif tool.is_external:
+            self._leave_open(place, tool, "external")
         else:
             try:
                 arguments = tool.read(call.input)
@@ -394,7 +413,15 @@ class CallBatch:
         permission = self._policy(tool.definition)
         if permission is Permission.ALLOW:
             return True
-        if permission is Permission.ASK and self._ask is not None:
+        decision = self._decisions.get(call.id)
+        if permission is Permission.ASK and decision is not None:
+            if decision.approved:
+                return True
+            why = f"{tool.name} was not run: the user said no" + (f": {decision.why}" if decision.why else "")
+        elif permission is Permission.ASK and self._ask is DEFER:
+            self._leave_open(place, tool, "approval")
+            return False
+        elif permission is Permission.ASK and callable(self._ask):
             async with self._asking:  # one question at a time, in the order of the calls
                 if await self._ask(Confirmation(tool=tool.definition, call=call)):
                     return True
@@ -445,19 +472,18 @@ class CallBatch:
         limit = self._result_limit(self._toolbox.get(call.name))
         self._settle(place, answer_from_error(call, why, limit=limit, at=_now()))
 
+    def _leave_open(self, place: int, tool: Tool, reason: Literal["approval", "external"]) -> None:
+        if (call := self._open.pop(place, None)) is not None:
+            self._report(LeftOpen(place, Pending.of(call, tool.definition, reason)))
+
     def _settle(self, place: int, answer: Answer) -> None:
         if self._open.pop(place, None) is not None:
             self._report(Answered(place, answer))
 
 
-def _input_problem(tool: Tool, call: ToolUseBlock) -> str | None:
-    """Return what is wrong with an input, for the model to correct."""
-    if call.parse_error is not None:
-        return f"invalid input: {call.parse_error}"
-    found = validate_input(tool.definition, call.input)
-    if not found:
-        return None
-    return "invalid input: " + "; ".join(f"{one.path or '/'}: {one.message}" for one in found)
+def _decoded(toolbox: Toolbox, call: ToolUseBlock) -> ToolUseBlock:
+    tool = toolbox.get(call.name)
+    return call if tool is None else decode_json_strings(tool, call)
 
 
 def _now() -> datetime:

@@ -6,11 +6,11 @@ import asyncio
 import inspect
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, Sequence
-from contextlib import closing, suppress
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import aclosing, closing, nullcontext, suppress
 from decimal import Decimal
 from types import NoneType
-from typing import Any, TypeAlias, TypeVar
+from typing import Any, TypeAlias
 
 import attrs
 
@@ -21,12 +21,13 @@ from interlingua_agents.calls import AskPerson, CallBatch, CallReport, ToolLimit
 from interlingua_agents.event_stream import assistant_events, assistant_events_async
 from interlingua_agents.events import AssistantMessageEvent, MessageStart, MessageUpdate
 from interlingua_agents.protocols import AsyncSteps, Compactor, Facts, Steps
-from interlingua_agents.run import Ask, Calls, Listener, Run, Stopped
+from interlingua_agents.results import DEFER, AgentRun, Decision, Defer, RunEnd, RunEvent, Stopped, set_messages_of
+from interlingua_agents.run import Ask, Calls, Listener, Run, RunStep, StartedRun, iterate_blocking
+from interlingua_agents.streams import AsyncRunStream, RunStream
 from interlingua_agents.tools import Confirmation, Policy, Tool, Toolbox
 
 Confirm: TypeAlias = Callable[[Confirmation], bool | Awaitable[bool]]
 MakeBatch: TypeAlias = Callable[[AskPerson | None, Callable[[CallReport], None]], CallBatch]
-T = TypeVar("T")
 _PATIENCE = 3.0  # seconds that an interrupted batch has to report how its calls ended
 
 
@@ -36,14 +37,17 @@ class AgentLoop:
     One may serve many sessions, one after the other or at once.
 
     Args:
-        tools: a toolbox, or tools to make one of.
+        tools: a toolbox, or tools to make one of. A definition alone is offered, and a call of it ends the run.
         max_turns: how many answers one run may have; the results of the last one are added, and it stops.
         budget_usd: what the answers of one run may cost together; checked after each. An answer of unknown cost ends
             the run as well: a budget that cannot be kept is not silently ignored.
         limits: how many calls run at once, how long one may take, how large a result may be.
         policy: which tools may run; by default those that only read may, and the others need consent.
         confirm: answers such a question, on the caller's thread, one at a time; for `run_async` it may be `async`.
-            Without it such tools are refused, and the model reads why.
+            Without it such tools are refused, and the model reads why. `DEFER` leaves their calls open, which ends the
+            run.
+        decode_strings: read an object or an array that a model wrote as JSON text, before anybody is asked; otherwise
+            such an input is refused, and the model reads why.
         listen: called with every agent event. With it answers are streamed, where the model can.
         on_stop: called with how a run ended.
         compactor: called before each answer after the first; before that the session calls its own.
@@ -54,13 +58,14 @@ class AgentLoop:
 
     def __init__(
         self,
-        tools: Toolbox | Iterable[Tool],
+        tools: Toolbox | Iterable[Tool | ToolDefinition],
         *,
         max_turns: int = 32,
         budget_usd: Decimal | float | str | None = None,
         limits: ToolLimits | None = None,
         policy: Policy | None = None,
-        confirm: Confirm | None = None,
+        confirm: Confirm | Defer | None = None,
+        decode_strings: bool = False,
         listen: Listener | None = None,
         on_stop: Callable[[Stopped], None] | None = None,
         compactor: Compactor | None = None,
@@ -74,6 +79,7 @@ class AgentLoop:
         self.listen = listen
         self._max_turns = max_turns
         self._budget = None if budget_usd is None else Decimal(str(budget_usd))
+        self._decode_strings = decode_strings
         self._policy = policy
         self._on_stop = on_stop
         self._active: dict[Run, Callable[[], None]] = {}
@@ -90,11 +96,42 @@ class AgentLoop:
         Raises:
             InterlinguaError: no answer; the history holds all that was done before.
         """
-        return _run_blocking(self._drive(_BlockingDriver(self, steps)))
+        started = self.start(steps)
+        for _ in iterate_blocking(started.events):
+            pass
+        return started.result().stop.message
 
     async def run_async(self, steps: AsyncSteps) -> Message:
         """As `run`. A cancelled task adds a result for every call before it ends."""
-        return await self._drive(_AsyncDriver(self, steps))
+        started = self.start_async(steps)
+        async with aclosing(started.events) as events:
+            async for _ in events:
+                pass
+        return started.result().stop.message
+
+    def stream(self, steps: Steps) -> RunStream[Any]:
+        """Run as `run` does, to be used in a `with` statement: iterating yields the events of the run."""
+        return RunStream(nullcontext(self.start(steps, streamed=True)))
+
+    def stream_async(self, steps: AsyncSteps) -> AsyncRunStream[Any]:
+        """As `stream`, with `async with` and `async for`."""
+        return AsyncRunStream(nullcontext(self.start_async(steps, streamed=True)))
+
+    def start(self, steps: Steps, decisions: Sequence[Decision] = (), *, streamed: bool = False) -> StartedRun:
+        """Return a run over a turn that begins when its events are iterated over.
+
+        Args:
+            steps: the turn.
+            decisions: what a person decided about the calls that the history ends with.
+            streamed: whether its events are wanted, and so the answers streamed.
+        """
+        return self._started(_BlockingDriver(self, steps, self._new_run(steps, decisions, streamed=streamed)))
+
+    def start_async(
+        self, steps: AsyncSteps, decisions: Sequence[Decision] = (), *, streamed: bool = False
+    ) -> StartedRun:
+        """As `start`."""
+        return self._started(_AsyncDriver(self, steps, self._new_run(steps, decisions, streamed=streamed)))
 
     def cancel(self) -> None:
         """Stop every run that is under way; any thread may call it.
@@ -102,13 +139,29 @@ class AgentLoop:
         A streaming answer ends as CANCELLED, calls without a result get one that says so, and the runs return.
         """
         with self._lock:
-            runs = list(self._active.items())
-        for run, stop in runs:
-            run.cancelled = True
-            stop()
+            runs = list(self._active)
+        for run in runs:
+            self._cancel_run(run)
 
-    async def _drive(self, driver: _Driver) -> Message:
-        """Do what a run's steps say; both faces share this, the blocking driver's methods never suspend."""
+    def _started(self, driver: _Driver) -> StartedRun:
+        run = driver.run
+        return StartedRun(
+            run=run, events=self._drive(driver), result=driver.ended, cancel=lambda: self._cancel_run(run)
+        )
+
+    def _new_run(self, facts: Facts, decisions: Sequence[Decision], *, streamed: bool) -> Run:
+        return Run(
+            facts,
+            self.toolbox,
+            max_turns=self._max_turns,
+            budget_usd=self._budget,
+            listen=self.listen,
+            decisions=decisions,
+            collect=streamed,
+        )
+
+    async def _drive(self, driver: _Driver) -> AsyncGenerator[RunEvent, None]:
+        """Do what a run's steps say and yield its events; a blocking driver's methods never suspend."""
         run = driver.run
         self.set_stop(run, lambda: None)
         try:
@@ -120,31 +173,40 @@ class AgentLoop:
                         step = steps.send(answer) if error is None else steps.throw(error)
                     except StopIteration as end:
                         stopped: Stopped = end.value
-                        if self._on_stop is not None:
-                            self._on_stop(stopped)
-                        return stopped.message
+                        break
                     answer = error = None
-                    if isinstance(step, Ask):
-                        try:
-                            answer = await driver.ask()
-                        except InterlinguaError as caught:
-                            error = caught
-                    elif isinstance(step, Calls):
-                        await driver.run_calls(step.calls)
-                    elif self.compactor is not None:
-                        await driver.compact(self.compactor)
+                    try:
+                        # nothing is yielded before the step has begun: a caller who leaves then would leave calls open
+                        async with aclosing(driver.do(step)) as moments:
+                            async for _ in moments:
+                                for event in run.take_events():
+                                    yield event
+                        answer = driver.take_answer()
+                    except InterlinguaError as caught:
+                        if not isinstance(step, Ask):
+                            raise
+                        error = caught
+            if self._on_stop is not None:
+                self._on_stop(stopped)
+            driver.result = run.result(stopped)
+            run.collect(RunEnd(turn=run.turn, run=driver.result))
+            for event in run.take_events():
+                yield event
+        except InterlinguaError as failed:
+            set_messages_of(failed, run.messages)
+            raise
         finally:
             with self._lock:
                 self._active.pop(run, None)
 
     # what drivers use
 
-    def new_run(self, facts: Facts) -> Run:
-        """Return a run over a turn with this loop's settings."""
-        return Run(facts, self.toolbox, max_turns=self._max_turns, budget_usd=self._budget, listen=self.listen)
-
     def new_batch(
-        self, run: Run, calls: Sequence[ToolUseBlock], ask: AskPerson | None, report: Callable[[CallReport], None]
+        self,
+        run: Run,
+        calls: Sequence[ToolUseBlock],
+        ask: AskPerson | Defer | None,
+        report: Callable[[CallReport], None],
     ) -> CallBatch:
         """Return a batch of calls with this loop's settings."""
         batch = CallBatch(
@@ -154,11 +216,21 @@ class AgentLoop:
             limits=self.limits,
             policy=self._policy,
             ask=ask,
+            decisions=run.decisions,
+            decode_strings=self._decode_strings,
             report=report,
         )
         if run.cancelled:
             batch.cancel()
         return batch
+
+    def _cancel_run(self, run: Run) -> None:
+        """Stop one run, as `cancel` does all."""
+        run.cancelled = True
+        with self._lock:
+            stop = self._active.get(run)
+        if stop is not None:
+            stop()
 
     def set_stop(self, run: Run, stop: Callable[[], None]) -> None:
         """Set what `cancel` calls for a run, and call it at once where the run was cancelled already."""
@@ -169,36 +241,69 @@ class AgentLoop:
 
 
 class _Driver(ABC):
-    """Does the steps of one run."""
+    """Does the steps of one run.
 
-    def __init__(self, loop: AgentLoop, facts: Facts) -> None:
+    Its methods are generators that yield whenever there may be new events.
+    """
+
+    def __init__(self, loop: AgentLoop, run: Run) -> None:
         self.loop = loop
-        self.run = loop.new_run(facts)
+        self.run = run
+        self.result: AgentRun[Any] | None = None
+        self._answer: Message | None = None
 
-    async def ask(self) -> Message:
-        """Return the model's next answer: streamed where there is a listener and the model can stream."""
-        if self.loop.listen is None:
-            return await self.send()
-        try:
-            return await self.stream()
-        except CapabilityError as error:
-            if error.place != "streaming":
-                raise
-            answer = await self.send()
-            self.run.emit(MessageStart(message=answer))
-            return answer
+    def ended(self) -> AgentRun[Any]:
+        """Return what the run came to, once it is over."""
+        assert self.result is not None  # noqa: S101  set when the events end
+        return self.result
+
+    def take_answer(self) -> Message | None:
+        """Return the answer that the step made, where it was an `Ask`."""
+        answer, self._answer = self._answer, None
+        return answer
+
+    async def do(self, step: RunStep) -> AsyncGenerator[None, None]:
+        """Do one step."""
+        if isinstance(step, Calls):
+            work = self.run_calls(step.calls)
+        elif isinstance(step, Ask):
+            work = self.ask(step.options)
+        elif self.loop.compactor is not None:
+            work = self.compact(self.loop.compactor)
+        else:
+            return
+        async with aclosing(work) as moments:
+            async for _ in moments:
+                yield
+
+    async def ask(self, options: Mapping[str, Any]) -> AsyncGenerator[None, None]:
+        """Get the model's next answer: streamed where somebody wants to see it grow and the model can stream."""
+        if self.run.is_streamed:
+            try:
+                async with aclosing(self.stream(options)) as moments:
+                    async for _ in moments:
+                        yield
+            except CapabilityError as error:
+                if error.place != "streaming":
+                    raise
+            else:
+                return
+        self._answer = await self.send(options)
+        if self.run.is_streamed:
+            self.run.show_whole(self._answer)
+        yield
 
     @abstractmethod
-    async def send(self) -> Message: ...
+    async def send(self, options: Mapping[str, Any]) -> Message: ...
 
     @abstractmethod
-    async def stream(self) -> Message: ...
+    def stream(self, options: Mapping[str, Any]) -> AsyncGenerator[None, None]: ...
 
     @abstractmethod
-    async def run_calls(self, calls: Sequence[ToolUseBlock]) -> None: ...
+    def run_calls(self, calls: Sequence[ToolUseBlock]) -> AsyncGenerator[None, None]: ...
 
     @abstractmethod
-    async def compact(self, compactor: Compactor) -> None: ...
+    def compact(self, compactor: Compactor) -> AsyncGenerator[None, None]: ...
 
     def emit(self, event: AssistantMessageEvent) -> None:
         """Emit how an answer grows; its end is emitted by the run, once it is stored."""
@@ -211,33 +316,39 @@ class _Driver(ABC):
 class _BlockingDriver(_Driver):
     """Blocks in each method and never suspends."""
 
-    def __init__(self, loop: AgentLoop, steps: Steps) -> None:
-        super().__init__(loop, steps)
+    def __init__(self, loop: AgentLoop, steps: Steps, run: Run) -> None:
+        super().__init__(loop, run)
         self._steps = steps
 
-    async def send(self) -> Message:
-        return self._steps.ask(self.loop.definitions)
+    async def send(self, options: Mapping[str, Any]) -> Message:
+        return self._steps.ask(self.loop.definitions, **options)
 
-    async def stream(self) -> Message:
-        with self._steps.stream(self.loop.definitions) as stream:
+    async def stream(self, options: Mapping[str, Any]) -> AsyncGenerator[None, None]:
+        with self._steps.stream(self.loop.definitions, **options) as stream:
             self.loop.set_stop(self.run, stream.cancel)
-            for event in assistant_events(stream):
+            for event in assistant_events(stream, self.run.turn):
                 self.emit(event)
-            return stream.message
+                yield
+            self._answer = stream.message
 
-    async def run_calls(self, calls: Sequence[ToolUseBlock]) -> None:
+    async def run_calls(self, calls: Sequence[ToolUseBlock]) -> AsyncGenerator[None, None]:
+        confirm = self.loop.confirm
+
         def make(ask: AskPerson | None, report: Callable[[CallReport], None]) -> CallBatch:
-            return self.loop.new_batch(self.run, calls, ask, report)
+            return self.loop.new_batch(self.run, calls, DEFER if confirm is DEFER else ask, report)
 
-        blocking = BlockingBatch(make, self.run.take, None if self.loop.confirm is None else self._confirm)
+        blocking = BlockingBatch(make, self.run.take, self._confirm if callable(confirm) else None)
         self.loop.set_stop(self.run, blocking.cancel)
-        blocking.run()
+        with closing(blocking.run()) as moments:
+            for _ in moments:
+                yield
 
-    async def compact(self, compactor: Compactor) -> None:
+    async def compact(self, compactor: Compactor) -> AsyncGenerator[None, None]:
         compactor.compact(self._steps)
+        yield
 
     def _confirm(self, question: Confirmation) -> bool:
-        assert self.loop.confirm is not None  # noqa: S101  not called otherwise
+        assert callable(self.loop.confirm)  # noqa: S101  not called otherwise
         consent = self.loop.confirm(question)
         if inspect.isawaitable(consent):
             raise CallerError("an async confirm= needs run_async(); blocking code asks with a plain function")
@@ -245,45 +356,58 @@ class _BlockingDriver(_Driver):
 
 
 class _AsyncDriver(_Driver):
-    def __init__(self, loop: AgentLoop, steps: AsyncSteps) -> None:
-        super().__init__(loop, steps)
+    def __init__(self, loop: AgentLoop, steps: AsyncSteps, run: Run) -> None:
+        super().__init__(loop, run)
         self._steps = steps
 
-    async def send(self) -> Message:
-        return await self._steps.ask(self.loop.definitions)
+    async def send(self, options: Mapping[str, Any]) -> Message:
+        return await self._steps.ask(self.loop.definitions, **options)
 
-    async def stream(self) -> Message:
-        async with self._steps.stream(self.loop.definitions) as stream:
+    async def stream(self, options: Mapping[str, Any]) -> AsyncGenerator[None, None]:
+        async with self._steps.stream(self.loop.definitions, **options) as stream:
             self.loop.set_stop(self.run, stream.cancel)
-            async for event in assistant_events_async(stream):
-                self.emit(event)
-            return await stream.message
+            async with aclosing(assistant_events_async(stream, self.run.turn)) as events:
+                async for event in events:
+                    self.emit(event)
+                    yield
+            self._answer = await stream.message
 
-    async def run_calls(self, calls: Sequence[ToolUseBlock]) -> None:
-        ask = None if self.loop.confirm is None else self._confirm
-        batch = self.loop.new_batch(self.run, calls, ask, self.run.take)
+    async def run_calls(self, calls: Sequence[ToolUseBlock]) -> AsyncGenerator[None, None]:
+        """Run them in a task, so that events are yielded meanwhile; results are added as they come, whoever waits."""
+        news = asyncio.Event()
+
+        def report(report: CallReport) -> None:
+            self.run.take(report)
+            news.set()
+
+        confirm = self.loop.confirm
+        ask = self._confirm if callable(confirm) else confirm
+        batch = self.loop.new_batch(self.run, calls, ask, report)
         event_loop = asyncio.get_running_loop()
         self.loop.set_stop(self.run, lambda: _call_in(event_loop, batch.cancel))
-        await batch.run()
+        task = asyncio.ensure_future(batch.run())
+        task.add_done_callback(lambda _: news.set())
+        try:
+            while not task.done():
+                await news.wait()
+                news.clear()
+                yield
+        except BaseException:  # cancelled, or nobody wants the rest: what the tools have done is still added
+            task.cancel()
+            while not task.done():
+                with suppress(asyncio.CancelledError):
+                    await asyncio.wait([task])
+            raise
+        task.result()
 
-    async def compact(self, compactor: Compactor) -> None:
+    async def compact(self, compactor: Compactor) -> AsyncGenerator[None, None]:
         await compactor.compact_async(self._steps)
+        yield
 
     async def _confirm(self, question: Confirmation) -> bool:
-        assert self.loop.confirm is not None  # noqa: S101  not called otherwise
+        assert callable(self.loop.confirm)  # noqa: S101  not called otherwise
         consent: Any = self.loop.confirm(question)
         return bool(await consent if inspect.isawaitable(consent) else consent)
-
-
-def _run_blocking(body: Coroutine[Any, Any, T]) -> T:
-    """Run a coroutine that never suspends."""
-    try:
-        body.send(None)
-    except StopIteration as end:
-        value: T = end.value
-        return value
-    body.close()
-    raise AssertionError("a blocking driver suspended")
 
 
 def _call_in(event_loop: asyncio.AbstractEventLoop, act: Callable[[], object]) -> None:
@@ -327,17 +451,21 @@ class BlockingBatch:
         self._loop: asyncio.AbstractEventLoop
         self._batch: CallBatch
 
-    def run(self) -> None:
-        """Run the batch; when it ends every call has its answer, also when this raises what `handle` raised."""
+    def run(self) -> Generator[None, None, None]:
+        """Run the batch and yield after each report; when it ends, early too, every call has its answer or is pending.
+
+        What `handle` raises is raised here.
+        """
         threading.Thread(target=lambda: asyncio.run(self._main()), name="interlingua-tools", daemon=True).start()
         try:
             while not isinstance(item := self._next(), _End):
                 self._take(item)
                 self._at += 1
+                yield
         except Exception:
             self.cancel()
             raise
-        except BaseException:  # Ctrl-C: what the tools have done is still stored
+        except BaseException:  # Ctrl-C, or nobody wants the rest: what the tools have done is still stored
             self.cancel()
             self._drain()
             raise

@@ -44,7 +44,7 @@ _SPELLING = {
 _READ = ("partial", "content", "tool_call", "message")
 """What events make when it is read: properties, not fields."""
 
-_INTERNAL = frozenset({"growing", "seen", "cause", "provider_id", "kind", "side_effects"})
+_INTERNAL = frozenset({"growing", "seen", "cause", "provider_id", "kind", "side_effects", "turn"})
 
 _APIS = {
     "messages": "anthropic-messages",

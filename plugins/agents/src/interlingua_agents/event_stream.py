@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable, Iterator
+from collections.abc import AsyncGenerator, Callable, Iterator
 from typing import TypeAlias
 
 import attrs
@@ -51,9 +51,11 @@ class BlockAccumulator:
 
     Args:
         basis: gives the answer as a message at any moment; its id, origin and time are taken from there.
+        turn: which answer of its run it is.
     """
 
-    def __init__(self, basis: Callable[[], Message]) -> None:
+    def __init__(self, basis: Callable[[], Message], turn: int = 1) -> None:
+        self.turn = turn
         self.events: list[StreamEvent] = []
         self.places: dict[int, int] = {}
         self._basis = basis
@@ -138,10 +140,11 @@ class AssistantView:
 
     Args:
         basis: gives the answer as a message at any moment, for the facts a partial needs; asked when one is read.
+        turn: which answer of its run it is.
     """
 
-    def __init__(self, basis: Callable[[], Message]) -> None:
-        self._growth = BlockAccumulator(basis)
+    def __init__(self, basis: Callable[[], Message], turn: int = 1) -> None:
+        self._growth = BlockAccumulator(basis, turn)
         self._open: dict[int, type] = {}
         self._spoken: set[int] = set()
 
@@ -223,9 +226,9 @@ class AssistantView:
             yield _ENDS[block](growing=growth, seen=len(growth.events), content_index=growth.places[index])
 
 
-def assistant_events(stream: CanonicalStream) -> Iterator[AssistantMessageEvent]:
+def assistant_events(stream: CanonicalStream, turn: int = 1) -> Iterator[AssistantMessageEvent]:
     """Yield an open stream's events as assistant events; a failure is the last event and is not raised."""
-    view = AssistantView(lambda: stream.partial)
+    view = AssistantView(lambda: stream.partial, turn)
     yield view.start()
     try:
         for event in stream:
@@ -235,9 +238,11 @@ def assistant_events(stream: CanonicalStream) -> Iterator[AssistantMessageEvent]
         yield view.fail(error)
 
 
-async def assistant_events_async(stream: AsyncCanonicalStream) -> AsyncIterator[AssistantMessageEvent]:
+async def assistant_events_async(
+    stream: AsyncCanonicalStream, turn: int = 1
+) -> AsyncGenerator[AssistantMessageEvent, None]:
     """As `assistant_events`, for asynchronous code."""
-    view = AssistantView(lambda: stream.partial)
+    view = AssistantView(lambda: stream.partial, turn)
     yield view.start()
     try:
         async for event in stream:

@@ -17,6 +17,10 @@ from interlingua.types import Message, SideEffects, TextBlock, ThinkingBlock, To
 class GrowingAnswer(Protocol):
     """An answer that remembers how it grew."""
 
+    @property
+    def turn(self) -> int:
+        """Which answer of its run it is, from 1."""
+
     def at(self, seen: int) -> Message:
         """Return what it was after its first `seen` stream events."""
 
@@ -32,6 +36,11 @@ class Moment:
     def partial(self) -> Message:
         """The answer as it stood at this event, status PARTIAL; made anew each time it is read."""
         return self.growing.at(self.seen)
+
+    @property
+    def turn(self) -> int:
+        """Which answer of its run this is, from 1."""
+        return self.growing.turn
 
 
 @attrs.frozen(kw_only=True)
@@ -70,6 +79,11 @@ class TextDelta(BlockMoment):
     type: ClassVar[Literal["text_delta"]] = "text_delta"
     delta: str
 
+    @property
+    def text(self) -> str:
+        """The same as `delta`, under the name that core's events have."""
+        return self.delta
+
 
 @attrs.frozen(kw_only=True)
 class TextEnd(BlockMoment):
@@ -97,6 +111,11 @@ class ThinkingDelta(BlockMoment):
 
     type: ClassVar[Literal["thinking_delta"]] = "thinking_delta"
     delta: str
+
+    @property
+    def text(self) -> str:
+        """The same as `delta`, under the name that core's events have."""
+        return self.delta
 
 
 @attrs.frozen(kw_only=True)
@@ -203,6 +222,7 @@ class TurnStart:
     """One model call with its tools begins."""
 
     type: ClassVar[Literal["turn_start"]] = "turn_start"
+    turn: int = 1
 
 
 @attrs.frozen(kw_only=True)
@@ -212,6 +232,7 @@ class TurnEnd:
     type: ClassVar[Literal["turn_end"]] = "turn_end"
     message: Message
     tool_results: tuple[Message, ...] = ()
+    turn: int = 1
 
 
 @attrs.frozen(kw_only=True)

@@ -38,6 +38,8 @@ class _Turn(Generic[ClientT]):
         *,
         model: str | None = None,
         workspace: str | Path | None = None,
+        instructions: Message | None = None,
+        question: Message | None = None,
         **options: Any,
     ) -> None:
         name = model or client.model
@@ -49,6 +51,8 @@ class _Turn(Generic[ClientT]):
         self.workspace = client.workspace if workspace is None else str(workspace)
         self.kept_results: dict[str, ToolResultBlock] = {}
         self._options = options
+        self._question = question
+        self._instructions = () if instructions is None else (instructions,)
 
     @property
     def id(self) -> str:
@@ -83,9 +87,19 @@ class _Turn(Generic[ClientT]):
         self.messages.append(message)
         return message
 
-    def arguments(self, tools: Sequence[ToolDefinition]) -> dict[str, Any]:
+    def begin(self) -> None:
+        """Append the question, once."""
+        if self._question is not None:
+            self.add(self._question)
+            self._question = None
+
+    def arguments(self, tools: Sequence[ToolDefinition], options: Mapping[str, Any]) -> dict[str, Any]:
         """Return the client's arguments of the next step, besides the messages."""
-        return {"model": self.model, "tools": tools, **self._options}
+        return {"model": self.model, "tools": tools, **self._options, **options}
+
+    def sent(self) -> list[Message]:
+        """Return what the next step sends: the instructions, then the history."""
+        return [*self._instructions, *self.messages]
 
 
 class MemoryTurn(_Turn[Client]):
@@ -96,39 +110,49 @@ class MemoryTurn(_Turn[Client]):
         messages: the conversation, the user's new message last; answers and tool results are appended to this list.
         model: instead of the client's default.
         workspace: the folder that tools work in, instead of the client's.
+        instructions: a system message that is sent in front of the conversation and is no part of it.
+        question: appended by `start`.
         **options: fields of `AdapterOptions` by name.
 
     Raises:
         CallerError: no model is named, or the name is no model.
     """
 
-    def ask(self, tools: Sequence[ToolDefinition] = ()) -> Message:
-        """Send the conversation, append the answer and return it; raises what the client raises."""
-        return self.add(self.client.send(list(self.messages), **self.arguments(tools)))
+    def start(self) -> None:
+        """Append the question, where there is one."""
+        self.begin()
 
-    def stream(self, tools: Sequence[ToolDefinition] = ()) -> MemoryStream:
+    def ask(self, tools: Sequence[ToolDefinition] = (), **options: Any) -> Message:
+        """Send the conversation, append the answer and return it; raises what the client raises."""
+        return self.add(self.client.send(self.sent(), **self.arguments(tools, options)))
+
+    def stream(self, tools: Sequence[ToolDefinition] = (), **options: Any) -> MemoryStream:
         """Make one step as a stream, to be used in a `with` statement."""
-        return MemoryStream(self, tools)
+        return MemoryStream(self, self.arguments(tools, options))
 
 
 class AsyncMemoryTurn(_Turn[AsyncClient]):
     """As `MemoryTurn`, for asynchronous code; satisfies `AsyncSteps`."""
 
-    async def ask(self, tools: Sequence[ToolDefinition] = ()) -> Message:
-        """As `MemoryTurn.ask`."""
-        return self.add(await self.client.send(list(self.messages), **self.arguments(tools)))
+    async def start(self) -> None:
+        """As `MemoryTurn.start`."""
+        self.begin()
 
-    def stream(self, tools: Sequence[ToolDefinition] = ()) -> AsyncMemoryStream:
+    async def ask(self, tools: Sequence[ToolDefinition] = (), **options: Any) -> Message:
+        """As `MemoryTurn.ask`."""
+        return self.add(await self.client.send(self.sent(), **self.arguments(tools, options)))
+
+    def stream(self, tools: Sequence[ToolDefinition] = (), **options: Any) -> AsyncMemoryStream:
         """As `MemoryTurn.stream`, with `async with`."""
-        return AsyncMemoryStream(self, tools)
+        return AsyncMemoryStream(self, self.arguments(tools, options))
 
 
 class _Stream:
     """What both streams share: the answer is appended once, as what it became."""
 
-    def __init__(self, turn: _Turn[Any], tools: Sequence[ToolDefinition]) -> None:
+    def __init__(self, turn: _Turn[Any], arguments: Mapping[str, Any]) -> None:
         self._turn = turn
-        self._inner = turn.client.stream(list(turn.messages), **turn.arguments(tools))
+        self._inner = turn.client.stream(turn.sent(), **arguments)
         self._added: Message | None = None
 
     @property

@@ -13,6 +13,8 @@ from interlingua.types import Message, StreamEvent, ToolDefinition, ToolUseBlock
 
 if TYPE_CHECKING:
     from interlingua_agents.calls import Answer
+    from interlingua_agents.results import Decision
+    from interlingua_agents.run import StartedRun
 
 
 class Facts(Protocol):
@@ -106,25 +108,63 @@ class AsyncStepStream(AsyncCanonicalStream, Protocol):
 class Steps(Facts, Protocol):
     """A turn in progress, for blocking code."""
 
-    def ask(self, tools: Sequence[ToolDefinition] = ()) -> Message:
+    def ask(self, tools: Sequence[ToolDefinition] = (), **options: Any) -> Message:
         """Make one step: send the history, add the answer to it, return the answer as it was added.
+
+        Args:
+            tools: what the model may call.
+            **options: fields of `AdapterOptions` for this step, instead of the turn's.
 
         Raises:
             InterlinguaError: no answer; what was received of one is the error's `partial`.
         """
 
-    def stream(self, tools: Sequence[ToolDefinition] = ()) -> StepStream:
+    def stream(self, tools: Sequence[ToolDefinition] = (), **options: Any) -> StepStream:
         """Make one step as a stream, to be used in a `with` statement."""
 
 
 class AsyncSteps(Facts, Protocol):
     """A turn in progress, for asynchronous code."""
 
-    async def ask(self, tools: Sequence[ToolDefinition] = ()) -> Message:
+    async def ask(self, tools: Sequence[ToolDefinition] = (), **options: Any) -> Message:
         """As `Steps.ask`."""
 
-    def stream(self, tools: Sequence[ToolDefinition] = ()) -> AsyncStepStream:
+    def stream(self, tools: Sequence[ToolDefinition] = (), **options: Any) -> AsyncStepStream:
         """As `Steps.stream`."""
+
+
+class StartableSteps(Steps, Protocol):
+    """A turn that has not begun."""
+
+    def start(self) -> None:
+        """Add the question to the history."""
+
+
+class AsyncStartableSteps(AsyncSteps, Protocol):
+    """As `StartableSteps`."""
+
+    async def start(self) -> None:
+        """As `StartableSteps.start`."""
+
+
+class SessionLike(Protocol):
+    """What an agent needs of a stored conversation."""
+
+    def refresh(self) -> None:
+        """Read what other processes added."""
+
+    def turn(self, content: Any = None, **arguments: Any) -> StartableSteps:
+        """Return a turn; takes the `model`, `tools`, `instructions` and options of the request by name."""
+
+
+class AsyncSessionLike(Protocol):
+    """As `SessionLike`, for asynchronous code."""
+
+    def refresh(self) -> None:
+        """As `SessionLike.refresh`."""
+
+    def turn(self, content: Any = None, **arguments: Any) -> AsyncStartableSteps:
+        """As `SessionLike.turn`."""
 
 
 class ToolLoop(Protocol):
@@ -139,6 +179,14 @@ class ToolLoop(Protocol):
 
     async def run_async(self, steps: AsyncSteps) -> Message:
         """As `run`."""
+
+    def start(self, steps: Steps, decisions: Sequence[Decision] = (), *, streamed: bool = False) -> StartedRun:
+        """Return a run that begins when its events are iterated over; `streamed` where they are wanted."""
+
+    def start_async(
+        self, steps: AsyncSteps, decisions: Sequence[Decision] = (), *, streamed: bool = False
+    ) -> StartedRun:
+        """As `start`."""
 
 
 class Compactor(Protocol):

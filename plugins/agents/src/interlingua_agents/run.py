@@ -3,58 +3,59 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
-from enum import StrEnum
 from itertools import takewhile
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import attrs
 
-from interlingua import InterlinguaError
-from interlingua.types import Message, MessageMetadata, MessageStatus, Role, ToolUseBlock
+from interlingua import CallerError, InterlinguaError
+from interlingua.types import (
+    Message,
+    MessageMetadata,
+    MessageStatus,
+    Role,
+    TextBlock,
+    ThinkingBlock,
+    ToolUseBlock,
+    Usage,
+)
 from interlingua_agents import events as ev
-from interlingua_agents.calls import Answer, Answered, CallReport, Progress, Running, Taken, answer_cancelled
+from interlingua_agents.calls import (
+    Answer,
+    Answered,
+    CallReport,
+    LeftOpen,
+    Misread,
+    Progress,
+    Running,
+    Taken,
+    answer_cancelled,
+)
+from interlingua_agents.results import (
+    AgentRun,
+    Decision,
+    Pending,
+    RunEvent,
+    StopCause,
+    Stopped,
+    ToolEnd,
+    ToolStart,
+    ToolUpdate,
+)
 from interlingua_agents.tools import Toolbox
 
 if TYPE_CHECKING:
     from interlingua_agents.protocols import Facts
 
 
-class StopCause(StrEnum):
-    """Why a run ended."""
-
-    DONE = "done"
-    """The model has answered."""
-    TERMINATED = "terminated"
-    """A tool's result asked for it (`ToolOutput.terminate`)."""
-    TURN_LIMIT = "turn_limit"
-    BUDGET = "budget"
-    """The budget is spent, or the cost of an answer is not known."""
-    CANCELLED = "cancelled"
-
-
-@attrs.frozen(kw_only=True)
-class Stopped:
-    """How a run ended.
-
-    Attributes:
-        cause: why.
-        message: the last answer.
-        turns: how many answers there were.
-        spent_usd: what they cost together, those of known cost.
-    """
-
-    cause: StopCause
-    message: Message
-    turns: int
-    spent_usd: Decimal
-
-
 @attrs.frozen
 class Ask:
-    """The model's next answer is wanted."""
+    """The model's next answer is wanted, with these options besides the turn's own."""
+
+    options: Mapping[str, Any] = attrs.field(factory=dict)
 
 
 @attrs.frozen
@@ -69,9 +70,11 @@ class Calls:
     calls: tuple[ToolUseBlock, ...]
 
 
+T = TypeVar("T")
 RunStep: TypeAlias = Ask | Compact | Calls
 _log = logging.getLogger("interlingua")
 Listener: TypeAlias = Callable[[ev.AgentEvent], None]
+_WENT_ON = "was not run: nobody decided about it before the user went on"
 _UNKNOWN_EFFECT = "interrupted while it ran; whether it took effect is unknown"
 
 
@@ -86,12 +89,30 @@ class Run:
         max_turns: how many answers at most.
         budget_usd: how much they may cost together; None for no limit.
         listen: called with every agent event.
+        decisions: what a person decided about the calls that the history ends with.
+        collect: whether `take_events` is called, and the answers are to be streamed.
     """
 
     def __init__(
-        self, facts: Facts, toolbox: Toolbox, *, max_turns: int, budget_usd: Decimal | None, listen: Listener | None
+        self,
+        facts: Facts,
+        toolbox: Toolbox,
+        *,
+        max_turns: int,
+        budget_usd: Decimal | None,
+        listen: Listener | None,
+        decisions: Sequence[Decision] = (),
+        collect: bool = False,
     ) -> None:
         self.cancelled = False
+        self.decisions = {decision.call_id: decision for decision in decisions}
+        self.pending: list[Pending] = []
+        self.answers: list[Message] = []
+        self.known: frozenset[str] = frozenset()  # ids of messages that `messages` leaves out
+        self.settled: tuple[Message, ...] = ()  # what was added before the question
+        self._collect = collect
+        self._events: list[RunEvent] = []
+        self._began: dict[str, datetime] = {}
         self._facts = facts
         self._toolbox = toolbox
         self._max_turns = max_turns
@@ -99,12 +120,28 @@ class Run:
         self._listen = listen
         self._added: list[Message] = []
         self._turns = 0
+        self._asking = 0
         self._spent = Decimal(0)
         self._unpriced = False
         self._results: list[Message] = []
-        self._waiting: dict[int, Answer] = {}
+        self._waiting: dict[int, Answer | None] = {}
         self._next = 0
         self._message_id = ""
+
+    @property
+    def turn(self) -> int:
+        """Which answer is being made or was made last, from 1."""
+        return self._turns + self._asking
+
+    @property
+    def is_streamed(self) -> bool:
+        """True when somebody wants to see how the answers grow."""
+        return self._collect or self._listen is not None
+
+    @property
+    def messages(self) -> tuple[Message, ...]:
+        """What the run has added so far, the user's message first."""
+        return (*self.settled, *(message for message in self._added if message.id not in self.known))
 
     @property
     def workspace(self) -> str:
@@ -112,54 +149,112 @@ class Run:
         return self._facts.workspace
 
     def emit(self, event: ev.AgentEvent) -> None:
-        """Pass an event to the listener, where there is one."""
+        """Pass an event to the listener, where there is one, and collect what a streamed run yields of it."""
         if self._listen is not None:
             self._listen(event)
+        if not self._collect:
+            return
+        if isinstance(event, ev.MessageUpdate):
+            if isinstance(event.assistant_message_event, ev.TextDelta | ev.ThinkingDelta):
+                self._events.append(event.assistant_message_event)
+        elif isinstance(event, ev.TurnStart | ev.TurnEnd):
+            self._events.append(event)
+
+    def collect(self, event: RunEvent) -> None:
+        """Add an event to those that a streamed run yields."""
+        if self._collect:
+            self._events.append(event)
+
+    def take_events(self) -> list[RunEvent]:
+        """Return the events since the last time, for a streamed run."""
+        events, self._events = self._events, []
+        return events
+
+    def show_whole(self, answer: Message) -> None:
+        """Show an answer that was not streamed."""
+        self.emit(ev.MessageStart(message=answer))
+        for at, block in enumerate(answer.content):
+            if isinstance(block, TextBlock | ThinkingBlock) and block.text:
+                make = ev.TextDelta if isinstance(block, TextBlock) else ev.ThinkingDelta
+                growing = _Whole(answer, self.turn)
+                self.collect(make(growing=growing, seen=0, content_index=at, delta=block.text))
+
+    def result(self, stopped: Stopped) -> AgentRun[Any]:
+        """Return what the run came to."""
+        return AgentRun(
+            output=stopped.message.text_content(),
+            messages=self.messages,
+            usage=sum_usage(self.answers),
+            stop=stopped,
+            pending=tuple(self.pending),
+        )
 
     def steps(self) -> Generator[RunStep, Message | None, Stopped]:
         """Yield what is to be done next; an `Ask` is sent its answer, or the error is thrown in."""
+        last, calls = unanswered_calls(self._facts.messages)
+        if unknown := self.decisions.keys() - {call.id for call in calls}:
+            raise CallerError(f"decisions about calls that do not wait at the end of the history: {', '.join(unknown)}")
         self.emit(ev.AgentStart())
         try:
-            self.emit(ev.TurnStart())
-            last, calls = self._unanswered_calls()
+            self.emit(ev.TurnStart(turn=0 if last else 1))
             if last is not None:
                 yield from self._run_calls(last, self._without_started(calls))
-                self.emit(ev.TurnEnd(message=last, tool_results=tuple(self._results)))
-                self.emit(ev.TurnStart())
+                self.emit(ev.TurnEnd(message=last, tool_results=tuple(self._results), turn=0))
+                if self.pending or self.cancelled:
+                    return self._end(self._stop_cause(last, called=True) or StopCause.DONE, last)
+                self.emit(ev.TurnStart(turn=1))
             question = takewhile(lambda one: one.role is Role.USER, reversed(self._facts.messages))
             for message in reversed(list(question)):
                 self._show(message)
-            return (yield from self._loop())
+            return (yield from self._loop(resumed=last is not None))
         finally:
             self.emit(ev.AgentEnd(messages=tuple(self._added)))
 
-    def _loop(self) -> Generator[RunStep, Message | None, Stopped]:
+    def _loop(self, *, resumed: bool) -> Generator[RunStep, Message | None, Stopped]:
         while True:
             self._results = []
+            self._asking = 1
             try:
-                answer = yield Ask()
+                answer = yield Ask(self._ask_options(resumed=resumed))
             except InterlinguaError as error:
                 if isinstance(error.partial, Message):
                     self._added.append(error.partial)
                     self.emit(ev.MessageEnd(message=error.partial))
-                    self.emit(ev.TurnEnd(message=error.partial, tool_results=()))
+                    self.emit(ev.TurnEnd(message=error.partial, tool_results=(), turn=self.turn))
                 raise
             assert answer is not None  # noqa: S101  what an Ask is sent
             self._count(answer)
             calls = answer.tool_calls() if answer.metadata.status is MessageStatus.COMPLETE else []
             if calls:
                 yield from self._run_calls(answer, calls)
-            self.emit(ev.TurnEnd(message=answer, tool_results=tuple(self._results)))
+            self.emit(ev.TurnEnd(message=answer, tool_results=tuple(self._results), turn=self.turn))
             cause = self._stop_cause(answer, called=bool(calls))
             if cause is not None:
-                return Stopped(cause=cause, message=answer, turns=self._turns, spent_usd=self._spent)
+                return self._end(cause, answer)
             yield Compact()
-            self.emit(ev.TurnStart())
+            self.emit(ev.TurnStart(turn=self._turns + 1))
+
+    def _ask_options(self, *, resumed: bool) -> Mapping[str, Any]:
+        """Return what the next step asks otherwise than the turn's options say.
+
+        A forced choice of a tool holds for the first answer only: kept, no run would end. The last answer that the
+        limit allows makes no calls where the model can be told so.
+        """
+        first = self._turns == 0 and not resumed
+        if first or not len(self._toolbox):
+            return {}
+        return {"tool_choice": "none" if self._turns + 1 == self._max_turns and self._turns else None}
+
+    def _end(self, cause: StopCause, message: Message) -> Stopped:
+        return Stopped(cause=cause, message=message, turns=self._turns, spent_usd=self._spent)
 
     def take(self, report: CallReport) -> None:
         """Take a report of the calls that run."""
         if isinstance(report, Answered):
             self._answered(report.place, report.answer)
+            return
+        if isinstance(report, LeftOpen):
+            self._left_open(report.place, report.pending)
             return
         call = report.call
         about = {"tool_call_id": call.id, "tool_name": call.name}
@@ -171,11 +266,15 @@ class Run:
                     args=call.input, provider_id=call.provider_id, kind=kind, side_effects=effects, **about
                 )
             )
+            self.collect(ToolStart(turn=self.turn, call=call, side_effects=effects))
         elif isinstance(report, Running):
+            self._began[call.id] = report.at
             self._facts.start_call(call, report.at)
         elif isinstance(report, Progress):
             self.emit(ev.ToolExecutionUpdate(args=call.input, partial_result=report.partial, **about))
+            self.collect(ToolUpdate(turn=self.turn, call=call, partial=report.partial))
         else:
+            assert isinstance(report, Misread)  # noqa: S101  the last of them
             # an input that fits the schema but not the function; the client reports the others
             self._facts.observe(
                 {
@@ -189,20 +288,10 @@ class Run:
                 }
             )
 
-    def _unanswered_calls(self) -> tuple[Message | None, list[ToolUseBlock]]:
-        """Return the answer the history ends with and its calls without a result, which a process that died left."""
-        answered: set[str] = set()
-        for message in reversed(self._facts.messages):
-            if message.role is Role.TOOL:
-                answered |= {result.tool_use_id for result in message.tool_results()}
-                continue
-            whole = message.role is Role.ASSISTANT and message.metadata.status is MessageStatus.COMPLETE
-            calls = [call for call in message.tool_calls() if call.id not in answered] if whole else []
-            return (message, calls) if calls else (None, [])
-        return None, []
-
     def _count(self, answer: Message) -> None:
         self._turns += 1
+        self._asking = 0
+        self.answers.append(answer)
         usage = answer.metadata.usage
         if usage is None or usage.cost_usd is None:
             self._unpriced = True
@@ -216,6 +305,9 @@ class Run:
             return StopCause.CANCELLED
         if not called:
             return StopCause.DONE
+        if self.pending:
+            waits = any(one.reason == "approval" for one in self.pending)
+            return StopCause.APPROVAL if waits else StopCause.EXTERNAL
         if any(result.terminate for message in self._results for result in message.tool_results()):
             return StopCause.TERMINATED
         if self._turns >= self._max_turns:
@@ -257,19 +349,27 @@ class Run:
         self.emit(
             ev.ToolExecutionEnd(tool_call_id=call.id, tool_name=call.name, result=result, is_error=result.is_error)
         )
+        began = self._began.get(call.id)
+        elapsed = None if began is None else (answer.ended_at - began).total_seconds()
+        self.collect(ToolEnd(turn=self.turn, call=call, result=result, status=answer.phase, elapsed_s=elapsed))
         self._waiting[place] = answer
-        while (ready := self._waiting.get(self._next)) is not None:
-            self._add_result(ready)
+        self._add_ready()
+
+    def _left_open(self, place: int, pending: Pending) -> None:
+        if place not in self._waiting:
+            self.pending.append(pending)
+        self._waiting[place] = None
+        self._add_ready()
+
+    def _add_ready(self) -> None:
+        while self._next in self._waiting:
+            ready = self._waiting[self._next]
+            if ready is not None:
+                self._add_result(ready)
             self._next += 1
 
     def _add_result(self, answer: Answer) -> None:
-        message = Message(
-            role=Role.TOOL,
-            content=(answer.result,),
-            metadata=MessageMetadata(parent_tool_use_id=answer.call.id),
-            session_id=self._facts.id,
-        )
-        added = self._facts.add_result(message, answer)
+        added = _add_answer(self._facts, answer)
         self._results.append(added)
         self._show(added)
 
@@ -277,3 +377,109 @@ class Run:
         self._added.append(message)
         self.emit(ev.MessageStart(message=message))
         self.emit(ev.MessageEnd(message=message))
+
+
+def unanswered_calls(messages: Sequence[Message]) -> tuple[Message | None, list[ToolUseBlock]]:
+    """Return the answer a history ends with and its calls without a result; (None, []) where there are none."""
+    answered: set[str] = set()
+    for message in reversed(messages):
+        if message.role is Role.TOOL:
+            answered |= {result.tool_use_id for result in message.tool_results()}
+            continue
+        whole = message.role is Role.ASSISTANT and message.metadata.status is MessageStatus.COMPLETE
+        calls = [call for call in message.tool_calls() if call.id not in answered] if whole else []
+        return (message, calls) if calls else (None, [])
+    return None, []
+
+
+def settle_open_calls(facts: Facts) -> tuple[Message, ...]:
+    """Answer the calls that a history ends with, since the user goes on without them; returns what was added."""
+    _, calls = unanswered_calls(facts.messages)
+    now = datetime.now(UTC)
+    whys = {call.id: _UNKNOWN_EFFECT if facts.was_started(call) else _WENT_ON for call in calls}
+    return tuple([_add_answer(facts, answer_cancelled(call, whys[call.id], at=now)) for call in calls])
+
+
+def _add_answer(facts: Facts, answer: Answer) -> Message:
+    message = Message(
+        role=Role.TOOL,
+        content=(answer.result,),
+        metadata=MessageMetadata(parent_tool_use_id=answer.call.id),
+        session_id=facts.id,
+    )
+    return facts.add_result(message, answer)
+
+
+@attrs.frozen(kw_only=True)
+class StartedRun:
+    """A run that has begun.
+
+    Attributes:
+        run: its state.
+        events: does its steps when iterated over, and yields its events; one that never suspends for blocking code.
+        result: gives what it came to, after the last event.
+        cancel: stops it; any thread may call it.
+    """
+
+    run: Run
+    events: AsyncGenerator[RunEvent, None]
+    result: Callable[[], AgentRun[Any]]
+    cancel: Callable[[], None]
+
+
+def iterate_blocking(events: AsyncGenerator[T, None]) -> Iterator[T]:
+    """Iterate over an asynchronous generator that never suspends, and close it."""
+    try:
+        while True:
+            try:
+                event = run_blocking(anext(events))
+            except StopAsyncIteration:
+                return
+            yield event
+    finally:
+        run_blocking(events.aclose())
+
+
+def run_blocking(body: Awaitable[T]) -> T:
+    """Run something that never suspends."""
+    work = body.__await__()
+    try:
+        next(work)
+    except StopIteration as end:
+        value: T = end.value
+        return value
+    raise AssertionError("a blocking driver suspended")
+
+
+_SUMMED = (
+    "input_tokens", "output_tokens", "cached_input_tokens", "cache_creation_input_tokens",
+    "cache_creation_1h_input_tokens", "audio_input_tokens", "cached_audio_input_tokens", "reasoning_tokens",
+    "latency_ms",
+)  # fmt: skip
+
+
+def sum_usage(answers: Iterable[Message]) -> Usage:
+    """Add up what answers used."""
+    used = [answer.metadata.usage or Usage() for answer in answers]
+    total: dict[str, Any] = {}
+    for name in _SUMMED:
+        counts = [count for one in used if (count := getattr(one, name)) is not None]
+        total[name] = sum(counts) if counts else None
+    units: dict[str, Any] = {}
+    for one in used:
+        for name, count in (one.extra_units or {}).items():
+            units[name] = units.get(name, 0) + count
+    costs = [one.cost_usd for one in used]
+    total["cost_usd"] = sum((cost for cost in costs if cost is not None), Decimal(0)) if None not in costs else None
+    return Usage(**total, extra_units=units or None)
+
+
+@attrs.frozen
+class _Whole:
+    """An answer that came at once, for events that show how answers grow."""
+
+    message: Message
+    turn: int
+
+    def at(self, _seen: int) -> Message:
+        return self.message

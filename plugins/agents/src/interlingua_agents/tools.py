@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import json
 import re
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -13,7 +14,7 @@ from typing import Any, TypeAlias, get_args, get_type_hints, overload
 import attrs
 
 from interlingua import CallerError, InterlinguaError
-from interlingua.types import SideEffects, ToolDefinition, ToolKind, ToolUseBlock
+from interlingua.types import SideEffects, ToolDefinition, ToolKind, ToolUseBlock, validate_input
 
 
 class ToolContext:
@@ -144,6 +145,11 @@ class Tool:
         return self.definition.name
 
     @property
+    def is_external(self) -> bool:
+        """True when there is no function: its calls are the application's to answer."""
+        return self.function is _external
+
+    @property
     def is_async(self) -> bool:
         """True when the function is `async` and runs in an event loop, not in a thread."""
         call = getattr(self.function, "__call__", None)  # noqa: B004  an object with an async __call__ is one too
@@ -154,6 +160,10 @@ class Tool:
         """True when no other call of the same answer may run beside it."""
         looks = self.definition.side_effects in (SideEffects.NONE, SideEffects.READ)
         return not (looks if self.side_by_side is None else self.side_by_side)
+
+
+def _external(**_arguments: Any) -> Any:
+    raise CallerError("this tool has no function here: its calls are answered by the application")
 
 
 def tool_of(
@@ -291,6 +301,51 @@ def _read_arguments(struct: Any, given: Mapping[str, Any]) -> dict[str, Any]:
     return {name: getattr(read, name) for name in given}
 
 
+_CONTAINERS: Mapping[str, type] = {"object": dict, "array": list}
+
+
+def input_problem(tool: Tool, call: ToolUseBlock) -> str | None:
+    """Return what is wrong with an input, in words for the model to correct it by; None where it fits."""
+    if call.parse_error is not None:
+        return f"invalid input: {call.parse_error}"
+    found = validate_input(tool.definition, call.input)
+    if not found:
+        return None
+    text = "invalid input: " + "; ".join(f"{one.path or '/'}: {one.message}" for one in found)
+    if _decode(tool.definition.input_schema, call.input) != call.input:
+        text += "; give objects and arrays as such, not as text that holds their JSON"
+    return text
+
+
+def decode_json_strings(tool: Tool, call: ToolUseBlock) -> ToolUseBlock:
+    """Return the call with JSON text read wherever the schema wants an object or an array; itself where it fits."""
+    if call.parse_error is not None:
+        return call
+    decoded = _decode(tool.definition.input_schema, call.input)
+    return call if decoded == call.input else attrs.evolve(call, input=decoded, raw_input=None)
+
+
+def _decode(schema: Any, value: Any) -> Any:
+    """Follow the schema through the value; what it does not describe stays."""
+    if not isinstance(schema, Mapping):
+        return value
+    wanted = _CONTAINERS.get(str(schema.get("type")))
+    if wanted is not None and isinstance(value, str):
+        try:
+            found = json.loads(value)
+        except (ValueError, RecursionError):
+            return value
+        if not isinstance(found, wanted):
+            return value
+        value = found
+    if isinstance(value, Mapping):
+        fields = schema.get("properties", {})
+        return {name: _decode(fields.get(name, schema.get("additionalProperties")), one) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_decode(schema.get("items"), one) for one in value]
+    return value
+
+
 DEFAULT_PERMISSIONS: Mapping[SideEffects, Permission] = {
     SideEffects.NONE: Permission.ALLOW,
     SideEffects.READ: Permission.ALLOW,
@@ -323,23 +378,25 @@ class Toolbox:
     """Tools by name, in the order they were added, which is the order a model is offered them in.
 
     Args:
-        tools: to begin with.
+        tools: to begin with. A `ToolDefinition` alone is offered, and its calls are left to the application.
 
     Raises:
         CallerError: two share a name, or something is no tool.
     """
 
-    def __init__(self, tools: Iterable[Tool] = ()) -> None:
+    def __init__(self, tools: Iterable[Tool | ToolDefinition] = ()) -> None:
         self._tools: dict[str, Tool] = {}
         for tool in tools:
             self.add(tool)
 
-    def add(self, tool: Tool) -> Tool:
+    def add(self, tool: Tool | ToolDefinition) -> Tool:
         """Add a tool and return it.
 
         Raises:
             CallerError: its name is taken, or it is no tool.
         """
+        if isinstance(tool, ToolDefinition):
+            tool = Tool(definition=tool, function=_external)
         if not isinstance(tool, Tool):
             raise CallerError(f"{tool!r} is no tool: decorate it with @tool, or register() it")
         if tool.name in self._tools:

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
-from typing import Any, Generic, Self, TypeVar, cast
+from typing import Any, Generic, Self, TypeVar, cast, overload
 
 from interlingua import AsyncClient, Client, InterlinguaError
 from interlingua.plugins import WireRequest
 from interlingua.types import Message, ToolDefinition
 from interlingua_agents.drivers import AgentLoop
 from interlingua_agents.protocols import Compactor, ToolLoop
+from interlingua_agents.run import StartedRun
+from interlingua_agents.streams import AsyncRunStream, RunStream
 from interlingua_agents.tools import Tool, Toolbox
 from interlingua_sessions.routing.policy import RoutingPolicy
 from interlingua_sessions.routing.router import Delegation, PatternStore
@@ -187,12 +190,16 @@ class SessionBase(ABC, Generic[ClientT, TurnT]):
         model: str | None = None,
         tools: Sequence[ToolDefinition] = (),
         delegate: str | Delegation | None = None,
+        instructions: Message | None = None,
         **options: Any,
     ) -> TurnT:
-        """Return a turn to be driven step by step, as the tool loop does; arguments as for `send`."""
+        """Return a turn to be driven step by step, as the tool loop does; arguments as for `send`.
+
+        `instructions` is a system message that is sent in front of the conversation, and not stored.
+        """
         return self._turn_type(
             self._state, self._client, self._compactor, content,
-            model=model, delegate=delegate, tools=tools, options=options,
+            model=model, delegate=delegate, tools=tools, options=options, instructions=instructions,
         )  # fmt: skip
 
 
@@ -220,15 +227,19 @@ class Turn(TurnBase[Client]):
             if self._compactor is not None:
                 self._compactor.compact(self)
 
-    def ask(self, tools: Sequence[ToolDefinition] = ()) -> Message:
+    def ask(self, tools: Sequence[ToolDefinition] = (), **options: Any) -> Message:
         """Make one step: ask the model over the history as it stands, store the answer, return it as stored.
+
+        Args:
+            tools: what the model may call.
+            **options: fields of `AdapterOptions` for this step, instead of the turn's.
 
         Raises:
             SwapRefusedError, NoRouteError: no model can answer.
             InterlinguaError: what the client raises, where no other model is allowed.
         """
         self.start()
-        plan = self.plan(tools)
+        plan = self.plan(tools, options)
         while True:
             try:
                 answer = self._client.send(plan.messages, **plan.arguments)
@@ -237,14 +248,14 @@ class Turn(TurnBase[Client]):
             else:
                 return self.add(answer)
 
-    def to_wire(self, tools: Sequence[ToolDefinition] = ()) -> WireRequest:
+    def to_wire(self, tools: Sequence[ToolDefinition] = (), **options: Any) -> WireRequest:
         """Return the request of the next step, with its ledger; nothing is sent, the question is stored."""
         self.start()
-        return self._client.to_wire(**self.plan(tools).preview)
+        return self._client.to_wire(**self.plan(tools, options).preview)
 
-    def stream(self, tools: Sequence[ToolDefinition] = ()) -> SessionStream:
+    def stream(self, tools: Sequence[ToolDefinition] = (), **options: Any) -> SessionStream:
         """Make one step as a stream, to be used in a `with` statement."""
-        return SessionStream(self._state, self, self._client, tools, self.start)
+        return SessionStream(self._state, self, self._client, tools, options, self.start)
 
     def complete(self, messages: Sequence[Message]) -> Message:
         """Ask the turn's model something beside the conversation, such as for a summary; nothing is stored."""
@@ -295,21 +306,48 @@ class Session(SessionBase[Client, Turn]):
         turn.start()
         return loop.run(turn)
 
+    @overload
+    def stream(
+        self,
+        content: Content = None,
+        *,
+        model: str | None = ...,
+        tools: Sequence[ToolDefinition] = ...,
+        delegate: str | Delegation | None = ...,
+        **options: Any,
+    ) -> SessionStream: ...
+
+    @overload
+    def stream(
+        self,
+        content: Content = None,
+        *,
+        model: str | None = ...,
+        tools: Sequence[Tool] | ToolLoop | Toolbox,
+        delegate: str | Delegation | None = ...,
+        **options: Any,
+    ) -> RunStream[str]: ...
+
     def stream(
         self,
         content: Content = None,
         *,
         model: str | None = None,
-        tools: Sequence[ToolDefinition] = (),
+        tools: Sequence[ToolDefinition | Tool] | ToolLoop | Toolbox = (),
         delegate: str | Delegation | None = None,
         **options: Any,
-    ) -> SessionStream:
-        """Return one answer as a stream, to be used in a `with` statement; arguments as for `send`, definitions only.
+    ) -> SessionStream | RunStream[str]:
+        """Return a stream, to be used in a `with` statement; arguments and errors as for `send`.
 
-        Raises:
-            CallerError: `tools` is a toolbox or a loop: one answer runs no tools.
+        With definitions, or without tools, it is one answer. With tools and their functions it is a run: its events,
+        through all turns, while the calls are run.
         """
-        return self.turn(content, model=model, tools=tools, delegate=delegate, **options).stream(tools)
+        loop = as_loop(tools)
+        if loop is None:
+            offered = cast("Sequence[ToolDefinition]", tools)
+            return self.turn(content, model=model, tools=offered, delegate=delegate, **options).stream(offered)
+        turn = self.turn(content, model=model, tools=loop.definitions, delegate=delegate, **options)
+        return RunStream(_start(loop, turn))
 
     def to_wire(
         self,
@@ -353,10 +391,10 @@ class AsyncTurn(TurnBase[AsyncClient]):
             if self._compactor is not None:
                 await self._compactor.compact_async(self)
 
-    async def ask(self, tools: Sequence[ToolDefinition] = ()) -> Message:
+    async def ask(self, tools: Sequence[ToolDefinition] = (), **options: Any) -> Message:
         """Make one step, as `Turn.ask`."""
         await self.start()
-        plan = self.plan(tools)
+        plan = self.plan(tools, options)
         while True:
             try:
                 answer = await self._client.send(plan.messages, **plan.arguments)
@@ -365,14 +403,14 @@ class AsyncTurn(TurnBase[AsyncClient]):
             else:
                 return await in_thread(self.add, answer)
 
-    async def to_wire(self, tools: Sequence[ToolDefinition] = ()) -> WireRequest:
+    async def to_wire(self, tools: Sequence[ToolDefinition] = (), **options: Any) -> WireRequest:
         """Return the request of the next step, with its ledger; nothing is sent, the question is stored."""
         await self.start()
-        return await self._client.to_wire(**self.plan(tools).preview)
+        return await self._client.to_wire(**self.plan(tools, options).preview)
 
-    def stream(self, tools: Sequence[ToolDefinition] = ()) -> AsyncSessionStream:
+    def stream(self, tools: Sequence[ToolDefinition] = (), **options: Any) -> AsyncSessionStream:
         """Make one step as a stream, to be used in an `async with` statement."""
-        return AsyncSessionStream(self._state, self, self._client, tools, self.start)
+        return AsyncSessionStream(self._state, self, self._client, tools, options, self.start)
 
     async def complete(self, messages: Sequence[Message]) -> Message:
         """Ask the turn's model something beside the conversation, such as for a summary; nothing is stored."""
@@ -411,17 +449,44 @@ class AsyncSession(SessionBase[AsyncClient, AsyncTurn]):
         await turn.start()
         return await loop.run_async(turn)
 
+    @overload
+    def stream(
+        self,
+        content: Content = None,
+        *,
+        model: str | None = ...,
+        tools: Sequence[ToolDefinition] = ...,
+        delegate: str | Delegation | None = ...,
+        **options: Any,
+    ) -> AsyncSessionStream: ...
+
+    @overload
+    def stream(
+        self,
+        content: Content = None,
+        *,
+        model: str | None = ...,
+        tools: Sequence[Tool] | ToolLoop | Toolbox,
+        delegate: str | Delegation | None = ...,
+        **options: Any,
+    ) -> AsyncRunStream[str]: ...
+
     def stream(
         self,
         content: Content = None,
         *,
         model: str | None = None,
-        tools: Sequence[ToolDefinition] = (),
+        tools: Sequence[ToolDefinition | Tool] | ToolLoop | Toolbox = (),
         delegate: str | Delegation | None = None,
         **options: Any,
-    ) -> AsyncSessionStream:
-        """Return one answer as a stream, for an `async with` statement; arguments, errors as for `Session.stream`."""
-        return self.turn(content, model=model, tools=tools, delegate=delegate, **options).stream(tools)
+    ) -> AsyncSessionStream | AsyncRunStream[str]:
+        """Return a stream, for an `async with` statement; as `Session.stream`."""
+        loop = as_loop(tools)
+        if loop is None:
+            offered = cast("Sequence[ToolDefinition]", tools)
+            return self.turn(content, model=model, tools=offered, delegate=delegate, **options).stream(offered)
+        turn = self.turn(content, model=model, tools=loop.definitions, delegate=delegate, **options)
+        return AsyncRunStream(_start_async(loop, turn))
 
     async def to_wire(
         self,
@@ -452,3 +517,15 @@ class AsyncSession(SessionBase[AsyncClient, AsyncTurn]):
 
     async def __aexit__(self, *exc: object) -> None:
         await self.close()
+
+
+@contextmanager
+def _start(loop: ToolLoop, turn: Turn) -> Iterator[StartedRun]:
+    turn.start()
+    yield loop.start(turn, streamed=True)
+
+
+@asynccontextmanager
+async def _start_async(loop: ToolLoop, turn: AsyncTurn) -> AsyncIterator[StartedRun]:
+    await turn.start()
+    yield loop.start_async(turn, streamed=True)

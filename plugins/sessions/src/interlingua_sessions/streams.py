@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping, Sequence
 from contextlib import suppress
 from threading import Event, Thread
 from typing import Any, Generic, Self, TypeVar
@@ -142,12 +142,14 @@ class _Stream(Generic[ClientT, StreamT]):
         turn: TurnBase[ClientT],
         client: ClientT,
         tools: Sequence[ToolDefinition],
+        options: Mapping[str, Any],
         start: Callable[[], Any],
     ) -> None:
         self._state = state
         self._turn: TurnBase[ClientT] = turn
         self._client: ClientT = client
         self._tools = tools
+        self._options = options
         self._start = start
         self._inner: StreamT | None = None
         self._writer: AnswerWriter | None = None
@@ -191,7 +193,7 @@ class SessionStream(_Stream[Client, MessageStream]):
 
     def __enter__(self) -> Self:
         self._start()
-        plan = self._turn.plan(self._tools)
+        plan = self._turn.plan(self._tools, self._options)
         while self._inner is None:
             stream = self._client.stream(plan.messages, **plan.arguments)
             try:
@@ -248,7 +250,7 @@ class AsyncSessionStream(_Stream[AsyncClient, AsyncMessageStream]):
 
     async def __aenter__(self) -> Self:
         await self._start()
-        plan = self._turn.plan(self._tools)
+        plan = self._turn.plan(self._tools, self._options)
         while self._inner is None:
             stream = self._client.stream(plan.messages, **plan.arguments)
             try:

@@ -347,15 +347,18 @@ class TurnBase(Generic[ClientT]):
         delegate: str | Delegation | None,
         tools: Sequence[ToolDefinition],
         options: Mapping[str, Any],
+        instructions: Message | None = None,
     ) -> None:
         offered: Any = tools
         if not isinstance(offered, Sequence) or any(isinstance(tool, Tool) for tool in offered):
-            text = "a stream is one answer and runs no tools: send(…, tools=AgentLoop(toolbox, listen=…)) runs them and"
-            raise CallerError(f"{text} streams each answer to the listener; tools=toolbox.definitions only offers them")
+            raise CallerError(
+                "a turn offers definitions: give it tools=toolbox.definitions, and the turn to AgentLoop.run"
+            )
         self._state = state
         self._client: ClientT = client
         self._compactor = compactor
         self._options = {**state.setup.options, **options}
+        self._instructions = () if instructions is None else (instructions,)
         self._content = content
         self._override = model
         self._delegation = Delegation(model=delegate) if isinstance(delegate, str) else delegate
@@ -407,7 +410,8 @@ class TurnBase(Generic[ClientT]):
 
     def context(self) -> Sequence[Message]:
         """What the next step would send."""
-        return self._state.context()
+        stored: Sequence[Message] = self._state.context()
+        return [*self._instructions, *stored] if self._instructions else stored
 
     def estimate(self, messages: Sequence[Message], tools: Sequence[ToolDefinition] = ()) -> int:
         """Estimate the input tokens of messages and tools at `model`."""
@@ -484,7 +488,7 @@ class TurnBase(Generic[ClientT]):
             question = [state.as_own(part) for part in split_tool_results(message)]
         opening: Message | None = state.opening()
         context = state.context(question, opening)
-        decision = state.router.decide(state.chain, self._routed_turn(context, self._tools), sized=sized)
+        decision = state.router.decide(state.chain, self._routed_turn(context, self._tools, self._options), sized=sized)
         return TurnStart(opening, question, context, decision)
 
     def store_start(self, prepared: TurnStart) -> None:
@@ -498,18 +502,23 @@ class TurnBase(Generic[ClientT]):
         start = self.prepare_start(sized=True)
         return Plan(messages=start.context, decision=start.decision, tools=self._tools, options=self._options)
 
-    def plan(self, tools: Sequence[ToolDefinition]) -> Plan:
+    def plan(self, tools: Sequence[ToolDefinition], options: Mapping[str, Any] | None = None) -> Plan:
         """Return the next step; the turn's model stays as long as it can carry what came since.
+
+        Args:
+            tools: what the model may call.
+            options: for this step, instead of the turn's.
 
         Raises:
             SwapRefusedError, NoRouteError: as for `begin`.
         """
         decision, state = self.decision, self._state
         messages = self.context()
-        routed = self._routed_turn(messages, tools)
+        used = {**self._options, **(options or {})}
+        routed = self._routed_turn(messages, tools, used)
         if not state.router.can_answer(decision, routed):
             decision = state.router.decide(state.chain, routed)
-        return self._make_plan(decision, messages, tools)
+        return self._make_plan(decision, messages, tools, used)
 
     def plan_after_failure(self, plan: Plan, error: InterlinguaError) -> Plan:
         """Return the step to make instead of one that failed, at the next allowed model.
@@ -521,27 +530,35 @@ class TurnBase(Generic[ClientT]):
         if isinstance(error.partial, Message) and error.partial.content:
             raise error
         found = state.router.after_failure(
-            state.chain, self._routed_turn(plan.messages, plan.tools), plan.decision, error
+            state.chain, self._routed_turn(plan.messages, plan.tools, plan.options), plan.decision, error
         )
         if found is None:
             raise error
-        return self._make_plan(found, plan.messages, plan.tools)
+        return self._make_plan(found, plan.messages, plan.tools, plan.options)
 
     def complete_arguments(self) -> dict[str, Any]:
         """Return the client's arguments for asking the turn's model something beside the conversation."""
         return {"model": self.model, "routing": self.decision.record, **self._state.setup.options}
 
-    def _make_plan(self, decision: Decision, messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> Plan:
+    def _make_plan(
+        self,
+        decision: Decision,
+        messages: Sequence[Message],
+        tools: Sequence[ToolDefinition],
+        options: Mapping[str, Any],
+    ) -> Plan:
         self._decision = decision
         self.observe(decision.event(self.id, messages[-1].id if messages else "", tools))
-        return Plan(messages=messages, decision=decision, tools=tools, options=self._options)
+        return Plan(messages=messages, decision=decision, tools=tools, options=options)
 
-    def _routed_turn(self, messages: Sequence[Message], tools: Sequence[ToolDefinition]) -> RoutedTurn:
+    def _routed_turn(
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: Mapping[str, Any]
+    ) -> RoutedTurn:
         return RoutedTurn(
             session_id=self.id,
             messages=messages,
             tools=tools,
-            options=self._options,
+            options=options,
             override=self._override,
             delegation=self._delegation,
             tool_models=self._state.policy.tool_models,

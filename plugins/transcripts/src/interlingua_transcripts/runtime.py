@@ -195,6 +195,7 @@ class _Seen:
     """An answer as one event shows it."""
 
     message: Message
+    turn: int = 1
 
     def at(self, _seen: int) -> Message:
         return self.message

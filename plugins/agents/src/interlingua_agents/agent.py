@@ -1,0 +1,295 @@
+"""`Agent`: a model, its tools and its instructions in one frozen value; what was said is the caller's to keep."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, ExitStack, aclosing, asynccontextmanager, contextmanager
+from decimal import Decimal
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypedDict, TypeVar, Unpack, overload
+
+import attrs
+
+from interlingua import AsyncClient, CallerError, Client
+from interlingua.types import ContentBlock, Message, ToolDefinition, system, user
+from interlingua_agents.drivers import AgentLoop, Confirm
+from interlingua_agents.memory import AsyncMemoryTurn, MemoryTurn
+from interlingua_agents.results import AgentRun, Decision, Defer
+from interlingua_agents.run import StartedRun, iterate_blocking, settle_open_calls
+from interlingua_agents.streams import AsyncRunStream, RunStream
+from interlingua_agents.tools import Policy, Tool, Toolbox
+
+if TYPE_CHECKING:
+    from interlingua_agents.calls import ToolLimits
+    from interlingua_agents.protocols import (
+        AsyncSessionLike,
+        AsyncStartableSteps,
+        Compactor,
+        Facts,
+        SessionLike,
+        StartableSteps,
+    )
+
+AnswerT = TypeVar("AnswerT")
+Prompt: TypeAlias = str | Message | Iterable[ContentBlock] | None
+"""What a run starts with; None goes on with the history as it stands."""
+
+
+class AgentSettings(TypedDict, total=False):
+    """The settings of an `Agent` by name, besides its model and output."""
+
+    tools: Iterable[Tool | ToolDefinition]
+    instructions: str | None
+    name: str
+    confirm: Confirm | Defer | None
+    policy: Policy | None
+    limits: ToolLimits | None
+    max_turns: int
+    budget_usd: Decimal | float | str | None
+    decode_strings: bool
+    compactor: Compactor | None
+    workspace: str | Path | None
+    options: Mapping[str, Any] | None
+
+
+@attrs.frozen(init=False, eq=False)
+class Agent(Generic[AnswerT]):
+    """A model with tools and instructions. It is frozen, keeps nothing between runs, and may run many times at once.
+
+    Args:
+        model: name of the model, as for a client; None: the client's, or what the session decides.
+        tools: what the model may call: tools with their functions, or definitions, whose calls end the run.
+        output: the type of the answer; None for text.
+        instructions: sent as a system message in front of the history, of which it is no part.
+        name: for traces.
+        confirm: as for `AgentLoop`: a function that is asked before a tool runs that may change something, or `DEFER`.
+        policy: which tools may run, which are asked for.
+        limits: how many calls run at once, how long one may take, how large a result may be.
+        max_turns: how many answers one run may have.
+        budget_usd: what the answers of one run may cost together.
+        decode_strings: read objects that a model wrote as JSON text inside of arguments.
+        compactor: called between the answers of a run.
+        workspace: the folder that tools work in, instead of the client's.
+        options: of every request: fields of `AdapterOptions` by name. A forced `tool_choice` holds for the first answer
+            only.
+
+    Raises:
+        CallerError: two tools share a name, or something is no tool.
+    """
+
+    model: str | None
+    toolbox: Toolbox
+    instructions: Message | None
+    name: str
+    workspace: str | Path | None
+    options: Mapping[str, Any]
+    _settings: Mapping[str, Any] = attrs.field(repr=False)
+
+    @overload
+    def __init__(
+        self: Agent[str], model: str | None = None, *, output: None = None, **settings: Unpack[AgentSettings]
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self, model: str | None = None, *, output: type[AnswerT], **settings: Unpack[AgentSettings]
+    ) -> None: ...
+
+    @overload
+    def __init__(
+        self: Agent[Any], model: str | None = None, *, output: Any, **settings: Unpack[AgentSettings]
+    ) -> None: ...
+
+    def __init__(
+        self,
+        model: str | None = None,
+        *,
+        tools: Iterable[Tool | ToolDefinition] = (),
+        output: Any = None,
+        instructions: str | None = None,
+        name: str = "",
+        confirm: Confirm | Defer | None = None,
+        policy: Policy | None = None,
+        limits: ToolLimits | None = None,
+        max_turns: int = 32,
+        budget_usd: Decimal | float | str | None = None,
+        decode_strings: bool = False,
+        compactor: Compactor | None = None,
+        workspace: str | Path | None = None,
+        options: Mapping[str, Any] | None = None,
+    ) -> None:
+        settings: dict[str, Any] = {
+            "confirm": confirm,
+            "policy": policy,
+            "limits": limits,
+            "max_turns": max_turns,
+            "budget_usd": budget_usd,
+            "decode_strings": decode_strings,
+            "compactor": compactor,
+        }
+        toolbox = Toolbox(tools)
+        AgentLoop(toolbox, **settings)  # what is wrong with the settings is said now
+        self.__attrs_init__(
+            model,
+            toolbox,
+            system(instructions) if instructions else None,
+            name,
+            workspace,
+            dict(options or {}),
+            settings,
+        )
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The tools, in the order the model is offered them."""
+        return tuple(self.toolbox)
+
+    async def run(
+        self,
+        prompt: Prompt = None,
+        *,
+        history: Sequence[Message] = (),
+        session: AsyncSessionLike | None = None,
+        client: AsyncClient | None = None,
+        decisions: Sequence[Decision] = (),
+    ) -> AgentRun[AnswerT]:
+        """Ask, run the calls, ask again until the model is done.
+
+        Args:
+            prompt: what the user says; None goes on with the history, such as after `decisions`.
+            history: what was said before; it is not changed. The new messages are the run's `messages`.
+            session: keeps the conversation instead, each message before the next step.
+            client: sends; None makes one for this run alone.
+            decisions: about the calls that the history ends with (`approve`, `reject`).
+
+        Raises:
+            CallerError: the arguments do not fit each other.
+            InterlinguaError: no answer; `messages_of(error)` has what was done before.
+        """
+        opening = self._open_async(prompt, history, session, client, decisions, streamed=False)
+        async with opening as started, aclosing(started.events) as events:
+            async for _ in events:
+                pass
+            return started.result()
+
+    def run_sync(
+        self,
+        prompt: Prompt = None,
+        *,
+        history: Sequence[Message] = (),
+        session: SessionLike | None = None,
+        client: Client | None = None,
+        decisions: Sequence[Decision] = (),
+    ) -> AgentRun[AnswerT]:
+        """As `run`, for blocking code."""
+        with self._open(prompt, history, session, client, decisions, streamed=False) as started:
+            for _ in iterate_blocking(started.events):
+                pass
+            return started.result()
+
+    def stream(
+        self,
+        prompt: Prompt = None,
+        *,
+        history: Sequence[Message] = (),
+        session: AsyncSessionLike | None = None,
+        client: AsyncClient | None = None,
+        decisions: Sequence[Decision] = (),
+    ) -> AsyncRunStream[AnswerT]:
+        """As `run`, as a stream of events through all turns: `async with` it and iterate."""
+        return AsyncRunStream(self._open_async(prompt, history, session, client, decisions, streamed=True))
+
+    def stream_sync(
+        self,
+        prompt: Prompt = None,
+        *,
+        history: Sequence[Message] = (),
+        session: SessionLike | None = None,
+        client: Client | None = None,
+        decisions: Sequence[Decision] = (),
+    ) -> RunStream[AnswerT]:
+        """As `stream`, for blocking code."""
+        return RunStream(self._open(prompt, history, session, client, decisions, streamed=True))
+
+    @contextmanager
+    def _open(
+        self,
+        prompt: Prompt,
+        history: Sequence[Message],
+        session: SessionLike | None,
+        client: Client | None,
+        decisions: Sequence[Decision],
+        *,
+        streamed: bool,
+    ) -> Iterator[StartedRun]:
+        loop = self._new_loop(prompt, history, session, client, decisions)
+        with ExitStack() as stack:
+            turn: StartableSteps
+            if session is None:
+                used = stack.enter_context(Client(self.model)) if client is None else client
+                turn = MemoryTurn(used, list(history), question=_question(prompt), **self._memory_arguments())
+            else:
+                session.refresh()
+                turn = session.turn(prompt, tools=loop.definitions, **self._session_arguments())
+            began = _begin(turn, prompt)
+            turn.start()
+            yield began(loop.start(turn, decisions, streamed=streamed))
+
+    @asynccontextmanager
+    async def _open_async(
+        self,
+        prompt: Prompt,
+        history: Sequence[Message],
+        session: AsyncSessionLike | None,
+        client: AsyncClient | None,
+        decisions: Sequence[Decision],
+        *,
+        streamed: bool,
+    ) -> AsyncIterator[StartedRun]:
+        loop = self._new_loop(prompt, history, session, client, decisions)
+        async with AsyncExitStack() as stack:
+            turn: AsyncStartableSteps
+            if session is None:
+                used = await stack.enter_async_context(AsyncClient(self.model)) if client is None else client
+                turn = AsyncMemoryTurn(used, list(history), question=_question(prompt), **self._memory_arguments())
+            else:
+                session.refresh()
+                turn = session.turn(prompt, tools=loop.definitions, **self._session_arguments())
+            began = _begin(turn, prompt)
+            await turn.start()
+            yield began(loop.start_async(turn, decisions, streamed=streamed))
+
+    def _new_loop(
+        self, prompt: Prompt, history: Sequence[Message], session: Any, client: Any, decisions: Sequence[Decision]
+    ) -> AgentLoop:
+        if session is not None and (client is not None or history):
+            raise CallerError("a session has a history and a client of its own: give either it or them")
+        if prompt is not None and decisions:
+            raise CallerError("decisions are about the calls the history ends with: give them with the prompt None")
+        if prompt is None and session is None and not history:
+            raise CallerError("nothing to answer: give a prompt, or a history that ends in a question or open calls")
+        return AgentLoop(self.toolbox, **self._settings)
+
+    def _memory_arguments(self) -> dict[str, Any]:
+        return {
+            "model": self.model, "workspace": self.workspace, "instructions": self.instructions, **self.options
+        }  # fmt: skip
+
+    def _session_arguments(self) -> dict[str, Any]:
+        return {"model": self.model, "instructions": self.instructions, **self.options}
+
+
+def _question(prompt: Prompt) -> Message | None:
+    return prompt if prompt is None or isinstance(prompt, Message) else user(prompt)
+
+
+def _begin(turn: Facts, prompt: Prompt) -> Callable[[StartedRun], StartedRun]:
+    """Answer calls that the user goes on without; return what notes on the run which messages are new."""
+    known = frozenset([message.id for message in turn.messages])
+    settled = settle_open_calls(turn) if prompt is not None else ()
+
+    def note(started: StartedRun) -> StartedRun:
+        started.run.known, started.run.settled = known, settled
+        return started
+
+    return note
