@@ -58,6 +58,7 @@ class InboundRequest:
         tools: what the model may call, mostly `WireTool`.
         options: of the request: `model` as it was asked for, `stream`, `api`; without `provider_options`.
         extra: what only this API can say, in the form of `options.provider_options`.
+        covered: members of `extra` whose meaning `options` have too, each with the options to leave out beside it.
         private: indexes of messages that are meant for this API's own service, and for no other.
         provider: key of the provider whose API it is.
         losses: what could not be read, such as a seal that was altered.
@@ -68,6 +69,7 @@ class InboundRequest:
     tools: tuple[ToolDefinition, ...] = ()
     options: AdapterOptions
     extra: Mapping[str, Any] = EMPTY
+    covered: Mapping[str, Sequence[str]] = EMPTY
     private: tuple[int, ...] = ()
     provider: str
     losses: tuple[Loss, ...] = ()
@@ -78,7 +80,8 @@ class InboundRequest:
     ) -> tuple[tuple[Message, ...], AdapterOptions, tuple[Loss, ...]]:
         """Return messages and options for the model that will answer, and the losses.
 
-        An upstream that speaks this API gets all that was said; another, less what only this API can say.
+        An upstream that speaks this API gets all that was said; another, less what only this API can say. The exact
+        form of what is `covered` is for the very model that was asked for: another may not take it.
 
         Args:
             provider: its provider key.
@@ -86,23 +89,27 @@ class InboundRequest:
             model: its model name without provider key.
         """
         asked, messages, losses = self.options.model, self.messages, list(self.losses)
+        options = attrs.evolve(self.options, model=model, api=api)
         if api != self.options.api:
-            losses += [
-                option_loss(f"provider_options.{name}", "dropped", "only this API has it") for name in self.extra
-            ]
-            losses += [
-                attrs.evolve(message_loss(at, "it is for this API's own service"), verdict="dropped")
-                for at in self.private
-            ]
-            messages = tuple(each for at, each in enumerate(messages) if at not in self.private)
-            return messages, attrs.evolve(self.options, model=model, api=api), tuple(losses)
-        if provider == self.provider and model != asked:  # unsealed answers are taken for those of the model in use
+            gone = [name for name in self.extra if name not in self.covered]
+            losses += [option_loss(f"provider_options.{name}", "dropped", "only this API has it") for name in gone]
+            lost = [message_loss(at, "it is for this API's own service") for at in self.private]
+            losses += [attrs.evolve(row, verdict="dropped") for row in lost]
+            return tuple([each for at, each in enumerate(messages) if at not in self.private]), options, tuple(losses)
+        if model == asked:
+            left_out: dict[str, Any] = dict.fromkeys(name for names in self.covered.values() for name in names)
+            options = attrs.evolve(options, **left_out, provider_options=self.extra)
+            return messages, options, tuple(losses)
+        if provider == self.provider:  # unsealed answers are taken for those of the model in use
             own, new = f"{provider}:{asked}", f"{provider}:{model}"
             messages = tuple(
-                replace(each, metadata=replace(each.metadata, model=new)) if each.metadata.model == own else each
-                for each in messages
+                [
+                    replace(each, metadata=replace(each.metadata, model=new)) if each.metadata.model == own else each
+                    for each in messages
+                ]
             )
-        return messages, attrs.evolve(self.options, model=model, provider_options=self.extra), tuple(losses)
+        extra = {name: value for name, value in self.extra.items() if name not in self.covered}
+        return messages, attrs.evolve(options, provider_options=extra), tuple(losses)
 
 
 def _now() -> datetime:
@@ -234,12 +241,19 @@ class AnswerState:
             entry[name] = value
             self._new[index] = True
 
-    def take(self, *, whole: bool = False) -> State | None:
-        """Return what is new since the last call; with `whole`, of a finished answer, everything; None for nothing.
+    @property
+    def has_blocks(self) -> bool:
+        """True when something new of a block waits to be taken; replay state alone may wait for a better place."""
+        return bool(self._new)
 
-        Only a whole state can divide texts that the API joins.
+    def take(self, *, whole: bool = False, always: bool = False) -> State | None:
+        """Return what is new since the last call, None for nothing.
+
+        Args:
+            whole: the answer is finished: return everything. Only such a state can divide texts that the API joins.
+            always: return who made the answer also where there is nothing else.
         """
-        if not self._new and not self._new_replay:
+        if not (always or self._new or self._new_replay):
             return None
         blocks = [entry for index, entry in self._blocks.items() if whole or index in self._new]
         state = {"origin": self._origin, "replay": self._replay, "blocks": blocks, "whole": whole}

@@ -232,6 +232,10 @@ class ToolDefinition:
     cache: CacheHint | None = None
     kind: ToolKind | None = None
 
+    def extra_of(self, api: str) -> FrozenDict:
+        """Return members of the definition that only requests in `api` have; see `WireTool`."""
+        return EMPTY
+
 
 @checked
 @attrs.frozen(kw_only=True)
@@ -253,7 +257,7 @@ class WireTool(ToolDefinition):
     api: str = ""
 
     def extra_of(self, api: str) -> FrozenDict:
-        """Return the further members for a request in `api`."""
+        """Return the further members, in a request of the API that they came from."""
         return self.extra if self.api == api else EMPTY
 
 

@@ -1,4 +1,4 @@
-"""What a failed answer, or an error inside a stream, means."""
+"""What a failed answer, or an error inside a stream, means; and how a failure is written for callers of this API."""
 
 from __future__ import annotations
 
@@ -6,18 +6,30 @@ from collections.abc import Mapping
 from typing import Any
 
 from interlingua.errors import (
+    APITimeoutError,
     AuthenticationError,
     BadRequestError,
+    CallerError,
     ContextWindowExceededError,
+    InterlinguaError,
     ModelNotFoundError,
     OverloadedError,
     PermissionDeniedError,
+    PluginError,
     ProviderError,
     QuotaExceededError,
     RateLimitError,
     ServerError,
 )
-from interlingua.plugins import WireResponse, error_class_for_status, error_for_status, loads, retry_after
+from interlingua.plugins import (
+    ServeContext,
+    WireResponse,
+    dumps,
+    error_class_for_status,
+    error_for_status,
+    loads,
+    retry_after,
+)
 
 _BY_TYPE: dict[str, type[ProviderError]] = {
     "invalid_request_error": BadRequestError,
@@ -35,11 +47,25 @@ _BY_TYPE: dict[str, type[ProviderError]] = {
 _SHOULD_RETRY = {"true": True, "false": False}  # WIRE.md, Errors
 _ENVELOPE = ("error", "message", "detail")
 _SPEND_CODES = ("enforced_spend_limit_reached", "contract_spend_limit_reached")
+_TOO_LONG_HERE = "prompt is too long"  # clients look for these words to shorten their history
 _TOO_LONG = (
     "prompt is too long",
     "exceed context limit",
     "exceeds the maximum context",
     "exceeds the available context",
+)
+
+_WRITTEN: tuple[tuple[type[InterlinguaError], int, str], ...] = (
+    (AuthenticationError, 401, "authentication_error"),
+    (QuotaExceededError, 402, "billing_error"),
+    (PermissionDeniedError, 403, "permission_error"),
+    (ModelNotFoundError, 404, "not_found_error"),
+    (RateLimitError, 429, "rate_limit_error"),
+    (OverloadedError, 529, "overloaded_error"),
+    (APITimeoutError, 504, "timeout_error"),
+    (ServerError, 500, "api_error"),
+    (CallerError, 400, "invalid_request_error"),
+    (ProviderError, 400, "invalid_request_error"),
 )
 
 
@@ -103,3 +129,23 @@ def _class_of(kind: str, message: str, code: str | None, status: int | None) -> 
     if found is None:
         return error_class_for_status(status) if status else ServerError
     return found
+
+
+def to_wire_error(error: InterlinguaError, context: ServeContext) -> WireResponse:
+    """Write an error body with its status."""
+    status, detail = error_detail(error)
+    body = {"type": "error", "error": detail, "request_id": f"req_{context.answer_id}"}
+    headers = {"content-type": "application/json", "request-id": f"req_{context.answer_id}"}
+    if error.retry_after is not None:
+        headers["retry-after"] = f"{error.retry_after:.0f}"
+    return WireResponse(status=status, headers=headers, body=dumps(body))
+
+
+def error_detail(error: InterlinguaError) -> tuple[int, dict[str, str]]:
+    """Return the status and the error object of a failure."""
+    found = [(status, kind) for cls, status, kind in _WRITTEN if isinstance(error, cls)]
+    status, kind = found[0] if found else (500, "api_error")
+    message = "internal error" if isinstance(error, PluginError) else error.message
+    if isinstance(error, ContextWindowExceededError) and _TOO_LONG_HERE not in message.lower():
+        message = f"{_TOO_LONG_HERE}: {message}"
+    return status, {"type": kind, "message": message}

@@ -328,7 +328,7 @@ class WrittenTools(NamedTuple):
 
 def to_wire_tools(tools: Sequence[ToolDefinition], losses: list[Loss]) -> WrittenTools:
     """Write the definitions, with at most four cache markers."""
-    unmarked = [dumps(to_wire_input_schema_tool(tool)) for tool in tools]
+    unmarked = [dumps({**to_wire_input_schema_tool(tool), **tool.extra_of(API)}) for tool in tools]
     sent = unmarked[:]
     used, short = 0, False
     for at, tool in enumerate(tools):

@@ -1,0 +1,188 @@
+"""An answer, whoever made it -> the body, the stream or the error of the Messages API (WIRE.md, Serving)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from interlingua.errors import ServerError
+from interlingua.plugins import EMPTY, AnswerState, Loss, ServeContext, WireResponse, dumps
+from interlingua.types import (
+    ContentBlock,
+    Message,
+    OpaqueBlock,
+    RawUpdate,
+    RedactedThinkingBlock,
+    StopReason,
+    TextBlock,
+    ThinkingBlock,
+    ToolUseBlock,
+    ToolUseStart,
+    Usage,
+)
+from interlingua_anthropic.errors import to_wire_error
+
+_STOPS = {
+    StopReason.END_TURN: "end_turn",
+    StopReason.STOP_SEQUENCE: "stop_sequence",
+    StopReason.TOOL_USE: "tool_use",
+    StopReason.MAX_TOKENS: "max_tokens",
+    StopReason.CONTEXT_WINDOW: "model_context_window_exceeded",
+    StopReason.REFUSAL: "refusal",
+    StopReason.PAUSE_TURN: "pause_turn",
+    StopReason.OTHER: "end_turn",
+}
+_JSON = {"content-type": "application/json"}
+_STATELESS = "state of the model that answered has no place here; there is nothing to seal it with"
+_LATE = "state of the model that answered came after the last place where it could be sealed"
+
+
+def to_wire_response(message: Message, context: ServeContext) -> WireResponse:
+    """Write a whole answer: the blocks of its stream, put together."""
+    metadata = message.metadata
+    if metadata.stop_reason is StopReason.ERROR:
+        return to_wire_error(ServerError("the model's answer ended with an error"), context)
+    writer = AnswerBlocks(context)
+    writer.add_message(message)
+    raw = metadata.provider_raw or EMPTY
+    trace = raw.get("trace", EMPTY) if context.is_own else EMPTY
+    body = {
+        **envelope(context),
+        "content": writer.content,
+        "stop_reason": to_wire_stop(metadata.stop_reason, metadata.stop_reason_raw, context),
+        "stop_sequence": trace.get("stop_sequence"),
+        "usage": to_wire_usage(metadata.usage or Usage()),
+    }
+    if stop_details := trace.get("stop_details"):
+        body["stop_details"] = stop_details
+    return WireResponse(headers=_JSON, body=dumps(body))
+
+
+def envelope(context: ServeContext) -> dict[str, Any]:
+    """Return what every answer begins with."""
+    return {"id": f"msg_{context.answer_id}", "type": "message", "role": "assistant", "model": context.model}
+
+
+def to_wire_stop(reason: StopReason | None, raw: str | None, context: ServeContext) -> str:
+    """Return why the model stopped, in this API's words."""
+    if context.is_own and raw:
+        return raw
+    if reason is StopReason.PAUSE_TURN and not context.is_own:
+        return "end_turn"  # a caller would answer it by asking again with this API's own server tools
+    return _STOPS.get(reason or StopReason.OTHER, "end_turn")
+
+
+def to_wire_usage(usage: Usage) -> dict[str, Any]:
+    """Write counts, which this API requires: one that is not known is 0."""
+    parts = usage.buckets()
+    written: dict[str, Any] = {
+        "input_tokens": parts.uncached_input,
+        "cache_creation_input_tokens": parts.cache_creation_input,
+        "cache_read_input_tokens": parts.cached_input,
+        "output_tokens": usage.output_tokens or 0,
+    }
+    if (hour := usage.cache_creation_1h_input_tokens) is not None:
+        short = max(parts.cache_creation_input - hour, 0)
+        written["cache_creation"] = {"ephemeral_5m_input_tokens": short, "ephemeral_1h_input_tokens": hour}
+    if usage.reasoning_tokens is not None:
+        written["output_tokens_details"] = {"thinking_tokens": usage.reasoning_tokens}
+    if searches := (usage.extra_units or EMPTY).get("web_search"):
+        written["server_tool_use"] = {"web_search_requests": searches}
+    if usage.service_tier in ("standard", "priority", "batch"):
+        written["service_tier"] = usage.service_tier
+    return written
+
+
+class AnswerBlocks:
+    """What blocks become, for whole answers and streams: this API's own as they were, others' state sealed.
+
+    A seal is the signature of a thinking block: in front of a call an empty one is put where there is none, for
+    callers send those back.
+    """
+
+    def __init__(self, context: ServeContext) -> None:
+        self.context = context
+        self.content: list[dict[str, Any]] = []
+        self.losses: list[Loss] = []
+        self.state = AnswerState(context.origin, strings=False)
+
+    def add_message(self, message: Message) -> None:
+        """Add all blocks of an answer."""
+        raw = message.metadata.provider_raw or EMPTY
+        if not self.context.is_own and raw.get("replay"):
+            self.state.note(RawUpdate(replay=raw["replay"]))
+        for index, block in enumerate(message.content):
+            if not self.context.is_own:
+                self.state.add(index, block, block.id if isinstance(block, ToolUseBlock) else "")
+            if isinstance(block, (TextBlock, ToolUseBlock)) and (carrier := self.carrier()) is not None:
+                self.content.append(carrier)
+            if (made := self.to_wire(block)) is not None:
+                self.content.append(made)
+        self.end()
+
+    def end(self) -> None:
+        """Note what is left to be sealed: behind the last block callers do not look for it."""
+        if not self.context.is_own and self.state.take() is not None:
+            self.losses.append(Loss(path="content", block_type="message", verdict="dropped", reason=_LATE))
+
+    def carrier(self) -> dict[str, Any] | None:
+        """Return that block, or None."""
+        state = None if self.context.is_own else self.state.take()
+        return None if state is None or not (seal := self._sealed(state)) else to_wire_thinking_block("", seal)
+
+    def to_wire(self, block: ContentBlock) -> dict[str, Any] | None:
+        """Return the block of this API, None where it goes into a seal, or is lost."""
+        own = self.context.is_own
+        if isinstance(block, TextBlock):
+            text: dict[str, Any] = {"type": "text", "text": block.text}
+            return {**text, "citations": block.citations} if own and block.citations else text
+        if isinstance(block, ToolUseBlock):
+            return {"type": "tool_use", "id": self.call_id(block), "name": block.name, "input": call_input(block)}
+        if isinstance(block, ThinkingBlock):
+            return to_wire_thinking_block(block.text, (block.signature or "") if own else self.seal())
+        if own and isinstance(block, RedactedThinkingBlock):
+            return {"type": "redacted_thinking", "data": block.data}
+        if own and isinstance(block, OpaqueBlock) and isinstance(block.data, Mapping):
+            return dict(block.data)
+        if not isinstance(block, (RedactedThinkingBlock, OpaqueBlock)):
+            reason = f"this API has no {block.type} in an answer"
+            self.losses.append(Loss(path="content", block_type=block.type, verdict="dropped", reason=reason))
+        return None
+
+    def call_id(self, call: ToolUseBlock | ToolUseStart) -> str:
+        """Return the id that the caller is given."""
+        return (call.provider_id if self.context.is_own else None) or call.id
+
+    def seal(self) -> str:
+        """Return the signature of a thinking block: what is to be sealed here, at least who thought."""
+        state = self.state.take(always=True)
+        return self._sealed(state) if state is not None else ""
+
+    def _sealed(self, state: Mapping[str, Any]) -> str:
+        if self.context.seal is not None:
+            return self.context.seal(state)
+        if state["blocks"] or state["replay"]:
+            self.losses.append(Loss(path="content", block_type="thinking", verdict="dropped", reason=_STATELESS))
+        return ""
+
+
+def to_wire_thinking_block(text: str, signature: str) -> dict[str, Any]:
+    """Return a thinking block."""
+    return {"type": "thinking", "thinking": text, "signature": signature}
+
+
+def call_input(block: ToolUseBlock) -> Any:
+    """Return a call's arguments, which are an object here."""
+    return block.input if block.parse_error is None else {"invalid_json": block.raw_input}
+
+
+def to_wire_auxiliary(kind: str, value: Any, context: ServeContext) -> WireResponse | None:
+    """Write a list of models, or a count of tokens."""
+    if kind == "count_tokens":
+        return WireResponse(headers=_JSON, body=dumps({"input_tokens": value}))
+    if kind != "models":
+        return None
+    created = context.clock().strftime("%Y-%m-%dT%H:%M:%SZ")
+    data = [{"type": "model", "id": name, "display_name": name, "created_at": created} for name in value]
+    ends = {"first_id": value[0], "last_id": value[-1]} if value else {"first_id": None, "last_id": None}
+    return WireResponse(headers=_JSON, body=dumps({"data": data, "has_more": False, **ends}))

@@ -1,0 +1,356 @@
+"""Somebody's request of the Messages API -> messages, tools and options."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, get_args
+
+from interlingua.errors import CallerError
+from interlingua.plugins import (
+    InboundRequest,
+    Loss,
+    ServeContext,
+    State,
+    WireRequest,
+    loads,
+    restore_answer,
+)
+from interlingua.types import (
+    AdapterOptions,
+    CacheHint,
+    ContentBlock,
+    DocumentBlock,
+    Effort,
+    ImageBlock,
+    ImageSource,
+    Message,
+    MessageMetadata,
+    OpaqueBlock,
+    Provenance,
+    RedactedThinkingBlock,
+    Role,
+    TextBlock,
+    ThinkingBlock,
+    ToolChoice,
+    ToolResultBlock,
+    ToolUseBlock,
+    WireTool,
+)
+from interlingua_anthropic.models import API
+
+_PLAIN = {"max_tokens": "max_tokens", "temperature": "temperature", "top_p": "top_p", "top_k": "top_k",
+          "stop_sequences": "stop"}  # fmt: skip
+_READ = {"model", "messages", "system", "tools", "stream", *_PLAIN}
+_CHOICES = {"auto": "auto", "any": "required", "none": "none"}
+_TOOL = ("name", "description", "input_schema", "cache_control")
+_CALL = ("type", "id", "name", "input", "cache_control")
+# Claude Code's first system block: for the service's accounts, no prompt (WIRE.md, Serving)
+_BILLING = "x-anthropic-billing-header:"
+_REFUSED = "a sealed state that may not be used here was left out"
+
+
+def from_wire_request(request: WireRequest, context: ServeContext) -> InboundRequest:
+    """Read a request.
+
+    Raises:
+        CallerError: it is not what the API allows.
+    """
+    body = loads(request.body)
+    if not isinstance(body, dict):
+        raise CallerError("the body is not a JSON object")
+    model = _text(body, "model")
+    losses: list[Loss] = []
+    reader = _Messages(context, model, losses)
+    private = reader.read_system(body.get("system"))
+    turns = body.get("messages")
+    if not isinstance(turns, list) or not turns:
+        raise CallerError("messages: a list of at least one message is required")
+    for at, turn in enumerate(turns):
+        reader.read_turn(turn, f"messages.{at}")
+    tools, service_tools = _tools(body.get("tools"))
+    extra = {name: value for name, value in body.items() if name not in _READ}
+    if service_tools:
+        extra["tools"] = service_tools
+    covered: dict[str, tuple[str, ...]] = {}
+    options = _options(body, extra, covered)
+    options |= {name: body[key] for key, name in _PLAIN.items() if body.get(key) is not None}
+    if body.get("stream") is False:
+        extra["stream"], covered["stream"] = False, ()
+    for header, name in (("anthropic-beta", "betas"), ("anthropic-version", "anthropic_version")):
+        if value := request.headers.get(header):
+            extra[name] = value
+            covered[name] = ()  # names of features in test are no content: what uses one is a row of its own
+    return InboundRequest(
+        messages=tuple(reader.messages),
+        tools=tools,
+        options=AdapterOptions(model=model, api=context.api, stream=bool(body.get("stream")), **options),
+        extra=extra,
+        covered=covered,
+        private=private,
+        provider=context.provider,
+        losses=tuple(losses),
+    )
+
+
+def _options(body: Mapping[str, Any], extra: dict[str, Any], covered: dict[str, tuple[str, ...]]) -> dict[str, Any]:
+    """Return the options that stand in objects, and note which members of `extra` they say."""
+    options: dict[str, Any] = {}
+    thinking = body.get("thinking")
+    if isinstance(thinking, dict) and thinking.get("type") in ("enabled", "adaptive", "disabled"):
+        covered["thinking"] = ()
+        if thinking["type"] == "enabled":
+            options["thinking_budget"] = thinking.get("budget_tokens")
+        else:
+            options["thinking"] = thinking["type"] == "adaptive"
+    output = body.get("output_config")
+    if isinstance(output, dict):
+        if output.get("effort") in get_args(Effort):
+            options["effort"] = output["effort"]
+        _schema(output.get("format"), options)
+        if output.keys() <= {"effort", "format"}:
+            covered["output_config"] = ("effort", "response_schema")
+    if isinstance(body.get("output_format"), dict):
+        _schema(body["output_format"], options)
+        covered["output_format"] = ("response_schema",)
+    _choice(body.get("tool_choice"), options, covered)
+    metadata = body.get("metadata")
+    if isinstance(metadata, dict) and isinstance(metadata.get("user_id"), str):
+        options["user_id"] = metadata["user_id"]
+        if len(metadata) == 1:
+            del extra["metadata"]
+    return options
+
+
+def _choice(choice: Any, options: dict[str, Any], covered: dict[str, tuple[str, ...]]) -> None:
+    if isinstance(choice, dict):
+        if choice.get("type") == "tool":
+            options["tool_choice"] = ToolChoice(_text(choice, "name"))
+        elif choice.get("type") in _CHOICES:
+            options["tool_choice"] = _CHOICES[choice["type"]]
+        if choice.get("disable_parallel_tool_use"):
+            options["parallel_tool_calls"] = False
+        covered["tool_choice"] = ()
+
+
+def _schema(given: Any, options: dict[str, Any]) -> None:
+    if isinstance(given, dict) and given.get("type") == "json_schema" and isinstance(given.get("schema"), dict):
+        options["response_schema"] = given["schema"]
+
+
+def _tools(given: Any) -> tuple[tuple[WireTool, ...], list[Any]]:
+    """Return the caller's tools and the service's own."""
+    if given is not None and not isinstance(given, list):
+        raise CallerError("tools: a list is required")
+    tools: list[WireTool] = []
+    own: list[Any] = []
+    for at, tool in enumerate(given or ()):
+        if not isinstance(tool, dict):
+            raise CallerError(f"tools.{at}: an object is required")
+        if not isinstance(tool.get("input_schema"), dict):
+            if tool.get("type") in (None, "custom"):
+                raise CallerError(f"tools.{at}.input_schema: an object is required")
+            own.append(tool)
+            continue
+        made = WireTool(
+            name=_text(tool, "name", f"tools.{at}"),
+            description=tool.get("description") or "",
+            input_schema=tool["input_schema"],
+            cache=_hint(tool),
+            extra={name: value for name, value in tool.items() if name not in _TOOL},
+            api=API,
+        )
+        tools.append(made)
+    return tuple(tools), own
+
+
+class _Messages:
+    """Reads turns into messages; ids are places, for a request has none."""
+
+    def __init__(self, context: ServeContext, model: str, losses: list[Loss]) -> None:
+        self.messages: list[Message] = []
+        self._context = context
+        self._losses = losses
+        self._names: dict[str, str] = {}
+        self._time = datetime.fromtimestamp(0, UTC)
+        self._imported = MessageMetadata(
+            model=f"{context.provider}:{model}",
+            provider=context.provider,
+            api=context.api,
+            provenance=Provenance.IMPORTED,
+        )
+
+    def read_system(self, system: Any) -> tuple[int, ...]:
+        """Read the prompt; return the places of messages that are for the service alone."""
+        if system is None:
+            return ()
+        blocks = self._parts(system, "system")
+        private: tuple[int, ...] = ()
+        first = blocks[0] if blocks else None
+        if isinstance(first, TextBlock) and first.text.startswith(_BILLING):
+            self._add(Role.SYSTEM, [blocks.pop(0)])
+            private = (0,)
+        if blocks:
+            self._add(Role.SYSTEM, blocks)
+        return private
+
+    def read_turn(self, turn: Any, path: str) -> None:
+        """Read one turn; results in it become messages of their own."""
+        if not isinstance(turn, dict):
+            raise CallerError(f"{path}: an object is required")
+        role = turn.get("role")
+        if role == "assistant":
+            self._answer(turn.get("content"), path)
+        elif role == "system":
+            self._add(Role.SYSTEM, self._parts(turn.get("content"), path))
+        elif role == "user":
+            said: list[ContentBlock] = []
+            for at, part in enumerate(_list(turn.get("content"), path)):
+                if part.get("type") == "tool_result":
+                    if said:
+                        self._add(Role.USER, said)
+                        said = []
+                    self._result(part, f"{path}.content.{at}")
+                else:
+                    said.append(self._part(part, f"{path}.content.{at}"))
+            if said:
+                self._add(Role.USER, said)
+        else:
+            raise CallerError(f"{path}.role: one of user, assistant and system is required")
+
+    def _add(self, role: Role, content: Sequence[ContentBlock], **facts: Any) -> None:
+        metadata = MessageMetadata(**facts) if facts else MessageMetadata()
+        self.messages.append(self._message(role, content, metadata))
+
+    def _message(self, role: Role, content: Sequence[ContentBlock], metadata: MessageMetadata) -> Message:
+        name = f"m{len(self.messages)}"
+        return Message(id=name, role=role, content=tuple(content), metadata=metadata, created_at=self._time)
+
+    def _answer(self, content: Any, path: str) -> None:
+        items: list[ContentBlock | State] = []
+        calls: dict[str, Any] = {}
+        for at, part in enumerate(_list(content, path)):
+            where = f"{path}.content.{at}"
+            kind = part.get("type")
+            if kind == "thinking":
+                items += self._thinking(part, where)
+            elif kind == "redacted_thinking":
+                items.append(RedactedThinkingBlock(data=_text(part, "data", where)))
+            elif kind == "tool_use":
+                block = _call(part, where)
+                self._names[block.id] = block.name
+                items.append(block)
+                if more := {name: value for name, value in part.items() if name not in _CALL}:
+                    calls[block.id] = more
+            else:
+                items.append(self._part(part, where))
+        metadata = self._imported
+        if calls:
+            raw = {"origin": [metadata.provider, metadata.api, self._model], "replay": {"calls": calls}, "trace": {}}
+            metadata = MessageMetadata(
+                model=metadata.model,
+                provider=metadata.provider,
+                api=metadata.api,
+                provenance=metadata.provenance,
+                provider_raw=raw,
+            )
+        self.messages.append(restore_answer(self._message(Role.ASSISTANT, (), metadata), items))
+
+    @property
+    def _model(self) -> str:
+        return str(self._imported.model).partition(":")[2]
+
+    def _thinking(self, part: Mapping[str, Any], path: str) -> list[ContentBlock | State]:
+        """Read a thinking block: the service's own, or one that carries what another origin's answer had."""
+        text, signature = _text(part, "thinking", path), part.get("signature") or ""
+        state = self._context.unseal(signature) if isinstance(signature, str) and signature else None
+        if state is None:
+            return [ThinkingBlock(text=text, signature=signature or None)]
+        if not state:
+            at = len(self.messages)
+            self._losses.append(Loss(path=f"messages[{at}]", block_type="thinking", verdict="dropped", reason=_REFUSED))
+            return []
+        thought = any(entry["type"] == "thinking" for entry in state["blocks"])
+        return [state, ThinkingBlock(text=text)] if text or thought else [state]
+
+    def _result(self, part: Mapping[str, Any], path: str) -> None:
+        call = _text(part, "tool_use_id", path)
+        content = part.get("content")
+        block = ToolResultBlock(
+            tool_use_id=call,
+            content=tuple(self._parts(content, path)) if content is not None else (),
+            is_error=bool(part.get("is_error")),
+            tool_name=self._names.get(call),
+            cache=_hint(part),
+        )
+        self._add(Role.TOOL, [block], parent_tool_use_id=call)
+
+    def _parts(self, content: Any, path: str) -> list[ContentBlock]:
+        return [self._part(part, f"{path}.{at}") for at, part in enumerate(_list(content, path))]
+
+    def _part(self, part: Mapping[str, Any], path: str) -> ContentBlock:
+        kind = part.get("type")
+        if kind == "text":
+            citations = part.get("citations") or ()
+            return TextBlock(text=_text(part, "text", path), citations=citations, cache=_hint(part))
+        source = part.get("source")
+        if kind == "image" and isinstance(source, dict) and (found := _source(source)):
+            return ImageBlock(source=found, media_type=str(source.get("media_type") or ""), cache=_hint(part))
+        if kind == "document" and isinstance(source, dict) and (found := _source(source)):
+            cited = part.get("citations")
+            return DocumentBlock(
+                source=found,
+                media_type=str(source.get("media_type") or "application/pdf"),
+                title=part.get("title"),
+                context=part.get("context"),
+                cite=bool(isinstance(cited, dict) and cited.get("enabled")),
+                cache=_hint(part),
+            )
+        return OpaqueBlock(provider=self._context.provider, kind=_text(part, "type", path), data=part)
+
+
+def _call(part: Mapping[str, Any], path: str) -> ToolUseBlock:
+    given = part.get("input")
+    if not isinstance(given, dict):
+        raise CallerError(f"{path}.input: an object is required")
+    return ToolUseBlock(id=_text(part, "id", path), name=_text(part, "name", path), input=given, cache=_hint(part))
+
+
+def _source(source: Mapping[str, Any]) -> ImageSource | None:
+    kind = source.get("type")
+    if kind == "base64" and isinstance(source.get("data"), str):
+        return ImageSource(kind="base64", data=source["data"])
+    if kind == "text" and isinstance(source.get("data"), str):
+        return ImageSource(kind="base64", data=base64.b64encode(source["data"].encode()).decode())
+    if kind == "url" and isinstance(source.get("url"), str):
+        return ImageSource(kind="url", data=source["url"])
+    if kind == "file" and isinstance(source.get("file_id"), str):
+        return ImageSource(kind="file_id", data=source["file_id"])
+    return None
+
+
+def _hint(part: Mapping[str, Any]) -> CacheHint | None:
+    marker = part.get("cache_control")
+    if not isinstance(marker, dict):
+        return None
+    ttl = marker.get("ttl")
+    return CacheHint(ttl=ttl if ttl in ("5m", "1h") else None)
+
+
+def _list(content: Any, path: str) -> list[dict[str, Any]]:
+    if isinstance(content, str):
+        return [{"type": "text", "text": content}]
+    if not isinstance(content, list):
+        raise CallerError(f"{path}.content: a string or a list of blocks is required")
+    parts = [{"type": "text", "text": part} if isinstance(part, str) else part for part in content]
+    if not all(isinstance(part, dict) for part in parts):
+        raise CallerError(f"{path}.content: every block is an object")
+    return parts
+
+
+def _text(holder: Mapping[str, Any], name: str, path: str = "") -> str:
+    value = holder.get(name)
+    if not isinstance(value, str):
+        raise CallerError(f"{path}.{name}: a string is required".lstrip("."))
+    return value

@@ -1,0 +1,290 @@
+"""An answer's events, whoever makes it -> the stream of the Messages API (WIRE.md, Serving)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from interlingua.errors import InterlinguaError, ServerError, StreamInterruptedError
+from interlingua.plugins import Loss, ServeContext, dumps
+from interlingua.types import (
+    BlockEnd,
+    ContentBlock,
+    ErrorEvent,
+    MessageComplete,
+    RawUpdate,
+    StopReason,
+    StreamEvent,
+    TextBlock,
+    TextDelta,
+    ThinkingBlock,
+    ThinkingDelta,
+    ToolUseBlock,
+    ToolUseEnd,
+    ToolUseInputDelta,
+    ToolUseStart,
+    Usage,
+    UsageUpdate,
+    read_tool_input,
+)
+from interlingua_anthropic.errors import error_detail
+from interlingua_anthropic.serve_answer import (
+    AnswerBlocks,
+    call_input,
+    envelope,
+    to_wire_stop,
+    to_wire_thinking_block,
+    to_wire_usage,
+)
+
+_PING = b'event: ping\ndata: {"type": "ping"}\n\n'
+_DELTA = b'event: content_block_delta\ndata: {"type":"content_block_delta","index":%d,"delta":{"type":"%b_delta","%b":'
+
+
+class MessagesWriter:
+    """Writes the events of one answer as a stream of this API, one block after the other.
+
+    Calls of other origins wait until they are whole: what their origin attaches to a call comes at its end, and its
+    seal must stand before the call.
+    """
+
+    content_type = "text/event-stream; charset=utf-8"
+
+    def __init__(self, context: ServeContext) -> None:
+        self._blocks = AnswerBlocks(context)
+        self.losses: list[Loss] = self._blocks.losses
+        self._own = context.is_own
+        self._out: list[bytes] = []
+        self._usage = Usage()
+        self._started = self._over = False
+        self._index = -1  # of the block written last
+        self._open: int | None = None  # the canonical index of the block that is open
+        self._live: int | None = None  # the same where it is a call, which no other block may interrupt
+        self._queue: list[StreamEvent] = []
+        self._ending: ContentBlock | None = None  # the open block is whole, but for what comes right after it
+        self._prefix = b""
+        self._starts: dict[int, ToolUseStart] = {}
+        self._pieces: dict[int, list[str]] = {}
+        self._whole: list[ToolUseBlock] = []
+        self._stop_sequence: Any = None
+
+    def feed(self, events: Iterable[StreamEvent]) -> bytes:
+        """Return the bytes for these events; a ping where all they say has to wait."""
+        for event in events:
+            kind = type(event)
+            if (kind is TextDelta or kind is ThinkingDelta) and event.index == self._open and self._ending is None:  # type: ignore[union-attr]
+                if not self._own:
+                    self._blocks.state.note(event)
+                self._out.append(self._prefix + dumps(event.text) + b"}}\n\n")  # type: ignore[union-attr]
+            elif not self._over:
+                self._take(event)
+        if not self._out and self._started and not self._over:
+            return _PING if self._pieces else b""
+        data = b"".join(self._out)
+        self._out.clear()
+        return data
+
+    def end(self) -> bytes:
+        """Return the end of an answer that had none: an error."""
+        if self._over:
+            return b""
+        return self.feed([ErrorEvent(error=StreamInterruptedError("the answer broke off"))])
+
+    def _take(self, event: StreamEvent) -> None:
+        if self._live is not None and getattr(event, "index", self._live) != self._live:
+            self._queue.append(event)
+        elif isinstance(event, (TextDelta, ThinkingDelta)):
+            self._begin(event.index, "text" if isinstance(event, TextDelta) else "thinking")
+            self.feed_open(event)
+        elif isinstance(event, ToolUseStart):
+            self._call_start(event)
+        elif isinstance(event, ToolUseInputDelta):
+            self._call_delta(event)
+        elif isinstance(event, ToolUseEnd):
+            self._call_end(event)
+        elif isinstance(event, BlockEnd):
+            self._block_end(event)
+        elif isinstance(event, UsageUpdate):
+            self._usage = self._usage.updated(event.usage)
+        elif isinstance(event, RawUpdate):
+            self._note(event)
+            if self._own and event.trace:
+                self._stop_sequence = event.trace.get("stop_sequence", self._stop_sequence)
+        elif isinstance(event, MessageComplete):
+            self._complete(event)
+        elif isinstance(event, ErrorEvent):
+            self._fail(event.error)
+
+    def feed_open(self, event: TextDelta | ThinkingDelta) -> None:
+        """Write a delta of the block that is open."""
+        self._note(event)
+        self._out.append(self._prefix + dumps(event.text) + b"}}\n\n")
+
+    def _note(self, event: StreamEvent, wire_id: str = "") -> None:
+        if not self._own:
+            self._blocks.state.note(event, wire_id)
+
+    # -- blocks
+
+    def _begin(self, index: int, kind: str) -> None:
+        """Open a block of text or thinking, unless it is the one that is open."""
+        if self._open == index and self._ending is None:
+            return
+        self._settle()
+        if kind == "text" and self._blocks.state.has_blocks:
+            self._carry()
+        empty = to_wire_thinking_block("", "") if kind == "thinking" else {"type": "text", "text": ""}
+        self._start_block(empty)
+        self._open = index
+        self._prefix = _DELTA % (self._index, kind.encode(), kind.encode())
+        self._kind = kind
+
+    def _start_block(self, block: Mapping[str, Any]) -> None:
+        self._start()
+        self._index += 1
+        self._event("content_block_start", index=self._index, content_block=block)
+
+    def _delta(self, kind: str, **fields: Any) -> None:
+        self._event("content_block_delta", index=self._index, delta={"type": kind, **fields})
+
+    def _stop_block(self) -> None:
+        self._event("content_block_stop", index=self._index)
+        self._open, self._ending = None, None
+
+    def _write_block(self, block: dict[str, Any]) -> None:
+        """Write a whole block as its start, deltas and stop."""
+        kind = block["type"]
+        if kind == "thinking":
+            self._start_block({**block, "signature": ""})
+            self._delta("signature_delta", signature=block["signature"])
+        elif kind == "tool_use":
+            self._start_block({**block, "input": {}})
+            self._delta("input_json_delta", partial_json=dumps(block["input"]).decode())
+        else:
+            self._start_block(block)
+        self._stop_block()
+
+    def _carry(self) -> None:
+        if (carrier := self._blocks.carrier()) is not None:
+            self._write_block(carrier)
+
+    def _block_end(self, event: BlockEnd) -> None:
+        block = event.block
+        self._note(event)
+        if isinstance(block, (TextBlock, ThinkingBlock)):
+            if self._open != event.index or self._ending is not None:
+                if not block.text and isinstance(block, TextBlock):
+                    return
+                self._begin(event.index, block.type)
+                if block.text:
+                    self.feed_open(
+                        (TextDelta if isinstance(block, TextBlock) else ThinkingDelta)(
+                            index=event.index, text=block.text
+                        )
+                    )
+            self._ending = block
+            return
+        self._settle()
+        if (made := self._blocks.to_wire(block)) is not None:
+            self._write_block(made)
+
+    def _settle(self) -> None:
+        """Close the block that is open, and write the calls that are whole."""
+        if self._open is not None:
+            if self._kind == "thinking":
+                own = self._ending.signature if isinstance(self._ending, ThinkingBlock) else None
+                self._delta("signature_delta", signature=(own or "") if self._own else self._blocks.seal())
+            elif self._own and isinstance(self._ending, TextBlock):
+                for citation in self._ending.citations:
+                    self._delta("citations_delta", citation=citation)
+            self._stop_block()
+        calls, self._whole = self._whole, []
+        for call in calls:
+            self._carry()
+            if (made := self._blocks.to_wire(call)) is not None:
+                self._write_block(made)
+
+    # -- calls
+
+    def _call_start(self, event: ToolUseStart) -> None:
+        wire_id = self._blocks.call_id(event)
+        self._note(event, wire_id)
+        self._settle()
+        self._starts[event.index] = event
+        if self._own:
+            self._start_block({"type": "tool_use", "id": wire_id, "name": event.name, "input": {}})
+            self._live = event.index
+        else:
+            self._start()
+            self._pieces[event.index] = []
+
+    def _call_delta(self, event: ToolUseInputDelta) -> None:
+        self._note(event)
+        if event.index == self._live:
+            self._delta("input_json_delta", partial_json=event.partial_json)
+        elif event.index in self._pieces:
+            self._pieces[event.index].append(event.partial_json)
+
+    def _call_end(self, event: ToolUseEnd) -> None:
+        start = self._starts.pop(event.index, None)
+        if start is None:
+            return
+        self._note(event)
+        if event.index == self._live:
+            self._end_live(event.block)
+            return
+        raw = "".join(self._pieces.pop(event.index))
+        block = event.block
+        if block is None:
+            value, error = read_tool_input(raw)
+            block = ToolUseBlock(id=start.id, name=start.name, input=value, provider_id=start.provider_id,
+                                 raw_input=raw, parse_error=error)  # fmt: skip
+        self._whole.append(block)
+
+    def _end_live(self, block: ToolUseBlock | None = None) -> None:
+        """End the call that is open, and take what waited for that."""
+        if self._live is None:
+            return
+        if block is not None:
+            self._delta("input_json_delta", partial_json=dumps(call_input(block)).decode())
+        self._live = None
+        self._stop_block()
+        waiting, self._queue = self._queue, []
+        for event in waiting:
+            self._take(event)
+
+    # -- the answer
+
+    def _event(self, name: str, **fields: Any) -> None:
+        self._out.append(b"event: %b\ndata: %b\n\n" % (name.encode(), dumps({"type": name, **fields})))
+
+    def _start(self) -> None:
+        if not self._started:
+            self._started = True
+            usage = {**to_wire_usage(self._usage), "output_tokens": self._usage.output_tokens or 0}
+            message = {
+                **envelope(self._blocks.context),
+                "content": [],
+                "stop_reason": None,
+                "stop_sequence": None,
+                "usage": usage,
+            }
+            self._event("message_start", message=message)
+
+    def _complete(self, event: MessageComplete) -> None:
+        if event.stop_reason is StopReason.ERROR:
+            self._fail(ServerError("the model's answer ended with an error"))
+            return
+        self._start()
+        self._end_live()
+        self._settle()
+        self._blocks.end()
+        stop = to_wire_stop(event.stop_reason, event.stop_reason_raw, self._blocks.context)
+        delta = {"stop_reason": stop, "stop_sequence": self._stop_sequence}
+        self._event("message_delta", delta=delta, usage=to_wire_usage(self._usage))
+        self._event("message_stop")
+        self._over = True
+
+    def _fail(self, error: InterlinguaError) -> None:
+        self._event("error", error=error_detail(error)[1])
+        self._over = True
