@@ -67,7 +67,7 @@ def from_wire_request(request: WireRequest, context: ServeContext) -> InboundReq
     turns = body.get("messages")
     if not isinstance(turns, list) or not turns:
         raise CallerError("messages: a list of at least one message is required")
-    for at, turn in enumerate(turns):
+    for at, turn in _joined(turns):
         reader.read_turn(turn, f"messages.{at}")
     tools, service_tools = _tools(body.get("tools"))
     extra = {name: value for name, value in body.items() if name not in _READ}
@@ -92,6 +92,24 @@ def from_wire_request(request: WireRequest, context: ServeContext) -> InboundReq
         provider=context.provider,
         losses=tuple(losses),
     )
+
+
+def _joined(turns: Sequence[Any]) -> list[tuple[int, Any]]:
+    """Return the turns with their places; neighbours of the assistant's are one, as the service takes them."""
+    out: list[tuple[int, Any]] = []
+    for at, turn in enumerate(turns):
+        if isinstance(turn, dict) and turn.get("role") == "assistant" and out and out[-1][1].get("role") == "assistant":
+            first, before = out[-1]
+            content = [
+                *_list(before.get("content"), f"messages.{first}"),
+                *_list(turn.get("content"), f"messages.{at}"),
+            ]
+            out[-1] = first, {**before, "content": content}
+        elif isinstance(turn, dict):
+            out.append((at, turn))
+        else:
+            raise CallerError(f"messages.{at}: an object is required")
+    return out
 
 
 def _options(body: Mapping[str, Any], extra: dict[str, Any], covered: dict[str, tuple[str, ...]]) -> dict[str, Any]:
@@ -195,10 +213,8 @@ class _Messages:
             self._add(Role.SYSTEM, blocks)
         return private
 
-    def read_turn(self, turn: Any, path: str) -> None:
+    def read_turn(self, turn: Mapping[str, Any], path: str) -> None:
         """Read one turn; results in it become messages of their own."""
-        if not isinstance(turn, dict):
-            raise CallerError(f"{path}: an object is required")
         role = turn.get("role")
         if role == "assistant":
             self._answer(turn.get("content"), path)
