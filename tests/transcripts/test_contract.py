@@ -83,11 +83,17 @@ class _Guesses(Acme):
         return [interlingua.user(values[0]["said"])]
 
 
+class _StaysBehind(Acme):
+    def write(self, conversation: Conversation) -> Iterator[Written]:
+        return iter(list(super().write(conversation))[:-1])
+
+
 @pytest.mark.parametrize(
     ("system", "fault"),
     [
         (_Forgets(), "its entries put together are another file"),
         (_Stumbles(), "at its end it gives another conversation"),
+        (_StaysBehind(), "a question put behind message 2 of 2 gives another conversation"),
         (_Guesses(), "ids must be made of what is in the file"),
     ],
 )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import attrs
 import pytest
 
-from interlingua_transcripts import detect_system, measure_fidelity, read_transcript
+from interlingua import user
+from interlingua_transcripts import Transcript, detect_system, measure_fidelity, read_transcript, write_transcript
 from tests.transcripts.samples import needs_samples, samples
 
 # format of the samples -> the systems its files may be of: two files among OpenClaw's hold nothing but pi's entries
@@ -35,3 +37,23 @@ def test_every_sample_is_written_back_equal(name: str) -> None:
 def test_a_look_alike_is_no_session(name: str) -> None:
     for sample, data in samples(name):
         assert detect_system(data) is None, sample["id"]
+
+
+def _goes_on(read: Transcript, kept: int) -> None:
+    """Leave out what follows the first messages and add a question; the file then holds just that."""
+    start = read.messages[:kept]
+    question = user("Go on.", session_id=start[-1].session_id)
+    again = read_transcript(write_transcript(attrs.evolve(read, messages=(*start, question))), read.system)
+    assert [message.content for message in again.messages[:-1]] == [message.content for message in start]
+    assert again.messages[-1].text_content() == "Go on."
+
+
+@needs_samples
+@pytest.mark.parametrize("name", ["claude-code", "pi", "openclaw", "codex"])
+def test_a_session_goes_on_from_any_message(name: str) -> None:
+    for _, data in samples(name):
+        read = read_transcript(data)
+        count = len(read.messages)
+        for kept in {1, count // 3, count // 2, count - 1, count}:
+            if 0 < kept <= count and all(message.content for message in read.messages):  # else a like program's lines
+                _goes_on(read, kept)

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
+import attrs
 import orjson
 
 from interlingua.codec import dumps_message
+from interlingua.types import user
 from interlingua_transcripts.fidelity import measure_fidelity
 from interlingua_transcripts.files import detect_system, from_messages, read_transcript, with_entries, write_transcript
 from interlingua_transcripts.system import DocumentSystem, System, load_entry
@@ -18,7 +20,7 @@ _UNKNOWN = {"type": "entry-of-a-later-version", "payload": {"new": [1, None]}}
 
 
 def check_system(system: System, files: Iterable[bytes]) -> None:
-    """Try every law with every file: recognition, writing back, a cut end, an entry of a newer version, size.
+    """Try every law with every file: recognition, writing back, going on, a cut end, an entry of a newer version, size.
 
     Args:
         system: reads and writes the files.
@@ -42,6 +44,8 @@ def _faults(system: System, data: bytes) -> Iterator[str]:
         return
     yield from _reading_faults(system, data, read)
     yield from _writing_faults(system, data, read)
+    if system.writable:
+        yield from _added_faults(system, read)
     if not isinstance(system, DocumentSystem):
         yield from _later_faults(system, data, read)
 
@@ -71,6 +75,16 @@ def _writing_faults(system: System, data: bytes, read: Transcript) -> Iterator[s
     report = measure_fidelity(read)
     if report.total.lost:
         yield f"leaves are lost: {', '.join(report.lost)}"
+
+
+def _added_faults(system: System, read: Transcript) -> Iterator[str]:
+    """Yield faults where a conversation goes on from its end and from its middle, as after a rewind."""
+    question = user("And then?", session_id=read.messages[0].session_id)
+    for kept in sorted({len(read.messages), (len(read.messages) + 1) // 2}):
+        messages = (*read.messages[:kept], question)
+        again = read_transcript(write_transcript(attrs.evolve(read, messages=messages), system), system).messages
+        if [message.content for message in again] != [message.content for message in messages]:
+            yield f"a question put behind message {kept} of {len(read.messages)} gives another conversation"
 
 
 def _is_whole(data: bytes, joined: bytes) -> bool:

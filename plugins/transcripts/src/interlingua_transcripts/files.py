@@ -13,7 +13,7 @@ import attrs
 import orjson
 
 from interlingua import CallerError
-from interlingua.types import DEFAULT_SESSION, ContentBlock, Message, ToolResultBlock, ToolUseBlock
+from interlingua.types import DEFAULT_SESSION, ContentBlock, Message, Role, ToolResultBlock, ToolUseBlock
 from interlingua_transcripts.imported import EPOCH, ImportedIds
 from interlingua_transcripts.system import DocumentSystem, System, installed_systems, load_entry, system_of
 from interlingua_transcripts.transcript import Conversation, Note, Plan, Transcript, TranscriptError
@@ -218,10 +218,8 @@ def _changed_entries(transcript: Transcript, before: Transcript, system: System)
         new = [now[message.id] for message in old if message.id in now]
         if tuple(new) == old:
             continue
-        was, becomes = (
-            [one.value for one in system.write(new_conversation(before, messages)) if one.messages] if messages else []
-            for messages in (old, new)
-        )
+        one_line = len(group.entries) == 1 and all(message.role is Role.TOOL for message in old)
+        was, becomes = (_written_entries(system, before, messages, one_line) for messages in (old, new))
         values = [load_entry(before.entries[index]) for index in group.entries]
         for index, value, old_value, new_value in zip(
             group.entries, values, paired(system, values, was), paired(system, values, becomes), strict=True
@@ -230,12 +228,51 @@ def _changed_entries(transcript: Transcript, before: Transcript, system: System)
                 entries[index] = None
             elif old_value != new_value:
                 entries[index] = orjson.dumps(patched(value, old_value, new_value))
+    if system.links is not None:
+        _link_past(entries, before.entries, *system.links)
     kept = [entry for entry in entries if entry is not None]
     added = [message for message in transcript.messages if message.id not in known]
     if added:
-        conversation = attrs.evolve(new_conversation(transcript, added), before=[load_entry(entry) for entry in kept])
+        conversation = attrs.evolve(
+            new_conversation(transcript, added),
+            before=[load_entry(entry) for entry in kept],
+            branch=_branch(before, entries),
+        )
         kept += [orjson.dumps(one.value) for one in system.write(conversation)]
     return kept
+
+
+def _written_entries(system: System, before: Transcript, messages: Sequence[Message], one_line: bool) -> list[Any]:
+    """Return the entries a system writes for the messages of a group; results that shared an entry share one again."""
+    if not messages:
+        return []
+    conversation = new_conversation(before, messages)
+    if one_line:
+        conversation = attrs.evolve(conversation, spread={})
+    return [one.value for one in system.write(conversation) if one.messages]
+
+
+def _link_past(entries: list[bytes | None], before: Sequence[bytes], own: str, parent: str) -> None:
+    """Give the children of entries that are left out the nearest ancestor that is kept."""
+    gone = [load_entry(was) for was, entry in zip(before, entries, strict=True) if entry is None]
+    above = {str(value[own]): value.get(parent) for value in gone if isinstance(value, dict) and own in value}
+    if not above:
+        return
+    for at, entry in enumerate(entries):
+        value = None if entry is None else load_entry(entry)
+        if isinstance(value, dict) and str(value.get(parent)) in above:
+            found: Any = value[parent]
+            for _ in above:  # no farther: broken files have circles
+                found = above.get(str(found), found)
+            entries[at] = orjson.dumps({**value, parent: None if str(found) in above else found})
+
+
+def _branch(before: Transcript, entries: Sequence[bytes | None]) -> list[Any]:
+    """Return the values of the active branch's entries, without what follows the last kept message."""
+    last = max((at for group in before.groups for at in group.entries if entries[at] is not None), default=-1)
+    left_out = (at for at in range(last + 1, len(entries)) if entries[at] is None)
+    kept = islice(enumerate(entries), next(left_out, len(entries)))
+    return [load_entry(entry) for at, entry in kept if entry is not None and at not in before.branches]
 
 
 def paired(system: System, values: Sequence[Any], made: Sequence[Any]) -> list[Any]:
@@ -264,7 +301,10 @@ def patched(value: Any, was: Any, becomes: Any) -> Any:
     if isinstance(value, dict) and isinstance(was, dict) and isinstance(becomes, dict):
         made = {name: item for name, item in value.items() if name in becomes or name not in was}
         for name, item in becomes.items():
-            made[name] = patched(made.get(name), was.get(name), item) if name in was else item
+            if name not in was:
+                made[name] = item
+            elif was[name] != item:
+                made[name] = patched(made.get(name), was[name], item)
         return made
     lists = isinstance(value, list) and isinstance(was, list) and isinstance(becomes, list)
     if lists and len(value) == len(was) == len(becomes):

@@ -32,6 +32,7 @@ class System:
         suffix: of the files it writes.
         writable: False where files are only read.
         several: True where a file holds several conversations, each a group of its own.
+        links: where entries make a tree, the members that hold an entry's id and its parent's.
         forms: which leaves of an entry the canonical message holds in another form, and why: pattern of a path, where
             `*` is one step and `**` any number, such as `message.usage.*` -> reason.
     """
@@ -41,6 +42,7 @@ class System:
     suffix: ClassVar[str] = ".jsonl"
     writable: ClassVar[bool] = True
     several: ClassVar[bool] = False
+    links: ClassVar[tuple[str, str] | None] = None
     forms: ClassVar[Mapping[str, str]] = {}
 
     # -- the file and its entries --------------------------------------------------------------------------------

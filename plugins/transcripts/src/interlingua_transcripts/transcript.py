@@ -133,6 +133,7 @@ class Conversation:
         calls: canonical id of a call -> the call, of the whole conversation.
         spread: id of a message -> how many entries it had in the file it came from.
         before: the entries already in the file, where messages are added to one; empty for a new file.
+        branch: those of `before` that the new messages go on from: the active branch as far as it is kept.
     """
 
     messages: Sequence[Message]
@@ -143,6 +144,7 @@ class Conversation:
     calls: Mapping[str, ToolUseBlock] = attrs.field(factory=dict)
     spread: Mapping[str, int] = attrs.field(factory=dict)
     before: Sequence[Any] = ()
+    branch: Sequence[Any] = ()
 
     def issued_id(self, tool_use_id: str) -> str:
         """Return the id a call was issued under, which its result answers; the canonical one where there is none."""

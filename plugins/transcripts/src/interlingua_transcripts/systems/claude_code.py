@@ -54,6 +54,7 @@ class ClaudeCode(System):
 
     name = "claude-code"
     title = "Claude Code"
+    links = ("uuid", "parentUuid")
     forms: ClassVar[Mapping[str, str]] = {
         "message.content": "a text is a list of one text block",
         "message.content.content": "a text is a list of one text block",
@@ -124,24 +125,36 @@ class ClaudeCode(System):
 
     def write(self, conversation: Conversation) -> Iterator[Written]:
         """Yield the lines: one for each block of an answer, one for its calls' results, one for a user's message."""
-        before = [value for value in conversation.before if isinstance(value, dict)]
-        parent = next((value["uuid"] for value in reversed(before) if _is_main(value) and "uuid" in value), None)
+        branch = [value for value in conversation.branch if isinstance(value, dict)]
+        talk = [value for value in branch if _is_talk(value)]
+        main = [value for value in talk if not value.get("isSidechain")]
+        last: Mapping[str, Any] = (main or talk or [{}])[-1]  # a subagent's file is all sidechain
+        parent = last.get("uuid")
+        for value in branch:  # the program's own lines below it
+            if parent is not None and value.get("parentUuid") == parent and not _is_talk(value):
+                parent = value.get("uuid", parent)
+        beside = {name: last[name] for name in ("isSidechain", "agentId") if name in last}
         results: list[Message] = []
         for message in conversation.messages:
             if message.role is Role.TOOL and conversation.spread.get(message.id) is None:
                 results.append(message)
                 continue
             if results:
-                line = _line(results[0], parent, conversation, _results_content(results, conversation))
+                line = _line(results[0], parent, conversation, _results_content(results, conversation)) | beside
                 yield Written(line, tuple(one.id for one in results))
                 parent, results = line["uuid"], []
             for number, body in enumerate(_bodies(message, conversation)):
-                line = _line(message, parent, conversation, body, number)
+                line = _line(message, parent, conversation, body, number) | beside
                 yield Written(line, (message.id,))
                 parent = line["uuid"]
         if results:
-            line = _line(results[0], parent, conversation, _results_content(results, conversation))
+            line = _line(results[0], parent, conversation, _results_content(results, conversation)) | beside
             yield Written(line, tuple(one.id for one in results))
+            parent = line["uuid"]
+        before = [value for value in conversation.before if isinstance(value, dict)]
+        prompts = [value for value in before if value.get("type") == "last-prompt" and "leafUuid" in value]
+        if prompts:  # the program goes on from the line that the last of these names
+            yield Written({**prompts[-1], "leafUuid": parent})
 
     def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
         """Yield the sessions of every project, those of subagents left out."""
@@ -201,6 +214,8 @@ class _Chain:
             entry = self._entries[step]
             parent = entry.get("parentUuid") or entry.get("logicalParentUuid")
             above = self._at.get(str(parent)) if parent else None
+            if parent is None and "parentUuid" not in entry:  # an old file's line
+                above = max((at for at in self.lines if at < step), default=None)
             if parent and above is None:
                 above = max((at for at in self.lines if at < step), default=None)
                 notes.append(Note(step, f"its parent {parent} is not in the file; the line before it is taken"))
@@ -242,10 +257,6 @@ def _is_talk(entry: Mapping[str, Any]) -> bool:
     if kind in ("user", "assistant"):
         return isinstance(entry.get("message"), dict)
     return kind == "attachment" and _queued(entry) is not None
-
-
-def _is_main(entry: Mapping[str, Any]) -> bool:
-    return not entry.get("isSidechain")
 
 
 def _queued(entry: Mapping[str, Any]) -> Any:

@@ -57,6 +57,7 @@ class OperatorUse(System):
 
     name = "operator-use"
     title = "Operator-Use"
+    links = ("id", "parent_id")
     forms: ClassVar[Mapping[str, str]] = {
         "timestamp": "the message's `created_at`",
         "message.timestamp": "the message's `created_at`",
@@ -154,7 +155,8 @@ class OperatorUse(System):
         """Yield header and entries, each the child of the one before; the model before the first answer of each."""
         before = [value for value in conversation.before if isinstance(value, dict)]
         taken = {str(value.get("id")) for value in before}
-        parent = next((value["id"] for value in reversed(before) if value.get("type") in _ENTRIES), None)
+        branch = [value for value in conversation.branch if isinstance(value, dict)]
+        parent = next((value["id"] for value in reversed(branch) if value.get("type") in _ENTRIES), None)
         flat = "contents" in before[0] if before else False
         if not before:
             yield Written(

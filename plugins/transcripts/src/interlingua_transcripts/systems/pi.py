@@ -75,6 +75,7 @@ class Pi(System):
 
     name = "pi"
     title = "pi"
+    links = ("id", "parentId")
     forms: ClassVar[Mapping[str, str]] = {
         "timestamp": "the message's time, which stands in it as well",
         "message.timestamp": "the message's `created_at`",
@@ -144,10 +145,13 @@ class Pi(System):
         ]
 
     def write(self, conversation: Conversation) -> Iterator[Written]:
-        """Yield header and entries of version 3, each the child of the one before."""
+        """Yield header and entries of version 3, each the child of the one before; in an older file as it has them."""
         before = [value for value in conversation.before if isinstance(value, dict)]
         taken = {value["id"] for value in before if isinstance(value.get("id"), str)}
-        parent = next((value["id"] for value in reversed(before) if _in_tree(value) and "id" in value), None)
+        branch = [value for value in conversation.branch if isinstance(value, dict) and _in_tree(value)]
+        parent = next((value["id"] for value in reversed(branch) if "id" in value), None)
+        flat = bool(before) and before[0].get("type") != "session"
+        tree = not before or any("parentId" in value for value in before)
         if not before:
             yield Written(
                 {
@@ -162,8 +166,9 @@ class Pi(System):
             for body in _bodies(message, conversation):
                 own = short_id(f"{message.id}\0{len(taken)}", taken)
                 taken.add(own)
-                entry = {"type": "message", "id": own, "parentId": parent, "timestamp": to_iso(message.created_at)}
-                yield Written({**entry, "message": body}, (message.id,))
+                links = {"id": own, "parentId": parent} if tree else {}
+                entry = {"type": "message", **links, "timestamp": to_iso(message.created_at), "message": body}
+                yield Written(body if flat else entry, (message.id,))
                 parent = own
 
     def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
