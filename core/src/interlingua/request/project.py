@@ -5,7 +5,7 @@ The rules are in docs/reference/format.md, Projection and losses.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from operator import is_
 from typing import Any, NamedTuple
 
@@ -130,7 +130,7 @@ class Projection:
 
     def _add_alone(self, message: Message, index: int) -> list[Message]:
         """Project a message without calls and results."""
-        made = self._project(message, ())
+        made = self._project(message, message.content)
         if made.rows:
             self._report(made.rows, message, index)
         if made.message is None:
@@ -145,30 +145,28 @@ class Projection:
         return [made.message]
 
     def _add_answer(self, message: Message, index: int) -> None:
-        calls = [block for block in message.content if type(block) is ToolUseBlock]
-        if not calls:
-            out = self._add_alone(message, index)
-            if out:
-                self._out += out
-            else:
-                self._mark_silent_answer()
-            return
         own = self._is_own(message.metadata)
-        wire_ids = tuple([self._ids.add(call, own=own) for call in calls])
-        made = self._project(message, wire_ids)
+        calls: list[_Call] = []
+        content: list[ContentBlock] = []
+        for block in message.content:
+            if type(block) is ToolUseBlock:
+                wire_id, name = self._ids.add(block, own=own), self._name(block.name)
+                calls.append(_Call(wire_id, block.id, name, index))
+                if block.id != wire_id or block.name != name:
+                    block = replace(block, id=wire_id, name=name)  # noqa: PLW2901
+            content.append(block)
+        made = self._project(message, content, tuple([call.wire_id for call in calls]))
         if made.rows:
             self._report(made.rows, message, index)
         if made.message is None:
             self._mark_silent_answer()
             return
         self._out.append(made.message)
-        if made.message is message:
-            opened = [_Call(call.id, call.id, call.name, index) for call in calls]
-        else:
-            canonical = dict(zip(wire_ids, [call.id for call in calls], strict=True))
-            opened = [_Call(call.id, canonical[call.id], call.name, index) for call in made.message.tool_calls()]
-        if opened:
-            self._open = _OpenCalls(made.message, opened)
+        if calls and made.rows:
+            sent = {call.id for call in made.message.tool_calls()}
+            calls = [call for call in calls if call.wire_id in sent]
+        if calls:
+            self._open = _OpenCalls(made.message, calls)
 
     def _mark_silent_answer(self) -> None:
         """Mark a copy of the message before an answer that vanished: a model was asked there (`was_answered`)."""
@@ -188,23 +186,21 @@ class Projection:
                 self._report((BlockLoss(place, block.type, verdict, reason),), message, index)
                 continue
             single = message if len(content) == 1 else _split_result(message, place)
-            made = self._project(single, (wire_id,))
+            made = self._project(single, (self._rename_result(block, wire_id),), (wire_id,))
             if made.rows:
                 self._report([row._replace(block=place) for row in made.rows], message, index)
             if made.message is not None:
                 opened.results[wire_id] = made
 
-    def _project(self, message: Message, wire_ids: tuple[str, ...]) -> _Projected:
-        """Project one message by itself."""
+    def _project(self, message: Message, content: Sequence[ContentBlock], wire_ids: tuple[str, ...] = ()) -> _Projected:
+        """Project one message by itself; its `content` has the target's ids, those of `wire_ids`, and names."""
         known = self._earlier.get(id(message))
         if known is not None and known.source is message and known.wire_ids == wire_ids:
             self._changed[id(message)] = known
             return known
-        content = self._with_wire_names(message, wire_ids) if wire_ids else message.content
         blocks, rows = project_blocks(message, content, self.target)
-        moved: Sequence[ContentBlock] = ()
-        if message.role is _TOOL:
-            moved = movable_media(message.content[0], self.target)
+        # of what a result cannot hold there are rows
+        moved = movable_media(message.content[0], self.target) if rows and message.role is _TOOL else ()
         made = _Projected(message, wire_ids, self._rebuild(message, blocks) if blocks else None, rows, moved)
         if made.message is not message:
             self._changed[id(message)] = made
@@ -223,24 +219,11 @@ class Projection:
         """Return True when this target's provider made the message, with whatever api or model."""
         return metadata.provider == self.target.provider and metadata.model is not None
 
-    def _with_wire_names(self, message: Message, wire_ids: tuple[str, ...]) -> tuple[ContentBlock, ...]:
-        """Put calls, or the one result, into the target's ids and names; by place: calls of one may share an id."""
-        ids = iter(wire_ids)
-        content = message.content
-        rename = self._rename_result if message.role is _TOOL else self._rename_call
-        made = tuple([rename(block, ids) for block in content])
-        return content if all(map(is_, made, content)) else made
-
-    def _rename_call(self, block: ContentBlock, ids: Iterator[str]) -> ContentBlock:
-        if type(block) is not ToolUseBlock:
-            return block
-        wire_id, name = next(ids), self._name(block.name)
-        return block if block.id == wire_id and block.name == name else replace(block, id=wire_id, name=name)
-
-    def _rename_result(self, block: ContentBlock, ids: Iterator[str]) -> ContentBlock:
+    def _rename_result(self, block: ContentBlock, wire_id: str) -> ContentBlock:
+        """Put a result into the target's id and name."""
         if type(block) is not ToolResultBlock:
             return block
-        wire_id, name = next(ids), None if block.tool_name is None else self._name(block.tool_name)
+        name = None if block.tool_name is None else self._name(block.tool_name)
         if block.tool_use_id == wire_id and block.tool_name == name:
             return block
         return replace(block, tool_use_id=wire_id, tool_name=name)
