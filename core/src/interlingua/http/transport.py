@@ -194,12 +194,13 @@ class ResponseHead:
 
 
 class _Builder:
-    """Builds requests with a client's own headers; most requests have the headers of the one before."""
+    """Builds requests with a client's own headers; most requests have the headers and the URL of the one before."""
 
     def __init__(self, client: httpx.Client | httpx.AsyncClient) -> None:
         self.base_url = client.base_url
         self._own = dict(client.headers.items())
         self._last: tuple[Mapping[str, str], httpx.Headers] = ({}, client.headers)
+        self._url: tuple[str, httpx.URL] = ("", client.base_url)
 
     def build_request(
         self, method: str, url: str, *, content: bytes | None, headers: Mapping[str, str], extensions: Any
@@ -209,7 +210,11 @@ class _Builder:
         if headers != before:
             merged = httpx.Headers({**self._own, **headers})
             self._last = (headers, merged)
-        return httpx.Request(method, url, content=content, headers=merged, extensions=extensions)
+        known, parsed = self._url
+        if url != known:
+            parsed = httpx.URL(url)
+            self._url = (url, parsed)
+        return httpx.Request(method, parsed, content=content, headers=merged, extensions=extensions)
 
 
 class DirectClient(_Builder):
