@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from interlingua.http.async_client import *
     from interlingua.http.client import *
     from interlingua.http.limits import *
+    from interlingua.output import *
     from interlingua.plugins.registry import *
     from interlingua.pricing import *
     from interlingua.request.rules import *
@@ -55,10 +56,11 @@ _get, __dir__, _ = lazy_names(
     __name__,
     {
         "codec.stored": "dumps_message loads_message read_jsonl",
-        "errors": "CallerError InterlinguaError ProviderError WireError",
+        "errors": "CallerError InterlinguaError InvalidOutputError OutputTruncatedError ProviderError WireError",
         "http.async_client": "AsyncClient AsyncMessageStream",
         "http.client": "Client MessageStream",
         "http.limits": "Retry Timeout",
+        "output": "Answer Output Partial",
         "plugins.registry": "Registry",
         "pricing": "cost_of",
         "request.rules": "validate_conversation",
@@ -80,7 +82,7 @@ _get, __dir__, _ = lazy_names(
 def __getattr__(name: str) -> Any:
     if name == "__version__":
         value: Any = import_module("importlib.metadata").version("interlingua")
-    elif name in ("codec", "errors", "plugins", "pricing", "types"):
+    elif name in ("codec", "errors", "output", "plugins", "pricing", "types"):
         value = import_module(f"interlingua.{name}")
     else:
         return _get(name)
@@ -89,6 +91,7 @@ def __getattr__(name: str) -> Any:
 
 
 __all__ = [
+    "Answer",
     "AsyncClient",
     "AsyncMessageStream",
     "AudioBlock",
@@ -100,10 +103,14 @@ __all__ = [
     "ErrorEvent",
     "ImageBlock",
     "InterlinguaError",
+    "InvalidOutputError",
     "Message",
     "MessageComplete",
     "MessageStatus",
     "MessageStream",
+    "Output",
+    "OutputTruncatedError",
+    "Partial",
     "ProviderError",
     "Registry",
     "Retry",

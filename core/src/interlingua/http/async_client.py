@@ -6,7 +6,7 @@ import asyncio
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from interlingua.errors import APIConnectionError, CallerError, InterlinguaError
 from interlingua.http.limits import Deadline, Retry, Timeout
@@ -20,6 +20,7 @@ from interlingua.http.shared import (
     read_image,
 )
 from interlingua.http.transport import AsyncAnswer, AsyncTransport
+from interlingua.output import Answer, Output, OutputAttempts, OutputPlan, Partial, PartialReader, read_answer
 from interlingua.plugins.registry import Registry
 from interlingua.plugins.wire import Outgoing, WireRequest, WireResponse
 from interlingua.response.finalize import FAILED
@@ -30,11 +31,13 @@ from interlingua.types.messages import Message
 
 if TYPE_CHECKING:
     from interlingua.plugins.provider import Provider
+    from interlingua.plugins.wire import Loss
     from interlingua.request.media import Fetched
     from interlingua.types.messages import RoutingDecisionRecord
     from interlingua.types.tools import ToolDefinition
 
 _Result = TypeVar("_Result")
+_T = TypeVar("_T")
 
 
 class AsyncMessageStream(BaseStream):
@@ -173,13 +176,43 @@ class AsyncMessageStream(BaseStream):
         await self._close()
 
 
-class _Rest:
+class AsyncOutputStream(AsyncMessageStream, Generic[_T]):
+    """A streamed typed answer: as `AsyncMessageStream`, with `partials` and `await stream.answer`."""
+
+    def __init__(self, plan: OutputPlan[_T], *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._plan = plan
+
+    async def __aenter__(self) -> AsyncOutputStream[_T]:
+        await super().__aenter__()
+        return self
+
+    @property
+    def partials(self) -> AsyncIterator[Partial]:
+        """What has arrived of the answer, each time it grows."""
+        feed = PartialReader(self._plan).feed
+        return (part async for event in self if (part := feed(event)) is not None)
+
+    @property
+    def answer(self) -> Awaitable[Answer[_T]]:
+        """The answer, to be awaited; that waits for the rest of it.
+
+        Raises:
+            InvalidOutputError: it does not fit; raised by awaiting, as what ended the stream is.
+        """
+        return _Rest(self._read)
+
+    async def _read(self) -> Answer[_T]:
+        return read_answer(self._plan, await self._rest(), self.request.losses)
+
+
+class _Rest(Generic[_T]):
     """An awaitable that starts nothing before it is awaited, so that looking at it costs and warns of nothing."""
 
-    def __init__(self, start: Callable[[], Awaitable[Message]]) -> None:
+    def __init__(self, start: Callable[[], Awaitable[_T]]) -> None:
         self._start = start
 
-    def __await__(self) -> Generator[object, None, Message]:
+    def __await__(self) -> Generator[object, None, _T]:
         return self._start().__await__()
 
 
@@ -218,6 +251,7 @@ class AsyncClient(BaseClient):
         self._loaded: set[tuple[object, ...]] = set()  # kinds of requests that were answered
         self._shared.keep_http_client_timeout(given_client_has_own=self._transport.own_limits)
 
+    @overload
     async def send(
         self,
         messages: str | Message | Sequence[Message],
@@ -227,17 +261,59 @@ class AsyncClient(BaseClient):
         routing: RoutingDecisionRecord | None = None,
         user_id: str | None = None,
         team_id: str | None = None,
+        output: None = None,
         **options: Any,
-    ) -> Message:
+    ) -> Message: ...
+
+    @overload
+    async def send(
+        self, messages: str | Message | Sequence[Message], *, output: type[_T] | Output[_T],
+        output_retries: int = ..., model: str | None = ...,
+        tools: Sequence[ToolDefinition] = ..., **options: Any,
+    ) -> Answer[_T]: ...  # fmt: skip
+
+    @overload
+    async def send(
+        self, messages: str | Message | Sequence[Message], *, output: Any,
+        output_retries: int = ..., model: str | None = ...,
+        tools: Sequence[ToolDefinition] = ..., **options: Any,
+    ) -> Answer[Any]: ...  # fmt: skip
+
+    async def send(
+        self,
+        messages: str | Message | Sequence[Message],
+        *,
+        model: str | None = None,
+        tools: Sequence[ToolDefinition] = (),
+        routing: RoutingDecisionRecord | None = None,
+        user_id: str | None = None,
+        team_id: str | None = None,
+        output: Any = None,
+        output_retries: int = 1,
+        **options: Any,
+    ) -> Message | Answer[Any]:
         """Send a conversation and return the assistant's message; arguments and errors as for `Client.send`."""
         options |= {"user_id": user_id, "team_id": team_id}
-        exchange = await self.prepare(messages, model=model, tools=tools, routing=routing, **options)
+        losses: tuple[Loss, ...] = ()
+        attempts: OutputAttempts[Any] | None = None
+        if output is not None:
+            plan = await asyncio.to_thread(self._shared.plan_output, output, model, tools, options)
+            attempts = OutputAttempts(plan, messages, output_retries)
+            messages, tools, options, losses = attempts.messages, plan.tools, options | plan.options, plan.losses
         while True:
-            try:
-                return await self.attempt(exchange)
-            except InterlinguaError as error:
-                with exchange.around:
-                    await self._sleep(exchange.retry_delay(error))
+            exchange = await self.prepare(messages, model=model, tools=tools, routing=routing, losses=losses, **options)
+            message: Message | None = None
+            while message is None:
+                try:
+                    message = await self.attempt(exchange)
+                except InterlinguaError as error:
+                    with exchange.around:
+                        await self._sleep(exchange.retry_delay(error))
+            if attempts is None:
+                return message
+            if (answer := attempts.take(message, exchange.request.wire.losses)) is not None:
+                return answer
+            messages = attempts.messages
 
     async def prepare(
         self,
@@ -246,13 +322,17 @@ class AsyncClient(BaseClient):
         model: str | None = None,
         tools: Sequence[ToolDefinition] = (),
         routing: RoutingDecisionRecord | None = None,
+        losses: tuple[Loss, ...] = (),
         **options: Any,
     ) -> Exchange:
-        """Write the request that `send` makes, for who decides when it is sent; arguments and errors as for `send`."""
+        """Write the request that `send` makes, for who decides when it is sent; arguments and errors as for `send`.
+
+        `losses` are rows for its ledger, of what was changed before.
+        """
         if model not in self._named:
             await asyncio.to_thread(self._shared.resolve_model, model)
             self._named.add(model)
-        exchange = self._shared.begin_exchange(messages, model, tools, options, routing=routing)
+        exchange = self._shared.begin_exchange(messages, model, tools, options, routing=routing, losses=losses)
         with exchange.around:
             return await self._write(exchange)
 
@@ -266,6 +346,7 @@ class AsyncClient(BaseClient):
             self._loaded.add(exchange.kind)
             return message
 
+    @overload
     def stream(
         self,
         messages: str | Message | Sequence[Message],
@@ -275,12 +356,46 @@ class AsyncClient(BaseClient):
         routing: RoutingDecisionRecord | None = None,
         user_id: str | None = None,
         team_id: str | None = None,
+        output: None = None,
         **options: Any,
-    ) -> AsyncMessageStream:
+    ) -> AsyncMessageStream: ...
+
+    @overload
+    def stream(
+        self, messages: str | Message | Sequence[Message], *, output: type[_T] | Output[_T],
+        model: str | None = ..., tools: Sequence[ToolDefinition] = ..., **options: Any,
+    ) -> AsyncOutputStream[_T]: ...  # fmt: skip
+
+    @overload
+    def stream(
+        self, messages: str | Message | Sequence[Message], *, output: Any, model: str | None = ...,
+        tools: Sequence[ToolDefinition] = ..., **options: Any,
+    ) -> AsyncOutputStream[Any]: ...  # fmt: skip
+
+    def stream(
+        self,
+        messages: str | Message | Sequence[Message],
+        *,
+        model: str | None = None,
+        tools: Sequence[ToolDefinition] = (),
+        routing: RoutingDecisionRecord | None = None,
+        user_id: str | None = None,
+        team_id: str | None = None,
+        output: Any = None,
+        **options: Any,
+    ) -> AsyncMessageStream | AsyncOutputStream[Any]:
         """Return the answer as a stream, to be used in an `async with` statement; arguments as for `send`."""
         options |= {"user_id": user_id, "team_id": team_id}
-        exchange = self._shared.begin_exchange(messages, model, tools, options, routing=routing, stream=True)
-        return AsyncMessageStream(exchange, self._write, self._open_reader, self._transport, self._sleep)
+        share = self._shared
+        if output is None:
+            exchange = share.begin_exchange(messages, model, tools, options, routing=routing, stream=True)
+            return AsyncMessageStream(exchange, self._write, self._open_reader, self._transport, self._sleep)
+        plan = share.plan_output(output, model, tools, options, stream=True)
+        exchange = share.begin_exchange(
+            plan.messages(messages), model, plan.tools, options | plan.options, routing=routing, stream=True,
+            losses=plan.losses,
+        )  # fmt: skip
+        return AsyncOutputStream(plan, exchange, self._write, self._open_reader, self._transport, self._sleep)
 
     async def to_wire(
         self,

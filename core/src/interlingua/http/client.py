@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 from interlingua.errors import APIConnectionError, CallerError, InterlinguaError
 from interlingua.http.limits import Deadline, Retry, Timeout
@@ -20,7 +20,9 @@ from interlingua.http.shared import (
     image_request,
     read_image,
 )
-from interlingua.http.transport import Answer, SyncTransport
+from interlingua.http.transport import Answer as HTTPAnswer
+from interlingua.http.transport import SyncTransport
+from interlingua.output import Answer, Output, OutputAttempts, OutputPlan, Partial, PartialReader, read_answer
 from interlingua.plugins.registry import Registry
 from interlingua.plugins.wire import WireRequest
 from interlingua.response.finalize import FAILED
@@ -31,9 +33,12 @@ from interlingua.types.messages import Message
 
 if TYPE_CHECKING:
     from interlingua.plugins.provider import Provider
+    from interlingua.plugins.wire import Loss
     from interlingua.request.media import Fetched
     from interlingua.types.messages import RoutingDecisionRecord
     from interlingua.types.tools import ToolDefinition
+
+_T = TypeVar("_T")
 
 
 class MessageStream(BaseStream):
@@ -153,12 +158,40 @@ class MessageStream(BaseStream):
             self._close()
 
     def _close(self) -> None:
-        if isinstance(self._answer, Answer):
+        if isinstance(self._answer, HTTPAnswer):
             self._answer.close()
 
     def _leave(self) -> None:
         self._state.cancel()
         self._close()
+
+
+class OutputStream(MessageStream, Generic[_T]):
+    """A streamed typed answer: as `MessageStream`, with `partials` and `answer`."""
+
+    def __init__(self, plan: OutputPlan[_T], *arguments: Any) -> None:
+        super().__init__(*arguments)
+        self._plan = plan
+
+    def __enter__(self) -> OutputStream[_T]:
+        super().__enter__()
+        return self
+
+    @property
+    def partials(self) -> Iterator[Partial]:
+        """What has arrived of the answer, each time it grows."""
+        feed = PartialReader(self._plan).feed
+        return (part for event in self if (part := feed(event)) is not None)
+
+    @property
+    def answer(self) -> Answer[_T]:
+        """The answer; reading it waits for the rest of it.
+
+        Raises:
+            InvalidOutputError: it does not fit.
+            InterlinguaError: what ended the stream, with `.partial`.
+        """
+        return read_answer(self._plan, self.message, self.request.losses)
 
 
 class Client(BaseClient):
@@ -209,6 +242,7 @@ class Client(BaseClient):
         self._transport = SyncTransport(http_client, response_limit)
         self._shared.keep_http_client_timeout(given_client_has_own=self._transport.own_limits)
 
+    @overload
     def send(
         self,
         messages: str | Message | Sequence[Message],
@@ -218,8 +252,37 @@ class Client(BaseClient):
         routing: RoutingDecisionRecord | None = None,
         user_id: str | None = None,
         team_id: str | None = None,
+        output: None = None,
         **options: Any,
-    ) -> Message:
+    ) -> Message: ...
+
+    @overload
+    def send(
+        self, messages: str | Message | Sequence[Message], *, output: type[_T] | Output[_T],
+        output_retries: int = ..., model: str | None = ...,
+        tools: Sequence[ToolDefinition] = ..., **options: Any,
+    ) -> Answer[_T]: ...  # fmt: skip
+
+    @overload
+    def send(
+        self, messages: str | Message | Sequence[Message], *, output: Any,
+        output_retries: int = ..., model: str | None = ...,
+        tools: Sequence[ToolDefinition] = ..., **options: Any,
+    ) -> Answer[Any]: ...  # fmt: skip
+
+    def send(
+        self,
+        messages: str | Message | Sequence[Message],
+        *,
+        model: str | None = None,
+        tools: Sequence[ToolDefinition] = (),
+        routing: RoutingDecisionRecord | None = None,
+        user_id: str | None = None,
+        team_id: str | None = None,
+        output: Any = None,
+        output_retries: int = 1,
+        **options: Any,
+    ) -> Message | Answer[Any]:
         """Send a conversation and return the assistant's message.
 
         Args:
@@ -229,23 +292,39 @@ class Client(BaseClient):
             routing: why this model, where a router chose it.
             user_id: stable pseudonymous id of the end user; sent where the service has a field for it.
             team_id: likewise of the user's team; kept on the answer, never sent.
+            output: the type wanted, or an `Output`; then an `Answer` with a value of it is returned.
+            output_retries: how often an answer that does not fit is asked for again, with what is wrong.
             **options: fields of `AdapterOptions` by name.
 
         Raises:
             CallerError: a local mistake; nothing was sent.
+            InvalidOutputError: no answer fits `output`.
             ProviderError: the service answered with a failure.
             WireError: the answer could not be had, or not read.
         """
         options |= {"user_id": user_id, "team_id": team_id}
-        exchange = self._shared.begin_exchange(messages, model, tools, options, routing=routing)
-        with exchange.around:
-            self._write(exchange)
-            while True:
-                try:
-                    answer = self._transport.open(exchange.begin_attempt(), exchange.deadline)
-                    return exchange.response.read(answer.read())
-                except InterlinguaError as error:
-                    self._sleep(exchange.retry_delay(error))
+        losses: tuple[Loss, ...] = ()
+        attempts: OutputAttempts[Any] | None = None
+        if output is not None:
+            plan = self._shared.plan_output(output, model, tools, options)
+            attempts = OutputAttempts(plan, messages, output_retries)
+            messages, tools, options, losses = attempts.messages, plan.tools, options | plan.options, plan.losses
+        while True:
+            exchange = self._shared.begin_exchange(messages, model, tools, options, routing=routing, losses=losses)
+            message: Message | None = None
+            with exchange.around:
+                self._write(exchange)
+                while message is None:
+                    try:
+                        received = self._transport.open(exchange.begin_attempt(), exchange.deadline)
+                        message = exchange.response.read(received.read())
+                    except InterlinguaError as error:
+                        self._sleep(exchange.retry_delay(error))
+            if attempts is None:
+                return message
+            if (answer := attempts.take(message, exchange.request.wire.losses)) is not None:
+                return answer
+            messages = attempts.messages
 
     def prepare(
         self,
@@ -254,16 +333,46 @@ class Client(BaseClient):
         model: str | None = None,
         tools: Sequence[ToolDefinition] = (),
         routing: RoutingDecisionRecord | None = None,
+        losses: tuple[Loss, ...] = (),
         **options: Any,
     ) -> Exchange:
-        """Write the request that `send` makes, for who decides when it is sent; arguments and errors as for `send`."""
-        return self._write(self._shared.begin_exchange(messages, model, tools, options, routing=routing))
+        """Write the request that `send` makes, for who decides when it is sent; arguments and errors as for `send`.
+
+        `losses` are rows for its ledger, of what was changed before.
+        """
+        return self._write(self._shared.begin_exchange(messages, model, tools, options, routing=routing, losses=losses))
 
     def attempt(self, exchange: Exchange) -> Message:
         """Send a prepared request once and return its answer; `exchange.retry_delay` says what an error asks for."""
         response = self._transport.open(exchange.begin_attempt(), exchange.deadline).read()
         exchange.headers = response.headers
         return exchange.response.read(response)
+
+    @overload
+    def stream(
+        self,
+        messages: str | Message | Sequence[Message],
+        *,
+        model: str | None = None,
+        tools: Sequence[ToolDefinition] = (),
+        routing: RoutingDecisionRecord | None = None,
+        user_id: str | None = None,
+        team_id: str | None = None,
+        output: None = None,
+        **options: Any,
+    ) -> MessageStream: ...
+
+    @overload
+    def stream(
+        self, messages: str | Message | Sequence[Message], *, output: type[_T] | Output[_T],
+        model: str | None = ..., tools: Sequence[ToolDefinition] = ..., **options: Any,
+    ) -> OutputStream[_T]: ...  # fmt: skip
+
+    @overload
+    def stream(
+        self, messages: str | Message | Sequence[Message], *, output: Any, model: str | None = ...,
+        tools: Sequence[ToolDefinition] = ..., **options: Any,
+    ) -> OutputStream[Any]: ...  # fmt: skip
 
     def stream(
         self,
@@ -274,13 +383,21 @@ class Client(BaseClient):
         routing: RoutingDecisionRecord | None = None,
         user_id: str | None = None,
         team_id: str | None = None,
+        output: Any = None,
         **options: Any,
-    ) -> MessageStream:
+    ) -> MessageStream | OutputStream[Any]:
         """Return the answer as a stream, to be used in a `with` statement; arguments as for `send`."""
         options |= {"user_id": user_id, "team_id": team_id}
-        exchange = self._shared.begin_exchange(messages, model, tools, options, routing=routing, stream=True)
+        share = self._shared
+        plan = None if output is None else share.plan_output(output, model, tools, options, stream=True)
+        losses: tuple[Loss, ...] = ()
+        if plan is not None:
+            messages, tools, options, losses = plan.messages(messages), plan.tools, options | plan.options, plan.losses
+        exchange = share.begin_exchange(messages, model, tools, options, routing=routing, stream=True, losses=losses)
         with exchange.around:
             self._write(exchange)
+        if plan is not None:
+            return OutputStream(plan, exchange, self._transport, self._sleep)
         return MessageStream(exchange, self._transport, self._sleep)
 
     def to_wire(

@@ -23,12 +23,14 @@ from interlingua.http.limits import Deadline, Retry, Timeout
 from interlingua.http.transport import ResponseHead, no_key, outgoing
 from interlingua.ids import ModelId
 from interlingua.json import EMPTY
+from interlingua.output import OutputPlan
 from interlingua.plugins.provider import Provider
 from interlingua.plugins.registry import Registry
 from interlingua.plugins.wire import (
     Connection,
     ConnectionSettings,
     Credentials,
+    Loss,
     Outgoing,
     RequestContext,
     WireRequest,
@@ -169,8 +171,11 @@ class SharedState:
         *,
         routing: RoutingDecisionRecord | None = None,
         stream: bool = False,
+        losses: tuple[Loss, ...] = (),
     ) -> Exchange:
         """Read a caller's arguments into an exchange; its image URLs are still to be fetched and its bytes written.
+
+        `losses` are rows for its ledger, of what was changed before.
 
         Raises:
             CallerError: an option or the conversation cannot be read; anything `resolve_model` raises.
@@ -181,16 +186,27 @@ class SharedState:
         if routing is not None and type(routing) is not RoutingDecisionRecord:
             raise CallerError(f"routing is a RoutingDecisionRecord, not {type(routing).__name__}")
         given = dict(options)
-        user_id, team_id = given.pop("user_id", None), given.pop("team_id", None)
-        if self.headers:
-            given["headers"] = {**self.headers, **(given.get("headers") or {})}
-        settings = self._settings.get(resolved.provider.key, {})
-        if given.get("api") is None and (api := settings.get("api")) is not None:
-            given["api"] = api
-        connection = settings.get("options") or EMPTY
-        read = read_options(given, model=resolved.id.name, stream=stream, user_id=user_id, connection=connection)
+        fixed = {"model": resolved.id.name, "stream": stream, "user_id": given.pop("user_id", None)}
+        team_id = given.pop("team_id", None)
+        read = read_options(given, self._settings.get(resolved.provider.key, EMPTY), self.headers, **fixed)
         routing = routing or resolved.routing
-        return Exchange(self, PreparedRequest(resolved.provider, messages, tools, read, routing, team_id))
+        return Exchange(self, PreparedRequest(resolved.provider, messages, tools, read, routing, team_id, losses))
+
+    def plan_output(
+        self,
+        output: Any,
+        model: str | None,
+        tools: Sequence[ToolDefinition],
+        options: Mapping[str, Any],
+        *,
+        stream: bool = False,
+    ) -> OutputPlan[Any]:
+        """Decide how a typed answer is asked for; raises as `begin_exchange` and `OutputPlan`."""
+        resolved = self.resolve_model(model)
+        given = {name: value for name, value in options.items() if name not in ("user_id", "team_id")}
+        settings = self._settings.get(resolved.provider.key, EMPTY)
+        read = read_options(given, settings, self.headers, model=resolved.id.name, stream=stream)
+        return OutputPlan(output, tools, read, resolved.provider.capabilities(read.model, read))
 
 
 class _Attempts:
@@ -407,6 +423,30 @@ class BaseClient:
     def models(self, provider: str | None = None) -> tuple[ModelInfo, ...]:
         """Return the catalogue of a provider: the one named, else the default model's."""
         return self._shared.resolve_provider(provider).models()
+
+    def plan_output(
+        self,
+        output: Any,
+        *,
+        model: str | None = None,
+        tools: Sequence[ToolDefinition] = (),
+        stream: bool = False,
+        **options: Any,
+    ) -> OutputPlan[Any]:
+        """Return how a typed answer would be asked for, for loops that send and read by themselves.
+
+        Args:
+            output: a type, or an `Output`.
+            model: instead of the client's default.
+            tools: what the model may call besides.
+            stream: the answer is to be streamed.
+            **options: fields of `AdapterOptions` by name.
+
+        Raises:
+            CallerError: no JSON can be read into the type, or an option cannot be read.
+            CapabilityError: the mode asked for is not to be had.
+        """
+        return self._shared.plan_output(output, model, tools, options, stream=stream)
 
 
 class BaseStream:

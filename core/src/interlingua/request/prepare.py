@@ -11,6 +11,7 @@ import attrs
 from interlingua.catalogue import ModelInfo
 from interlingua.errors import CallerError, CapabilityError, InvalidConversationError
 from interlingua.ids import new_ulid
+from interlingua.json import EMPTY
 from interlingua.plugins.provider import Provider, Target
 from interlingua.plugins.wire import Loss, RequestContext, WireRequest, option_loss
 from interlingua.request.conversation import (
@@ -54,11 +55,15 @@ _HINTS = {
 }
 
 
-def read_options(given: Mapping[str, Any], **fixed: Any) -> AdapterOptions:
+def read_options(
+    given: Mapping[str, Any], settings: Mapping[str, Any] = EMPTY, headers: Mapping[str, str] = EMPTY, **fixed: Any
+) -> AdapterOptions:
     """Make the options of one request.
 
     Args:
         given: options by name, as the caller wrote them.
+        settings: the client's for this provider.
+        headers: the client's.
         **fixed: fields that are no options of the caller's.
 
     Raises:
@@ -66,6 +71,9 @@ def read_options(given: Mapping[str, Any], **fixed: Any) -> AdapterOptions:
     """
     if not given.keys() <= _NAMES:
         raise _unknown_option(next(name for name in given if name not in _NAMES))
+    given = {**given, "headers": {**headers, **(given.get("headers") or {})}} if headers else given
+    given = given if given.get("api") is not None else {**given, "api": settings.get("api")}
+    fixed["connection"] = settings.get("options") or EMPTY
     try:
         return AdapterOptions(**fixed, **{name: value for name, value in given.items() if value is not None})
     except CallerError as error:
@@ -156,6 +164,7 @@ class PreparedRequest:
         options: AdapterOptions,
         routing: RoutingDecisionRecord | None = None,
         team_id: str | None = None,
+        losses: tuple[Loss, ...] = (),
     ) -> None:
         """Read what a caller gave, let plugins change it, and hold it against rules and capabilities.
 
@@ -168,7 +177,7 @@ class PreparedRequest:
         given = read_messages(messages), read_tools(tools, options), options
         self.messages, self.tools, self.options = provider.prepare(*given)
         self.target: Target = provider.target(self.options)
-        self._routing, self._team_id = routing, team_id
+        self._routing, self._team_id, self._losses = routing, team_id, losses
         self._check_capabilities()
         self._conversation, broken = check_conversation(self.messages)
         if self.tools:
@@ -205,9 +214,12 @@ class PreparedRequest:
         conversation = reclaim_conversation(self._conversation, self.messages)
         try:
             messages: Sequence[Message] = conversation.messages
-            lost: tuple[Loss, ...] = ()
+            lost = self._losses
+            if lost:
+                self.provider.log_losses(lost, messages[0].session_id)
             if conversation.media:
-                messages, lost = self._resolve_media(conversation, workspace, fetched)
+                messages, lost_media = self._resolve_media(conversation, workspace, fetched)
+                lost += lost_media
             self.wire = _write(self.provider, self.target, conversation, messages, self.tools, self.options, lost)
             conversation.keep()
         finally:

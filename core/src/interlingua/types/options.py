@@ -58,6 +58,18 @@ class AdapterCapabilities:
         many_images_side: that longest side in pixels.
         max_document_pages: most PDF pages in one request.
         max_media_bytes: most bytes of media in one request, before base64.
+        structured_output_with_tools: a response schema may be sent together with tools.
+        structured_output_streams: a response schema may be sent for a streamed answer.
+        structured_in_prompt: the service shows the response schema to the model.
+        forced_tool_with_thinking: a call may be forced while the model is asked to think.
+        schema_all_required: a schema is kept to only where each object requires all its properties.
+        schema_open_maps: objects with properties of any name, `additionalProperties`, in a response schema.
+        schema_recursive: a response schema may refer to itself.
+        schema_max_optional: most optional properties in a response schema; here and below 0 is no limit known.
+        schema_max_unions: most unions (`anyOf`) in it.
+        schema_max_depth: most levels of objects in it.
+        schema_max_properties: most properties in it.
+        schema_max_enum_values: most values of enums in it.
         api: which of the provider's wire formats these facts are about.
         assumed: the model is not in the catalogue and these are its provider's defaults.
     """
@@ -101,6 +113,18 @@ class AdapterCapabilities:
     many_images_side: int = 0
     max_document_pages: int = 0
     max_media_bytes: int = 0
+    structured_output_with_tools: bool = False
+    structured_output_streams: bool = False
+    structured_in_prompt: bool = False
+    forced_tool_with_thinking: bool = False
+    schema_all_required: bool = False
+    schema_open_maps: bool = False
+    schema_recursive: bool = False
+    schema_max_optional: int = 0
+    schema_max_unions: int = 0
+    schema_max_depth: int = 0
+    schema_max_properties: int = 0
+    schema_max_enum_values: int = 0
     api: str = ""
     assumed: bool = False
 

@@ -42,6 +42,12 @@ DEFAULTS = AdapterCapabilities(
     tool_name_pattern=r"[A-Za-z0-9_-]{1,128}",
     tool_name_max_length=128,
     max_cache_hints=4,
+    # response schemas (WIRE.md, Structured output)
+    structured_output_with_tools=True,
+    structured_output_streams=True,
+    structured_in_prompt=True,
+    schema_max_optional=24,
+    schema_max_unions=16,
     api=API,
     assumed=True,
 )

@@ -156,9 +156,11 @@ class ModelChat:
             try:
                 with stream:
                     print_stream(stream)
-                    return stream.message
+                    found: Message = stream.message
+                    return found
             except KeyboardInterrupt:
-                return stream.partial
+                partial: Message = stream.partial
+                return partial
         except InterlinguaError as error:
             if isinstance(error, CapabilityError) and error.path == "streaming":
                 return self._answer_whole(messages)
@@ -167,7 +169,7 @@ class ModelChat:
     def _answer_whole(self, messages: list[Message]) -> Message | None:
         """Return the answer of a model that cannot stream, or None."""
         try:
-            answer = self._client.send(messages, model=self.model, routing=self._routing, **self._options)
+            answer: Message = self._client.send(messages, model=self.model, routing=self._routing, **self._options)
         except KeyboardInterrupt:
             return None
         except InterlinguaError as error:

@@ -46,6 +46,16 @@ _COMMON = AdapterCapabilities(
     supports_tool_choice=True,
     supports_named_tool_choice=True,
     tool_id_pattern=r"[A-Za-z0-9_.:-]{1,64}",
+    # response schemas (WIRE.md, Structured outputs)
+    structured_output_with_tools=True,
+    structured_output_streams=True,
+    structured_in_prompt=True,
+    forced_tool_with_thinking=True,
+    schema_all_required=True,
+    schema_recursive=True,
+    schema_max_depth=10,
+    schema_max_properties=5000,
+    schema_max_enum_values=1000,
     assumed=True,
 )
 

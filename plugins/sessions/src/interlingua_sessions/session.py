@@ -259,7 +259,8 @@ class Turn(TurnBase[Client]):
 
     def complete(self, messages: Sequence[Message]) -> Message:
         """Ask the turn's model something beside the conversation, such as for a summary; nothing is stored."""
-        return self._client.send(messages, **self.complete_arguments())
+        answer: Message = self._client.send(messages, **self.complete_arguments())
+        return answer
 
 
 class Session(SessionBase[Client, Turn]):
@@ -414,7 +415,8 @@ class AsyncTurn(TurnBase[AsyncClient]):
 
     async def complete(self, messages: Sequence[Message]) -> Message:
         """Ask the turn's model something beside the conversation, such as for a summary; nothing is stored."""
-        return await self._client.send(messages, **self.complete_arguments())
+        answer: Message = await self._client.send(messages, **self.complete_arguments())
+        return answer
 
 
 class AsyncSession(SessionBase[AsyncClient, AsyncTurn]):

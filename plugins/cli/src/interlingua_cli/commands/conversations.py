@@ -65,7 +65,8 @@ def _stream(
             with stream:
                 if not as_json:
                     print_stream(stream)
-                return stream.message
+                found: Message = stream.message
+                return found
         except (InterlinguaError, KeyboardInterrupt):
             if as_json and stream.partial.content:
                 print_json(encode_message(stream.partial))

@@ -1,0 +1,261 @@
+"""Typed answers over both clients: sent, corrected, cut off, refused, streamed."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from decimal import Decimal
+from typing import Any
+
+import attrs
+import pytest
+
+from interlingua import (
+    CallerError,
+    InvalidOutputError,
+    Output,
+    OutputTruncatedError,
+    ToolDefinition,
+    assistant,
+    system,
+    user,
+    validate_conversation,
+)
+from interlingua.errors import CapabilityError, ContentRefusedError
+from tests.core.output.scripted import Service, said, streamed
+
+READ = ToolDefinition(
+    name="read_file",
+    description="",
+    input_schema={"type": "object", "properties": {"path": {"type": "string"}}},
+    side_effects="read",
+)
+
+
+@attrs.frozen
+class Line:
+    """One line of an invoice."""
+
+    what: str
+    count: int = 1
+
+
+@attrs.frozen
+class Invoice:
+    """An invoice."""
+
+    lines: list[Line]
+    total: Decimal
+
+
+GOOD = json.dumps({"lines": [{"what": "tea", "count": 2}, {"what": "cup"}], "total": "7.50"})
+VALUE = Invoice([Line("tea", 2), Line("cup")], Decimal("7.50"))
+BAD = json.dumps({"lines": [{"what": "CANARY", "count": "2"}], "total": "7.50"})
+CALL = ("invoice", json.loads(GOOD))
+
+
+def send(service: Service, both: str, messages: Any = "Read this.", **arguments: Any) -> Any:
+    if both == "sync":
+        return service.client().send(messages, **arguments)
+    return asyncio.run(service.async_client().send(messages, **arguments))
+
+
+@pytest.fixture(params=["sync", "async"])
+def both(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def test_a_native_answer_is_a_value(both: str) -> None:
+    service = Service(said(GOOD))
+    answer = send(service, both, output=Invoice)
+    assert answer.output == VALUE
+    assert answer.mode == "native"
+    assert answer.messages == (answer.message,)
+    assert len(answer.attempts) == 1
+    sent = service.bodies[0]["output_config"]["format"]["schema"]
+    assert sent["required"] == ["lines", "total"]
+    assert sent["additionalProperties"] is False
+    assert "output" not in service.bodies[0]
+
+
+def test_without_output_a_message_is_returned_as_before(both: str) -> None:
+    assert send(Service(said("hi")), both).text_content() == "hi"
+
+
+def test_an_answer_that_does_not_fit_is_asked_for_again_with_what_is_wrong(both: str) -> None:
+    service = Service(said(BAD, tokens=3), said(GOOD, tokens=4))
+    answer = send(service, both, output=Invoice)
+    assert answer.output == VALUE
+    assert [len(one.errors) for one in answer.attempts] == [1, 0]
+    assert answer.messages == (answer.message,), "failed attempts stay out of the history"
+    asked, failed, correction = service.bodies[1]["messages"]
+    assert asked["role"] == "user"
+    assert failed["role"] == "assistant"
+    assert "lines/0/count: has to be of type integer, not string" in correction["content"][0]["text"]
+    assert (answer.usage.input_tokens, answer.usage.output_tokens) == (200, 7)
+    assert answer.usage.cost_usd == sum(one.message.metadata.usage.cost_usd for one in answer.attempts)
+    assert any("did not force it" in loss.reason for loss in answer.losses)
+
+
+def test_corrections_replace_each_other(both: str) -> None:
+    service = Service(said(BAD), said(BAD), said(BAD), said(GOOD))
+    answer = send(service, both, output=Invoice, output_retries=3)
+    assert [len(body["messages"]) for body in service.bodies] == [1, 3, 3, 3]
+    assert len(answer.attempts) == 4
+
+
+def test_without_retries_left_the_error_holds_everything_but_the_models_words(both: str) -> None:
+    with pytest.raises(InvalidOutputError) as raised:
+        send(Service(said(BAD), said(BAD)), both, output=Invoice)
+    error = raised.value
+    assert "CANARY" not in str(error)
+    assert "lines/0/count" in str(error)
+    assert [one.path for one in error.errors] == ["lines/0/count"]
+    assert len(error.attempts) == 2
+    assert error.usage.input_tokens == 200
+    assert error.cost_usd == error.usage.cost_usd > 0
+
+
+def test_prose_is_an_attempt(both: str) -> None:
+    answer = send(Service(said("I can't say."), said(f"Here:\n```json\n{GOOD}\n```")), both, output=Invoice)
+    assert answer.output == VALUE
+    assert [one.message for one in answer.attempts[0].errors] == ["is not a JSON object"]
+
+
+@pytest.mark.parametrize("text", [GOOD[:30], GOOD])
+def test_an_answer_that_was_cut_off_is_not_asked_for_again(both: str, text: str) -> None:
+    service = Service(said(text, stop="max_tokens"))
+    with pytest.raises(OutputTruncatedError) as raised:
+        send(service, both, output=Invoice, output_retries=3)
+    assert len(service.bodies) == len(raised.value.attempts) == 1
+    assert "tea" not in str(raised.value)
+    assert raised.value.usage.output_tokens == 10
+
+
+def test_a_refusal_is_not_asked_for_again(both: str) -> None:
+    service = Service(said("No.", stop="refusal"))
+    with pytest.raises(ContentRefusedError) as raised:
+        send(service, both, output=Invoice)
+    assert raised.value.partial.text_content() == "No."
+    assert len(service.bodies) == 1
+
+
+def test_a_tool_takes_the_answer_where_it_is_wanted(both: str) -> None:
+    service = Service(said(CALL, stop="tool_use"))
+    history = [user("Read this.")]
+    answer = send(service, both, history, output=Output(Invoice, mode="tool"))
+    assert answer.output == VALUE
+    assert service.bodies[0]["tool_choice"] == {"type": "tool", "name": "invoice"}
+    assert [loss.path for loss in answer.losses] == ["output"]
+    assert answer.messages[1].tool_results()[0].tool_use_id == answer.message.tool_calls()[0].id
+    assert not validate_conversation([*history, *answer.messages])
+
+
+def test_a_call_that_does_not_fit_gets_an_error_as_its_result(both: str) -> None:
+    service = Service(said(("invoice", json.loads(BAD)), stop="tool_use"), said(CALL, stop="tool_use"))
+    answer = send(service, both, output=Output(Invoice, mode="tool"))
+    assert answer.output == VALUE
+    result = service.bodies[1]["messages"][2]["content"][0]
+    assert result["is_error"]
+    assert "lines/0/count" in json.dumps(result["content"])
+    assert len(answer.messages) == 2
+
+
+def test_text_in_the_place_of_the_call_is_an_attempt(both: str) -> None:
+    service = Service(said(GOOD), said(CALL, stop="tool_use"))
+    answer = send(service, both, output=Output(Invoice, mode="tool"))
+    assert [one.message for one in answer.attempts[0].errors] == ["the tool invoice was not called"]
+    assert service.bodies[1]["messages"][2]["role"] == "user"
+
+
+def test_thinking_with_a_budget_leaves_the_tool_unforced() -> None:
+    service = Service(said(CALL, stop="tool_use"))
+    answer = service.client().send("Read.", output=Output(Invoice, mode="tool"), thinking_budget=2000, max_tokens=9000)
+    assert answer.output == VALUE
+    assert service.bodies[0]["tool_choice"] == {"type": "auto"}
+    assert service.bodies[0]["thinking"] == {"type": "enabled", "budget_tokens": 2000}
+    assert "by calling the tool invoice" in json.dumps(service.bodies[0]["system"])
+
+
+def test_words_ask_for_it_in_mode_prompt(both: str) -> None:
+    service = Service(said(GOOD))
+    answer = send(service, both, [system("Be short."), user("Read.")], output=Output(Invoice, mode="prompt"))
+    assert answer.mode == "prompt"
+    sent = json.dumps(service.bodies[0]["system"])
+    assert sent.index("Be short.") < sent.index("JSON Schema")
+    assert "output_config" not in service.bodies[0]
+
+
+def test_calls_of_the_callers_tools_are_no_answer_yet(both: str) -> None:
+    service = Service(said(("read_file", {"path": "x"}), stop="tool_use"))
+    answer = send(service, both, tools=[READ], output=Invoice)
+    assert [call.name for call in answer.message.tool_calls()] == ["read_file"]
+    assert answer.messages == (answer.message,)
+    assert answer.usage.output_tokens == 10
+    with pytest.raises(CallerError, match="the model called read_file"):
+        _ = answer.output
+
+
+def test_an_answer_beside_other_calls_is_not_taken(both: str) -> None:
+    service = Service(said(("read_file", {"path": "x"}), CALL, stop="tool_use"))
+    answer = send(service, both, tools=[READ], output=Output(Invoice, mode="tool"))
+    assert [one.tool_results()[0].is_error for one in answer.messages[1:]] == [True]
+    with pytest.raises(CallerError):
+        _ = answer.output
+
+
+def test_what_cannot_be_is_said_before_anything_is_sent() -> None:
+    service = Service()
+    with pytest.raises(CapabilityError, match="keeps to no schema"):
+        service.client().send(
+            "q", output=Output(Invoice, mode="native"), capabilities={"supports_structured_output": False}
+        )
+    with pytest.raises(CallerError, match="one of the two"):
+        service.client().send("q", output=Invoice, response_schema={"type": "object"})
+    with pytest.raises(CallerError, match="cannot be an answer"):
+        service.client().send("q", output=Service)
+    assert not service.bodies
+
+
+@pytest.mark.parametrize("mode", ["native", "tool", "prompt"])
+def test_a_stream_shows_what_has_arrived_and_ends_in_the_value(both: str, mode: Any) -> None:
+    content = said(CALL, stop="tool_use") if mode == "tool" else said(GOOD)
+    service = Service(streamed(content))
+    wanted = Output(Invoice, mode=mode)
+    if both == "sync":
+        with service.client().stream("Read.", output=wanted) as stream:
+            parts = list(stream.partials)
+            answer = stream.answer
+    else:
+
+        async def run() -> Any:
+            async with service.async_client().stream("Read.", output=wanted) as stream:
+                return [part async for part in stream.partials], await stream.answer
+
+        parts, answer = asyncio.run(run())
+    assert answer.output == VALUE
+    assert answer.mode == mode
+    values = [part.value for part in parts]
+    assert values[-1] == json.loads(GOOD)
+    assert {"lines": [{"what": "te"}]} in values or {"lines": [{"what": "tea"}]} in values
+    lines = [part for part in parts if "lines" in part.closed]
+    assert all(part.value["lines"] == values[-1]["lines"] for part in lines)
+    assert "" in parts[-1].closed
+    assert "" not in parts[-2].closed
+
+
+def test_a_stream_that_does_not_fit_says_so() -> None:
+    with Service(streamed(said(BAD))).client().stream("Read.", output=Invoice) as stream:
+        list(stream)
+    with pytest.raises(InvalidOutputError):
+        _ = stream.answer
+
+
+def test_the_plan_is_what_a_loop_needs() -> None:
+    plan = Service().client().plan_output(Output(Invoice, mode="tool"), tools=[READ])
+    assert [tool.name for tool in plan.tools] == ["read_file", "invoice"]
+    assert plan.options == {"tool_choice": "required"}
+    assert plan.losses
+    history = [user("Read.")]
+    assert plan.messages(history) == history
+    assert plan.is_answer(assistant("text"))
