@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from time import perf_counter
 from typing import Any
 
 import attrs
@@ -11,6 +12,7 @@ import pytest
 import interlingua
 from interlingua.types import Role, TextBlock, ToolUseBlock
 from interlingua_transcripts import (
+    System,
     TranscriptError,
     from_messages,
     measure_fidelity,
@@ -18,6 +20,7 @@ from interlingua_transcripts import (
     with_entries,
     write_transcript,
 )
+from tests.transcripts.histories import own_file, writable_systems
 
 USAGE = {"input": 5, "output": 2, "cacheRead": 0, "cacheWrite": 0, "totalTokens": 7}
 
@@ -158,3 +161,19 @@ def test_a_result_that_a_file_says_twice_is_one_result() -> None:
 
     roles = [message.role for message in read_transcript(file).messages]
     assert roles == [Role.USER, Role.ASSISTANT, Role.TOOL, Role.TOOL]
+
+
+LINES = [system for system in writable_systems() if system.suffix == ".jsonl"]
+
+
+@pytest.mark.parametrize("system", LINES, ids=lambda system: system.name)
+def test_long_files_are_read_in_linear_time(system: System) -> None:
+    first, *rest = own_file(system).rstrip(b"\n").split(b"\n")
+
+    def seconds(repeats: int) -> float:
+        start = perf_counter()
+        read_transcript(b"\n".join([first, *rest * repeats]) + b"\n", system)
+        return perf_counter() - start
+
+    short = min(seconds(200) for _ in range(3))
+    assert min(seconds(2_000) for _ in range(2)) < 40 * short  # ten times the lines; a quadratic way takes a hundred

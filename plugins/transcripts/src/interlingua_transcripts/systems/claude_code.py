@@ -97,9 +97,9 @@ class ClaudeCode(System):
             title=_title(entries.values()),
             cwd=next((entry["cwd"] for entry in entries.values() if isinstance(entry.get("cwd"), str)), None),
         )
-        lines = sorted(chain.conversation(plan.notes))
-        plan.branches = {at: "off the active branch" for at in chain.lines if at not in set(lines)}
-        _group(lines, entries, plan)
+        active = chain.conversation(plan.notes)
+        plan.branches = {at: "off the active branch" for at in chain.lines if at not in active}
+        _group(sorted(active), entries, plan)
         return plan
 
     def to_messages(self, group: Group, values: Sequence[Any], plan: Plan, ids: ImportedIds) -> list[Message]:
@@ -245,7 +245,7 @@ class _Chain:
         reached: set[int] = set()
         while open_:
             own, calls = names.get(open_.pop(), ("", []))
-            near = [*by_message.get(own, ()), *(at for call in calls for at in by_call.get(call, ()))]
+            near = [*by_message.pop(own, ()), *(at for call in calls for at in by_call.pop(call, ()))]
             more = set(near) - found - reached
             reached |= more
             open_ += more
