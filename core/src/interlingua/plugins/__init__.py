@@ -20,7 +20,7 @@ _NAMES = {
     ),
     "plugins.hookspecs": "CONTRACT_VERSION PLUGIN_HOOKS PROJECT PROVIDER_HOOKS PluginHooks ProviderHooks hookimpl",
     "plugins.provider": "Distribution Provider Target",
-    "plugins.registry": "EntryPoints PROVIDERS ProviderEntry ROWS Registry load_format new_manager",
+    "plugins.registry": "Activity EntryPoints PROVIDERS ProviderEntry ROWS Registry load_format new_manager",
     "plugins.serve": "AnswerState InboundRequest ServeContext State StreamWriter restore_answer",
     "plugins.wire": (
         "Auth BlockLoss Connection ConnectionSettings Credentials Endpoint Loss Outgoing RequestContext Sign Step "

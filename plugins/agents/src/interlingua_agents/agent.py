@@ -41,6 +41,7 @@ class AgentSettings(TypedDict, total=False):
     tools: Iterable[Tool | ToolDefinition]
     instructions: str | None
     name: str
+    description: str
     confirm: Confirm | Defer | None
     policy: Policy | None
     limits: ToolLimits | None
@@ -61,7 +62,7 @@ class Agent(Generic[AnswerT]):
         tools: what the model may call: tools with their functions, or definitions, whose calls end the run.
         output: the type of the answer; None for text.
         instructions: sent as a system message in front of the history, of which it is no part.
-        name: for traces.
+        name: for traces, as `description`.
         confirm: as for `AgentLoop`: a function that is asked before a tool runs that may change something, or `DEFER`.
         policy: which tools may run, which are asked for.
         limits: how many calls run at once, how long one may take, how large a result may be.
@@ -108,6 +109,7 @@ class Agent(Generic[AnswerT]):
         output: Any = None,
         instructions: str | None = None,
         name: str = "",
+        description: str = "",
         confirm: Confirm | Defer | None = None,
         policy: Policy | None = None,
         limits: ToolLimits | None = None,
@@ -126,6 +128,8 @@ class Agent(Generic[AnswerT]):
             "budget_usd": budget_usd,
             "decode_strings": decode_strings,
             "compactor": compactor,
+            "name": name,
+            "description": description,
         }
         toolbox = Toolbox(tools)
         AgentLoop(toolbox, **settings)  # what is wrong with the settings is said now

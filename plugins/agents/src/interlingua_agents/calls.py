@@ -6,13 +6,14 @@ import asyncio
 import contextvars
 import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
 from typing import Any, Literal, TypeAlias
 
 import attrs
 
-from interlingua.types import ContentBlock, TextBlock, ToolResultBlock, ToolUseBlock
+from interlingua.plugins import Activity
+from interlingua.types import ContentBlock, TextBlock, ToolDefinition, ToolResultBlock, ToolUseBlock
 from interlingua_agents.results import DEFER, Decision, Defer, Pending
 from interlingua_agents.tools import (
     Confirmation,
@@ -226,6 +227,7 @@ class LeftOpen:
 
 
 CallReport: TypeAlias = Taken | Running | Progress | Misread | Answered | LeftOpen
+Around: TypeAlias = Callable[[ToolUseBlock, ToolDefinition], Activity | None]
 AskPerson: TypeAlias = Callable[[Confirmation], Awaitable[bool]]
 
 
@@ -306,6 +308,7 @@ class CallBatch:
         ask: puts a question to a person; None where there is nobody, and what would be asked is refused; `DEFER`
             leaves it open.
         decisions: by call id, what a person decided before.
+        around: begins a call of a tool's function, for plugins that put something around it.
         decode_strings: whether JSON text is read where a schema wants an object or an array, before anybody is asked.
         report: called with every report, in the event loop's thread.
     """
@@ -321,10 +324,12 @@ class CallBatch:
         ask: AskPerson | Defer | None = None,
         decisions: Mapping[str, Decision] | None = None,
         decode_strings: bool = False,
+        around: Around | None = None,
         report: Callable[[CallReport], None],
     ) -> None:
         self.calls = tuple([_decoded(toolbox, call) for call in calls] if decode_strings else calls)
         self._decisions = decisions or {}
+        self._around = around
         self._toolbox = toolbox
         self._workspace = workspace
         self._limits = limits or ToolLimits()
@@ -435,29 +440,48 @@ class CallBatch:
 
     async def _run_tool(self, place: int, tool: Tool, arguments: Mapping[str, Any]) -> None:
         call = self.calls[place]
-        timeout = self._limits.timeout if tool.timeout is None else tool.timeout
-        limit = self._result_limit(tool)
         loop = asyncio.get_running_loop()
 
         def update(partial: Any) -> None:
             loop.call_soon_threadsafe(self._progress, place, partial)
 
         self._report(Running(call, _now()))
+        activity = None if self._around is None else self._around(call, tool.definition)
+        answer, failure = None, None
         try:
-            returned = await invoke(tool, arguments, ToolContext(call, update, self._workspace), timeout)
-            answer = answer_from_output(call, returned, limit=limit, at=_now())
-        except ToolTimeoutError:
-            answer = answer_from_error(
-                call, f"{tool.name} took longer than {timeout:g} s and was given up", limit=limit, at=_now()
-            )
+            with activity or nullcontext():
+                answer, failure = await self._call_tool(
+                    tool, call, arguments, ToolContext(call, update, self._workspace)
+                )
+        except BaseException as error:
+            failure = error
+            raise
+        finally:
+            if activity is not None:
+                activity.end(answer and answer.result, failure, {})
+        self._settle(place, answer)
+
+    async def _call_tool(
+        self, tool: Tool, call: ToolUseBlock, arguments: Mapping[str, Any], context: ToolContext
+    ) -> tuple[Answer, BaseException | None]:
+        """Return what became of a call, and what its tool raised."""
+        timeout = self._limits.timeout if tool.timeout is None else tool.timeout
+        limit = self._result_limit(tool)
+        failure: BaseException
+        try:
+            returned = await invoke(tool, arguments, context, timeout)
+            return answer_from_output(call, returned, limit=limit, at=_now()), None
+        except ToolTimeoutError as error:
+            why = f"{tool.name} took longer than {timeout:g} s and was given up"
+            return answer_from_error(call, why, limit=limit, at=_now()), error
         except asyncio.CancelledError as error:
             task = asyncio.current_task()
             if task is None or task.cancelling():
                 raise
-            answer = answer_from_error(call, error, limit=limit, at=_now())  # the tool cancelled itself
+            failure = error  # the tool cancelled itself
         except Exception as error:  # whatever a tool raises is the model's to read
-            answer = answer_from_error(call, error, limit=limit, at=_now())
-        self._settle(place, answer)
+            failure = error
+        return answer_from_error(call, failure, limit=limit, at=_now()), failure
 
     def _result_limit(self, tool: Tool | None) -> int:
         own = tool.result_limit if tool is not None else None

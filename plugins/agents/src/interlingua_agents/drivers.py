@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import contextvars
 import inspect
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Mapping, Sequence
 from contextlib import aclosing, closing, nullcontext, suppress
 from decimal import Decimal
+from functools import partial
 from types import NoneType
 from typing import Any, TypeAlias
 
@@ -51,6 +53,8 @@ class AgentLoop:
         listen: called with every agent event. With it answers are streamed, where the model can.
         on_stop: called with how a run ended.
         compactor: called before each answer after the first; before that the session calls its own.
+        name: of the agent, for traces.
+        description: of the agent, for traces.
 
     Raises:
         CallerError: `max_turns` is less than 1, or the tools make no toolbox.
@@ -69,6 +73,8 @@ class AgentLoop:
         listen: Listener | None = None,
         on_stop: Callable[[Stopped], None] | None = None,
         compactor: Compactor | None = None,
+        name: str = "",
+        description: str = "",
     ) -> None:
         if max_turns < 1:
             raise CallerError("max_turns is at least 1: the first answer is one")
@@ -77,6 +83,7 @@ class AgentLoop:
         self.compactor = compactor
         self.confirm = confirm
         self.listen = listen
+        self._name, self._description = name, description
         self._max_turns = max_turns
         self._budget = None if budget_usd is None else Decimal(str(budget_usd))
         self._decode_strings = decode_strings
@@ -146,7 +153,7 @@ class AgentLoop:
     def _started(self, driver: _Driver) -> StartedRun:
         run = driver.run
         return StartedRun(
-            run=run, events=self._drive(driver), result=driver.ended, cancel=lambda: self._cancel_run(run)
+            run=run, events=self._events(driver), result=driver.ended, cancel=lambda: self._cancel_run(run)
         )
 
     def _new_run(self, facts: Facts, decisions: Sequence[Decision], *, streamed: bool) -> Run:
@@ -159,6 +166,26 @@ class AgentLoop:
             decisions=decisions,
             collect=streamed,
         )
+
+    async def _events(self, driver: _Driver) -> AsyncGenerator[RunEvent, None]:
+        """Drive a run inside of what plugins put around it, which is current while the run goes on and not between."""
+        run = driver.run
+        activity = run.around_run(self._name, self._description)
+        failure: BaseException | None = None
+        try:
+            async with aclosing(self._drive(driver)) as events:
+                while True:
+                    with activity or nullcontext():
+                        event = await anext(events, None)
+                    if event is None:
+                        break
+                    yield event
+        except BaseException as error:
+            failure = error
+            raise
+        finally:
+            if activity is not None:
+                run.end_run(activity, failure)
 
     async def _drive(self, driver: _Driver) -> AsyncGenerator[RunEvent, None]:
         """Do what a run's steps say and yield its events; a blocking driver's methods never suspend."""
@@ -217,6 +244,7 @@ class AgentLoop:
             policy=self._policy,
             ask=ask,
             decisions=run.decisions,
+            around=run.around_call,
             decode_strings=self._decode_strings,
             report=report,
         )
@@ -456,7 +484,8 @@ class BlockingBatch:
 
         What `handle` raises is raised here.
         """
-        threading.Thread(target=lambda: asyncio.run(self._main()), name="interlingua-tools", daemon=True).start()
+        work = partial(contextvars.copy_context().run, asyncio.run, self._main())
+        threading.Thread(target=work, name="interlingua-tools", daemon=True).start()
         try:
             while not isinstance(item := self._next(), _End):
                 self._take(item)

@@ -14,6 +14,7 @@ from typing import Any, Generic, Self, TypeVar
 import attrs
 
 from interlingua import AsyncClient, CallerError, Client, InterlinguaError
+from interlingua.plugins import Activity
 from interlingua.types import Message, MessageStatus, StreamEvent, ToolDefinition, ToolResultBlock, ToolUseBlock
 from interlingua_agents.calls import Answer
 
@@ -62,6 +63,10 @@ class _Turn(Generic[ClientT]):
     def observe(self, event: Mapping[str, Any]) -> None:
         """Pass an event to the plugins' `observe` hooks."""
         self.client.registry.observe(event)
+
+    def around(self, kind: str, facts: Mapping[str, Any]) -> Activity | None:
+        """Begin a piece of work that plugins may put something around."""
+        return self.client.registry.around(kind, facts)
 
     def start_call(self, call: ToolUseBlock, at: datetime) -> None:
         """Do nothing: memory does not outlive the process, so nobody asks later."""

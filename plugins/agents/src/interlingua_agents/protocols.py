@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from interlingua.types import Message, StreamEvent, ToolDefinition, ToolUseBlock
 
 if TYPE_CHECKING:
+    from interlingua.plugins import Activity
     from interlingua_agents.calls import Answer
     from interlingua_agents.results import Decision
     from interlingua_agents.run import StartedRun
@@ -38,6 +39,9 @@ class Facts(Protocol):
 
     def observe(self, event: Mapping[str, Any]) -> None:
         """Pass an event to the plugins' `observe` hooks; JSON values only."""
+
+    def around(self, kind: str, facts: Mapping[str, Any]) -> Activity | None:
+        """Begin a piece of work; return what plugins put around it (hook `around`), None for nothing."""
 
     def start_call(self, call: ToolUseBlock, at: datetime) -> None:
         """Record that a call's tool runs since `at` (UTC)."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import attrs
 
 from interlingua import CallerError, InterlinguaError
+from interlingua.plugins import Activity
 from interlingua.types import (
     Message,
     MessageMetadata,
@@ -19,6 +20,7 @@ from interlingua.types import (
     Role,
     TextBlock,
     ThinkingBlock,
+    ToolDefinition,
     ToolUseBlock,
     Usage,
 )
@@ -121,6 +123,7 @@ class Run:
         self._added: list[Message] = []
         self._turns = 0
         self._asking = 0
+        self._called = 0
         self._spent = Decimal(0)
         self._unpriced = False
         self._results: list[Message] = []
@@ -147,6 +150,30 @@ class Run:
     def workspace(self) -> str:
         """The folder the conversation works in; empty where it has none."""
         return self._facts.workspace
+
+    def around_run(self, name: str, description: str) -> Activity | None:
+        """Begin the run, for plugins that put something around it."""
+        facts = self._facts
+        about = {
+            "name": name or None,
+            "description": description or None,
+            "model": facts.model,
+            "session_id": facts.id,
+            "messages": facts.messages,
+            "tools": self._toolbox.definitions,
+        }
+        return facts.around("invoke_agent", about)
+
+    def end_run(self, activity: Activity, error: BaseException | None) -> None:
+        """Tell such plugins what came of the run."""
+        usages = [answer.metadata.usage for answer in self.answers if answer.metadata.usage is not None]
+        facts = {"turns": self._turns, "tool_calls": self._called, "usages": usages}
+        activity.end(self.answers[-1] if self.answers else None, error, facts)
+
+    def around_call(self, call: ToolUseBlock, tool: ToolDefinition) -> Activity | None:
+        """Begin a call of a tool's function, for plugins that put something around it."""
+        self._called += 1
+        return self._facts.around("execute_tool", {"call": call, "tool": tool, "session_id": self._facts.id})
 
     def emit(self, event: ev.AgentEvent) -> None:
         """Pass an event to the listener, where there is one, and collect what a streamed run yields of it."""

@@ -12,7 +12,7 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 import attrs
 
 from interlingua import AsyncClient, CallerError, Client, InterlinguaError
-from interlingua.plugins import Registry
+from interlingua.plugins import Activity, Registry
 from interlingua.types import (
     ContentBlock,
     Message,
@@ -462,6 +462,10 @@ class TurnBase(Generic[ClientT]):
     def observe(self, event: Mapping[str, Any]) -> None:
         """Pass an event to the plugins' `observe` hooks."""
         self._state.router.observe(event)
+
+    def around(self, kind: str, facts: Mapping[str, Any]) -> Activity | None:
+        """Begin a piece of work that plugins may put something around."""
+        return self._state.setup.registry.around(kind, facts)
 
     @property
     def is_started(self) -> bool:
