@@ -220,7 +220,9 @@ def playing(
         yield session
 
 
-def playing_async(theatre: Theatre, place: Path | str, **more: Any) -> AsyncSession:
+def playing_async(
+    theatre: Theatre, place: Path | str, *, plugins: Sequence[Any] = (), asked: str = MODEL, **more: Any
+) -> AsyncSession:
     """As `playing`, asynchronous; the caller closes it."""
 
     def handle(request: httpx.Request) -> httpx.Response:
@@ -228,5 +230,5 @@ def playing_async(theatre: Theatre, place: Path | str, **more: Any) -> AsyncSess
         return httpx.Response(recorded.status, headers=dict(recorded.headers), content=recorded.body)
 
     http = httpx.AsyncClient(transport=httpx.MockTransport(handle))
-    used = il.AsyncClient(registry=registry(), http_client=http, retry=0)
-    return AsyncSession.open(place, "s", client=used, model=MODEL, **more)
+    used = il.AsyncClient(registry=registry(plugins), http_client=http, retry=0)
+    return AsyncSession.open(place, "s", client=used, model=asked, **more)

@@ -15,11 +15,11 @@ import pytest
 
 import interlingua as il
 from interlingua_agents.calls import ToolLimits
-from interlingua_agents.drivers import AgentLoop
 from interlingua_agents.tools import Confirmation, Permission, Phase, Tool, ToolContext, by_side_effects, tool
 from interlingua_sessions.store import ToolCallStatus
 from interlingua_sessions.turn import CALL_STATUS
-from tests.agents.scripted import Say, Theatre, call, playing, playing_async
+from tests.agents.scripted import Say, Theatre, call
+from tests.agents.ways import WAYS, play
 
 
 @tool(side_effects="none")
@@ -39,22 +39,22 @@ def sleepers(*seconds: float, log: list[str]) -> Tool:
     return nap
 
 
-def test_case_09_results_are_stored_in_call_order_however_they_end(tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_case_09_results_are_stored_in_call_order_however_they_end(tmp_path: Path, way: str) -> None:
     log: list[str] = []
     nap = sleepers(0.2, 0.1, 0.0, log=log)
     theatre = Theatre(Say(parts=[call("nap", {"place": at}) for at in range(3)]), "Well slept.")
-    with playing(theatre, tmp_path / "s.db") as session:
-        session.send("go", tools=AgentLoop([nap]))
-        results = [message.tool_results()[0] for message in session.messages if message.role is il.Role.TOOL]
-        calls = session.messages[1].tool_calls()
+    played = play(way, theatre, tmp_path, [nap])
+    calls = played.messages[1].tool_calls()
 
     assert log == ["done 2", "done 1", "done 0"]
-    assert [one.tool_use_id for one in results] == [one.id for one in calls]
+    assert [one.tool_use_id for one in played.results] == [one.id for one in calls]
     assert [text for text, _ in theatre.results] == ["nap 0", "nap 1", "nap 2"]
 
 
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("blocking", [True, False])
-def test_calls_that_only_look_run_side_by_side_up_to_the_limit(tmp_path: Path, blocking: bool) -> None:
+def test_calls_that_only_look_run_side_by_side_up_to_the_limit(tmp_path: Path, blocking: bool, way: str) -> None:
     """Each call waits for two others: with fewer at once none would end, with more the fourth would be seen."""
     running = 0
     most: list[int] = []
@@ -87,14 +87,14 @@ def test_calls_that_only_look_run_side_by_side_up_to_the_limit(tmp_path: Path, b
             return "seen"
 
     theatre = Theatre(Say(parts=[call("look")] * 6), "Done.")
-    with playing(theatre, tmp_path / "s.db") as session:
-        session.send("go", tools=AgentLoop([look], limits=ToolLimits(side_by_side=3)))
+    play(way, theatre, tmp_path, [look], limits=ToolLimits(side_by_side=3))
 
     assert max(most) == 3
     assert theatre.results == [("seen", False)] * 6
 
 
-def test_what_changes_something_runs_alone_and_in_its_place(tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_what_changes_something_runs_alone_and_in_its_place(tmp_path: Path, way: str) -> None:
     log: list[str] = []
 
     @tool(side_effects="read")
@@ -113,14 +113,14 @@ def test_what_changes_something_runs_alone_and_in_its_place(tmp_path: Path) -> N
 
     calls = [call("read", {"name": "a"}), call("read", {"name": "b"}), call("write", {"name": "c"})]
     theatre = Theatre(Say(parts=[*calls, call("read", {"name": "d"})]), "Done.")
-    with playing(theatre, tmp_path / "s.db") as session:
-        session.send("go", tools=AgentLoop([read, write], confirm=lambda _: True))
+    play(way, theatre, tmp_path, [read, write], confirm=lambda _: True)
 
     assert log[:2] == ["read a begins", "read b begins"]
     assert log[4:] == ["write c", "read d begins", "read d ends"]
 
 
-def test_consent_is_asked_for_by_side_effects_one_question_at_a_time(tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_consent_is_asked_for_by_side_effects_one_question_at_a_time(tmp_path: Path, way: str) -> None:
     ran: list[str] = []
     asked: list[Confirmation] = []
 
@@ -139,19 +139,20 @@ def test_consent_is_asked_for_by_side_effects_one_question_at_a_time(tmp_path: P
         asked.append(question)
         return question.tool.side_effects is not il.SideEffects.EXECUTE
 
-    with playing(theatre, tmp_path / "s.db") as session:
-        session.send("go", tools=AgentLoop(tools, confirm=confirm))
-        rows = {row.name: row for row in session.store.tool_calls("s")}
+    played = play(way, theatre, tmp_path, tools, confirm=confirm)
 
     assert [one.tool.name for one in asked] == ["do_write", "do_execute", "do_network"]
     assert asked[0].text == 'Run do_write (writes files) with {"n": 1}?'
     assert set(ran) == {"do_none 1", "do_read 1", "do_write 1", "do_network 1"}
     assert theatre.results[3] == ("do_execute was not run: the user said no", True)
-    assert (rows["do_execute"].status, rows["do_execute"].started_at) == (ToolCallStatus.CANCELLED, None)
-    assert rows["do_write"].status is ToolCallStatus.SUCCEEDED
+    if played.rows is not None:
+        rows = {row.name: row for row in played.rows}
+        assert (rows["do_execute"].status, rows["do_execute"].started_at) == (ToolCallStatus.CANCELLED, None)
+        assert rows["do_write"].status is ToolCallStatus.SUCCEEDED
 
 
-def test_without_anybody_to_ask_and_by_policy_nothing_is_changed(tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_without_anybody_to_ask_and_by_policy_nothing_is_changed(tmp_path: Path, way: str) -> None:
     @tool(side_effects="write")
     def write() -> str:
         """Write."""
@@ -159,8 +160,9 @@ def test_without_anybody_to_ask_and_by_policy_nothing_is_changed(tmp_path: Path)
 
     def last(**more: Any) -> tuple[str, bool]:
         theatre = Theatre(Say(parts=[call("write")]), "Done.")
-        with playing(theatre, tmp_path / f"{len(list(tmp_path.iterdir()))}.db") as session:
-            session.send("go", tools=AgentLoop([write], **more))
+        folder = tmp_path / str(len(list(tmp_path.iterdir())))
+        folder.mkdir()
+        play(way, theatre, folder, [write], **more)
         return theatre.results[0]
 
     assert last() == ("write was not run: it needs a person's consent and nobody can be asked", True)
@@ -169,8 +171,9 @@ def test_without_anybody_to_ask_and_by_policy_nothing_is_changed(tmp_path: Path)
     assert last(policy=by_side_effects(tools={"write": Permission.ALLOW})) == ("written", False)
 
 
+@pytest.mark.parametrize("way", ["session", "async session", "agent", "async agent stream"])
 @pytest.mark.parametrize("blocking", [True, False])
-def test_a_call_that_takes_too_long_is_given_up(tmp_path: Path, blocking: bool) -> None:
+def test_a_call_that_takes_too_long_is_given_up(tmp_path: Path, blocking: bool, way: str) -> None:
     told = threading.Event()
 
     if blocking:
@@ -194,17 +197,16 @@ def test_a_call_that_takes_too_long_is_given_up(tmp_path: Path, blocking: bool) 
 
     theatre = Theatre(Say(parts=[call("hang"), call("add", {"a": 1, "b": 1})]), "Done.")
     began = time.monotonic()
-    with playing(theatre, tmp_path / "s.db") as session:
-        session.send("go", tools=AgentLoop([hang, add], limits=ToolLimits(timeout=0.5)))
-        rows = session.store.tool_calls("s")
+    played = play(way, theatre, tmp_path, [hang, add], limits=ToolLimits(timeout=0.5))
 
     assert time.monotonic() - began < 15
     assert theatre.results == [("hang took longer than 0.5 s and was given up", True), ("2", False)]
-    assert [row.status for row in rows] == ["failed", "succeeded"]
+    assert played.statuses() == ["failed", "succeeded"]
     assert told.wait(5)  # the tool was told that nobody waits
 
 
-def test_a_tools_own_timeout_goes_before_the_loops(tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_a_tools_own_timeout_goes_before_the_loops(tmp_path: Path, way: str) -> None:
     @tool(side_effects="none", timeout=0.05)
     async def slow() -> str:
         """Sleep."""
@@ -217,8 +219,7 @@ def test_a_tools_own_timeout_goes_before_the_loops(tmp_path: Path) -> None:
         raise TimeoutError("the server did not answer")
 
     theatre = Theatre(Say(parts=[call("slow"), call("own_timeout")]), "Done.")
-    with playing(theatre, tmp_path / "s.db") as session:
-        session.send("go", tools=AgentLoop([slow, own_timeout], limits=ToolLimits(timeout=None)))
+    play(way, theatre, tmp_path, [slow, own_timeout], limits=ToolLimits(timeout=None))
 
     assert theatre.results == [
         ("slow took longer than 0.05 s and was given up", True),
@@ -226,7 +227,8 @@ def test_a_tools_own_timeout_goes_before_the_loops(tmp_path: Path) -> None:
     ]
 
 
-def test_a_large_result_is_cut_with_a_note_and_kept_whole(tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_a_large_result_is_cut_with_a_note_and_kept_whole(tmp_path: Path, way: str) -> None:
     whole = "".join(f"line {at}\n" for at in range(1_000))
 
     @tool(side_effects="read", result_limit=200)
@@ -235,10 +237,9 @@ def test_a_large_result_is_cut_with_a_note_and_kept_whole(tmp_path: Path) -> Non
         return whole
 
     theatre = Theatre(Say(parts=[call("read")]), "Long.")
-    with playing(theatre, tmp_path / "s.db") as session:
-        session.send("go", tools=AgentLoop([read]))
-        stored = session.messages[2].tool_results()[0]
-        kept = session.store.kept_result(stored.tool_use_id)
+    played = play(way, theatre, tmp_path, [read])
+    stored = played.messages[2].tool_results()[0]
+    kept = played.kept[stored.tool_use_id]
 
     ((text, is_error),) = theatre.results
     assert not is_error
@@ -247,7 +248,6 @@ def test_a_large_result_is_cut_with_a_note_and_kept_whole(tmp_path: Path) -> Non
     assert head == whole[:160]
     assert f"{len(whole) - 200} of {len(whole)} characters left out" in note
     assert tail == whole[-40:]
-    assert kept is not None
     assert kept.content == (il.TextBlock(text=whole),)
     assert kept.tool_use_id == stored.tool_use_id
 
@@ -263,9 +263,9 @@ def test_the_words_of_both_life_cycles() -> None:
     }
 
 
-@pytest.mark.parametrize("asynchronous", [False, True])
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("workspace", ["", "/data/moons"])
-def test_a_tool_that_requires_a_workspace_runs_in_one_only(tmp_path: Path, workspace: str, asynchronous: bool) -> None:
+def test_a_tool_that_requires_a_workspace_runs_in_one_only(tmp_path: Path, workspace: str, way: str) -> None:
     ran: list[str] = []
 
     @tool(side_effects="none", requires_workspace=True)
@@ -275,16 +275,7 @@ def test_a_tool_that_requires_a_workspace_runs_in_one_only(tmp_path: Path, works
         return "seen"
 
     theatre = Theatre(Say(parts=[call("look")]), "Done.")
-    if asynchronous:
-
-        async def play() -> None:
-            async with playing_async(theatre, tmp_path / "s.db", workspace=workspace) as session:
-                await session.send("go", tools=AgentLoop([look]))
-
-        asyncio.run(play())
-    else:
-        with playing(theatre, tmp_path / "s.db", workspace=workspace) as session:
-            session.send("go", tools=AgentLoop([look]))
+    play(way, theatre, tmp_path, [look], workspace=workspace)
 
     if workspace:
         assert (ran, theatre.results) == ([workspace], [("seen", False)])

@@ -1,4 +1,4 @@
-"""The loop with a real session and store under it: what the model sees and what is stored.
+"""The loop, every way it is run: what the model sees, what comes back and what is stored.
 
 Expectations are docs/agents/README.md; the model is a script.
 """
@@ -16,11 +16,11 @@ import interlingua as il
 from interlingua.codec import dumps_message, loads_message
 from interlingua_agents.drivers import AgentLoop
 from interlingua_agents.event_json import EventWriter
-from interlingua_agents.results import StopCause, Stopped
+from interlingua_agents.results import StopCause
 from interlingua_agents.tools import Confirmation, Toolbox, ToolError, ToolOutput, tool
 from interlingua_sessions import open_store
-from interlingua_sessions.session import Session
 from tests.agents.scripted import Say, Theatre, call, playing, playing_async
+from tests.agents.ways import WAYS, play
 
 
 @tool(side_effects="none")
@@ -35,27 +35,24 @@ def fail(why: str) -> str:
     raise ToolError(why)
 
 
-def roles(session: Session) -> list[str]:
-    return [message.role.value for message in session.messages]
-
-
-def test_a_call_is_run_stored_and_answered(tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_a_call_is_run_stored_and_answered(tmp_path: Path, way: str) -> None:
     theatre = Theatre(Say(parts=["I add.", call("add", {"a": 2, "b": 3})]), "It is 5.")
-    with playing(theatre, tmp_path / "s.db") as session:
-        answer = session.send("2 + 3?", tools=AgentLoop([add]))
-        (row,) = session.store.tool_calls("s")
+    played = play(way, theatre, tmp_path, [add], text="2 + 3?")
 
-        assert answer.text_content() == "It is 5."
-        assert roles(session) == ["user", "assistant", "tool", "assistant"]
-        assert [message.id for message in session.store.messages("s")] == sorted(one.id for one in session.messages)
-        assert theatre.asked[1]["messages"][-1] == {"role": "tool", "results": [{"error": False, "text": "5"}]}
-        assert theatre.asked[0]["tools"] == ["add"]
+    assert played.answer.text_content() == "It is 5."
+    assert played.roles == ["user", "assistant", "tool", "assistant"]
+    assert theatre.asked[1]["messages"][-1] == {"role": "tool", "results": [{"error": False, "text": "5"}]}
+    assert theatre.asked[0]["tools"] == ["add"]
+    assert {asked["stream"] for asked in theatre.asked} == {"stream" in way}
+    if played.rows is not None:
+        (row,) = played.rows
         # the store's words for the life cycle, with its start and end
-        assert (row.status, row.provider_id, row.result_message_id) == ("succeeded", "c1", session.messages[2].id)
+        assert (row.status, row.provider_id, row.result_message_id) == ("succeeded", "c1", played.messages[2].id)
         assert row.started_at is not None
         assert row.completed_at is not None
         assert row.created_at <= row.started_at <= row.completed_at
-        assert list(session.store.verify("s")) == []
+        assert played.findings == []
 
 
 def test_a_toolbox_alone_is_run_with_the_usual_settings(tmp_path: Path) -> None:
@@ -72,24 +69,26 @@ def test_a_toolbox_alone_is_run_with_the_usual_settings(tmp_path: Path) -> None:
     assert asyncio.run(play()) == "2."
 
 
-def test_a_failed_calls_error_goes_to_the_model_and_into_the_store(tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_a_failed_calls_error_goes_to_the_model_and_into_the_store(tmp_path: Path, way: str) -> None:
     @tool(side_effects="none")
     def divide(a: int, b: int) -> float:
         """Divide."""
         return a / b
 
     theatre = Theatre(Say(parts=[call("fail", {"why": "no such file"}), call("divide", {"a": 1, "b": 0})]), "Sorry.")
-    with playing(theatre, tmp_path / "s.db") as session:
-        session.send("go", tools=AgentLoop([fail, divide]))
-        rows = session.store.failed_tool_calls("s")
+    played = play(way, theatre, tmp_path, [fail, divide])
 
     assert theatre.results == [("no such file", True), ("ZeroDivisionError: division by zero", True)]
-    assert [(row.name, row.status, row.error) for row in rows] == [
-        ("fail", "failed", "no such file"),
-        ("divide", "failed", "ZeroDivisionError: division by zero"),
-    ]
+    assert played.statuses() == ["failed", "failed"]
+    if played.rows is not None:
+        assert [(row.name, row.error) for row in played.rows] == [
+            ("fail", "no such file"),
+            ("divide", "ZeroDivisionError: division by zero"),
+        ]
 
 
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(
     ("arguments", "said", "path"),
     [
@@ -99,7 +98,7 @@ def test_a_failed_calls_error_goes_to_the_model_and_into_the_store(tmp_path: Pat
     ],
 )
 def test_case_14_invalid_input_is_answered_to_the_model_and_observed_once(
-    tmp_path: Path, arguments: Any, said: str, path: str
+    tmp_path: Path, arguments: Any, said: str, path: str, way: str
 ) -> None:
     seen: list[dict[str, Any]] = []
 
@@ -109,19 +108,20 @@ def test_case_14_invalid_input_is_answered_to_the_model_and_observed_once(
             seen.append(event)
 
     theatre = Theatre(Say(parts=[call("add", arguments)]), "I see.")
-    with playing(theatre, tmp_path / "s.db", plugins=[Watching()]) as session:
-        session.send("go", tools=AgentLoop([add]))
-        (row,) = session.store.tool_calls("s")
+    played = play(way, theatre, tmp_path, [add], plugins=[Watching()])
 
     ((text, is_error),) = theatre.results
     assert is_error
     assert text.startswith("invalid input: ")
     assert said in text
     assert [event["path"] for event in seen if event["type"] == "tool_input_invalid"] == [path]
-    assert (row.status, row.started_at) == ("failed", None)  # it never ran
+    assert played.statuses() == ["failed"]
+    if played.rows is not None:
+        assert played.rows[0].started_at is None  # it never ran
 
 
-def test_an_input_that_only_the_functions_types_refuse_is_observed_too(tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_an_input_that_only_the_functions_types_refuse_is_observed_too(tmp_path: Path, way: str) -> None:
     from typing import Annotated
 
     import msgspec
@@ -139,26 +139,26 @@ def test_an_input_that_only_the_functions_types_refuse_is_observed_too(tmp_path:
 
     pick.__annotations__["number"] = Annotated[int, msgspec.Meta(ge=1)]  # the subset has no bounds: words only
     theatre = Theatre(Say(parts=[call("pick", {"number": 0})]), "I see.")
-    with playing(theatre, tmp_path / "s.db", plugins=[Watching()]) as session:
-        session.send("go", tools=AgentLoop([tool(side_effects="none")(pick)]))
-        asked = session.messages[1]
+    played = play(way, theatre, tmp_path, [tool(side_effects="none")(pick)], plugins=[Watching()])
+    asked = played.messages[1]
 
     assert theatre.results == [("invalid input: Expected `int` >= 1 - at `$.number`", True)]
     (event,) = [event for event in seen if event["type"] == "tool_input_invalid"]
-    assert (event["tool"], event["message_id"], event["session_id"]) == ("pick", asked.id, "s")
+    assert (event["tool"], event["message_id"], event["session_id"]) == ("pick", asked.id, asked.session_id)
     assert event["tool_use_id"] == asked.tool_calls()[0].id
 
 
-def test_an_invented_tool_is_answered_with_the_names_there_are(tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_an_invented_tool_is_answered_with_the_names_there_are(tmp_path: Path, way: str) -> None:
     theatre = Theatre(Say(parts=[call("subtract", {})]), "Oh.")
-    with playing(theatre, tmp_path / "s.db") as session:
-        session.send("go", tools=AgentLoop([add, fail]))
+    play(way, theatre, tmp_path, [add, fail])
 
     assert theatre.results == [("there is no tool 'subtract'; the tools are: add, fail", True)]
 
 
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("returned", ["terminate", "details"])
-def test_outputs_that_say_more_than_content(tmp_path: Path, returned: str) -> None:
+def test_outputs_that_say_more_than_content(tmp_path: Path, returned: str, way: str) -> None:
     @tool(side_effects="none")
     def work() -> ToolOutput:
         """Work."""
@@ -166,19 +166,18 @@ def test_outputs_that_say_more_than_content(tmp_path: Path, returned: str) -> No
             return ToolOutput(content="bye", terminate=True)
         return ToolOutput(content=[1, {"a": None}], details={"path": Path("x")}, metadata={"ms": 3})
 
-    stops: list[Stopped] = []
     theatre = Theatre(Say(parts=["Last words.", call("work")]), "More.")
-    with playing(theatre, tmp_path / "s.db") as session:
-        answer = session.send("go", tools=AgentLoop([work], on_stop=stops.append))
-        result = session.messages[2].tool_results()[0]
+    played = play(way, theatre, tmp_path, [work])
+    (result,) = played.results
+    assert played.stopped is not None
 
     if returned == "terminate":
-        assert answer.text_content() == "Last words."
+        assert played.answer.text_content() == "Last words."
         assert len(theatre.asked) == 1
-        assert stops[0].cause is StopCause.TERMINATED
+        assert played.stopped.cause is StopCause.TERMINATED
         assert result.terminate
     else:
-        assert stops[0].cause is StopCause.DONE
+        assert played.stopped.cause is StopCause.DONE
         assert theatre.results == [('[1,{"a":null}]', False)]
         assert (result.details, result.metadata) == ({"path": "x"}, {"ms": 3})
 
@@ -203,16 +202,17 @@ def test_details_are_any_json_kept_and_written(tmp_path: Path, details: Any) -> 
     assert json.loads(json.dumps(written))["details"] == details
 
 
-def test_a_failing_model_raises_and_the_history_holds_what_was_done(tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_a_failing_model_raises_and_the_history_holds_what_was_done(tmp_path: Path, way: str) -> None:
     theatre = Theatre(Say(parts=[call("add", {"a": 1, "b": 1})]), Say(fail=(400, "no")))
-    with playing(theatre, tmp_path / "s.db") as session:
-        with pytest.raises(il.errors.BadRequestError):
-            session.send("go", tools=AgentLoop([add]))
+    played = play(way, theatre, tmp_path, [add])
 
-        assert roles(session) == ["user", "assistant", "tool"]
+    assert isinstance(played.error, il.errors.BadRequestError)
+    assert played.roles == ["user", "assistant", "tool"]
 
 
-def test_the_async_loop_does_the_same(tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", [way for way in WAYS if way.startswith("async")])
+def test_asynchronous_code_may_ask_a_coroutine(tmp_path: Path, way: str) -> None:
     asked: list[str] = []
 
     async def confirm(question: Confirmation) -> bool:
@@ -227,14 +227,10 @@ def test_the_async_loop_does_the_same(tmp_path: Path) -> None:
 
     parts = [call("add", {"a": 2, "b": 3}), call("write", {"name": "x"}), call("add", {"a": "?", "b": 1})]
     theatre = Theatre(Say(parts=parts), "Done.")
+    played = play(way, theatre, tmp_path, [add, write], confirm=confirm)
 
-    async def play() -> list[str]:
-        async with playing_async(theatre, tmp_path / "s.db") as session:
-            answer = await session.send("go", tools=AgentLoop([add, write], confirm=confirm))
-            assert answer.text_content() == "Done."
-            return [row.status.value for row in session.store.tool_calls("s")]
-
-    assert asyncio.run(play()) == ["succeeded", "succeeded", "failed"]
+    assert played.answer.text_content() == "Done."
+    assert played.statuses() == ["succeeded", "succeeded", "failed"]
     assert asked == ["write"]
     assert [is_error for _, is_error in theatre.results] == [False, False, True]
     assert theatre.results[0] == ("5", False)
@@ -266,11 +262,11 @@ def test_case_22_lone_surrogates_and_nul_from_a_tool_are_stored_and_sent(tmp_pat
     text.encode()
 
 
-def test_raw_arguments_go_back_as_they_came(tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_raw_arguments_go_back_as_they_came(tmp_path: Path, way: str) -> None:
     odd = '{"b" : 3,   "a":2}'
     theatre = Theatre(Say(parts=[call("add", odd)]), "5")
-    with playing(theatre, tmp_path / "s.db") as session:
-        session.send("go", tools=AgentLoop([add]))
+    play(way, theatre, tmp_path, [add])
 
     sent = theatre.asked[1]["messages"][1]["calls"][0]["json"]
     assert sent == odd

@@ -25,6 +25,7 @@ from interlingua_agents.tools import ToolContext, tool
 from interlingua_sessions import open_store
 from interlingua_sessions.session import Session
 from tests.agents.scripted import MODEL, Say, Theatre, call, playing, playing_async, registry
+from tests.agents.ways import STOPPABLE, WAYS, calls_at_end, play
 
 
 @tool(side_effects="none")
@@ -37,27 +38,30 @@ def roles(session: Session) -> list[str]:
     return [message.role.value for message in session.messages]
 
 
-def test_the_loop_stops_at_its_turn_limit_with_every_call_answered(tmp_path: Path) -> None:
-    stops: list[Stopped] = []
+@pytest.mark.parametrize("way", WAYS)
+def test_the_loop_stops_at_its_turn_limit_with_every_call_answered(tmp_path: Path, way: str) -> None:
     again = Say(parts=[call("add", {"a": 1, "b": 1})])
     theatre = Theatre(*[again] * 5)
-    with playing(theatre, tmp_path / "s.db") as session:
-        session.send("go", tools=AgentLoop([add], max_turns=3, on_stop=stops.append))
+    played = play(way, theatre, tmp_path, [add], max_turns=3)
 
-        assert session.store.unanswered_tool_calls("s") == []
-        assert roles(session) == ["user", *["assistant", "tool"] * 3]
-    assert (stops[0].cause, stops[0].turns, len(theatre.asked)) == (StopCause.TURN_LIMIT, 3, 3)
+    assert played.stopped is not None
+    assert calls_at_end(played) == []
+    assert played.roles == ["user", *["assistant", "tool"] * 3]
+    assert (played.stopped.cause, played.stopped.turns, len(theatre.asked)) == (StopCause.TURN_LIMIT, 3, 3)
 
 
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize(("model", "turns"), [("script:dear", 2), ("script:unpriced", 1)])
-def test_the_loop_stops_on_a_budget_and_on_a_price_nobody_knows(tmp_path: Path, model: str, turns: int) -> None:
-    stops: list[Stopped] = []
+def test_the_loop_stops_on_a_budget_and_on_a_price_nobody_knows(
+    tmp_path: Path, model: str, turns: int, way: str
+) -> None:
     again = Say(parts=[call("add", {"a": 1, "b": 1})], tokens=(1_000, 100))  # 0.10 + 0.10 USD at the dear model
-    with playing(Theatre(*[again] * 5), tmp_path / "s.db", model=model) as session:
-        session.send("go", tools=AgentLoop([add], budget_usd="0.35", on_stop=stops.append))
+    played = play(way, Theatre(*[again] * 5), tmp_path, [add], model=model, budget_usd="0.35")
 
     spent = Decimal("0.4") if model == "script:dear" else Decimal(0)
-    assert (stops[0].cause, stops[0].turns, stops[0].spent_usd) == (StopCause.BUDGET, turns, spent)
+    stopped = played.stopped
+    assert stopped is not None
+    assert (stopped.cause, stopped.turns, stopped.spent_usd) == (StopCause.BUDGET, turns, spent)
 
 
 def once_added(then: Callable[[], object]) -> Callable[[AgentEvent], None]:
@@ -70,8 +74,9 @@ def once_added(then: Callable[[], object]) -> Callable[[AgentEvent], None]:
     return listen
 
 
+@pytest.mark.parametrize("way", STOPPABLE)
 @pytest.mark.parametrize("blocking", [True, False])
-def test_case_07_a_cancelled_run_answers_every_call(tmp_path: Path, blocking: bool) -> None:
+def test_case_07_a_cancelled_run_answers_every_call(tmp_path: Path, blocking: bool, way: str) -> None:
     if blocking:
 
         @tool(side_effects="none")
@@ -92,22 +97,19 @@ def test_case_07_a_cancelled_run_answers_every_call(tmp_path: Path, blocking: bo
         """Never reached."""
         raise AssertionError
 
-    stops: list[Stopped] = []
-    listen = once_added(lambda: loop.cancel())  # noqa: PLW0108  it is made below
-    loop = AgentLoop([add, hang, change], confirm=lambda _: True, on_stop=stops.append, listen=listen)
     parts = [call("add", {"a": 1, "b": 1}), call("hang"), call("change")]
     theatre = Theatre(Say(parts=parts), "Never said.")
-    with playing(theatre, tmp_path / "s.db") as session:
-        session.send("go", tools=loop)
-        rows = {row.name: row.status for row in session.store.tool_calls("s")}
-        findings = list(session.store.verify("s"))
-        said = [message.tool_results()[0].content[0].text for message in session.messages[2:]]  # type: ignore[union-attr]
+    played = play(way, theatre, tmp_path, [add, hang, change], confirm=lambda _: True, cancel_after="add")
+    said = [result.content[0].text for result in played.results]  # type: ignore[union-attr]
 
-    assert stops[0].cause is StopCause.CANCELLED
+    assert played.stopped is not None
+    assert played.stopped.cause is StopCause.CANCELLED
     assert len(theatre.asked) == 1
-    assert rows == {"add": "succeeded", "hang": "cancelled", "change": "cancelled"}
     assert said == ["2", *["cancelled before it was finished"] * 2]
-    assert findings == []
+    if played.rows is not None:
+        statuses = {row.name: row.status for row in played.rows}
+        assert statuses == {"add": "succeeded", "hang": "cancelled", "change": "cancelled"}
+        assert played.findings == []
 
 
 @pytest.mark.usefixtures("hears_ctrl_c")

@@ -131,12 +131,14 @@ class AgentRun(Generic[OutputT]):
             one.
         stop: how the run ended.
         pending: calls that wait for consent or for the application.
+        whole_results: by call id, whole results of calls whose message holds the result shortened.
     """
 
     messages: tuple[Message, ...]
     usage: Usage
     stop: Stopped
     pending: tuple[Pending, ...] = ()
+    whole_results: Mapping[str, ToolResultBlock] = attrs.field(factory=dict)
     _output: Any = _MISSING
 
     @property

@@ -21,6 +21,7 @@ from interlingua.types import (
     TextBlock,
     ThinkingBlock,
     ToolDefinition,
+    ToolResultBlock,
     ToolUseBlock,
     Usage,
 )
@@ -122,6 +123,7 @@ class Run:
         self._listen = listen
         self._added: list[Message] = []
         self._turns = 0
+        self._whole: dict[str, ToolResultBlock] = {}
         self._asking = 0
         self._called = 0
         self._spent = Decimal(0)
@@ -214,6 +216,7 @@ class Run:
             usage=sum_usage(self.answers),
             stop=stopped,
             pending=tuple(self.pending),
+            whole_results=dict(self._whole),
         )
 
     def steps(self) -> Generator[RunStep, Message | None, Stopped]:
@@ -245,7 +248,8 @@ class Run:
                 answer = yield Ask(self._ask_options(resumed=resumed))
             except InterlinguaError as error:
                 if isinstance(error.partial, Message):
-                    self._added.append(error.partial)
+                    if error.partial.content:  # an empty one is not kept
+                        self._added.append(error.partial)
                     self.emit(ev.MessageEnd(message=error.partial))
                     self.emit(ev.TurnEnd(message=error.partial, tool_results=(), turn=self.turn))
                 raise
@@ -397,6 +401,8 @@ class Run:
 
     def _add_result(self, answer: Answer) -> None:
         added = _add_answer(self._facts, answer)
+        if answer.whole is not None:
+            self._whole[answer.call.id] = answer.whole
         self._results.append(added)
         self._show(added)
 
