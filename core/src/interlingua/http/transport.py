@@ -38,7 +38,7 @@ _log = logging.getLogger("interlingua")
 _LIBRARY_DEFAULT = {5.0}
 
 # no pool limit: a caller's threads decide how many requests run at once
-_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=64)
+_LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=None)
 _ACCEPT = {"accept-encoding": "gzip, deflate"}  # what can be decompressed piece by piece
 _COMPRESSED = frozenset(("gzip", "x-gzip", "deflate"))
 _PIECE = 256 * 1024

@@ -7,7 +7,12 @@ from importlib import import_module
 import click
 
 # Command -> its module, and what its help says.
-_COMMANDS: dict[str, tuple[str, str]] = {}
+_COMMANDS = {
+    "compact": ("files", "Rewrite an output in the input's order, one line a row."),
+    "retry": ("run", "Send the failed rows of an output again."),
+    "run": ("run", "Send every row of a file once, and append the answers to another."),
+    "status": ("files", "Say how far an output is, and what failed."),
+}
 
 
 class Group(click.Group):

@@ -1,0 +1,341 @@
+"""The output: answers appended as they come, synchronised in groups, found again after any kill."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import attrs
+import orjson
+
+from interlingua.errors import CallerError, DecodeError
+
+FORMAT = "interlingua-bulk/1"
+GROUP = 64  # lines after which the file is synchronised
+PAUSE_S = 0.2  # the longest time a line waits for that
+
+_HEAD = re.compile(rb'\{"index":(\d+),"status":"(ok|error)"(?:,"key":"([0-9a-f]{32})")?')
+_OK, _FAILED = 1, 2
+_SIDE = ".run.json"
+
+
+@attrs.frozen
+class Input:
+    """What is known of an input before anything is sent.
+
+    Attributes:
+        path: the file.
+        rows: how many it has.
+        size: in bytes.
+        sha256: of all its bytes, as 64 hexadecimal digits.
+    """
+
+    path: Path
+    rows: int
+    size: int
+    sha256: str
+
+
+@attrs.define
+class Leader:
+    """Where an answer is that other rows share: bytes of a line in the file, whose row has this id."""
+
+    offset: int
+    length: int
+
+
+class AnswerFile:
+    """The answers of one run: a line per row, appended; the last line of a row counts.
+
+    Beside it stands `<file>.run.json`: what the run asked, so that another input or another model is not mixed in.
+
+    Args:
+        path: the file, made where there is none.
+        source: the input.
+        asked: model and options, as JSON; must be the same when a run is resumed.
+        force: resume although input, model or options are not the same.
+
+    Raises:
+        CallerError: another process writes the file, or it belongs to another run.
+        DecodeError: a line that is not the last is no answer.
+    """
+
+    def __init__(self, path: Path, source: Input, asked: Mapping[str, Any], *, force: bool = False) -> None:
+        self.path = path
+        self.states = bytearray(source.rows)
+        self.leaders: dict[str, Leader] = {}
+        self.size = self._synchronised = 0  # bytes
+        self._unsynchronised = 0  # lines
+        self._wake = asyncio.Event()
+        self._synchronised_more = asyncio.Condition()
+        self._error: BaseException | None = None
+        self._task: asyncio.Task[None] | None = None
+        self._closing = False
+        self._fd = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0), 0o644)
+        try:
+            _lock(self._fd, path)
+            self._check(source, dict(asked), force=force)
+            self.size = self._synchronised = recover(self._fd, path, self.states, self.leaders)
+        except BaseException:
+            os.close(self._fd)
+            raise
+
+    @property
+    def done(self) -> int:
+        """How many rows have an answer."""
+        return self.states.count(_OK)
+
+    @property
+    def failed(self) -> int:
+        """How many rows have an error."""
+        return self.states.count(_FAILED)
+
+    def is_open(self, index: int) -> bool:
+        """Return True for a row that has neither an answer nor an error."""
+        return not self.states[index]
+
+    def is_failed(self, index: int) -> bool:
+        """Return True for a row whose last line is an error."""
+        return self.states[index] == _FAILED
+
+    def start(self) -> None:
+        """Begin to write what is added, in the running event loop."""
+        self._task = asyncio.get_running_loop().create_task(self._synchronise())
+
+    async def add(self, index: int, line: bytes, *, ok: bool, key: str | None = None) -> None:
+        """Write a row's line: no kill of this process loses it, and once synchronised no other end does."""
+        if key is not None and ok:
+            self.leaders[key] = Leader(self.size, len(line))
+        rest = memoryview(line)
+        while rest:
+            rest = rest[os.write(self._fd, rest) :]
+        self.size += len(line)
+        self.states[index] = _OK if ok else _FAILED
+        self._unsynchronised += 1
+        if self._unsynchronised in (1, GROUP):
+            self._wake.set()
+        elif self._unsynchronised > 16 * GROUP:  # the disk is slower than the service
+            await self.flush()
+
+    async def flush(self) -> None:
+        """Wait until everything added so far is on disk."""
+        until = self.size
+        self._wake.set()
+        async with self._synchronised_more:
+            await self._synchronised_more.wait_for(lambda: self._synchronised >= until or self._error is not None)
+        self._raise()
+
+    def read(self, leader: Leader) -> Any:
+        """Return the object of a line that others share."""
+        return orjson.loads(os.pread(self._fd, leader.length, leader.offset))
+
+    async def close(self) -> None:
+        """Write what is left, and let other processes have the file."""
+        self._closing = True
+        self._wake.set()
+        try:
+            if self._task is not None:
+                await self._task
+            self._raise()
+        finally:
+            os.close(self._fd)
+
+    async def __aenter__(self) -> AnswerFile:
+        self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _synchronise(self) -> None:
+        """Synchronise after `GROUP` lines or `PAUSE_S`, whichever is first."""
+        while not (self._closing and self._synchronised == self.size) and self._error is None:
+            await self._wake.wait()
+            self._wake.clear()
+            if self._unsynchronised < GROUP and not self._closing:
+                with suppress(TimeoutError):
+                    await asyncio.wait_for(self._wake.wait(), PAUSE_S)
+                self._wake.clear()
+            size, self._unsynchronised = self.size, 0
+            try:
+                if size > self._synchronised:
+                    await asyncio.to_thread(getattr(os, "fdatasync", os.fsync), self._fd)
+                self._synchronised = size
+            except OSError as error:
+                self._error = error
+            async with self._synchronised_more:
+                self._synchronised_more.notify_all()
+
+    def _raise(self) -> None:
+        if self._error is not None:
+            raise self._error
+
+    def _check(self, source: Input, asked: dict[str, Any], *, force: bool) -> None:
+        """Compare with the run that began this file, or write down what this one asks."""
+        known = {"path": str(source.path.resolve()), "rows": source.rows, "sha256": source.sha256}
+        facts = {"format": FORMAT, "input": known, "asked": asked}
+        before = read_facts(self.path)
+        if before is None:
+            if os.fstat(self._fd).st_size:
+                raise CallerError(f"{self.path} is there and is no output of `bulk run`: name another file")
+            write_facts(self.path, facts)
+            return
+        if before.get("format") != FORMAT:
+            raise CallerError(f"{self.path} was written by another version: {before.get('format')!r}, not {FORMAT!r}")
+        if force:
+            write_facts(self.path, facts)
+            return
+        if before["input"]["sha256"] != source.sha256:
+            raise CallerError(
+                f"{self.path} holds answers to another input ({before['input']['path']} as it was then);"
+                " name another output file, or give --force (force=True) to mix them"
+            )
+        if changed := [name for name, value in asked.items() if before["asked"].get(name) != value]:
+            raise CallerError(
+                f"{self.path} was begun with another {' and another '.join(sorted(changed))};"
+                " name another output file, or give --force (force=True) to mix answers"
+            )
+
+
+def recover(fd: int, path: Path, states: bytearray, leaders: dict[str, Leader]) -> int:
+    """Read what a file holds into `states` and `leaders`, cut off a last line that is not whole; return the size.
+
+    Raises:
+        DecodeError: another line is no answer to one of the rows.
+    """
+    size = 0
+    with os.fdopen(os.dup(fd), "rb", buffering=1 << 20) as file:
+        file.seek(0)
+        for number, line in enumerate(file, 1):
+            if not line.endswith(b"\n"):
+                break
+            head = _HEAD.match(line)
+            index = int(head[1]) if head else len(states)
+            if head is None or index >= len(states):
+                raise DecodeError(f"{path}, line {number} is no answer of this run: {line[:80]!r}")
+            states[index] = _OK if head[2] == b"ok" else _FAILED
+            if head[3] and head[2] == b"ok":
+                leaders.setdefault(head[3].decode(), Leader(size, len(line)))
+            size += len(line)
+    os.ftruncate(fd, size)
+    return size
+
+
+def side_file(path: Path) -> Path:
+    """Return the file that says what a run asked."""
+    return path.with_name(path.name + _SIDE)
+
+
+def read_facts(path: Path) -> dict[str, Any] | None:
+    """Return what the run of an output file asked, or None.
+
+    Raises:
+        DecodeError: the file beside it cannot be read.
+    """
+    side = side_file(path)
+    try:
+        facts: dict[str, Any] = orjson.loads(side.read_bytes())
+    except FileNotFoundError:
+        return None
+    except ValueError as error:
+        raise DecodeError(f"{side} is not JSON: {error}") from None
+    return facts
+
+
+def write_facts(path: Path, facts: Mapping[str, Any]) -> None:
+    """Write the file beside an output; a crash leaves the old one or the new one."""
+    replace_file(side_file(path), orjson.dumps(facts, option=orjson.OPT_INDENT_2, default=str) + b"\n")
+
+
+def replace_file(path: Path, data: bytes) -> None:
+    """Write a file so that a crash leaves the old one or the new one, on disk when this returns."""
+    fd, name = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    try:
+        with os.fdopen(fd, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        Path(name).replace(path)
+    except BaseException:
+        Path(name).unlink(missing_ok=True)
+        raise
+    sync_folder(path.parent)
+
+
+def sync_folder(folder: Path) -> None:
+    """Have a folder's entries on disk."""
+    fd = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(fd)
+    finally:
+        os.close(fd)
+
+
+def read_answers(path: Path) -> Iterator[dict[str, Any]]:
+    """Yield each whole line of an output file, in the order in which the answers came."""
+    with path.open("rb", buffering=1 << 20) as file:
+        for line in file:
+            if line.endswith(b"\n"):
+                yield orjson.loads(line)
+
+
+def last_lines(path: Path) -> Iterator[bytes]:
+    """Yield the last whole line of each row, in the input's order; about 200 bytes of memory a row."""
+    places: dict[int, tuple[int, int]] = {}
+    size = 0
+    with path.open("rb", buffering=1 << 20) as file:
+        for number, line in enumerate(file, 1):
+            if line.endswith(b"\n"):
+                head = _HEAD.match(line)
+                if head is None:
+                    raise DecodeError(f"{path}, line {number} is no answer: {line[:80]!r}")
+                places[int(head[1])] = (size, len(line))
+            size += len(line)
+        for _, (offset, length) in sorted(places.items()):
+            file.seek(offset)
+            yield file.read(length)
+
+
+def compact_answers(path: Path) -> int:
+    """Rewrite an output in the input's order, one line a row; a crash leaves the old file or the new one.
+
+    Returns:
+        The number of rows.
+
+    Raises:
+        CallerError: another process writes the file.
+    """
+    count = 0
+    with path.open("rb") as before:
+        _lock(before.fileno(), path)
+        temporary = path.with_name(f".{path.name}.part")
+        with temporary.open("wb") as file:
+            for line in last_lines(path):
+                file.write(line)
+                count += 1
+            file.flush()
+            os.fsync(file.fileno())
+        temporary.replace(path)
+        sync_folder(path.parent)
+    return count
+
+
+def _lock(fd: int, path: Path) -> None:
+    """Keep other processes from writing the same file; the lock ends with the process."""
+    try:
+        import fcntl  # noqa: PLC0415  POSIX only
+    except ImportError:
+        return
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        raise CallerError(f"another process writes {path}: wait for it, or name another file") from None

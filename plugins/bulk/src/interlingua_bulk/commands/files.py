@@ -1,0 +1,78 @@
+"""`bulk status` and `bulk compact`."""
+
+from __future__ import annotations
+
+from collections import Counter
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import click
+
+from interlingua.errors import CallerError
+from interlingua_bulk.answers import compact_answers, read_answers, read_facts
+from interlingua_cli.output import json_option, print_facts, print_json
+
+
+@click.command("status")
+@click.argument("out", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@json_option
+def status_command(out: Path, *, as_json: bool) -> None:
+    """Say how far an output is, what it cost, and what failed."""
+    facts = read_facts(out)
+    if facts is None:
+        raise CallerError(f"{out} is no output of `bulk run`")
+    status = summarize(out, facts)
+    if as_json:
+        print_json(status)
+        return
+    errors = status.pop("errors")
+    print_facts({name.replace("_", " "): value for name, value in status.items()})
+    for kind, count in errors.items():
+        click.echo(f"  {count:,} {kind}")
+
+
+def summarize(out: Path, facts: dict[str, Any]) -> dict[str, Any]:
+    """Return counts, tokens, cost and kinds of errors of an output; a row's last line counts."""
+    states: dict[int, str] = {}
+    tokens: Counter[str] = Counter()
+    cost, unpriced = Decimal(0), 0
+    for line in read_answers(out):
+        states[line["index"]] = "ok" if line["status"] == "ok" else line["error"]["type"]
+        if line["status"] != "ok" or "shared_with" in line:
+            continue
+        tokens.update({name: (line["usage"] or {}).get(name, 0) for name in ("input_tokens", "output_tokens")})
+        if line["cost_usd"] is None:
+            unpriced += 1
+        else:
+            cost += Decimal(line["cost_usd"])
+    kinds = Counter(states.values())
+    done = kinds.pop("ok", 0)
+    rows = facts["input"]["rows"]
+    return {
+        "input": facts["input"]["path"],
+        "model": facts["asked"].get("model"),
+        "rows": rows,
+        "done": done,
+        "failed": kinds.total(),
+        "left": rows - done - kinds.total(),
+        "input_tokens": tokens["input_tokens"],
+        "output_tokens": tokens["output_tokens"],
+        "cost_usd": f"{cost:f}",
+        "unpriced": unpriced,
+        "errors": dict(kinds.most_common()),
+    }
+
+
+@click.command("compact")
+@click.argument("out", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--parquet", type=click.Path(dir_okay=False, path_type=Path), help="Write a Parquet file instead.")
+def compact_command(out: Path, parquet: Path | None) -> None:
+    """Rewrite an output in the input's order, one line a row: the last one of each."""
+    if parquet is not None:
+        from interlingua_bulk.parquet import write_answers  # noqa: PLC0415  needs the extra
+
+        rows = write_answers(out, parquet)
+    else:
+        rows = compact_answers(out)
+    click.echo(f"{rows:,} rows", err=True)

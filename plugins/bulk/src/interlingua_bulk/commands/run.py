@@ -1,0 +1,177 @@
+"""`bulk run` and `bulk retry`."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import time
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from interlingua import AsyncClient, Retry, Timeout
+from interlingua.errors import CallerError
+from interlingua.types import ToolDefinition
+from interlingua_bulk.answers import read_facts
+from interlingua_bulk.runner import Report, run
+from interlingua_cli.input import option_option, read_tools, url_option
+from interlingua_cli.output import json_option, print_error, print_json
+from interlingua_cli.state import MODEL, State, plugin_option
+
+_EVERY_S = 10.0  # between two progress lines where there is no terminal
+
+
+def pace_options(command: Callable[..., Any]) -> Callable[..., Any]:
+    """Add the options that say how much may be used."""
+    options = (
+        click.option("--concurrency", type=click.IntRange(1), default=128, show_default=True,
+                     help="Most requests under way; how many there are adapts to the service."),
+        click.option("--rpm", type=click.FloatRange(0, min_open=True), help="Most requests a minute, per model."),
+        click.option("--tpm", type=click.FloatRange(0, min_open=True), help="Most tokens a minute, per model."),
+        click.option("--budget", metavar="USD", help="Send nothing more when this is spent."),
+        click.option("--attempts", type=click.IntRange(1), default=5, show_default=True,
+                     help="Times a row is sent where the service fails; refusals for load do not count."),
+        click.option("--timeout", type=click.FloatRange(0, min_open=True), help="Most seconds for one request."),
+    )  # fmt: skip
+    for option in reversed(options):
+        command = option(command)
+    return command
+
+
+@click.command("run")
+@click.argument("rows", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The output file.")
+@click.option("--model", type=MODEL, help="For rows that name none.")
+@click.option("--tools", type=click.Path(exists=True, dir_okay=False), help="Tools for rows that bring none, as JSON.")
+@pace_options
+@click.option("--dedupe", is_flag=True, help="Rows that ask the same share one answer.")
+@click.option("--force", is_flag=True, help="Go on although input, model or options are not those of the output.")
+@option_option
+@url_option
+@json_option
+@plugin_option
+@click.pass_context
+def run_command(
+    ctx: click.Context, /, rows: Path, out: Path, model: str | None, tools: str | None, *, options: Mapping[str, Any],
+    url: str | None, timeout: float | None, as_json: bool, budget: str | None, rpm: float | None, tpm: float | None,
+    attempts: int, **more: Any,
+) -> None:  # fmt: skip
+    """Send every row of a file once, and append the answers to another.
+
+    ROWS holds {"id", "prompt"}, {"id", "messages"} or lines of a batch file, as JSON Lines or Parquet.
+    The same command goes on where a run was killed. Ctrl-C lets what is under way end; twice breaks it off.
+    """
+    state: State = ctx.ensure_object(State)
+    found: Sequence[ToolDefinition] = () if tools is None else read_tools(tools)
+    limits = {"requests_per_minute": rpm, "tokens_per_minute": tpm, "budget_usd": budget, "max_attempts": attempts}
+    arguments = {"model": model, "options": options, "tools": found, **limits, **more}
+    _run(ctx, state, rows, out, url, timeout, arguments, as_json=as_json)
+
+
+@click.command("retry")
+@click.argument("out", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--failed", is_flag=True, help="Rows whose last line is an error; there is no other choice yet.")
+@pace_options
+@url_option
+@json_option
+@plugin_option
+@click.pass_context
+def retry_command(
+    ctx: click.Context, /, out: Path, *, failed: bool, url: str | None, timeout: float | None, as_json: bool,
+    budget: str | None, rpm: float | None, tpm: float | None, attempts: int, **more: Any,
+) -> None:  # fmt: skip
+    """Send the failed rows of an output again, with the run's own input, model and options."""
+    state: State = ctx.ensure_object(State)
+    facts = read_facts(out)
+    if facts is None:
+        raise CallerError(f"{out} is no output of `bulk run`")
+    if not failed:
+        raise click.UsageError("say which rows are sent again: --failed")
+    asked = facts["asked"]
+    if asked.get("tools"):
+        raise CallerError("the run had tools: run it again with --tools, and name only the failed rows")
+    limits = {"requests_per_minute": rpm, "tokens_per_minute": tpm, "budget_usd": budget, "max_attempts": attempts}
+    arguments = {"model": asked["model"], "options": asked["options"], "retry_failed": True, **limits, **more}
+    _run(ctx, state, Path(facts["input"]["path"]), out, url, timeout, arguments, as_json=as_json)
+
+
+def _run(
+    ctx: click.Context, state: State, rows: Path, out: Path, url: str | None, timeout: float | None,
+    arguments: dict[str, Any], *, as_json: bool,
+) -> None:  # fmt: skip
+    client = AsyncClient(
+        arguments["model"],
+        base_url=url,
+        registry=state.registry,
+        settings=state.settings,
+        retry=Retry(max_attempts=1),
+        timeout=None if timeout is None else Timeout(total=timeout),
+    )
+    line = ProgressLine()
+    arguments |= {"client": client, "stop": asyncio.Event()}
+    try:
+        report = run(rows, out, on_progress=line.show, **arguments)
+    finally:
+        line.end()
+    if as_json:
+        print_json({**report.to_json(), "out": str(out)})
+    if report.error is not None:
+        print_error(state, report.error)
+    if report.stopped is not None and report.error is None:
+        click.echo(f"stopped: {report.stopped}; the same command goes on", err=True)
+    if report.stopped == "interrupted":
+        ctx.exit(130)
+    if report.stopped is not None or report.failed:
+        ctx.exit(1)
+
+
+class ProgressLine:
+    """One line on stderr that is written over on a terminal; elsewhere a line now and then, and the last."""
+
+    def __init__(self) -> None:
+        self._terminal = sys.stderr.isatty()
+        self._shown = 0.0
+        self._last = ""
+
+    def show(self, report: Report) -> None:
+        """Show how far a run is."""
+        self._last = describe(report)
+        if self._terminal:
+            click.echo(f"\r\x1b[K{self._last}", nl=False, err=True)
+        elif time.monotonic() - self._shown > _EVERY_S:
+            self._shown = time.monotonic()
+            click.echo(self._last, err=True)
+
+    def end(self) -> None:
+        """End the line."""
+        if self._last:
+            click.echo("" if self._terminal else self._last, err=True)
+
+
+def describe(report: Report) -> str:
+    """Return a report as one line: done, failed, tokens, cost, rate, time left."""
+    finished = report.done + report.failed
+    rate = max(finished - report.resumed, 0) / report.seconds if report.seconds else 0.0
+    left = report.rows - finished
+    parts = [f"{finished:,}/{report.rows:,} rows", f"{report.failed:,} failed"]
+    parts.append(f"{_short(report.input_tokens + report.output_tokens)} tokens")
+    parts.append(f"${report.cost_usd:.4f}" + (f" and {report.unpriced:,} unpriced" if report.unpriced else ""))
+    parts.append(f"{rate:,.1f} rows/s")
+    if left and rate:
+        parts.append(f"{_span(left / rate)} left")
+    return " · ".join(parts)
+
+
+def _short(count: int) -> str:
+    for size, unit in ((10**9, "G"), (10**6, "M"), (10**3, "k")):
+        if count >= size:
+            return f"{count / size:.1f}{unit}"
+    return str(count)
+
+
+def _span(seconds: float) -> str:
+    whole = round(seconds)
+    hours, minutes = whole // 3600, whole % 3600 // 60
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {whole % 60} s" if minutes else f"{whole} s"

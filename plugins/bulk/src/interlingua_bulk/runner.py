@@ -1,0 +1,348 @@
+"""One run over a file of requests, on one machine."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import attrs
+
+from interlingua import AsyncClient, Retry
+from interlingua.errors import CallerError, InterlinguaError
+from interlingua.types import ToolDefinition
+from interlingua_bulk.answers import AnswerFile, read_facts
+from interlingua_bulk.rows import (
+    Row,
+    content_key,
+    explain_row,
+    inspect_input,
+    iterate_rows,
+    read_row,
+    row_id,
+    spool_rows,
+)
+from interlingua_bulk.sender import Answer, Limits, Sender, StopRunError, error_line, shared_line
+from interlingua_bulk.wire_rows import WireReader
+
+
+@attrs.define
+class Report:
+    """What a run did.
+
+    Attributes:
+        rows: in the input.
+        done: rows with an answer, those of earlier runs included.
+        failed: rows whose last line is an error.
+        resumed: rows that were finished before this run.
+        asked: requests that were sent in this run.
+        input_tokens: of this run's answers.
+        output_tokens: likewise.
+        cost_usd: of this run's answers whose price is known.
+        unpriced: answers of this run whose price is not known.
+        shared: rows that share another's answer.
+        seconds: of this run.
+        stopped: why the run ended before all rows were finished; None when they were.
+        error: what stopped it, where it was an error.
+    """
+
+    rows: int
+    done: int = 0
+    failed: int = 0
+    resumed: int = 0
+    asked: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: Decimal = Decimal(0)
+    unpriced: int = 0
+    shared: int = 0
+    seconds: float = 0.0
+    stopped: str | None = None
+    error: InterlinguaError | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the report as plain values; money as a decimal string."""
+        plain = {name: getattr(self, name) for name in attrs.fields_dict(Report) if name not in ("error", "cost_usd")}
+        return {**plain, "seconds": round(self.seconds, 3), "cost_usd": f"{self.cost_usd:f}"}
+
+
+async def arun(
+    rows: str | Path | Iterable[Mapping[str, Any]],
+    out: str | Path,
+    *,
+    model: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    tools: Sequence[ToolDefinition] = (),
+    concurrency: int = 128,
+    requests_per_minute: float | None = None,
+    tokens_per_minute: float | None = None,
+    budget_usd: Decimal | float | str | None = None,
+    max_attempts: int = 5,
+    patience_s: float = 600.0,
+    dedupe: bool = False,
+    retry_failed: bool = False,
+    force: bool = False,
+    client: AsyncClient | None = None,
+    on_progress: Callable[[Report], None] | None = None,
+    stop: asyncio.Event | None = None,
+) -> Report:
+    """Send every row of a file once, and append each answer to another file.
+
+    The same call goes on where a run was killed: rows with a line in `out` are not sent again.
+
+    Args:
+        rows: the input file (JSON Lines, or Parquet by its suffix), or rows, which are then kept in `<out>.in.jsonl`.
+        out: the output file; `<out>.run.json` says beside it what was asked.
+        model: for rows that name none; else the client's default.
+        options: of every request, names as in `AdapterOptions`; a row's own win.
+        tools: for rows that bring none.
+        concurrency: most requests under way for one model; how many there are adapts to the service.
+        requests_per_minute: per model; None leaves it to the service's refusals and headers.
+        tokens_per_minute: input and output, per model; likewise.
+        budget_usd: send nothing more when this is spent, counting what is under way at its estimated cost.
+        max_attempts: times one row is sent where the service fails or the connection breaks; refusals for load do not
+            count.
+        patience_s: longest wait in seconds that a service may ask for; one that asks for more stops the run.
+        dedupe: rows that ask the same share one answer.
+        retry_failed: send those rows again whose last line is an error.
+        force: go on although input, model or options differ from the run that began `out`.
+        client: the client to use; one of our own is made, and closed, without it.
+        on_progress: called about twice a second and at the end.
+        stop: set it to let what is under way end, and send nothing more.
+
+    Raises:
+        CallerError: the output belongs to another run or process, an option is unknown, or a budget cannot be held
+            because the model's price is unknown.
+        DecodeError: the input cannot be read; nothing was sent.
+    """
+    out = Path(out)
+    path = Path(rows) if isinstance(rows, (str, Path)) else spool_rows(rows, out.with_name(out.name + ".in.jsonl"))
+    options = dict(options or {})
+    own = client is None
+    client = client if client is not None else AsyncClient(model, retry=Retry(max_attempts=1))
+    limits = Limits(
+        concurrency=concurrency,
+        requests_per_minute=requests_per_minute,
+        tokens_per_minute=tokens_per_minute,
+        budget_usd=None if budget_usd is None else Decimal(str(budget_usd)),
+        max_attempts=max_attempts,
+        patience_s=patience_s,
+    )
+    try:
+        sender = Sender(client, model or client.model, options, tools, limits)
+        source = await asyncio.to_thread(inspect_input, path, _known_digest(out))
+        asked = {"model": model or client.model, "options": options, "tools": [tool.name for tool in tools]}
+        answers = AnswerFile(out, source, asked, force=force)
+        async with answers:
+            run = _Run(path, answers, sender, dedupe=dedupe, retry_failed=retry_failed, stop=stop)
+            return await run.finish(on_progress)
+    finally:
+        if own:
+            await client.close()
+
+
+def run(rows: str | Path | Iterable[Mapping[str, Any]], out: str | Path, **arguments: Any) -> Report:
+    """As `arun`, for blocking code: the first Ctrl-C lets what is under way end, the second breaks it off."""
+
+    async def main() -> Report:
+        stop = arguments.setdefault("stop", asyncio.Event())
+        with _stop_on_interrupt(stop):
+            return await arun(rows, out, **arguments)
+
+    return asyncio.run(main())
+
+
+class _stop_on_interrupt:  # noqa: N801  used like a function
+    """Let Ctrl-C set an event instead of breaking off; the second one breaks off."""
+
+    def __init__(self, stop: asyncio.Event) -> None:
+        self._stop = stop
+
+    def __enter__(self) -> None:
+        self._loop = asyncio.get_running_loop()
+        self._set = threading.current_thread() is threading.main_thread()
+        if self._set:
+            try:
+                self._loop.add_signal_handler(signal.SIGINT, self._interrupt)
+            except NotImplementedError:
+                self._set = False
+
+    def __exit__(self, *_: object) -> None:
+        if self._set:
+            self._loop.remove_signal_handler(signal.SIGINT)
+
+    def _interrupt(self) -> None:
+        self._stop.set()
+        self._loop.remove_signal_handler(signal.SIGINT)
+        self._set = False
+
+
+def _known_digest(out: Path) -> str | None:
+    facts = read_facts(out)
+    return None if facts is None else facts.get("input", {}).get("sha256")
+
+
+class _Run:
+    """One run: feeds rows, waits for their answers, keeps count."""
+
+    def __init__(
+        self,
+        path: Path,
+        answers: AnswerFile,
+        sender: Sender,
+        *,
+        dedupe: bool,
+        retry_failed: bool,
+        stop: asyncio.Event | None,
+    ) -> None:
+        self.path, self.answers, self.sender = path, answers, sender
+        self.stop = stop if stop is not None else asyncio.Event()
+        self.report = Report(rows=len(answers.states), done=answers.done, failed=answers.failed)
+        self._retry_failed = retry_failed
+        self.report.resumed = self.report.done + (0 if retry_failed else self.report.failed)
+        self._dedupe = dedupe
+        self._waiting: dict[str, list[Row]] = {}  # rows that wait for the answer of one that asks the same
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._room = asyncio.Event()
+        self._wire = WireReader(sender.client)
+        self._began = time.monotonic()
+
+    async def finish(self, on_progress: Callable[[Report], None] | None) -> Report:
+        """Send what is to be sent, and return when everything under way has ended and is on disk."""
+        ticker = asyncio.create_task(self._tick(on_progress)) if on_progress is not None else None
+        try:
+            await self._feed()
+            while self._tasks:
+                await asyncio.wait(self._tasks)
+        finally:
+            for task in self._tasks:
+                task.cancel()
+            if ticker is not None:
+                ticker.cancel()
+            await self.answers.flush()
+            self._count()
+            if on_progress is not None:
+                on_progress(self.report)
+        return self.report
+
+    def _wanted(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
+        answers = self.answers
+        if self._retry_failed:
+            return iterate_rows(self.path, lambda index: answers.is_open(index) or answers.is_failed(index))
+        return iterate_rows(self.path, answers.is_open)
+
+    async def _feed(self) -> None:
+        """Begin rows as fast as the pace lets them go; at most twice the limit are in memory."""
+        sender, tasks = self.sender, self._tasks
+        create_task = asyncio.get_running_loop().create_task
+        for index, data in self._wanted():
+            while len(tasks) >= 2 * sender.in_flight_limit and not self._stopping:
+                self._room.clear()
+                await self._room.wait()
+            if self._stopping:
+                break
+            if len(tasks) < 2:
+                await asyncio.sleep(0)
+            task = create_task(self._handle(index, data))
+            tasks.add(task)
+            task.add_done_callback(self._forget)
+
+    @property
+    def _stopping(self) -> bool:
+        if self.stop.is_set() and self.report.stopped is None:
+            self._halt("interrupted")
+        return self.report.stopped is not None
+
+    def _forget(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        self._room.set()
+        if not task.cancelled() and (error := task.exception()) is not None:
+            if not isinstance(error, Exception):
+                raise error
+            self._halt(f"{type(error).__name__}: {error}", error)
+
+    def _halt(self, why: str, error: BaseException | None = None) -> None:
+        if self.report.stopped is None:
+            self.report.stopped = why
+            if isinstance(error, InterlinguaError):
+                self.report.error = error
+            elif error is not None:
+                self.report.error = CallerError(why)
+        self.sender.stop(why)
+        self._room.set()
+
+    async def _handle(self, index: int, data: Mapping[str, Any]) -> None:
+        try:
+            row = read_row(index, data, self._wire.read, self.sender.model)
+        except Exception as error:  # whatever is wrong with one row, the others go on
+            name = row_id(index, data)
+            await self._keep(Answer(False, error_line(index, name, explain_row(error, name), 0)), index, None)
+            return
+        key = content_key(row, self.sender.model, self.sender.options) if self._dedupe else None
+        if key is not None and await self._share(row, key):
+            return
+        try:
+            answer = await self.sender.send(row, key)
+        except StopRunError as stopped:
+            self._halt(stopped.why, stopped.error)
+            return
+        await self._keep(answer, index, key)
+        if key is not None:
+            await self._pass_on(answer, key)
+
+    async def _share(self, row: Row, key: str) -> bool:
+        """Give a row the answer of one that asked the same, or let it wait for that; False where it is the first."""
+        if (leader := self.answers.leaders.get(key)) is not None:
+            line = shared_line(row, self.answers.read(leader))
+            self.report.shared += 1
+            await self._keep(Answer(True, line), row.index, None)
+            return True
+        if key in self._waiting:
+            self._waiting[key].append(row)
+            return True
+        self._waiting[key] = []
+        return False
+
+    async def _pass_on(self, answer: Answer, key: str) -> None:
+        """Give the rows that wait for an answer theirs; where there is none, the next of them is sent."""
+        waiting = self._waiting.pop(key, [])
+        if answer.ok:
+            for row in waiting:
+                await self._share(row, key)
+        elif waiting:
+            first, *others = waiting
+            self._waiting[key] = others
+            try:
+                following = await self.sender.send(first, key)
+            except StopRunError as stopped:
+                self._halt(stopped.why, stopped.error)
+                return
+            await self._keep(following, first.index, key)
+            await self._pass_on(following, key)
+
+    async def _keep(self, answer: Answer, index: int, key: str | None) -> None:
+        report = self.report
+        report.input_tokens += answer.input_tokens
+        report.output_tokens += answer.output_tokens
+        if answer.cost_usd is not None:
+            report.cost_usd += answer.cost_usd
+        elif answer.ok and answer.attempts:
+            report.unpriced += 1
+        await self.answers.add(index, answer.line, ok=answer.ok, key=key)
+
+    def _count(self) -> None:
+        report, answers = self.report, self.answers
+        report.done, report.failed = answers.done, answers.failed
+        report.asked = self.sender.asked
+        report.seconds = time.monotonic() - self._began
+
+    async def _tick(self, on_progress: Callable[[Report], None]) -> None:
+        while True:
+            await asyncio.sleep(0.5)
+            self._count()
+            on_progress(self.report)

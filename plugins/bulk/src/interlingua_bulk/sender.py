@@ -1,0 +1,342 @@
+"""Sends one row until it has an answer or an error that stays, at the pace that its model allows."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Coroutine, Mapping, Sequence
+from contextlib import suppress
+from datetime import UTC, datetime
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import orjson
+
+from interlingua import AsyncClient, Retry
+from interlingua.codec import encode_message
+from interlingua.errors import (
+    AuthenticationError,
+    CallerError,
+    InterlinguaError,
+    ModelNotFoundError,
+    OverloadedError,
+    PermissionDeniedError,
+    QuotaExceededError,
+    RateLimitError,
+)
+from interlingua.pricing import cost_of
+from interlingua.types import Message, ToolDefinition, Usage
+from interlingua_bulk.pace import Pace
+from interlingua_bulk.rows import Row
+
+if TYPE_CHECKING:
+    from interlingua.http.shared import Exchange
+    from interlingua.plugins import Loss
+
+_BYTES_PER_TOKEN = 4
+_NOTHING = Decimal(0)
+
+
+@attrs.frozen(kw_only=True)
+class Limits:
+    """What a run may use; see `arun`."""
+
+    concurrency: int = 128
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+    budget_usd: Decimal | None = None
+    max_attempts: int = 5
+    patience_s: float = 600.0
+
+    def __attrs_post_init__(self) -> None:
+        for name in ("concurrency", "max_attempts"):
+            value = getattr(self, name)
+            if not isinstance(value, int) or value < 1:
+                raise CallerError(f"{name} is a whole number from 1, not {value!r}")
+        for name in ("requests_per_minute", "tokens_per_minute", "budget_usd"):
+            value = getattr(self, name)
+            if value is not None and value <= 0:
+                raise CallerError(f"{name} is a number above 0, or None for no limit, not {value!r}")
+
+
+class StopRunError(Exception):
+    """No further row can be answered; the row that met this was not."""
+
+    def __init__(self, why: str, error: InterlinguaError | None = None) -> None:
+        super().__init__(why)
+        self.why, self.error = why, error
+
+
+@attrs.define
+class Answer:
+    """What became of a row.
+
+    Attributes:
+        ok: True for an answer.
+        line: the whole line for the output, line end included.
+        input_tokens: as billed.
+        output_tokens: as billed.
+        cost_usd: None where the price is not known.
+        attempts: times it was sent.
+    """
+
+    ok: bool
+    line: bytes
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: Decimal | None = None
+    attempts: int = 0
+
+
+class Sender:
+    """Sends rows. For one event loop.
+
+    Args:
+        client: makes and sends requests; it should not try again by itself.
+        model: for rows that name none.
+        options: of every request; a row's own win.
+        tools: for rows that bring none.
+        limits: what may be used.
+
+    Attributes:
+        asked: requests sent so far.
+        spent: USD of the answers so far.
+    """
+
+    def __init__(
+        self,
+        client: AsyncClient,
+        model: str | None,
+        options: Mapping[str, Any],
+        tools: Sequence[ToolDefinition],
+        limits: Limits,
+    ) -> None:
+        self.client, self.model, self.options, self.tools, self.limits = client, model, options, tools, limits
+        self.asked = 0
+        self.spent = _NOTHING
+        self._reserved = _NOTHING
+        self._priced = 0
+        self._retry = Retry(max_attempts=limits.max_attempts)
+        self._paces: dict[str | None, Pace] = {}
+        self._answered: set[str | None] = set()  # models that answered: a refusal of theirs is about a row
+        self._stopped: str | None = None
+        self._stop_waiters: set[asyncio.Task[Any]] = set()
+
+    @property
+    def in_flight_limit(self) -> int:
+        """How many requests may be under way now, over all models."""
+        return max(int(sum(pace.limit for pace in self._paces.values())), 1)
+
+    def pace(self, model: str | None) -> Pace:
+        """Return the pace of a model."""
+        found = self._paces.get(model)
+        if found is None:
+            limits = self.limits
+            found = self._paces[model] = Pace(
+                limits.concurrency,
+                requests_per_minute=limits.requests_per_minute,
+                tokens_per_minute=limits.tokens_per_minute,
+            )
+        return found
+
+    def stop(self, why: str) -> None:
+        """Send nothing more: what waits for its turn ends, what is under way is waited for."""
+        self._stopped = self._stopped or why
+        for task in tuple(self._stop_waiters):
+            task.cancel()
+
+    async def send(self, row: Row, key: str | None = None) -> Answer:
+        """Send a row until it has an answer, or an error that trying again would not change.
+
+        Args:
+            row: the request.
+            key: of its content, where rows that ask the same share one answer.
+
+        Raises:
+            StopRunError: no further row can be answered, or the run was stopped before this one was sent.
+        """
+        model = row.model or self.model
+        pace = self.pace(model)
+        try:
+            exchange = await self.client.prepare(
+                row.messages, model=model, tools=row.tools or self.tools, **{**self.options, **row.options}
+            )
+        except InterlinguaError as error:
+            return Answer(False, error_line(row.index, row.id, error, 0))
+        reserved = self._reserve(exchange)
+        try:
+            return await self._exchange(row, key, pace, exchange, model)
+        finally:
+            self._reserved -= reserved
+
+    async def _exchange(self, row: Row, key: str | None, pace: Pace, exchange: Exchange, model: str | None) -> Answer:
+        attempts = failures = 0
+        wire = exchange.request.wire
+        tokens = 0.0
+        if self.limits.tokens_per_minute is not None:
+            tokens = len(wire.body) / _BYTES_PER_TOKEN + (exchange.request.options.max_tokens or 0)
+        while True:
+            lease = await self._turn(pace.acquire(tokens))
+            if self._over_budget():
+                pace.fail(lease)
+                raise StopRunError(f"the budget of {self.limits.budget_usd} USD is used up")
+            attempts += 1
+            self.asked += 1
+            try:
+                message = await self.client.attempt(exchange)
+            except InterlinguaError as error:
+                pace.note_headers(exchange.headers)
+                if isinstance(error, (RateLimitError, OverloadedError)) and error.retryable:
+                    self._check_wait(pace.refuse(lease, error.retry_after), error)
+                    continue
+                pace.fail(lease)
+                failures += 1
+                delay = self._delay(exchange, error, failures, model)
+                if delay is None:
+                    return Answer(False, error_line(row.index, row.id, error, attempts), attempts=attempts)
+                await self._turn(asyncio.sleep(delay))
+            except BaseException:
+                pace.fail(lease)
+                raise
+            else:
+                self._answered.add(model)
+                pace.note_headers(exchange.headers)
+                usage = message.metadata.usage
+                took = None if usage is None else (usage.input_tokens or 0) + (usage.output_tokens or 0)
+                pace.succeed(lease, took, None if usage is None else usage.output_tokens)
+                return self._answer(row, key, message, usage, wire.losses, attempts)
+
+    async def _turn(self, waiting: Coroutine[Any, Any, Any]) -> Any:
+        """Wait for a turn, unless the run is stopped first."""
+        self._check_stopped(waiting)
+        task = asyncio.current_task()
+        assert task is not None  # noqa: S101
+        self._stop_waiters.add(task)
+        try:
+            return await waiting
+        except asyncio.CancelledError:
+            if self._stopped is None or task.uncancel():
+                raise
+            raise StopRunError(self._stopped) from None
+        finally:
+            self._stop_waiters.discard(task)
+
+    def _check_stopped(self, waiting: Coroutine[Any, Any, Any]) -> None:
+        if self._stopped is not None:
+            waiting.close()
+            raise StopRunError(self._stopped)
+
+    def _check_wait(self, wait_s: float, error: InterlinguaError) -> None:
+        if wait_s > self.limits.patience_s:
+            text = f"the service asks to wait {wait_s:.0f} s, longer than {self.limits.patience_s:g} s: {error}"
+            raise StopRunError(text, error)
+
+    def _delay(self, exchange: Exchange, error: InterlinguaError, failures: int, model: str | None) -> float | None:
+        """Return the seconds until the row is sent again; None where it fails.
+
+        Raises:
+            StopRunError: every other row would fail like this one.
+        """
+        with suppress(InterlinguaError):
+            if not exchange.retry_delay(error):  # another secret is there in the place of one that was refused
+                return 0.0
+        everyones = isinstance(error, (AuthenticationError, QuotaExceededError))
+        first = isinstance(error, (PermissionDeniedError, ModelNotFoundError)) and model not in self._answered
+        if everyones or first:
+            raise StopRunError(str(error), error)
+        return self._retry.delay(error, failures)
+
+    # -- money --------------------------------------------------------------------------------------------------
+
+    def _reserve(self, exchange: Exchange) -> Decimal:
+        """Count a request at the most it may cost, or at what others cost, until its own cost is known."""
+        if self.limits.budget_usd is None:
+            return _NOTHING
+        most = _most(exchange)
+        reserved = most if most is not None else self.spent / self._priced if self._priced else _NOTHING
+        self._reserved += reserved
+        return reserved
+
+    def _over_budget(self) -> bool:
+        """Return True where the requests that were begun, this one included, may cost more than the budget."""
+        budget = self.limits.budget_usd
+        return budget is not None and (self.spent >= budget or self.spent + self._reserved > budget)
+
+    def _answer(
+        self, row: Row, key: str | None, message: Message, usage: Usage | None, losses: Sequence[Loss], attempts: int
+    ) -> Answer:
+        cost = None if usage is None else usage.cost_usd
+        if cost is not None:
+            self.spent += cost
+            self._priced += 1
+        elif self.limits.budget_usd is not None:
+            note = (usage.cost_note if usage is not None else None) or "no usage was reported"
+            raise StopRunError(f"the budget cannot be held, an answer has no known cost: {note}")
+        return Answer(
+            True,
+            answer_line(row, key, message, losses, attempts),
+            0 if usage is None else usage.input_tokens or 0,
+            0 if usage is None else usage.output_tokens or 0,
+            cost,
+            attempts,
+        )
+
+
+def _most(exchange: Exchange) -> Decimal | None:
+    """Return the most USD that a request may cost, by its size and `max_tokens`; None where either is unknown."""
+    request = exchange.request
+    if request.options.max_tokens is None:
+        return None
+    usage = Usage(input_tokens=len(request.wire.body) // _BYTES_PER_TOKEN + 1, output_tokens=request.options.max_tokens)
+    return cost_of(usage, request.provider.model(request.options.model), datetime.now(UTC)).cost_usd
+
+
+# -- lines ------------------------------------------------------------------------------------------------------
+
+
+def answer_line(row: Row, key: str | None, message: Message, losses: Sequence[Loss], attempts: int) -> bytes:
+    """Return the line of an answer; `index` and `status` stand first, for they are read without the rest."""
+    line: dict[str, Any] = {"index": row.index, "status": "ok"}
+    if key is not None:
+        line["key"] = key
+    usage = message.metadata.usage
+    line["id"] = row.id
+    line["message"] = encode_message(message)
+    line["usage"] = None if usage is None else _usage(usage)
+    line["cost_usd"] = None if usage is None or usage.cost_usd is None else f"{usage.cost_usd:f}"
+    line["losses"] = [attrs.asdict(loss) for loss in losses]
+    line["attempts"] = attempts
+    return orjson.dumps(line) + b"\n"
+
+
+def shared_line(row: Row, line: Mapping[str, Any]) -> bytes:
+    """Return the line of a row that shares another's answer and costs nothing."""
+    own = {**line, "index": row.index, "id": row.id, "shared_with": line["id"], "cost_usd": "0", "attempts": 0}
+    own.pop("key", None)
+    return orjson.dumps({"index": own.pop("index"), "status": own.pop("status"), **own}) + b"\n"
+
+
+def error_line(index: int, row: str, error: InterlinguaError, attempts: int) -> bytes:
+    """Return the line of a row that has no answer."""
+    facts = {
+        "type": type(error).__name__,
+        "message": error.message,
+        "status": error.status,
+        "code": error.code,
+        "request_id": error.request_id,
+        "retryable": error.retryable,
+        "path": error.place,
+    }
+    kept = {name: value for name, value in facts.items() if value is not None}
+    return orjson.dumps({"index": index, "status": "error", "id": row, "error": kept, "attempts": attempts}) + b"\n"
+
+
+def _usage(usage: Usage) -> dict[str, int]:
+    counts = {
+        "input_tokens": usage.input_tokens,
+        "output_tokens": usage.output_tokens,
+        "reasoning_tokens": usage.reasoning_tokens,
+        "cached_input_tokens": usage.cached_input_tokens,
+        "latency_ms": usage.latency_ms,
+    }
+    return {name: count for name, count in counts.items() if count is not None}

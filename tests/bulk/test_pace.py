@@ -1,0 +1,186 @@
+"""The pace: what changes the number of requests under way, and what makes them wait."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from datetime import UTC, datetime
+
+import pytest
+
+from interlingua_bulk.pace import FIRST, LEAST_SAMPLES, Bucket, Lease, Pace, limit_headers, read_reset
+
+NOW = datetime(2026, 11, 22, 12, 0, tzinfo=UTC)
+
+
+class Clock:
+    def __init__(self) -> None:
+        self.now = 100.0
+
+    def __call__(self) -> float:
+        return self.now
+
+
+async def _round(pace: Pace, clock: Clock, seconds: float = 1.0, output_tokens: int = 10) -> None:
+    """Send as many as may be under way and answer them all, until enough were answered to judge by."""
+    answered, wanted = 0, max(int(pace.limit), LEAST_SAMPLES)
+    while answered < wanted:
+        leases = [await pace.acquire() for _ in range(int(pace.limit))]
+        clock.now += seconds
+        for lease in leases:
+            pace.succeed(lease, None, output_tokens)
+        answered += len(leases)
+
+
+def _run(body: Callable[[], Awaitable[None]]) -> None:
+    asyncio.run(asyncio.wait_for(body(), 10))  # type: ignore[arg-type]
+
+
+def test_the_limit_doubles_until_a_refusal_and_then_grows_by_one() -> None:
+    async def body() -> None:
+        clock = Clock()
+        pace = Pace(100, clock=clock)
+        assert pace.limit == FIRST
+        await _round(pace, clock)
+        await _round(pace, clock)
+        assert pace.limit == 4 * FIRST
+        leases = [await pace.acquire() for _ in range(32)]
+        for lease in leases:
+            clock.now += 0.01
+            pace.refuse(lease, 1.0)
+        assert pace.limit == pytest.approx(32 * 0.7), "refusals of one round count once"
+        clock.now += 2
+        pace.succeed(await pace.acquire(), None, 10)
+        before = pace.limit
+        await _round(pace, clock)
+        assert pace.limit == before + 1
+
+    _run(body)
+
+
+def test_after_a_refusal_one_request_goes_first() -> None:
+    async def body() -> None:
+        pace = Pace(16)
+        first, second = await pace.acquire(), await pace.acquire()
+        pace.refuse(first, 0.05)
+        pace.succeed(second, None, 1)
+        pace.refuse(await pace.acquire(), 0.05)
+        waiting = [asyncio.ensure_future(pace.acquire()) for _ in range(3)]
+        await asyncio.sleep(0.02)
+        assert not any(task.done() for task in waiting)
+        await asyncio.sleep(0.06)
+        assert [task.done() for task in waiting] == [True, False, False]
+        pace.succeed(waiting[0].result(), None, 1)
+        await asyncio.sleep(0)
+        assert all(task.done() for task in waiting)
+
+    _run(body)
+
+
+def test_slow_answers_hold_the_limit_and_fewer_lower_it() -> None:
+    async def body() -> None:
+        clock = Clock()
+        pace = Pace(1000, clock=clock)
+        for _ in range(2):
+            await _round(pace, clock, seconds=1.0)
+        limit = pace.limit
+        await _round(pace, clock, seconds=2.1)  # twice as many answers at twice the time: no more a second
+        held = pace.limit
+        await _round(pace, clock, seconds=4.0)
+        assert held == limit
+        assert pace.limit == pytest.approx(limit * 0.9)
+
+    _run(body)
+
+
+def test_a_long_answer_is_no_sign_of_load() -> None:
+    async def body() -> None:
+        clock = Clock()
+        pace = Pace(1000, clock=clock)
+        await _round(pace, clock, seconds=1.0, output_tokens=10)
+        limit = pace.limit
+        await _round(pace, clock, seconds=10.0, output_tokens=100)
+        assert pace.limit == 2 * limit
+
+    _run(body)
+
+
+def test_rates_are_held_and_settled() -> None:
+    bucket = Bucket(60, 0.0)
+    assert bucket.wait(1, 0.0) == 0
+    bucket.take(1)
+    assert bucket.wait(1, 0.0) == pytest.approx(1.0)
+    assert bucket.wait(1, 1.0) == 0
+    tokens = Bucket(6000, 0.0, burst_s=5)
+    tokens.take(500)
+    assert tokens.wait(100, 0.0) == pytest.approx(1.0)
+    assert tokens.wait(10_000, 4.0) == pytest.approx(1.0), "what is larger than the bucket waits for it to be full"
+    assert Bucket(None, 0.0).wait(1e9, 0.0) == 0
+
+
+def test_what_is_left_by_the_headers_is_heeded() -> None:
+    async def body() -> None:
+        clock = Clock()
+        pace = Pace(8, clock=clock)
+        pace.note_headers({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "1s",
+                           "x-ratelimit-limit-requests": "60"})  # fmt: skip
+        assert pace._wait(0) == pytest.approx(1.0)
+        clock.now += 1.5
+        pace.note_headers({"x-ratelimit-remaining-requests": "5", "x-ratelimit-reset-requests": "1s"})
+        assert pace._wait(0) == 0
+        pace.note_headers({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "7h12m0s"})
+        assert pace._wait(0) == 0, "a day's limit is left to its refusals"
+        pace.note_headers({"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "30",
+                           "x-ratelimit-limit-requests": "-1"})  # fmt: skip
+        assert pace._wait(0) in (0, 30.0)
+
+    _run(body)
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("1s", 1),
+        ("6m0s", 360),
+        ("120ms", 0.12),
+        ("2m59.56s", 179.56),
+        ("7h12m0s", 25920),
+        ("34.4s", 34.4),
+        ("12", 12),
+        ("0.5", 0.5),
+        ("2026-11-22T12:00:30Z", 30),
+        ("2026-11-22T11:00:00Z", 0),
+        ("1795348830000", 30),
+        ("soon", None),
+    ],
+)
+def test_a_reset_is_read_in_every_form_that_services_use(text: str, seconds: float | None) -> None:
+    found = read_reset(text, NOW)
+
+    assert found == (None if seconds is None else pytest.approx(seconds))
+
+
+def test_the_names_of_limit_headers_are_found_by_their_words() -> None:
+    headers = {
+        "anthropic-ratelimit-requests-remaining": "1", "x-ratelimit-remaining-tokens": "1",
+        "x-ratelimit-remaining-req-minute": "1", "content-type": "x",
+    }  # fmt: skip
+
+    assert [names[1] for names in limit_headers(headers)] == [
+        "anthropic-ratelimit-requests-reset", "x-ratelimit-reset-tokens", "x-ratelimit-reset-req-minute",
+    ]  # fmt: skip
+
+
+def test_a_wait_that_is_cancelled_leaves_its_place() -> None:
+    async def body() -> None:
+        pace = Pace(1)
+        lease = await pace.acquire()
+        waiting = [asyncio.ensure_future(pace.acquire()) for _ in range(2)]
+        await asyncio.sleep(0)
+        waiting[0].cancel()
+        await asyncio.sleep(0)
+        pace.succeed(lease, None, 1)
+        assert isinstance(await waiting[1], Lease)
+        assert pace.in_flight == 1
+
+    _run(body)

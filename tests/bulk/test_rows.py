@@ -1,0 +1,112 @@
+"""The input: what rows may be, and what is refused before anything is sent."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interlingua.codec import encode_message
+from interlingua.errors import CallerError, DecodeError
+from interlingua.types import ToolDefinition, user
+from interlingua_bulk.rows import content_key, inspect_input, iterate_rows, read_row
+from tests.bulk.support import write_rows
+
+SCHEMA = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
+WIRE_TOOL = {"type": "function", "function": {"name": "look", "description": "Look.", "parameters": SCHEMA}}
+
+
+def test_a_prompt_is_a_conversation() -> None:
+    plain = read_row(4, {"prompt": "hello"})
+    whole = read_row(4, {"id": 7, "prompt": "hello", "system": "Be brief.", "options": {"max_tokens": 5}})
+
+    assert (plain.id, plain.messages) == ("5", "hello")
+    assert whole.id == "7"
+    assert [(message.role, message.text_content()) for message in whole.messages] == [  # type: ignore[union-attr]
+        ("system", "Be brief."), ("user", "hello"),
+    ]  # fmt: skip
+    assert whole.options == {"max_tokens": 5}
+
+
+def test_messages_are_canonical_or_plain() -> None:
+    canonical = encode_message(user("hello"))
+    row = read_row(0, {"messages": [{"role": "system", "content": "Be brief."}, canonical], "tools": [WIRE_TOOL],
+                       "output_schema": SCHEMA, "model": "acme:small"})  # fmt: skip
+
+    assert [message.text_content() for message in row.messages] == ["Be brief.", "hello"]  # type: ignore[union-attr]
+    assert [type(tool) for tool in row.tools] == [ToolDefinition]
+    assert row.options == {"response_schema": SCHEMA}
+    assert row.model == "acme:small"
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        {},
+        {"prompt": 5},
+        {"messages": "hello"},
+        {"prompt": "x", "messages": []},
+        {"prompt": "x", "temperature": 1},
+        {"prompt": "x", "options": [1]},
+    ],
+)
+def test_what_is_no_request_is_refused(data: Any) -> None:
+    with pytest.raises(CallerError):
+        read_row(0, data)
+
+
+def test_a_body_needs_a_reader() -> None:
+    with pytest.raises(CallerError, match="batch file"):
+        read_row(0, {"custom_id": "a", "url": "/v1/x", "body": {}})
+
+
+@pytest.mark.parametrize(
+    ("text", "place"),
+    [
+        ('{"id": "a", "prompt": "x"}\n{"id": "a", "prompt": "y"}\n', "row 2"),
+        ('{"prompt": "x"}\n{"id": "a", "prompt": "y"}\n', "row 2"),
+        ('{"id": "a", "prompt": "x"}\n{"prompt": "y"}\n', "row 2"),
+        ('{"id": "a", "prompt": "x"}\n\n{"id": \n', "line 3"),
+        ("[1]\n", "line 1"),
+        ('{"id": ["a"], "prompt": "x"}\n', "row 1"),
+        ("\n", "no row"),
+    ],
+)
+def test_an_input_that_would_mix_rows_up_is_refused(tmp_path: Path, text: str, place: str) -> None:
+    path = tmp_path / "in.jsonl"
+    path.write_text(text)
+
+    with pytest.raises(DecodeError, match=place):
+        inspect_input(path)
+
+
+def test_an_input_is_known_by_its_bytes(tmp_path: Path) -> None:
+    path = write_rows(tmp_path / "in.jsonl", 3)
+    first = inspect_input(path)
+    path.write_text(path.read_text() + "\n")
+    second = inspect_input(path)
+
+    assert (first.rows, second.rows) == (3, 3)
+    assert first.sha256 != second.sha256
+    assert inspect_input(path, second.sha256) == second
+    assert [index for index, _ in iterate_rows(path, lambda index: index != 1)] == [0, 2]
+
+
+def test_the_key_of_a_content_knows_no_ids() -> None:
+    def key(data: dict[str, Any], model: str = "acme:small", **options: Any) -> str:
+        return content_key(read_row(0, data), model, options)
+
+    one = key({"id": "a", "prompt": "hello"})
+    assert one == key({"id": "b", "messages": [encode_message(user("hello"))]})
+    different = [
+        key({"prompt": "hello!"}),
+        key({"prompt": "hello", "system": "Be brief."}),
+        key({"prompt": "hello", "options": {"temperature": 0}}),
+        key({"prompt": "hello"}, temperature=0.5),
+        key({"prompt": "hello"}, model="acme:large"),
+        key({"prompt": "hello", "tools": [WIRE_TOOL]}),
+        key({"prompt": "hello", "output_schema": SCHEMA}),
+    ]
+    assert len({one, *different}) == 8
+    assert key({"prompt": "hello", "options": {"temperature": 0}}) == key({"prompt": "hello"}, temperature=0)

@@ -1,0 +1,276 @@
+"""Runs on one machine against a server in its own process, which fails as services do."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import interlingua_bulk as bulk
+from interlingua import AsyncClient
+from interlingua.errors import AuthenticationError, CallerError, DecodeError
+from interlingua_bulk.answers import compact_answers
+from tests.bulk.loopback import loopback
+from tests.bulk.support import PRICED, assert_every_row_once, lines, run, write_rows
+
+
+def test_every_row_is_answered_once_whatever_the_service_does(tmp_path: Path) -> None:
+    rows = write_rows(tmp_path / "in.jsonl", 400)
+    out = tmp_path / "out.jsonl"
+    with loopback(latency_ms=5, errors=0.03, cuts=0.03, per_second=800) as server:
+        report = run(rows, out, server.url, concurrency=64)
+        stats = server.stats()
+
+    assert_every_row_once(out, 400)
+    assert (report.done, report.failed, report.stopped) == (400, 0, None)
+    assert report.asked == stats["asked"]
+    assert stats["extra"] == stats["kinds"]["cut"] > 0, "a row was answered again for another reason than a cut"
+    assert report.input_tokens == 400 * 20
+    assert report.output_tokens == 400 * 18
+
+
+def test_a_refusal_for_load_costs_no_try(tmp_path: Path) -> None:
+    rows = write_rows(tmp_path / "in.jsonl", 60)
+    with loopback(latency_ms=1, per_second=40, retry_after_ms=30) as server:
+        report = run(rows, tmp_path / "out.jsonl", server.url, concurrency=16, max_attempts=1)
+        stats = server.stats()
+
+    assert_every_row_once(tmp_path / "out.jsonl", 60)
+    assert report.asked == 60 + stats["kinds"]["429"]
+    assert stats["kinds"]["429"] > 0
+
+
+def test_a_run_goes_on_where_it_was(tmp_path: Path) -> None:
+    rows, out = write_rows(tmp_path / "in.jsonl", 30), tmp_path / "out.jsonl"
+    with loopback(latency_ms=1) as server:
+        run(rows, out, server.url)
+        kept = out.read_bytes().splitlines(keepends=True)
+        out.write_bytes(b"".join(kept[:20]) + kept[20][:37])  # as after a power failure
+        report = run(rows, out, server.url)
+
+    assert (report.resumed, report.asked) == (20, 10)
+    assert_every_row_once(out, 30)
+
+
+def test_another_input_model_or_option_is_not_mixed_in(tmp_path: Path) -> None:
+    rows, out = write_rows(tmp_path / "in.jsonl", 2), tmp_path / "out.jsonl"
+    with loopback(latency_ms=1) as server:
+        run(rows, out, server.url)
+        with pytest.raises(CallerError, match="another options"):
+            run(rows, out, server.url, options={"temperature": 0.5})
+        write_rows(rows, 3)
+        with pytest.raises(CallerError, match="another input"):
+            run(rows, out, server.url)
+        with pytest.raises(CallerError, match="no output of"):
+            run(rows, rows, server.url)
+
+    assert len(lines(out)) == 2
+
+
+def test_two_runs_do_not_write_one_file(tmp_path: Path) -> None:
+    rows, out = write_rows(tmp_path / "in.jsonl", 50), tmp_path / "out.jsonl"
+
+    async def both(url: str) -> list[Any]:
+        calls = (bulk.arun(rows, out, model="vllm:small", client=client) for client in clients)
+        return await asyncio.gather(*calls, return_exceptions=True)
+
+    with loopback(latency_ms=20) as server:
+        clients = [AsyncClient("vllm:small", base_url=server.url) for _ in range(2)]
+        found = asyncio.run(both(server.url))
+
+    assert sorted(type(one).__name__ for one in found) == ["CallerError", "Report"]
+    assert_every_row_once(out, 50)
+
+
+def test_a_bad_line_in_the_output_is_named(tmp_path: Path) -> None:
+    rows, out = write_rows(tmp_path / "in.jsonl", 3), tmp_path / "out.jsonl"
+    with loopback(latency_ms=1) as server:
+        run(rows, out, server.url)
+        kept = out.read_bytes().splitlines(keepends=True)
+        out.write_bytes(kept[0] + b"{}\n" + kept[1])
+        with pytest.raises(DecodeError, match="line 2"):
+            run(rows, out, server.url)
+
+
+def test_a_row_that_fails_says_why_and_the_others_go_on(tmp_path: Path) -> None:
+    given = [{"id": f"r{number}", "prompt": f"row {number}"} for number in range(5)]
+    given += [{"id": "empty", "prompt": " "}, {"id": "odd", "promt": "x"}]
+    given += [{"id": "both", "prompt": "x", "messages": []}]  # type: ignore[dict-item]
+    rows, out = write_rows(tmp_path / "in.jsonl", given), tmp_path / "out.jsonl"
+    with loopback(latency_ms=1, bad_rows=[3]) as server:
+        report = run(rows, out, server.url)
+
+    assert (report.done, report.failed, report.stopped) == (4, 4, None)
+    errors = {line["id"]: line["error"] for line in lines(out) if line["status"] == "error"}
+    assert errors["r3"]["type"] == "BadRequestError"
+    assert errors["r3"]["status"] == 400
+    assert errors["r3"]["code"] == "bad_row"
+    assert {errors[name]["type"] for name in ("empty", "odd", "both")} == {"CallerError"}
+    assert "promt" in errors["odd"]["message"]
+
+
+def test_failed_rows_are_sent_again_on_demand_only(tmp_path: Path) -> None:
+    rows, out = write_rows(tmp_path / "in.jsonl", 6), tmp_path / "out.jsonl"
+    with loopback(latency_ms=1, bad_rows=[1, 4]) as server:
+        run(rows, out, server.url)
+        assert run(rows, out, server.url).asked == 0
+    with loopback(latency_ms=1) as server:
+        report = run(rows, out, server.url, retry_failed=True)
+
+    assert (report.asked, report.done, report.failed) == (2, 6, 0)
+    assert compact_answers(out) == 6
+    assert_every_row_once(out, 6)
+    assert [line["index"] for line in lines(out)] == list(range(6))
+
+
+def test_a_refused_key_stops_the_run_and_nothing_is_lost(tmp_path: Path) -> None:
+    rows, out = write_rows(tmp_path / "in.jsonl", 200), tmp_path / "out.jsonl"
+    with loopback(latency_ms=2, refuse_from=50) as server:
+        report = run(rows, out, server.url, concurrency=8)
+        asked = server.stats()["asked"]
+
+    assert isinstance(report.error, AuthenticationError)
+    assert report.stopped
+    assert asked < 75
+    assert report.done == len(lines(out)) == 49
+    with loopback(latency_ms=1) as server:
+        assert run(rows, out, server.url).stopped is None
+    assert_every_row_once(out, 200)
+
+
+def test_a_wait_longer_than_the_patience_stops_the_run(tmp_path: Path) -> None:
+    rows, out = write_rows(tmp_path / "in.jsonl", 50), tmp_path / "out.jsonl"
+    with loopback(latency_ms=1, per_second=4, retry_after_ms=60_000) as server:
+        report = run(rows, out, server.url, patience_s=30)
+
+    assert "longer than 30 s" in (report.stopped or "")
+    assert report.failed == 0
+
+
+def test_a_budget_stops_before_it_is_passed(tmp_path: Path) -> None:
+    rows, out = write_rows(tmp_path / "in.jsonl", 300), tmp_path / "out.jsonl"
+    arguments: Any = {"model": PRICED, "concurrency": 16, "options": {"api": "chat", "max_tokens": 100}}
+    with loopback(latency_ms=2, input_tokens=20, output_tokens=100) as server:
+        one = run(write_rows(tmp_path / "one.jsonl", 1), tmp_path / "one.out", server.url, **arguments).cost_usd
+        budget = 40 * one
+        report = run(rows, out, server.url, budget_usd=budget, **arguments)
+
+    assert one > 0
+    assert "budget" in (report.stopped or "")
+    assert budget * Decimal("0.6") < report.cost_usd <= budget
+    assert sum(Decimal(line["cost_usd"]) for line in lines(out)) == report.cost_usd
+
+
+def test_a_budget_is_refused_where_no_price_is_known(tmp_path: Path) -> None:
+    rows = write_rows(tmp_path / "in.jsonl", 20)
+    with loopback(latency_ms=2) as server:
+        report = run(
+            rows, tmp_path / "out.jsonl", server.url, model="openai:unheard-of", options={"api": "chat"}, budget_usd=1
+        )
+        asked = server.stats()["asked"]
+
+    assert "no known cost" in (report.stopped or "")
+    assert asked <= 8
+
+
+def test_rows_that_ask_the_same_share_one_answer(tmp_path: Path) -> None:
+    given = [{"id": f"r{number}", "prompt": f"row {number % 7}"} for number in range(70)]
+    given.append({"id": "other", "prompt": "row 0", "options": {"max_tokens": 5}})
+    rows, out = write_rows(tmp_path / "in.jsonl", given), tmp_path / "out.jsonl"
+    with loopback(latency_ms=5, model=PRICED) as server:
+        report = run(rows, out, server.url, dedupe=True)
+        answers = server.stats()["answers"]
+        found = {line["id"]: line for line in lines(out)}
+        kept = out.read_bytes().splitlines(keepends=True)[:40]
+        out.write_bytes(b"".join(kept))
+        again = run(rows, out, server.url, dedupe=True)
+
+    assert answers == 8
+    assert (report.done, report.shared) == (71, 63)
+    assert sum("shared_with" in line for line in found.values()) == 63
+    for number in range(70):
+        text = found[f"r{number}"]["message"]["content"][0]["text"]
+        assert text.endswith(f"row {number % 7} is {(number % 7) ** 2}.")
+    assert all(line["cost_usd"] == "0" for line in found.values() if "shared_with" in line)
+    assert again.asked == 8 - sum(b'"key"' in line for line in kept)
+    assert len(lines(out)) == 71
+
+
+def test_where_the_first_of_equal_rows_fails_the_next_is_sent(tmp_path: Path) -> None:
+    given = [{"id": f"r{number}", "prompt": "row 3"} for number in range(3)]
+    rows, out = write_rows(tmp_path / "in.jsonl", given), tmp_path / "out.jsonl"
+    with loopback(latency_ms=1, bad_rows=[3]) as server:
+        report = run(rows, out, server.url, dedupe=True)
+
+    assert (report.asked, report.failed) == (3, 3)
+
+
+def test_stopping_lets_what_is_under_way_end(tmp_path: Path) -> None:
+    rows, out = write_rows(tmp_path / "in.jsonl", 500), tmp_path / "out.jsonl"
+    seen: list[int] = []
+
+    async def main(url: str) -> bulk.Report:
+        stop = asyncio.Event()
+
+        def watch(report: bulk.Report) -> None:
+            seen.append(report.done)
+            if report.done:
+                stop.set()
+
+        async with AsyncClient("vllm:small", base_url=url) as client:
+            return await bulk.arun(rows, out, client=client, stop=stop, on_progress=watch, concurrency=4)
+
+    with loopback(latency_ms=20) as server:
+        report = asyncio.run(main(server.url))
+        stats = server.stats()
+
+    assert report.stopped == "interrupted"
+    assert 0 < report.done < 500
+    assert stats["answers"] == report.done == len(lines(out))
+
+
+def test_rows_may_be_given_as_values(tmp_path: Path) -> None:
+    out = tmp_path / "out.jsonl"
+    with loopback(latency_ms=1) as server:
+        rows: Any = ({"id": f"r{number}", "prompt": f"row {number}"} for number in range(5))
+        run(rows, out, server.url)
+
+    assert_every_row_once(out, 5)
+    assert json.loads((tmp_path / "out.jsonl.run.json").read_text())["input"]["rows"] == 5
+
+
+def test_answers_hold_losses_usage_and_attempts(tmp_path: Path) -> None:
+    message = {"role": "assistant", "content": [{"type": "thinking", "text": "hm", "signature": "s"}]}
+    messages = [{"role": "user", "content": "row 1"}, message, {"role": "user", "content": "row 1"}]
+    rows, out = write_rows(tmp_path / "in.jsonl", [{"id": "a", "messages": messages}]), tmp_path / "out.jsonl"
+    with loopback(latency_ms=1) as server:
+        run(rows, out, server.url)
+
+    (line,) = lines(out)
+    assert line["status"] == "ok", line
+    assert line["attempts"] == 1
+    assert line["usage"]["input_tokens"] == 20
+    assert [loss["verdict"] for loss in line["losses"]] == ["dropped"]
+
+
+@pytest.mark.skipif(os.name != "posix", reason="kills by SIGKILL")
+def test_the_output_is_synchronised_in_groups(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    calls = 0
+    real = os.fdatasync
+
+    def counted(fd: int) -> None:
+        nonlocal calls
+        calls += 1
+        real(fd)
+
+    monkeypatch.setattr(os, "fdatasync", counted)
+    rows, out = write_rows(tmp_path / "in.jsonl", 200), tmp_path / "out.jsonl"
+    with loopback(latency_ms=1) as server:
+        run(rows, out, server.url)
+
+    assert 1 <= calls < 60
