@@ -17,9 +17,10 @@ Run = Callable[..., Result]
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     folder = tmp_path / "home"
     folder.mkdir()
-    for name in ("INTERLINGUA_CONFIG", "INTERLINGUA_PLUGINS", "INTERLINGUA_CORPUS_EXCLUDE"):
+    for name in ("INTERLINGUA_CONFIG", "INTERLINGUA_PLUGINS", "INTERLINGUA_CORPUS_EXCLUDE", "INTERLINGUA_SESSIONS"):
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("XDG_CONFIG_HOME", str(folder))
+    monkeypatch.setenv("XDG_DATA_HOME", str(folder / "data"))
     monkeypatch.setenv("MY_OWN_KEY", "key-for-tests")
     monkeypatch.chdir(tmp_path)
     return folder

@@ -53,6 +53,10 @@ class LocalServer:
         return path
 
 
+TEXTS = {  # what models of these names answer; others answer Hello
+    "coder": "Two ways:\n\n```python\nprint(1)\n```\n\nor\n\n```sh\necho 2\n```\n",
+    "json": '{"name": "Rex", "age": 3}',
+}
 USAGE = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
 
 
@@ -68,6 +72,8 @@ def _handler(owner: LocalServer) -> type[BaseHTTPRequestHandler]:
             if request["model"] == "refused":
                 self._head(401, "application/json")
                 self.wfile.write(b'{"error": {"message": "bad key", "type": "invalid_api_key"}}')
+            elif request["model"] == "caller" and request["messages"][-1]["role"] != "tool":
+                self._call(request["tools"][0]["function"]["name"])
             elif request.get("stream"):
                 self._stream(request["model"])
             else:
@@ -82,13 +88,24 @@ def _handler(owner: LocalServer) -> type[BaseHTTPRequestHandler]:
             self.send_header("connection", "close")
             self.end_headers()
 
+        def _call(self, name: str) -> None:
+            """Call a tool with the city Rome, streamed."""
+            self._head(200, "text/event-stream")
+            function = {"name": name, "arguments": '{"city": "Rome"}'}
+            call = {"index": 0, "id": "call_1", "type": "function", "function": function}
+            self._event({"choices": [{"index": 0, "delta": {"role": "assistant", "tool_calls": [call]}}]})
+            self._event({"choices": [{"index": 0, "delta": {}, "finish_reason": "tool_calls"}]})
+            self._event({"choices": [], "usage": USAGE})
+            self.wfile.write(b"data: [DONE]\n\n")
+
         def _stream(self, model: str) -> None:
             self._head(200, "text/event-stream")
-            self._event({"choices": [{"index": 0, "delta": {"role": "assistant", "content": "Hel"}}]})
+            self._event({"choices": [{"index": 0, "delta": {"role": "assistant", "content": TEXTS.get(model, "Hel")}}]})
             if model == "slow":
                 time.sleep(5)
             elif model != "broken":
-                self._event({"choices": [{"index": 0, "delta": {"content": "lo"}, "finish_reason": "stop"}]})
+                rest = "" if model in TEXTS else "lo"
+                self._event({"choices": [{"index": 0, "delta": {"content": rest}, "finish_reason": "stop"}]})
                 self._event({"choices": [], "usage": USAGE})
                 self.wfile.write(b"data: [DONE]\n\n")
 

@@ -16,7 +16,7 @@ import pytest
 
 from interlingua.codec import read_jsonl
 from interlingua.types import Message, MessageStatus
-from interlingua_cli import chat as session
+from interlingua_cli import talk
 from interlingua_cli.chat import Chat, run_chat
 from interlingua_cli.input import write_conversation
 from tests.cli.conftest import Run
@@ -77,7 +77,7 @@ def test_send_takes_a_file_and_standard_input(run: Run, server: LocalServer, tmp
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        (("Summarise:",), "the log\n\nSummarise:"),
+        (("Summarise:",), "the log\nSummarise:"),
         ((), "the log"),
         (("What is", "-", "about?"), "What is the log about?"),
     ],
@@ -205,7 +205,7 @@ def test_a_chat_that_cannot_be_saved_goes_on_and_is_saved_elsewhere(
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(path))
         write_conversation(path, messages)
 
-    monkeypatch.setattr(session, "write_conversation", full)
+    monkeypatch.setattr(talk, "write_conversation", full)
     Path("other.jsonl").write_text("something\n", encoding="utf-8")
     said = "hi\n/save other.jsonl\n/save new.jsonl\n/save\nmore\n"
     result = run("chat", "here:echo", "--save", "full.jsonl", input=said)

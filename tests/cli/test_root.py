@@ -163,7 +163,7 @@ def test_a_plugin_adds_a_command_and_changes_requests(home: Path, server: LocalS
     assert start("greet", INTERLINGUA_PLUGINS=plugin).stdout == "hello from a plugin\n"
     assert start("greet").returncode == 2
 
-    for arguments in (["-p", plugin, "send", "here:echo", "hi"], ["send", "here:echo", "hi", "-p", plugin]):
+    for arguments in (["-p", plugin, "send", "here:echo", "hi"], ["send", "here:echo", "hi", "--plugin", plugin]):
         assert start(*arguments).returncode == 0
         assert 77 in server.requests[-1].values()
 

@@ -6,8 +6,9 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from interlingua_cli.attachments import attach
     from interlingua_cli.chat import run_chat
-    from interlingua_cli.input import attach_file, check_text, option_option, read_text
+    from interlingua_cli.input import check_text, option_option, read_text
     from interlingua_cli.output import (
         json_option,
         print_calls,
@@ -22,13 +23,13 @@ if TYPE_CHECKING:
     from interlingua_cli.streams import escape_controls
 
 __all__ = [
-    "State", "attach_file", "check_text", "escape_controls", "json_option", "main", "option_option", "plugin_option",
+    "State", "attach", "check_text", "escape_controls", "json_option", "main", "option_option", "plugin_option",
     "print_calls", "print_error", "print_json", "print_ledger", "print_stream", "print_table", "print_usage",
     "read_text", "run_chat",
 ]  # fmt: skip
 
 _MODULES = {  # name -> its module, imported when the name is first used
-    "State": "state", "attach_file": "input", "check_text": "input", "escape_controls": "streams",
+    "State": "state", "attach": "attachments", "check_text": "input", "escape_controls": "streams",
     "json_option": "output", "option_option": "input", "plugin_option": "state", "print_calls": "output",
     "print_error": "output", "print_json": "output", "print_ledger": "output", "print_stream": "output",
     "print_table": "output", "print_usage": "output", "read_text": "input", "run_chat": "chat",

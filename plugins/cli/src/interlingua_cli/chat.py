@@ -1,33 +1,33 @@
-"""A chat at the terminal: read what is typed, ask the model, keep the conversation."""
+"""A chat at the terminal: read what is typed, ask the model, carry out commands."""
 
 from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import attrs
 import click
 
-from interlingua.errors import CapabilityError, InterlinguaError
-from interlingua.types import DEFAULT_SESSION, Message, RoutingDecisionRecord, RoutingMode, user
-from interlingua_cli.input import write_conversation
-from interlingua_cli.output import print_calls, print_error, print_ledger, print_stream, print_usage
-from interlingua_cli.plan import add_next_message, plan_request
+from interlingua.errors import CallerError, InterlinguaError
+from interlingua.types import ContentBlock, TextBlock
+from interlingua_cli.output import print_error, print_ledger
+from interlingua_cli.show import Show
 from interlingua_cli.state import State
-from interlingua_cli.streams import escape_controls
+from interlingua_cli.talk import Talk
 
 if TYPE_CHECKING:
-    from interlingua.http.client import Client
-    from interlingua.plugins import Loss
+    from interlingua_agents import AgentLoop
 
 QUOTES = '"""'
+MULTI, EDIT, FRAGMENT = "!multi", "!edit", "!fragment"
 
 HELP = (
     "/model MODEL goes on with another model, /save FILE keeps the conversation there, /quit ends;"
-    " three double quotes open and close several lines"
+    f" three double quotes, or {MULTI} and !end, hold several lines; {EDIT} opens your editor;"
+    f" {FRAGMENT} FILE puts a text before the next message"
 )
 
 
@@ -42,6 +42,9 @@ class Chat(Protocol):
 
     def save(self, file: str) -> None:
         """Keep the conversation in this file; an empty name prints where it is kept."""
+
+    def add_fragment(self, place: str) -> None:
+        """Put a text before the next message."""
 
 
 def run_chat(chat: Chat) -> None:
@@ -63,6 +66,8 @@ def run_chat(chat: Chat) -> None:
             chat.swap(rest.strip())
         elif word == "/save":
             chat.save(rest.strip())
+        elif word == FRAGMENT:
+            chat.add_fragment(rest.strip())
         elif word in ("/help", "/?"):
             click.echo(HELP, err=True)
         elif word.startswith("/") and "\n" not in text and word[1:].isalpha():
@@ -72,18 +77,46 @@ def run_chat(chat: Chat) -> None:
 
 
 def read_input() -> str | None:
-    """Return the next message, a line or several between triple quotes; None at the end of input."""
+    """Return the next message, a line or several, or what the editor saved; None at the end of input."""
     try:
         line = _read_line(">>> ")
     except EOFError:
         return None
+    word, _, rest = line.strip().partition(" ")
+    if word == MULTI:
+        end = f"!end {rest.strip()}".strip()
+        return "\n".join(_read_until(lambda last: last.strip() == end))
+    if word == EDIT:
+        return _edit(rest)
     if not line.lstrip().startswith(QUOTES):
         return line
-    lines = [line.lstrip().removeprefix(QUOTES)]
-    with contextlib.suppress(EOFError):  # the end of input closes a block too
-        while not lines[-1].rstrip().endswith(QUOTES):
-            lines.append(_read_line("... "))
+    first = line.lstrip().removeprefix(QUOTES)
+    lines = [first]
+    if not first.rstrip().endswith(QUOTES):
+        lines += _read_until(lambda last: last.rstrip().endswith(QUOTES), keep=True)
     return "\n".join(lines).rstrip().removesuffix(QUOTES).strip("\n")
+
+
+def _read_until(is_last: Callable[[str], bool], *, keep: bool = False) -> list[str]:
+    """Return lines to the last one, which is left out unless kept; the end of input is one too."""
+    lines: list[str] = []
+    with contextlib.suppress(EOFError):
+        while True:
+            line = _read_line("... ")
+            if is_last(line):
+                return [*lines, line] if keep else lines
+            lines.append(line)
+    return lines
+
+
+def _edit(text: str) -> str:
+    """Return what was written in the user's editor; nothing where it was left without saving."""
+    try:
+        written = click.edit(text)
+    except click.ClickException as error:
+        click.echo(f"error: {error.format_message()}; EDITOR names your editor", err=True)
+        return ""
+    return (written or "").rstrip("\n")
 
 
 def _read_line(prompt: str) -> str:
@@ -95,112 +128,60 @@ def _read_line(prompt: str) -> str:
 
 
 @attrs.define
-class ModelChat:
-    """A chat with one model at a time, kept in memory and, when a file is named, in that file after each turn.
-
-    An answer that was stopped or failed stays in the conversation with its status; a question without any answer is
-    removed, so it can be asked again.
-    """
+class TalkChat:
+    """A chat over a conversation, wherever that is kept."""
 
     _state: State
-    _client: Client
-    model: str
-    messages: list[Message]
-    _file: Path | None
-    _options: Mapping[str, Any]
-    _routing: RoutingDecisionRecord | None = None  # until a swap
-    _session_id: str = attrs.field(init=False)
-
-    @_session_id.default
-    def _default_session_id(self) -> str:
-        return self.messages[-1].session_id if self.messages else DEFAULT_SESSION
+    _talk: Talk
+    _show: Show
+    _loop: AgentLoop | None = None
+    _fragments: list[ContentBlock] = attrs.field(factory=list)  # before the next message
+    _fill: Callable[[str], str] = str  # a template around each message
 
     def turn(self, text: str) -> None:
         """Ask, print the answer as it arrives, and keep both."""
-        question = user(text, session_id=self._session_id)
-        answer = self._answer([*self.messages, question])
-        if answer is None or not answer.content:
-            click.echo("(no answer; the question is taken back)", err=True)
-            return
-        self.messages += (question, answer)
-        print_calls(answer)
-        print_usage(answer)
-        self._save()
-
-    def save(self, file: str) -> None:
-        """Keep the conversation in this file from now on; an empty name prints where it is kept."""
-        path = Path(file).expanduser()
-        if not file:
-            click.echo(self._file or "nowhere yet: /save FILE keeps it", err=True)
-        elif path != self._file and path.exists():
-            click.echo(f"error: {path} is there already: name another file", err=True)
-        else:
-            self._file = path
-            self._save()
-
-    def _save(self) -> None:
-        """Write the conversation; when that fails the chat continues, and the next turn tries again."""
-        if self._file is None:
-            return
+        content = [*self._fragments, TextBlock(text=self._fill(text))]
         try:
-            write_conversation(self._file, self.messages)
-        except OSError as error:
-            click.echo(
-                f"error: {self._file}: {error.strerror}; nothing is lost yet: /save FILE keeps it elsewhere", err=True
-            )
-
-    def _answer(self, messages: list[Message]) -> Message | None:
-        """Return the answer, the part of it that arrived, or None."""
-        try:
-            stream = self._client.stream(messages, model=self.model, routing=self._routing, **self._options)
-            try:
-                with stream:
-                    print_stream(stream)
-                    found: Message = stream.message
-                    return found
-            except KeyboardInterrupt:
-                partial: Message = stream.partial
-                return partial
-        except InterlinguaError as error:
-            if isinstance(error, CapabilityError) and error.path == "streaming":
-                return self._answer_whole(messages)
-            return self._report(error)
-
-    def _answer_whole(self, messages: list[Message]) -> Message | None:
-        """Return the answer of a model that cannot stream, or None."""
-        try:
-            answer: Message = self._client.send(messages, model=self.model, routing=self._routing, **self._options)
+            answer = self._talk.ask(content, self._show, self._loop)
         except KeyboardInterrupt:
-            return None
+            click.echo(self._talk.without_answer, err=True)
+            return
         except InterlinguaError as error:
-            return self._report(error)
-        click.echo(escape_controls(answer.text_content(), sys.stdout))
-        return answer
+            print_error(self._state, error)
+            if not (error.partial and error.partial.content):
+                click.echo(self._talk.without_answer, err=True)
+            return
+        self._fragments.clear()
+        self._show.finish(answer)
 
     def swap(self, model: str) -> None:
         """Continue with another model and print what the conversation loses there; an unknown one changes nothing."""
         if not model:
-            click.echo(self.model, err=True)
+            click.echo(self._talk.model, err=True)
             return
         try:
-            name = str(self._state.registry.resolve(model))
-            losses: Sequence[Loss] = ()
-            if self.messages:
-                messages = add_next_message(self.messages)
-                planned = plan_request(self._state, messages, name, exact=False, options=self._options)
-                losses = planned.request.wire.losses
+            losses = self._talk.swap(model)
         except InterlinguaError as error:
             print_error(self._state, error)
             return
-        self.model = name
-        self._routing = RoutingDecisionRecord(
-            mode=RoutingMode.MANUAL, chosen_model=name, reason="user swap via /model command"
-        )
-        click.echo(f"now {name}", err=True)
+        click.echo(f"now {self._talk.model}", err=True)
         print_ledger(losses, err=True)
 
-    def _report(self, error: InterlinguaError) -> Message | None:
-        """Print an error; return the part of the answer that arrived before it."""
-        print_error(self._state, error)
-        partial: Message | None = error.partial
-        return partial
+    def save(self, file: str) -> None:
+        """Keep the conversation in this file; an empty name prints where it is kept."""
+        path = Path(file).expanduser()
+        if not file:
+            click.echo(self._talk.place or "nowhere yet: /save FILE keeps it", err=True)
+        elif str(path) != self._talk.place and path.exists():
+            click.echo(f"error: {path} is there already: name another file", err=True)
+        else:
+            self._talk.save(path)
+
+    def add_fragment(self, place: str) -> None:
+        """Put a text before the next message."""
+        from interlingua_cli.attachments import read_fragment  # noqa: PLC0415  few chats have any
+
+        try:
+            self._fragments.append(read_fragment(place))
+        except (CallerError, InterlinguaError, OSError) as error:
+            print_error(self._state, error)

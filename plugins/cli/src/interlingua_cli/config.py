@@ -1,7 +1,9 @@
-"""The user's configuration file: rows, aliases and connection settings; it names the variables of keys, never a key."""
+"""The user's configuration file: rows, aliases, settings, the default model; it names the variables of keys, no key."""
 
 from __future__ import annotations
 
+import json
+import re
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,9 +11,10 @@ from typing import Any
 
 import attrs
 
-from interlingua.errors import DecodeError
+from interlingua.errors import CallerError, DecodeError
 
 VARIABLE = "INTERLINGUA_CONFIG"
+_VALUES: dict[str, type] = {"default_model": str, "log": bool}
 _SETTINGS: dict[str, type] = {"api_key_env": str, "base_url": str, "api": str, "options": dict}
 
 
@@ -24,6 +27,8 @@ class Config:
     aliases: Mapping[str, str] = attrs.field(factory=dict)  # short name -> `<provider>:<model>`
     # provider key -> `api_key_env`, `base_url`, `api`, `options`
     providers: Mapping[str, Mapping[str, Any]] = attrs.field(factory=dict)
+    default_model: str | None = None  # asked where no model is named
+    log: bool = True  # prompts and answers are kept in the store
 
     def settings(self, environ: Mapping[str, str]) -> dict[str, dict[str, Any]]:
         """Return the client's `settings`, each key read from its environment variable."""
@@ -58,12 +63,46 @@ def read_config(environ: Mapping[str, str]) -> Config:
     return _check(data, path)
 
 
+def write_value(environ: Mapping[str, str], name: str, *, value: str | bool) -> Path:
+    """Set one value above the tables of the configuration file, all else in it stays; return where the file is.
+
+    Raises:
+        CallerError: what the variable names is no file, such as /dev/null.
+        DecodeError: the file cannot be read.
+    """
+    from interlingua_cli.input import write_file  # noqa: PLC0415  most runs write nothing
+
+    path = config_path(environ)
+    if path.exists() and not path.is_file():
+        raise CallerError(f"{path} is no file: name another in {VARIABLE}, or unset it")
+    text = path.read_text(encoding="utf-8") if path.exists() else ""
+    first_table = re.search(r"^\s*\[", text, re.MULTILINE)
+    at = first_table.start() if first_table else len(text)
+    head = re.sub(rf"^{name}[ \t]*=.*\n?", "", text[:at], flags=re.MULTILINE)
+    changed = f"{name} = {json.dumps(value, ensure_ascii=False)}\n{head}{text[at:]}"
+    try:
+        _check(tomllib.loads(changed), path)
+    except ValueError as error:
+        raise DecodeError(f"{path} cannot be changed: {error}") from error
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_file(path, changed)
+    return path
+
+
+def data_folder(environ: Mapping[str, str]) -> Path:
+    """Return the folder of what the command line keeps: `interlingua` in the user's data folder."""
+    folder = environ.get("XDG_DATA_HOME")
+    return (Path(folder) if folder else Path("~/.local/share").expanduser()) / "interlingua"
+
+
 def _check(data: dict[str, Any], file: Path) -> Config:
     known = attrs.fields_dict(Config)
     for name, table in data.items():
         if name not in known:
             raise DecodeError(f"{file}: unknown; there are {', '.join(known)}", path=name)
-        _check_type(file, name, table, dict)
+        _check_type(file, name, table, _VALUES.get(name, dict))
+        if name in _VALUES:
+            continue
         for key, value in table.items():
             _check_type(file, f"{name}.{key}", value, str if name == "aliases" else dict)
     for key, table in data.get("providers", {}).items():
@@ -78,5 +117,5 @@ def _check(data: dict[str, Any], file: Path) -> Config:
 
 def _check_type(file: Path, path: str, value: Any, kind: type) -> None:
     if not isinstance(value, kind):
-        wanted = "a table" if kind is dict else "a string"
+        wanted = {dict: "a table", str: "a string", bool: "true or false"}[kind]
         raise DecodeError(f"{file}: expected {wanted}, got {type(value).__name__}", path=path)

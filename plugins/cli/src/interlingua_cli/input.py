@@ -1,4 +1,4 @@
-"""What commands read: files to attach, conversations, tools, piped text, and `--option NAME=VALUE`."""
+"""What commands read: conversations, tools, piped text, and options given as NAME=VALUE."""
 
 from __future__ import annotations
 
@@ -16,56 +16,22 @@ from typing import Any, get_args, get_type_hints
 import click
 
 from interlingua.codec import decode_tool, dumps_message, read_jsonl
-from interlingua.errors import CallerError, DecodeError, InterlinguaError
+from interlingua.errors import DecodeError, InterlinguaError
 from interlingua.json import FrozenDict, loads
 from interlingua.types import (
     AdapterOptions,
-    ContentBlock,
     Effort,
     Message,
     SideEffects,
-    TextBlock,
     ToolChoice,
     ToolChoiceOption,
     ToolDefinition,
-    audio_block,
-    document_block,
     from_wire_tool,
-    image_block,
-    media_type_of,
-    video_block,
 )
 from interlingua_cli.foreign import refuse_foreign
 
+STANDARD = "-"  # standard input, where a file is named
 _WAIT_S = 2.0  # seconds without any input before it is said that input is waited for
-
-_FACTORIES: dict[str, Callable[[bytes], ContentBlock]] = {
-    "image": image_block,
-    "audio": audio_block,
-    "video": video_block,
-}
-
-
-def attach_file(path: Path) -> ContentBlock:
-    """Return a file as an image, audio, a video, a document, or text under its name, by what its bytes are.
-
-    Raises:
-        CallerError: it is none of these, or empty.
-        OSError: it cannot be read.
-    """
-    data = path.read_bytes()
-    if not data:
-        raise CallerError(f"{path} is empty: there is nothing to attach")
-    kind = (media_type_of(data) or "").partition("/")[0]
-    if kind in _FACTORIES:
-        return _FACTORIES[kind](data)
-    if kind == "application":
-        return document_block(data, title=path.name)
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError as error:
-        raise CallerError(f"{path} is neither an image, audio, a video, a document nor UTF-8 text") from error
-    return TextBlock(text=f"{path.name}:\n{text}")
 
 
 def file_name(path: str) -> str:
@@ -208,6 +174,22 @@ option_option = click.option(
 )
 
 
+class PairCommand(click.Command):
+    """A command whose options `-o` and `-p` take NAME=VALUE, or NAME and VALUE as two words."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """Join the two words."""
+        joined: list[str] = []
+        words = list(args)
+        while words:
+            joined.append(words.pop(0))
+            if joined[-1] in ("-o", "--option", "-p", "--param") and words:
+                joined.append(words.pop(0))
+                if "=" not in joined[-1] and words:
+                    joined[-1] += f"={words.pop(0)}"
+        return super().parse_args(ctx, joined)
+
+
 def _check_url(_ctx: click.Context, _parameter: click.Parameter, url: str | None) -> str | None:
     if url is not None and not re.match(r"https?://[^/]", url):
         raise click.BadParameter(
@@ -224,17 +206,22 @@ url_option = click.option(
 )
 
 
-def read_text(words: Sequence[str]) -> str:
-    """Return what is to be said: piped text takes the place of `-`, else it stands before the words.
+def read_text(words: Sequence[str], *, wait: bool = False) -> str:
+    """Return what is to be said: piped text takes the place of `-`, else it stands in the lines before the words.
+
+    Args:
+        words: the arguments.
+        wait: a terminal is read to its end too, where there are no words.
 
     Raises:
         click.UsageError: standard input is not UTF-8.
     """
-    if "-" in words:
+    if STANDARD in words:
         piped = _read_piped_text()
-        return " ".join(piped if word == "-" else word for word in words)
-    piped = "" if sys.stdin.isatty() else _read_piped_text()
-    return "\n\n".join(filter(None, (piped, " ".join(words))))
+        return " ".join(piped if word == STANDARD else word for word in words)
+    at_terminal = sys.stdin.isatty()
+    piped = _read_piped_text() if not at_terminal or (wait and not words) else ""
+    return "\n".join(filter(None, (piped, " ".join(words))))
 
 
 def _read_piped_text() -> str:
@@ -244,12 +231,15 @@ def _read_piped_text() -> str:
         return sys.stdin.buffer.read().decode("utf-8-sig").strip()
     except UnicodeDecodeError as error:
         raise click.UsageError(
-            f"standard input is not UTF-8 text (byte {error.start}); --file attaches images, audio and documents"
+            f"standard input is not UTF-8 text (byte {error.start}); `-a -` attaches an image, audio or a document"
         ) from error
 
 
 def _announce_wait() -> None:
-    """Say what is waited for where nothing arrives: the caller may have left a pipe open by mistake."""
+    """Say what is waited for: at a terminal, or where nothing arrives because a pipe was left open by mistake."""
+    if sys.stdin.isatty():
+        click.echo("(type the prompt; Ctrl-D ends it)", err=True)
+        return
     with contextlib.suppress(OSError, ValueError):  # of a stream that cannot be waited for
         if not select.select([sys.stdin], (), (), _WAIT_S)[0]:
             click.echo("(reading standard input to its end; `< /dev/null` says that there is none)", err=True)

@@ -167,33 +167,42 @@ _open_lines: list[TextIO] = []  # the stream whose last line has no end yet
 def end_line() -> None:
     """End the line an answer is being printed on, if it is on a terminal; piped text stays as it is."""
     if _open_lines and _open_lines[0].isatty():
-        _end_lines()
+        end_lines()
 
 
-def _end_lines() -> None:
+def end_lines() -> None:
+    """End the line an answer is being printed on."""
     while _open_lines:
         click.echo(file=_open_lines.pop())
 
 
-def print_stream(stream: Iterable[StreamEvent]) -> None:
+def print_stream(stream: Iterable[StreamEvent], *, thinking: bool = True) -> None:
     """Print a stream's text as it arrives, then a line end; reasoning only on a terminal."""
     try:
         for event in stream:
             if type(event) is TextDelta:
-                _continue_on(sys.stdout)
-                click.echo(escape_controls(event.text, sys.stdout), nl=False)
-            elif type(event) is ThinkingDelta and sys.stderr.isatty():
-                _continue_on(sys.stderr)
-                click.secho(escape_controls(event.text, sys.stderr), dim=True, nl=False, err=True)
+                print_delta(event.text)
+            elif type(event) is ThinkingDelta and thinking:
+                print_delta(event.text, thinking=True)
     finally:
-        _end_lines()
+        end_lines()
+
+
+def print_delta(text: str, *, thinking: bool = False) -> None:
+    """Print a piece of an answer, and reasoning only on a terminal; `end_lines` ends the line."""
+    if not thinking:
+        _continue_on(sys.stdout)
+        click.echo(escape_controls(text, sys.stdout), nl=False)
+    elif sys.stderr.isatty():
+        _continue_on(sys.stderr)
+        click.secho(escape_controls(text, sys.stderr), dim=True, nl=False, err=True)
 
 
 def _continue_on(file: TextIO) -> None:
     """Print on this file from now on; reasoning and text do not share a line."""
     if _open_lines != [file]:
         if _open_lines == [sys.stderr]:
-            _end_lines()
+            end_lines()
         _open_lines[:] = [file]
 
 

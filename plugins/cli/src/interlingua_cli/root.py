@@ -62,8 +62,8 @@ class Commands(click.Group):
         command: click.Command | None = _load(entry, click.Command)
         if command is None:
             return None
-        for name, extension in sorted(self._installed.items()):
-            change = _load(extension, Callable) if name.startswith(f"{cmd_name}.") else None
+        for extension in self._extensions(cmd_name):
+            change = _load(extension, Callable)
             if change is not None:
                 command = change(command)
         if cmd_name in EXTENSIBLE:
@@ -71,6 +71,10 @@ class Commands(click.Group):
             for change in self._changes.get(cmd_name, ()):
                 command = change(command)
         return command
+
+    def _extensions(self, cmd_name: str) -> list[EntryPoint]:
+        """Return what installed distributions change of a command."""
+        return [entry for name, entry in sorted(self._installed.items()) if name.startswith(f"{cmd_name}.")]
 
     def extend(self, cmd_name: str, change: Callable[[click.Command], click.Command]) -> None:
         """Let a plugin change a command, such as by an option more, from within `register_commands`.

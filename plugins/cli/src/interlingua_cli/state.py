@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from interlingua.http.client import Client
     from interlingua.plugins import Connection, Registry
     from interlingua_cli.config import Config
+    from interlingua_cli.talk import Log
 
 
 class State:
@@ -29,6 +30,7 @@ class State:
         ledger_shown: the command prints the loss ledger itself, so its rows are no warnings.
         models_announced: canonical model ids of which the command itself says that no catalogue knows them.
         environ: the environment.
+        log: where conversations are kept; None where interlingua-sessions, which adds it, is not installed.
     """
 
     def __init__(self) -> None:
@@ -37,6 +39,7 @@ class State:
         self.ledger_shown = False
         self.models_announced: frozenset[str] = frozenset()
         self.environ: Mapping[str, str] = os.environ
+        self.log: Log | None = None
 
     @cached_property
     def config(self) -> Config:
@@ -75,6 +78,25 @@ class State:
         from interlingua.http.client import Client  # noqa: PLC0415  help needs it not
 
         return Client(model, base_url=base_url, registry=self.registry, settings=self.settings)
+
+    def is_model(self, name: str) -> bool:
+        """Tell whether this is an alias, or PROVIDER:NAME of a provider that is here."""
+        try:
+            return str(self.registry.resolve(name).provider) in self.registry.found()
+        except CallerError:
+            return False
+
+    def model_or_default(self, name: str | None) -> str:
+        """Return a model's name, or the default's where none is given.
+
+        Raises:
+            click.UsageError: there is no default either.
+        """
+        chosen = name or self.config.default_model
+        if chosen is None:
+            text = f"Missing argument 'MODEL'. {self.describe_models()}; `interlingua models default MODEL` sets one"
+            raise click.UsageError(f"{text} to ask where none is named.")
+        return chosen
 
     def connection(self, key: str) -> Connection:
         """Return how a provider would be reached with the user's settings; raises as `Registry.provider`."""
@@ -131,6 +153,15 @@ class ModelName(click.ParamType):  # type: ignore[type-arg]  # click 8.1: not ge
                 self.fail(f"{value!r} names no model{meant} {state.describe_models()}.", param, ctx)
         return value
 
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+        """Return the aliases and models that begin like this."""
+        from click.shell_completion import CompletionItem  # noqa: PLC0415  only while completing
+
+        state = ctx.ensure_object(State)
+        known = [*state.config.aliases, *(f"{each.key}:{model.id}" for each in state.registry.providers()
+                                          for model in each.models())]  # fmt: skip
+        return [CompletionItem(name) for name in known if name.startswith(incomplete)]
+
     def get_missing_message(self, param: click.Parameter, ctx: click.Context | None) -> str | None:
         """Return what is said where no model is named."""
         return None if ctx is None else f"{ctx.ensure_object(State).describe_models()}."
@@ -143,13 +174,14 @@ def _add_plugins(ctx: click.Context, _parameter: click.Parameter, names: tuple[s
     ctx.ensure_object(State).plugins.extend(name for name in names if name)
 
 
-plugin_option = click.option(  # for the whole line, and for commands: an option before the command is easily forgotten
-    "-p",
-    "--plugin",
-    metavar="MODULE",
-    multiple=True,
-    expose_value=False,
-    is_eager=True,
-    callback=_add_plugins,
-    help="Load this plugin module (or module:object; a provider as KEY=module:object) for the run; may be repeated.",
-)
+_PLUGIN: Any = {
+    "metavar": "MODULE",
+    "multiple": True,
+    "expose_value": False,
+    "is_eager": True,
+    "callback": _add_plugins,
+    "help": "Load this plugin module (or module:object; a provider as KEY=module:object) for the run; may be repeated.",
+}
+# for the whole line, and for commands: an option before the command is easily forgotten
+plugin_option = click.option("-p", "--plugin", **_PLUGIN)
+long_plugin_option = click.option("--plugin", **_PLUGIN)  # where -p gives a template its values

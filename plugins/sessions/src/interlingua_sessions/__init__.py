@@ -16,8 +16,8 @@ _NAMES = {
     "routing.router": "Delegation Recommendation",
     "session": "AsyncSession Session",
     "store": (
-        "EntryKind Finding Repriced SessionEntry SessionExistsError SessionNotFoundError SessionRecord Store "
-        "StoreError ToolCallRecord ToolCallStatus open_store"
+        "EntryKind Finding LoggedTurn Repriced SessionEntry SessionExistsError SessionNotFoundError SessionRecord "
+        "Store StoreError ToolCallRecord ToolCallStatus open_store"
     ),
     "streams": "AsyncSessionStream SessionStream",
     "turn": "SystemPrompt",

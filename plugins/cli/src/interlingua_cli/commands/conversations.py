@@ -3,118 +3,301 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
+import attrs
 import click
 
-from interlingua.codec import encode_message
-from interlingua.errors import CapabilityError, InterlinguaError
-from interlingua.types import ContentBlock, Message, TextBlock, system, user
-from interlingua_cli.chat import ModelChat, run_chat
-from interlingua_cli.input import attach_file, check_text, option_option, read_conversation, read_text, url_option
-from interlingua_cli.output import json_option, print_calls, print_json, print_stream, print_usage
-from interlingua_cli.state import MODEL, State, plugin_option
-from interlingua_cli.streams import escape_controls
+from interlingua.errors import CallerError, InterlinguaError
+from interlingua.types import ContentBlock, MessageStatus, TextBlock
+from interlingua_cli.attachments import Attachments, attach_option, attach_type_option, fragment_option
+from interlingua_cli.chat import TalkChat, run_chat
+from interlingua_cli.input import (
+    PairCommand,
+    check_text,
+    option_option,
+    read_conversation,
+    read_options,
+    read_text,
+    url_option,
+)
+from interlingua_cli.output import json_option
+from interlingua_cli.schema import many, read_schema, schema_multi_option, schema_option, store_schema
+from interlingua_cli.show import Show
+from interlingua_cli.state import MODEL, State, long_plugin_option
+from interlingua_cli.talk import (
+    MemoryTalk,
+    cid_option,
+    continue_option,
+    conversation_id,
+    no_log_option,
+    open_talk,
+)
+from interlingua_cli.template import Template, param_option, read_template, template_option, write_template
+from interlingua_cli.tools import (
+    chain_limit_option,
+    confirm_template_tools,
+    make_loop,
+    tool_option,
+    tools_approve_option,
+    tools_debug_option,
+)
 
-if TYPE_CHECKING:
-    from interlingua.http.client import Client
+F = TypeVar("F", bound=Callable[..., Any])
+_SYSTEM_OPTION = click.option(
+    "-s", "--system", "instructions", type=check_text, metavar="TEXT", help="System prompt of a new conversation."
+)
 
 
-@click.command("send")
-@click.argument("model", type=MODEL)
-@click.argument("text", nargs=-1, type=check_text)
-@click.option("-s", "--system", "instructions", type=check_text, metavar="TEXT", help="System prompt.")
-@click.option("-f", "--file", "files", type=click.Path(exists=True, dir_okay=False, path_type=Path), multiple=True,
-              help="Attach an image, audio, a PDF or a text file; may be repeated.")  # fmt: skip
-@url_option
-@option_option
+def _all(*options: Callable[[F], F]) -> Callable[[F], F]:
+    """Return a decorator that adds options in their order."""
+
+    def decorate(function: F) -> F:
+        for option in reversed(options):
+            function = option(function)
+        return function
+
+    return decorate
+
+
+_conversation_options = _all(
+    _SYSTEM_OPTION, continue_option, cid_option, template_option, param_option, fragment_option, tool_option,
+    tools_debug_option, tools_approve_option, chain_limit_option, option_option, url_option,
+)  # fmt: skip
+
+
+@attrs.define(kw_only=True)
+class _Given:
+    """What `send` and `chat` are both given."""
+
+    instructions: str | None
+    go_on: bool
+    cid: str | None
+    template: str | None
+    parameters: Mapping[str, str]
+    fragments: tuple[str, ...]
+    tools: tuple[str, ...]
+    tools_debug: bool
+    tools_approve: bool
+    chain_limit: int
+    options: Mapping[str, Any]
+    url: str | None
+
+    def read_template(self, state: State, *, is_saved: bool = False) -> Template:
+        """Return the template, an empty one where none is named; one that is saved may have new parameters."""
+        if self.template is None:
+            if self.parameters and not is_saved:
+                raise click.UsageError("-p gives values to a template: name one with -t")
+            return Template()
+        return read_template(self.template, state.environ)
+
+    def all_options(self, template: Template) -> dict[str, Any]:
+        """Return the request's options, those of the command line over the template's."""
+        context = click.get_current_context()
+        parameter = click.Option(["--option"])
+        return {**read_options(context, parameter, template.option_pairs()), **self.options}
+
+    def loop(self, template: Template, show: Show) -> Any:
+        """Return what runs tools, after asking about those that a template brings."""
+        brought = [name for name in template.tools if name not in self.tools]
+        if self.template is not None:
+            confirm_template_tools(self.template, brought)
+        return make_loop([*brought, *self.tools], show, approve=self.tools_approve, limit=self.chain_limit)
+
+    def all_fragments(self, template: Template) -> tuple[str, ...]:
+        """Return the fragments, the template's first."""
+        return (*template.fragments, *self.fragments)
+
+
+def _choose_model(state: State, named: str | None, template: Template, conversation: str | None) -> tuple[str, bool]:
+    """Return the model that answers, and whether this run names it."""
+    chosen = named or template.model
+    if chosen is None and conversation is not None and state.log is not None:
+        try:
+            return state.model_or_default(state.log.model_of(conversation)), False
+        except CallerError as error:  # there is none of this id: who would answer in a new one
+            if state.config.default_model is None:
+                text = f"{error}; to begin it, name a model. {state.describe_models()}."
+                raise click.UsageError(text) from error
+            return state.config.default_model, False
+    return state.model_or_default(chosen), chosen is not None
+
+
+@click.command("send", cls=PairCommand)
+@click.argument("words", nargs=-1, type=check_text, metavar="[MODEL] [TEXT]...")
+@click.option("-m", "--model", type=MODEL, metavar="MODEL", help="The model, instead of the first word.")
+@_conversation_options
+@attach_option
+@attach_type_option
+@schema_option
+@schema_multi_option
+@no_log_option
 @click.option("--no-stream", is_flag=True, help="Wait for the whole answer.")
+@click.option("-x", "--extract", is_flag=True, help="Print only the first code block of the answer.")
+@click.option("--xl", "--extract-last", "extract_last", is_flag=True, help="Print only the last code block.")
+@click.option("-R", "--hide-reasoning", is_flag=True, help="Do not show reasoning while it arrives.")
+@click.option("--format", "form", type=click.Choice(["text", "markdown", "json"]), default="text", show_default=True,
+              help="Text as it arrives; Markdown laid out on a terminal; the canonical message as JSON.")  # fmt: skip
+@click.option("--save", "save_as", metavar="NAME", help="Make a template of this command line and send nothing.")
 @json_option
-@plugin_option
+@long_plugin_option
 @click.pass_obj
-def send(state: State, model: str, text: tuple[str, ...], instructions: str | None, files: tuple[Path, ...],
-         url: str | None, options: Mapping[str, Any], no_stream: bool, as_json: bool) -> None:  # fmt: skip
+def send(state: State, /, words: tuple[str, ...], model: str | None, media: tuple[str, ...],
+         typed: tuple[tuple[str, str], ...], schema: str | None, schema_multi: str | None, no_log: bool,
+         no_stream: bool, extract: bool, extract_last: bool, hide_reasoning: bool, form: Any, save_as: str | None,
+         as_json: bool, **given: Any) -> None:  # fmt: skip
     """Send TEXT to a model and print its answer.
 
-    Text piped in stands before TEXT, or in place of a - in it. With --json the answer is a canonical message. One that
-    is stopped by Ctrl-C, or breaks off, is printed as far as it came.
+    MODEL is the first word where that names one; else -m, the template, the conversation that is continued, or the
+    default (`interlingua models default`) says who answers. Text piped in stands before TEXT on lines of its own, or in
+    place of a - in it; at a terminal without TEXT it is typed. The question and the answer are kept for
+    `interlingua logs` and -c. One that is stopped by Ctrl-C, or breaks off, is printed and kept as far as it came.
     """
-    messages = _make_messages(text, instructions, files)
-    with state.client(model, url) as client:
-        answer = None if no_stream else _stream(client, messages, options, as_json=as_json)
-        if answer is None:
-            answer = client.send(messages, **options)
-            if not as_json:
-                click.echo(escape_controls(answer.text_content(), sys.stdout))
-    if as_json:
-        print_json(encode_message(answer))
+    common = _Given(**given)
+    template = common.read_template(state, is_saved=save_as is not None)
+    conversation = conversation_id(state, common.cid, last=common.go_on)
+    if save_as is not None:
+        _save_template(state, save_as, common, template, model=model, words=words, schema=schema, multi=schema_multi)
         return
-    print_calls(answer)
-    print_usage(answer)
-
-
-def _stream(
-    client: Client, messages: Sequence[Message], options: Mapping[str, Any], *, as_json: bool
-) -> Message | None:
-    """Return the answer, printing its text as it arrives unless JSON is wanted; None if the model cannot stream."""
-    try:
-        stream = client.stream(messages, **options)
+    if model is None:
+        model, words = _split_model(state, words, needed=template.model is None and conversation is None)
+    show = Show(form="json" if as_json else form, extract="last" if extract_last else "first" if extract else None,
+                thinking=not hide_reasoning, stream=not no_stream, tools=common.tools_debug)  # fmt: skip
+    options = common.all_options(template)
+    wanted = _read_schema(state, template, schema, schema_multi)
+    if wanted is not None:
+        options["response_schema"] = wanted
+    attached = Attachments(fragments=common.all_fragments(template), media=media, typed=typed)
+    content, instructions = _content(words, attached, template, common)
+    loop = common.loop(template, show)
+    name, is_named = _choose_model(state, model, template, conversation)
+    keep = not no_log
+    with open_talk(state, conversation, model=name, is_named=is_named, url=common.url, instructions=instructions,
+                   options=options, keep=keep) as talk:  # fmt: skip
+        if wanted is not None and talk.place is not None:
+            store_schema(wanted, state.environ)
         try:
-            with stream:
-                if not as_json:
-                    print_stream(stream)
-                found: Message = stream.message
-                return found
-        except (InterlinguaError, KeyboardInterrupt):
-            if as_json and stream.partial.content:
-                print_json(encode_message(stream.partial))
+            answer = talk.ask(content, show, loop)
+        except (InterlinguaError, KeyboardInterrupt) as error:
+            show.fail(error)
+            came = isinstance(error, InterlinguaError) and error.partial is not None and error.partial.content
+            if talk.place is not None and not came:
+                click.echo(talk.without_answer, err=True)
             raise
-    except CapabilityError as error:
-        if error.path != "streaming":
-            raise
-        return None
+        show.finish(answer)
+        if talk.place is not None and sys.stderr.isatty():
+            click.secho(f"[kept as {talk.place}]", err=True, dim=True)
+    if answer.metadata.status is MessageStatus.CANCELLED:
+        raise KeyboardInterrupt
 
 
-def _make_messages(text: tuple[str, ...], instructions: str | None, files: tuple[Path, ...]) -> list[Message]:
-    said = read_text(text)
-    blocks: list[ContentBlock] = [attach_file(file) for file in files]
-    if said.strip():
-        blocks.append(TextBlock(text=said))
+def _split_model(state: State, words: tuple[str, ...], *, needed: bool) -> tuple[str | None, tuple[str, ...]]:
+    """Return the model that the first word names, and the others; a word that names none where it has to is refused."""
+    if words and state.is_model(words[0]):
+        return words[0], words[1:]
+    if not needed or state.config.default_model is not None:
+        return None, words
+    if not words:
+        return state.model_or_default(None), words
+    return MODEL.convert(words[0], None, click.get_current_context()), words[1:]
+
+
+def _read_schema(
+    state: State, template: Template, schema: str | None, schema_multi: str | None
+) -> dict[str, Any] | None:
+    if schema is not None and schema_multi is not None:
+        raise click.UsageError("--schema is for one object, --schema-multi for a list: give one")
+    if schema is None and schema_multi is None:
+        if isinstance(template.schema, Mapping):
+            return dict(template.schema)
+        schema, schema_multi = template.schema, template.schema_multi
+    if schema is not None:
+        return read_schema(schema, state.environ)
+    return None if schema_multi is None else many(read_schema(schema_multi, state.environ))
+
+
+def _content(
+    words: tuple[str, ...], attached: Attachments, template: Template, common: _Given
+) -> tuple[list[ContentBlock], str | None]:
+    """Return the question, and the system prompt."""
+    is_complete = bool(attached) or template.prompt is not None
+    said = " ".join(words) if attached.takes_standard_input else read_text(words, wait=not is_complete)
+    instructions = common.instructions or template.fill_system(said, common.parameters)
+    blocks = attached.blocks()
+    prompt = template.fill_prompt(said, common.parameters)
+    if prompt.strip():
+        blocks.append(TextBlock(text=prompt))
     if not blocks:
-        raise click.UsageError("nothing to send: give TEXT, a --file, or pipe text in")
-    return [*([system(instructions)] if instructions else []), user(blocks)]
+        raise click.UsageError("nothing to send: give TEXT, an --attach, or pipe text in")
+    return blocks, instructions
 
 
-@click.command("chat")
-@click.argument("model", type=MODEL)
-@url_option
-@click.option("-s", "--system", "instructions", type=check_text, metavar="TEXT",
-              help="System prompt of a new conversation.")  # fmt: skip
+def _save_template(state: State, name: str, common: _Given, template: Template, *, model: str | None,
+                   words: tuple[str, ...], schema: str | None, multi: str | None) -> None:  # fmt: skip
+    """Write the command line as a template, what it takes from another one included."""
+    if model is None and words and state.is_model(words[0]):
+        model, words = words[0], words[1:]
+    saved = attrs.evolve(
+        template,
+        name=name,
+        prompt=" ".join(words) or template.prompt,
+        system=common.instructions or template.system,
+        model=model or template.model,
+        options={**template.options, **common.options},
+        schema=schema or (template.schema if multi is None else None),
+        schema_multi=multi or (template.schema_multi if schema is None else None),
+        tools=tuple(dict.fromkeys((*template.tools, *common.tools))),
+        fragments=common.all_fragments(template),
+        defaults={**template.defaults, **common.parameters},
+    )
+    click.echo(f"saved as {write_template(saved, state.environ)}", err=True)
+
+
+@click.command("chat", cls=PairCommand)
+@click.argument("model", type=MODEL, required=False)
+@_conversation_options
+@no_log_option
+@click.option("-R", "--hide-reasoning", is_flag=True, help="Do not show reasoning while it arrives.")
 @click.option("--save", type=click.Path(dir_okay=False, path_type=Path), metavar="FILE",
-              help="Write the conversation to this JSON Lines file after each turn.")  # fmt: skip
+              help="Keep the conversation in this JSON Lines file, not in the store.")  # fmt: skip
 @click.option("--resume", type=click.Path(exists=True, dir_okay=False, path_type=Path), metavar="FILE",
-              help="Go on with this conversation; it is saved there too, unless --save says where.")  # fmt: skip
-@option_option
-@plugin_option
+              help="Go on with this file; it is saved there too, unless --save says where.")  # fmt: skip
+@long_plugin_option
 @click.pass_obj
-def chat(state: State, model: str, url: str | None, instructions: str | None, save: Path | None,
-         resume: Path | None, options: Mapping[str, Any]) -> None:  # fmt: skip
+def chat(state: State, /, model: str | None, no_log: bool, hide_reasoning: bool, save: Path | None, resume: Path | None,
+         **given: Any) -> None:  # fmt: skip
     """Talk with a model; answers stream.
 
-    Enter sends a line; three double quotes open and close a message of several lines. /model MODEL goes on with
-    another model and shows what the conversation loses there; /help lists the rest. Ctrl-C stops an answer and keeps
-    what came; Ctrl-D ends.
+    Enter sends a line; three double quotes open and close a message of several lines, and so do !multi and !end; !edit
+    opens your editor. /model MODEL goes on with another model and shows what the conversation loses there; /help lists
+    the rest. Ctrl-C stops an answer and keeps what came; Ctrl-D ends.
     """
     if save is not None and save != resume and save.exists() and save.stat().st_size:
         raise click.UsageError(f"{save} holds something already: --resume it, or save elsewhere")
     if save is not None and not save.parent.is_dir():
         raise click.UsageError(f"there is no folder {save.parent} to save in")
     state.ledger_shown = True
-    messages: list[Message] = read_conversation(str(resume)) if resume else []
-    if instructions and not messages:
-        messages.append(system(instructions))
-    with state.client(model, url) as client:
-        session = ModelChat(state, client, str(state.registry.resolve(model)), messages, save or resume, options)
-        run_chat(session)
+    common = _Given(**given)
+    file = save or resume
+    conversation = conversation_id(state, common.cid, last=common.go_on)
+    if conversation is not None and resume is not None:
+        raise click.UsageError("--resume goes on with a file, -c and --cid with what is in the store: give one")
+    template = common.read_template(state)
+    show = Show(thinking=not hide_reasoning, tools=common.tools_debug)
+    loop = common.loop(template, show)
+    fragments = Attachments(fragments=common.all_fragments(template)).blocks()
+    name, is_named = _choose_model(state, model, template, conversation)
+    instructions = common.instructions or template.fill_system("", common.parameters)
+
+    def fill(text: str) -> str:
+        return template.fill_prompt(text, common.parameters)
+
+    with open_talk(state, conversation, model=name, is_named=is_named, url=common.url, instructions=instructions,
+                   options=common.all_options(template), keep=file is None and not no_log) as talk:  # fmt: skip
+        if isinstance(talk, MemoryTalk):
+            talk.file = file
+            if resume is not None:
+                talk.messages = read_conversation(str(resume))
+        run_chat(TalkChat(state, talk, show, loop, fragments, fill))

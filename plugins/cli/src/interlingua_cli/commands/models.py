@@ -15,6 +15,7 @@ from interlingua.errors import InterlinguaError
 from interlingua.plugins import ProviderEntry
 from interlingua.pricing import cost_of
 from interlingua.types import Usage
+from interlingua_cli.config import write_value
 from interlingua_cli.input import url_option
 from interlingua_cli.output import json_option, mask_credentials, print_facts, print_json, print_table
 from interlingua_cli.state import MODEL, State, key_state, plugin_option
@@ -23,14 +24,23 @@ _MODEL_COLUMNS = ("model", "context", "output", "$ in", "$ out", "aliases")
 
 
 @click.command("models")
-@click.argument("provider", required=False)
+@click.argument("words", nargs=-1, metavar="[PROVIDER | default [MODEL]]")
 @click.option("--live", is_flag=True, help="Ask the service which models it has; needs PROVIDER.")
 @url_option
 @json_option
 @plugin_option
 @click.pass_obj
-def models(state: State, provider: str | None, live: bool, url: str | None, as_json: bool) -> None:
-    """List the models in the catalogues, or in one provider's."""
+def models(state: State, words: tuple[str, ...], live: bool, url: str | None, as_json: bool) -> None:
+    """List the models in the catalogues, or in one provider's.
+
+    `interlingua models default` prints the model that is asked where none is named, and with MODEL sets it.
+    """
+    if words[:1] == ("default",):
+        _default_model(state, words[1:], as_json=as_json)
+        return
+    if len(words) > 1:
+        raise click.UsageError(f"one PROVIDER at most, not {' '.join(words)}")
+    provider = words[0] if words else None
     if live:
         _list_live(state, provider, url, as_json)
         return
@@ -47,6 +57,22 @@ def models(state: State, provider: str | None, live: bool, url: str | None, as_j
         click.echo(f"no catalogue comes with {provider}: --live asks the service which models it has", err=True)
         return
     print_table(_MODEL_COLUMNS, [_model_cells(row) for row in rows], spare=("aliases",))
+
+
+def _default_model(state: State, names: tuple[str, ...], *, as_json: bool) -> None:
+    """Print the default model, or set it."""
+    if len(names) > 1:
+        raise click.UsageError("one MODEL, please")
+    if not names:
+        if as_json:
+            print_json(state.config.default_model)
+        else:
+            click.echo(state.config.default_model or "none: `interlingua models default MODEL` sets one")
+        return
+    MODEL.convert(names[0], None, click.get_current_context())
+    state.registry.provider(state.registry.resolve(names[0]).provider)
+    path = write_value(state.environ, "default_model", value=names[0])
+    click.echo(f"the default is now {names[0]} ({path})", err=True)
 
 
 def _list_live(state: State, provider: str | None, url: str | None, as_json: bool) -> None:

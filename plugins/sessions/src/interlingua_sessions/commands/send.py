@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any
 
 import click
@@ -11,7 +10,8 @@ import click
 from interlingua import InterlinguaError
 from interlingua.codec import encode_message
 from interlingua.types import ContentBlock, Role, TextBlock
-from interlingua_cli.input import attach_file, check_text, option_option, read_text, url_option
+from interlingua_cli.attachments import Attachments, attach_option, attach_type_option, fragment_option
+from interlingua_cli.input import check_text, option_option, read_text, url_option
 from interlingua_cli.output import json_option, print_calls, print_json, print_stream, print_usage
 from interlingua_cli.state import MODEL, State, plugin_option
 from interlingua_sessions.commands.shared import session_client, session_in, store_at, store_option
@@ -26,8 +26,9 @@ from interlingua_sessions.session import Session
 @click.option(
     "-s", "--system", "instructions", type=check_text, metavar="TEXT", help="System prompt of a new conversation."
 )
-@click.option("-f", "--file", "files", type=click.Path(exists=True, dir_okay=False, path_type=Path), multiple=True,
-              help="Attach an image, audio, a PDF or a text file; may be repeated.")  # fmt: skip
+@fragment_option
+@attach_option
+@attach_type_option
 @url_option
 @click.option("--again", is_flag=True, help="Say nothing new: answer the conversation as it stands.")
 @option_option
@@ -36,15 +37,17 @@ from interlingua_sessions.session import Session
 @plugin_option
 @click.pass_obj
 def send_command(state: State, session: str, text: tuple[str, ...], model: str | None, instructions: str | None,
-                 files: tuple[Path, ...], url: str | None, again: bool, options: Mapping[str, Any],
-                 place: str | None, as_json: bool) -> None:  # fmt: skip
+                 fragments: tuple[str, ...], media: tuple[str, ...], typed: tuple[tuple[str, str], ...],
+                 url: str | None, again: bool, options: Mapping[str, Any], place: str | None,
+                 as_json: bool) -> None:  # fmt: skip
     """Say something in a session and print the answer.
 
     Text piped in stands before TEXT, or in place of a - in it. Ctrl-C stops the answer and keeps what came. A session
     that is not there is made; without --model the one it was begun with answers, or the one it was switched to. With
     --json the stored answer is printed, also one that was stopped or broke off.
     """
-    content = None if again else _content(text, files)
+    attached = Attachments(fragments=fragments, media=media, typed=typed)
+    content = None if again else _content(text, attached)
     with store_at(place) as store, session_client(state, store, session, model, url) as client:
         opened = session_in(state, store, session, client, system=instructions)
         known = {message.id for message in opened.messages[-1:]}
@@ -73,11 +76,11 @@ def _may_be_asked_again(session: Session, error: BaseException) -> bool:
     return not refused and bool(session.messages) and session.messages[-1].role in (Role.USER, Role.TOOL)
 
 
-def _content(text: tuple[str, ...], files: tuple[Path, ...]) -> list[ContentBlock]:
-    said = read_text(text)
-    blocks: list[ContentBlock] = [attach_file(file) for file in files]
+def _content(text: tuple[str, ...], attached: Attachments) -> list[ContentBlock]:
+    said = " ".join(text) if attached.takes_standard_input else read_text(text, wait=not attached)
+    blocks = attached.blocks()
     if said.strip():
         blocks.append(TextBlock(text=said))
     if not blocks:
-        raise click.UsageError("nothing to send: give TEXT, a --file, pipe text in, or say --again")
+        raise click.UsageError("nothing to send: give TEXT, an --attach, pipe text in, or say --again")
     return blocks

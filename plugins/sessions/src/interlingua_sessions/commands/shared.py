@@ -12,6 +12,7 @@ import click
 
 from interlingua import Client
 from interlingua.types import Role
+from interlingua_cli.config import data_folder
 from interlingua_cli.state import State
 from interlingua_sessions.session import Session
 from interlingua_sessions.store import SessionNotFoundError, Store, open_store
@@ -33,11 +34,26 @@ def store_at(place: str | None) -> Store:
     if place is not None:
         if "://" in place and not place.startswith(("postgresql://", "postgres://")):
             raise click.UsageError(f"a store is a file or a postgresql:// URL, not {place.partition('://')[0]}://")
-        return open_store(place)
-    data = os.environ.get("XDG_DATA_HOME")
-    path = (Path(data) if data else Path("~/.local/share").expanduser()) / "interlingua" / "sessions.db"
+        return open_private(place)
+    path = default_place()
     path.parent.mkdir(parents=True, exist_ok=True)
-    return open_store(path)
+    store = open_private(path)
+    if path.stat().st_mode & 0o077:  # an earlier version made it
+        path.chmod(0o600)
+    return store
+
+
+def default_place() -> Path:
+    """Return the file of the user's own store."""
+    return data_folder(os.environ) / "sessions.db"
+
+
+def open_private(place: str | Path) -> Store:
+    """Open a store; a file is made so that its owner alone may read it, as are the files SQLite puts beside it."""
+    if "://" not in str(place):
+        with suppress(OSError):  # it is there, or cannot be made: opening it says so
+            os.close(os.open(place, os.O_CREAT | os.O_EXCL, 0o600))
+    return open_store(place)
 
 
 def session_client(state: State, store: Store, session_id: str, model: str | None, url: str | None) -> Client:
@@ -48,16 +64,21 @@ def session_client(state: State, store: Store, session_id: str, model: str | Non
     """
     if model is None:
         with suppress(SessionNotFoundError):
-            model = store.session(session_id).active_model or _first_model(store, session_id)
+            model = model_of(store, session_id)
     if model is None and url is not None:
         raise click.UsageError("--url is the address of a model's provider: name the model, too")
-    return state.client(model, url)
+    return state.client(model or state.config.default_model, url)
 
 
-def _first_model(store: Store, session_id: str) -> str | None:
-    """Return the model that answered first in a session; None where none has answered."""
+def model_of(store: Store, session_id: str) -> str | None:
+    """Return the model that a session was switched to, else the one that answered first; None where none has.
+
+    Raises:
+        SessionNotFoundError: there is no such session.
+    """
+    switched = store.session(session_id).active_model
     answers = (message for message in store.messages(session_id) if message.role is Role.ASSISTANT)
-    return next((message.metadata.model for message in answers if message.metadata.model), None)
+    return switched or next((message.metadata.model for message in answers if message.metadata.model), None)
 
 
 def session_in(state: State, store: Store, session_id: str, client: Client, *, system: str | None) -> Session:

@@ -253,7 +253,7 @@ class NoRouteError(CallerError):
     """No policy proposed a model that can answer; `refused` holds those that cannot."""
 
     def __init__(self, refused: tuple[RefusedCandidate, ...]) -> None:
-        tried = "; ".join(f"{one.model}: {one.why}" for one in refused)
+        tried = "; ".join(dict.fromkeys(f"{one.model}: {one.why}" for one in refused))  # two policies may name one
         hint = "switch the session to a model, name one for this message, set a default in its policy or the client"
         super().__init__(f"no model can answer: {tried}" if tried else f"no model: {hint}")
         self.refused = refused

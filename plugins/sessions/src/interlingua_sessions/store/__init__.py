@@ -15,11 +15,13 @@ from interlingua_sessions.store.schema import (
     ToolCallRecord,
     ToolCallStatus,
 )
+from interlingua_sessions.store.search import LoggedTurn
 from interlingua_sessions.store.store import Store, open_store
 
 __all__ = [
     "EntryKind",
     "Finding",
+    "LoggedTurn",
     "Repriced",
     "SessionChanges",
     "SessionEntry",

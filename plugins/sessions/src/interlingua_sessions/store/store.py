@@ -37,6 +37,7 @@ from interlingua_sessions.store.schema import (
     ToolCallStatus,
     migrate,
 )
+from interlingua_sessions.store.search import LoggedTurn, newest_turns
 from interlingua_sessions.store.statements import (
     ENTRY_CONTENT,
     CallEnd,
@@ -259,6 +260,17 @@ class Store:
     def last(self, session_id: str) -> Message | None:
         """Return the newest message, or None."""
         return next(self.messages(session_id, newest_first=True, limit=1), None)
+
+    def turns(self, session_id: str | None = None, *, words: Sequence[str] = ()) -> Iterator[LoggedTurn]:
+        """Yield questions with what followed them, of all sessions or one, the newest first.
+
+        Args:
+            session_id: only of this session.
+            words: only those whose question and answers hold all of these, in any case.
+        """
+        if session_id is not None:
+            self._sql.require_session(session_id)
+        return newest_turns(self._sql, session_id, words)
 
     def count_messages(self, session_id: str) -> int:
         """Return how many messages a session has."""

@@ -12,14 +12,15 @@ import click
 import orjson
 
 from interlingua.codec import dumps_message
-from interlingua_cli.chat import run_chat
+from interlingua_cli.chat import TalkChat, run_chat
 from interlingua_cli.input import option_option, url_option
 from interlingua_cli.output import print_ledger
 from interlingua_cli.plan import add_next_message, plan_request
+from interlingua_cli.show import Show
 from interlingua_cli.state import MODEL, State, plugin_option
 from interlingua_sessions import EntryKind, SessionExistsError, SessionNotFoundError, Store, build_context
-from interlingua_sessions.commands.chat import StoredChat
 from interlingua_sessions.commands.shared import session_client, session_in, store_at, store_option
+from interlingua_sessions.commands.talk import StoredTalk
 from interlingua_transcripts.commands.shared import (
     open_session,
     over_files,
@@ -200,7 +201,7 @@ def resume_command(
             print_ledger(planned.request.wire.losses, err=True)
             if session.active_model != str(state.registry.resolve(model)):
                 session.switch(model, reason="named when the session was resumed")
-            run_chat(StoredChat(state, session, options))
+            run_chat(TalkChat(state, StoredTalk(state, session, None, options), Show()))
 
 
 def _stored_name(store: Store, source: str, system: str | None, *, context: bool, redact: bool) -> str:

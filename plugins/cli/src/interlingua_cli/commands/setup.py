@@ -1,0 +1,101 @@
+"""`templates`, `schemas` and `completion`: what a user sets up once and uses often."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import attrs
+import click
+from click.shell_completion import get_completion_class
+
+from interlingua_cli.output import json_option, print_json, print_table
+from interlingua_cli.schema import describe_schema, many, parse_short_form, read_schema, stored_schemas
+from interlingua_cli.state import State, plugin_option
+from interlingua_cli.template import Template, list_templates, template_folder, template_path
+
+
+@click.group("templates", invoke_without_command=True)
+@json_option
+@plugin_option
+@click.pass_context
+def templates(ctx: click.Context, as_json: bool) -> None:
+    """List the templates of `send -t` and `chat -t`."""
+    if ctx.invoked_subcommand is not None:
+        return
+    found = list_templates(ctx.obj.environ)
+    if as_json:
+        print_json([_template_json(template) for template in found])
+    elif not found:
+        click.echo("there is no template yet: `interlingua send … --save NAME` makes one", err=True)
+    else:
+        rows = [(one.name, one.model, one.prompt or one.system, " ".join(one.tools)) for one in found]
+        print_table(("template", "model", "prompt", "tools"), rows, spare=("tools",))
+
+
+def _template_json(template: Template) -> dict[str, Any]:
+    values = attrs.asdict(template, recurse=False)
+    return {name: value for name, value in values.items() if value not in (None, (), {})}
+
+
+@templates.command("show")
+@click.argument("name")
+@click.pass_obj
+def show_template(state: State, name: str) -> None:
+    """Print a template's file."""
+    click.echo(template_path(name, state.environ).read_text(encoding="utf-8"), nl=False)
+
+
+@templates.command("path")
+@click.pass_obj
+def templates_path(state: State) -> None:
+    """Print the folder of templates."""
+    click.echo(template_folder(state.environ))
+
+
+@click.group("schemas", invoke_without_command=True)
+@json_option
+@plugin_option
+@click.pass_context
+def schemas(ctx: click.Context, as_json: bool) -> None:
+    """List the schemas that answers were asked for with; `send --schema ID` uses one again."""
+    if ctx.invoked_subcommand is not None:
+        return
+    found = stored_schemas(ctx.obj.environ)
+    if as_json:
+        print_json([{"id": name, "schema": schema} for name, schema in found.items()])
+    elif not found:
+        click.echo("no schema is stored yet: `interlingua send --schema …` stores the one it asks with", err=True)
+    else:
+        print_table(("id", "fields"), [(name, describe_schema(schema)) for name, schema in found.items()])
+
+
+@schemas.command("dsl")
+@click.argument("text")
+@click.option("--multi", is_flag=True, help="For a list of such objects under `items`.")
+def dsl(text: str, multi: bool) -> None:
+    """Print the JSON Schema of a short form, such as `name, age int, tags: a hint`."""
+    schema = parse_short_form(text)
+    print_json(many(schema) if multi else schema)
+
+
+@schemas.command("show")
+@click.argument("name", metavar="ID")
+@click.pass_obj
+def show_schema(state: State, name: str) -> None:
+    """Print a stored schema."""
+    print_json(read_schema(name, state.environ))
+
+
+@click.command("completion")
+@click.argument("shell", type=click.Choice(["bash", "zsh", "fish"]))
+@plugin_option
+@click.pass_context
+def completion(ctx: click.Context, shell: str) -> None:
+    """Print a script that completes commands, options and models in your shell.
+
+    bash: `eval "$(interlingua completion bash)"` in ~/.bashrc; zsh: the same in ~/.zshrc; fish: `interlingua
+    completion fish > ~/.config/fish/completions/interlingua.fish`.
+    """
+    found = get_completion_class(shell)
+    assert found is not None  # noqa: S101  click has these three
+    click.echo(found(ctx.find_root().command, {}, "interlingua", "_INTERLINGUA_COMPLETE").source())

@@ -1,0 +1,159 @@
+"""How an answer is shown: as it arrives or whole, as text, Markdown or JSON, or only the code in it."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Literal
+
+import attrs
+import click
+
+from interlingua.codec import encode_message
+from interlingua.errors import CallerError, CapabilityError, InterlinguaError
+from interlingua.types import Message, Role
+from interlingua_cli.output import (
+    end_lines,
+    make_console,
+    print_calls,
+    print_delta,
+    print_json,
+    print_stream,
+    print_usage,
+)
+from interlingua_cli.streams import escape_controls
+
+_FENCE = re.compile(r"^(?P<fence>`{3,}|~{3,})[^\n]*\n(?P<code>.*?)^(?P=fence)[ \t]*$", re.DOTALL | re.MULTILINE)
+
+
+def find_code(text: str, *, last: bool = False) -> str | None:
+    """Return the first fenced code block of a Markdown text, or the last; None where there is none."""
+    blocks = [match["code"] for match in _FENCE.finditer(text)]
+    return blocks[-1 if last else 0].rstrip("\n") if blocks else None
+
+
+@attrs.define(kw_only=True)
+class Show:
+    """How one command shows answers; what is for a person goes to stderr.
+
+    Attributes:
+        form: text, markdown (laid out on a terminal) or json, the canonical message.
+        extract: print only the first code block, or the last.
+        thinking: reasoning is shown on a terminal, while it arrives.
+        stream: text is printed as it arrives, where `form` is text.
+        tools: calls and results of tools are shown.
+    """
+
+    form: Literal["text", "markdown", "json"] = "text"
+    extract: Literal["first", "last"] | None = None
+    thinking: bool = True
+    stream: bool = True
+    tools: bool = False
+    _printed: bool = attrs.field(default=False, init=False)
+
+    @property
+    def _prints_deltas(self) -> bool:
+        return self.form == "text" and self.extract is None and self.stream
+
+    def take(self, open_stream: Callable[[], Any], send: Callable[[], Message]) -> Message:
+        """Return an answer and print what arrives of it; one that Ctrl-C stopped, as far as it came.
+
+        Args:
+            open_stream: returns the stream of the answer.
+            send: returns the whole answer, where none is wanted or the model cannot stream.
+
+        Raises:
+            InterlinguaError: what the client raises.
+            KeyboardInterrupt: nothing came before.
+        """
+        self._printed = False
+        if self.stream:
+            with suppress(_CannotStreamError):
+                return self._take_stream(open_stream)
+        return send()
+
+    def _take_stream(self, open_stream: Callable[[], Any]) -> Message:
+        stream = None
+        try:
+            stream = open_stream()
+            with stream:
+                if self._prints_deltas:
+                    self._printed = True
+                    print_stream(stream, thinking=self.thinking)
+                message: Message = stream.message
+                return message
+        except KeyboardInterrupt:
+            with suppress(CallerError):  # it was not open yet
+                if stream is not None and stream.partial.content:
+                    partial: Message = stream.partial
+                    return partial
+            raise
+        except CapabilityError as error:
+            if error.path != "streaming":
+                raise
+            self._printed = False
+            raise _CannotStreamError from error
+
+    def listen(self, event: Any) -> None:
+        """Print what an event of the agent loop says; a listener."""
+        if event.type == "message_update":
+            inner = event.assistant_message_event
+            if inner.type == "text_delta" and self._prints_deltas:
+                self._printed = True
+                print_delta(inner.delta)
+            elif inner.type == "thinking_delta" and self._prints_deltas and self.thinking:
+                print_delta(inner.delta, thinking=True)
+        elif event.type == "message_end" and event.message.role is Role.ASSISTANT:
+            end_lines()
+            if event.message.tool_calls() and self._prints_deltas:
+                self._end_text(event.message)
+                self._printed = False
+        elif event.type == "tool_execution_start" and self.tools:
+            _print_dim(f"[runs {event.tool_name}({dict(event.args)})]")
+        elif event.type == "tool_execution_end" and self.tools:
+            text = "".join(getattr(block, "text", f"[{block.type}]") for block in event.result.content)
+            _print_dim(f"[{'failed' if event.is_error else 'result'}: {text}]")
+
+    def _end_text(self, message: Message) -> None:
+        """Print the text of a message where no event brought it."""
+        text = message.text_content()
+        if not self._printed and text:
+            click.echo(escape_controls(text, sys.stdout))
+
+    def finish(self, message: Message) -> None:
+        """Print what of the last answer is not printed yet, then, on stderr, its calls, tokens and cost."""
+        if self.form == "json":
+            print_json(encode_message(message))
+            return
+        text = message.text_content()
+        if self.extract is not None:
+            code = find_code(text, last=self.extract == "last")
+            if code is None:
+                click.echo("(no code block; this is the whole answer)", err=True)
+            click.echo(escape_controls(text if code is None else code, sys.stdout))
+        elif self.form == "markdown" and sys.stdout.isatty():
+            from rich.markdown import Markdown  # noqa: PLC0415  not free to import
+
+            make_console().print(Markdown(escape_controls(text, sys.stdout)))
+        elif not self._printed:
+            click.echo(escape_controls(text, sys.stdout))
+        self._printed = False
+        if message.tool_calls():
+            print_calls(message)
+        print_usage(message)
+
+    def fail(self, error: BaseException) -> None:
+        """Print what an error left of an answer, where JSON is wanted."""
+        partial = error.partial if isinstance(error, InterlinguaError) else None
+        if self.form == "json" and isinstance(partial, Message) and partial.content:
+            print_json(encode_message(partial))
+
+
+class _CannotStreamError(Exception):
+    """The model answers whole only."""
+
+
+def _print_dim(text: str) -> None:
+    click.secho(escape_controls(text, sys.stderr), err=True, dim=True)

@@ -1,0 +1,136 @@
+"""Tools for a model from the command line: functions by `--tool MODULE:FUNCTION`, and who consents to what they do."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from interlingua.errors import CallerError
+from interlingua_cli.show import Show
+from interlingua_cli.streams import escape_controls
+
+if TYPE_CHECKING:
+    from interlingua_agents import AgentLoop, Tool
+    from interlingua_agents.tools import Confirmation
+
+_NO_AGENTS = "tools need interlingua-agents: pip install interlingua-agents"
+_UNLIMITED = sys.maxsize
+
+
+def load_tools(names: Sequence[str]) -> list[Tool]:
+    """Import tools; the current folder is looked in as well.
+
+    Args:
+        names: `MODULE:FUNCTION`, or `MODULE` for all of its functions that are decorated with `@tool`.
+
+    Raises:
+        CallerError: what is named is not there, is no tool and no function, or interlingua-agents is not installed.
+    """
+    return [tool for name in names for tool in _load(name)]
+
+
+def _load(name: str) -> list[Tool]:
+    try:
+        from interlingua_agents import Tool, tool  # noqa: PLC0415  a distribution of its own
+    except ModuleNotFoundError as error:
+        raise CallerError(_NO_AGENTS) from error
+
+    place, _, attribute = name.partition(":")
+    folder = os.getcwd()  # noqa: PTH109  a string, as sys.path holds them
+    if folder not in sys.path:
+        sys.path.insert(0, folder)
+    try:
+        module = importlib.import_module(place)
+    except Exception as error:
+        raise CallerError(f"--tool {name}: {place} cannot be imported: {type(error).__name__}: {error}") from error
+    if not attribute:
+        found = [value for value in vars(module).values() if isinstance(value, Tool)]
+        if not found:
+            raise CallerError(f"--tool {name}: no function there is decorated with @tool; name one as {place}:FUNCTION")
+        return found
+    value = getattr(module, attribute, None)
+    if isinstance(value, Tool):
+        return [value]
+    if not callable(value):
+        raise CallerError(f"--tool {name}: {place} has no function {attribute!r}")
+    return [tool(value)]
+
+
+def make_loop(names: Sequence[str], show: Show, *, approve: bool, limit: int) -> AgentLoop | None:
+    """Return what runs the calls of a model; None where there are no tools.
+
+    What changes something is asked for on a terminal and refused without one; the model reads that.
+
+    Args:
+        names: as for `load_tools`.
+        show: prints what happens.
+        approve: every call is asked for, also of tools that only read.
+        limit: answers of one turn; 0 for no limit.
+
+    Raises:
+        CallerError: as `load_tools`.
+    """
+    if not names:
+        return None
+    tools = load_tools(names)
+    from interlingua_agents import AgentLoop, Permission  # noqa: PLC0415  as above
+
+    def on_stop(stopped: Any) -> None:
+        if stopped.cause in ("turn_limit", "budget"):
+            click.echo(f"(stopped after {stopped.turns} answers: --chain-limit allows more)", err=True)
+
+    policy: Callable[[Any], Permission] | None = (lambda _tool: Permission.ASK) if approve else None
+    return AgentLoop(
+        tools,
+        max_turns=limit or _UNLIMITED,
+        policy=policy,
+        confirm=_confirm if sys.stdin.isatty() else _refuse,
+        listen=show.listen if show.stream else None,
+        on_stop=on_stop,
+    )
+
+
+def _confirm(question: Confirmation) -> bool:
+    return click.confirm(escape_controls(question.text, sys.stderr), err=True)
+
+
+def _refuse(question: Confirmation) -> bool:
+    text = escape_controls(f"refused, because no terminal is here to ask: {question.text}", sys.stderr)
+    click.echo(text, err=True)
+    return False
+
+
+def confirm_template_tools(template: str, names: Sequence[str]) -> None:
+    """Ask before the code that a template names is imported, and run where a model calls it.
+
+    Raises:
+        click.UsageError: the answer is no, or no terminal is here to ask.
+    """
+    if not names:
+        return
+    listed = ", ".join(names)
+    if not sys.stdin.isatty():
+        options = " ".join(f"-T {name}" for name in names)
+        raise click.UsageError(f"template {template!r} brings tools, which run code here: allow them with {options}")
+    if not click.confirm(f"Template {template!r} brings tools, which run code here: {listed}. Use them?", err=True):
+        raise click.UsageError(f"template {template!r} needs its tools")
+
+
+tool_option = click.option(
+    "-T", "--tool", "tools", metavar="MODULE:FUNCTION", multiple=True,
+    help="Let the model call this function; may be repeated. What changes something is asked for on a terminal, and"
+    " refused without one.",
+)  # fmt: skip
+tools_debug_option = click.option("--td", "--tools-debug", "tools_debug", is_flag=True,
+                                  help="Show calls of tools and their results.")  # fmt: skip
+tools_approve_option = click.option("--ta", "--tools-approve", "tools_approve", is_flag=True,
+                                    help="Ask before each call of a tool.")  # fmt: skip
+chain_limit_option = click.option(
+    "--cl", "--chain-limit", "chain_limit", type=click.IntRange(0), default=32, show_default=True, metavar="N",
+    help="At most so many answers for one question; 0 for no limit.",
+)  # fmt: skip

@@ -1,0 +1,187 @@
+"""`send` and `chat` with the conversation in the store, and the option `chat --session`."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import click
+
+from interlingua.plugins import Loss
+from interlingua.types import ContentBlock, Message, Role
+from interlingua_agents.drivers import AgentLoop
+from interlingua_cli.input import write_conversation
+from interlingua_cli.show import Show
+from interlingua_cli.state import State
+from interlingua_cli.talk import SWAP_REASON, LogError, Talk, losses_of_swap
+from interlingua_sessions.commands.shared import VARIABLE, model_of, session_in, store_at
+from interlingua_sessions.compaction import build_context
+from interlingua_sessions.session import Session
+from interlingua_sessions.store import Store, StoreError
+
+
+class StoredTalk:
+    """A conversation whose every message is in the store before the next prompt."""
+
+    def __init__(self, state: State, session: Session, model: str | None, options: Mapping[str, Any]) -> None:
+        self._state = state
+        self._session = session
+        self._model = model  # for the next answers alone; None: the session's own
+        self._options = options
+
+    @property
+    def without_answer(self) -> str:
+        """What is said where a question got no answer; one that no model could take is not stored."""
+        last = self._session.messages[-1:]
+        if not last or last[0].role not in (Role.USER, Role.TOOL):
+            return "(no answer)"
+        again = f"`interlingua session send {self._session.id} --again` asks again"
+        return f"(no answer; the question is kept: {again})"
+
+    @property
+    def place(self) -> str:
+        """The session's id."""
+        return self._session.id
+
+    @property
+    def model(self) -> str:
+        """The model that answers."""
+        return self._model or self._session.active_model or "the policy decides"
+
+    def ask(self, content: str | Sequence[ContentBlock], show: Show, loop: AgentLoop | None) -> Message:
+        """Ask, print the answer as it comes; an answer that was stopped or failed stays with its status."""
+        asked: Any = content if isinstance(content, str) else list(content)
+        if loop is not None:
+            turn = self._session.turn(asked, model=self._model, tools=loop.definitions, **self._options)
+            turn.start()
+            return loop.run(turn)
+        stream = self._session.stream
+        before = len(self._session.messages)
+
+        def send() -> Message:
+            """Send; a stream that was refused has stored the question."""
+            is_stored = len(self._session.messages) > before
+            return self._session.send(None if is_stored else asked, model=self._model, **self._options)
+
+        return show.take(lambda: stream(asked, model=self._model, **self._options), send)
+
+    def swap(self, model: str) -> Sequence[Loss]:
+        """Switch the session; one that cannot work is refused with the reason, and nothing changes."""
+        name = self._session.switch(model, reason=SWAP_REASON)
+        self._model = None
+        return losses_of_swap(self._state, self._session.context(), str(name), self._options)
+
+    def save(self, path: Path) -> None:
+        """Write what a model is sent of the conversation; the store goes on keeping it."""
+        write_conversation(path, self._session.context())
+        click.echo(f"{path} holds the conversation so far; session {self._session.id} goes on", err=True)
+
+
+class StoreLog:
+    """The store as the command line's log; satisfies `interlingua_cli.talk.Log`.
+
+    Args:
+        place: of the store; None for the user's own.
+        may_begin: a conversation whose id is not there is begun under that id.
+    """
+
+    def __init__(self, place: str | None, *, may_begin: bool = False) -> None:
+        self._place = place
+        self._may_begin = may_begin
+
+    def newest(self) -> str | None:
+        """As `Log.newest`."""
+        with self._store() as store:
+            return next((one.id for one in store.sessions() if store.last(one.id) is not None), None)
+
+    def messages(self, conversation: str) -> list[Message]:
+        """As `Log.messages`."""
+        with self._store() as store:
+            store.session(conversation)
+            return list(build_context(list(store.messages(conversation)), store.entries(conversation)))
+
+    def model_of(self, conversation: str) -> str | None:
+        """As `Log.model_of`."""
+        with self._store() as store:
+            return model_of(store, conversation)
+
+    @contextmanager
+    def open(
+        self,
+        state: State,
+        conversation: str | None,
+        *,
+        model: str,
+        is_named: bool,
+        url: str | None,
+        instructions: str | None,
+        options: Mapping[str, Any],
+    ) -> Iterator[Talk]:
+        """As `Log.open`."""
+        with self._store() as store, state.client(model, url) as client:
+            if conversation is None:
+                session = Session.open(store, client=client, system=instructions, workspace=str(Path.cwd()))
+                session.switch(model, reason="named when the conversation began")
+                yield StoredTalk(state, session, None, options)
+                return
+            if not self._may_begin:
+                store.session(conversation)  # a wrong id begins nothing
+                click.echo(f"(goes on with {conversation}, {state.registry.resolve(model)})", err=True)
+            session = session_in(state, store, conversation, client, system=instructions)
+            for_once = model if is_named and not self._may_begin else None
+            if is_named and self._may_begin and session.active_model != str(state.registry.resolve(model)):
+                session.switch(model, reason="named when the chat began")
+            yield StoredTalk(state, session, for_once, options)
+
+    def _store(self) -> Store:
+        try:
+            return store_at(self._place)
+        except (StoreError, OSError) as error:
+            raise LogError(str(error)) from error
+
+
+def with_store(command: click.Command) -> click.Command:
+    """Return `send` with the store as where conversations are kept; the given command stays as it is."""
+    return _changed(command, [], lambda place, given: StoreLog(place))
+
+
+def with_session(chat: click.Command) -> click.Command:
+    """Return `chat` with the store and `--session`; the given command stays as it is."""
+    session = click.Option(("--session",), metavar="SESSION",
+                           help="Go on with this stored session, or begin it; MODEL may be left out.")  # fmt: skip
+
+    def make_log(place: str | None, given: dict[str, Any]) -> StoreLog:
+        named = given.pop("session")
+        if named is not None:
+            if any(given[name] for name in ("save", "resume", "go_on", "cid", "no_log")):
+                text = "--session keeps the conversation in the store: leave --save, --resume, -c, --cid and -n out"
+                raise click.UsageError(text)
+            given["cid"] = named
+        return StoreLog(place, may_begin=named is not None)
+
+    return _changed(chat, [session], make_log)
+
+
+def _changed(
+    command: click.Command,
+    options: Sequence[click.Option],
+    make_log: Callable[[str | None, dict[str, Any]], StoreLog],
+) -> click.Command:
+    """Return a copy of a command with `--store` and these options, which are taken by what makes its log."""
+    changed = copy.copy(command)
+    store = click.Option(("--store", "place"), metavar="PLACE", envvar=VARIABLE,
+                         help="Where conversations are kept; see interlingua session --help.")  # fmt: skip
+    changed.params = [*command.params, *options, store]
+    original = command.callback
+    assert original is not None  # noqa: S101  these commands do something
+
+    @click.pass_context
+    def callback(ctx: click.Context, /, place: str | None, **given: Any) -> Any:
+        ctx.obj.log = make_log(place, given)
+        return ctx.invoke(original, **given)
+
+    changed.callback = callback
+    return changed

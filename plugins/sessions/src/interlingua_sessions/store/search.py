@@ -1,0 +1,77 @@
+"""Questions and their answers over all sessions, the newest first, and those that hold given words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+import attrs
+
+from interlingua.types import Message, Role
+from interlingua_sessions.store.statements import PAGE, Statements, read_pages
+
+_PLAIN_WORD = re.compile(r"[a-z0-9]+\Z")  # stands in a column of JSON as it is
+_NEXT = "SELECT min(id) FROM messages WHERE session_id = ? AND role = 'user' AND id > ?"
+_HOLDS = """ AND session_id IN (
+    SELECT session_id FROM messages WHERE role IN ('user', 'assistant') AND lower(content_json) LIKE ?)"""
+
+
+@attrs.frozen(kw_only=True)
+class LoggedTurn:
+    """One question and what followed it, up to the next.
+
+    Attributes:
+        question: the user's message.
+        messages: answers and tool results, in order.
+        matches: how often the words that were looked for stand in question and answers; 0 where none were.
+    """
+
+    question: Message
+    messages: tuple[Message, ...]
+    matches: int = 0
+
+    @property
+    def answers(self) -> tuple[Message, ...]:
+        """The model's messages; the last one is the answer."""
+        return tuple(message for message in self.messages if message.role is Role.ASSISTANT)
+
+
+def newest_turns(sql: Statements, session_id: str | None, words: Sequence[str]) -> Iterator[LoggedTurn]:
+    """Yield turns, the newest first, read page by page; those that hold all words, where there are any.
+
+    Args:
+        sql: of the store.
+        session_id: only of this session.
+        words: looked for in the texts of questions and answers, in any case.
+    """
+    wanted = [word.casefold() for word in words]
+    plain = [word for word in wanted if _PLAIN_WORD.match(word)]
+    where = (" AND session_id = ?" if session_id is not None else "") + _HOLDS * len(plain)
+    given = [*([session_id] if session_id is not None else []), *(f"%{word}%" for word in plain)]
+    bound: list[object] = []
+    while True:
+        older = " AND (created_at, id) < (?, ?)" if bound else ""
+        rows = sql.database.rows(
+            f"SELECT created_at, id, session_id FROM messages WHERE role = 'user'{where}{older}"
+            " ORDER BY created_at DESC, id DESC LIMIT ?",
+            [*given, *bound, PAGE],
+        )
+        for _, message_id, session in rows:
+            turn = _read_turn(sql, session, message_id, wanted)
+            if turn.matches or not wanted:
+                yield turn
+        if len(rows) < PAGE:
+            return
+        bound = [rows[-1][0], rows[-1][1]]
+
+
+def _read_turn(sql: Statements, session_id: str, message_id: str, words: Sequence[str]) -> LoggedTurn:
+    row = sql.one(_NEXT, (session_id, message_id))
+    question = sql.message(message_id)
+    following = read_pages(sql.pages(session_id, after=message_id, before=row[0] if row else None))
+    turn = LoggedTurn(question=question, messages=tuple(following))
+    if not words:
+        return turn
+    text = "\n".join(message.text_content() for message in (question, *turn.answers)).casefold()
+    counts = [text.count(word) for word in words]
+    return attrs.evolve(turn, matches=sum(counts) if all(counts) else 0)

@@ -1,0 +1,466 @@
+"""What makes the command line one to live in: a default model, files, templates, schemas, tools, completion."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import pty
+import subprocess
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from interlingua.errors import CallerError
+from interlingua_cli import talk
+from interlingua_cli.schema import many, parse_short_form
+from interlingua_cli.show import find_code
+from interlingua_cli.template import Template, read_template, write_template
+from tests.cli.conftest import Run
+from tests.cli.local import LocalServer
+from tests.support import interrupt
+
+PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYPgPAAEDAQAIicLsAAAAAElFTkSuQmCC")
+SEES = ("-o", 'capabilities={"supports_images": true, "supports_image_urls": true}')
+TOOLS = '''
+from pathlib import Path
+from interlingua_agents import tool
+
+Path("imported").touch()
+
+@tool(side_effects="read")
+def weather(city: str) -> str:
+    """Say the weather."""
+    return f"sunny in {city}"
+
+def write(city: str) -> str:
+    """Write a file."""
+    Path("written").touch()
+    return "done"
+
+number = 3
+'''
+
+
+@pytest.fixture
+def tools(tmp_path: Path) -> str:
+    """A module of tools; no test shares its name, because a module is imported once."""
+    name = f"tools_{tmp_path.name}".replace("-", "_")
+    (tmp_path / f"{name}.py").write_text(TOOLS, encoding="utf-8")
+    return name
+
+
+def asked(server: LocalServer) -> list[Any]:
+    return [message["content"] for message in server.requests[-1]["messages"]]
+
+
+# the default model
+
+
+def test_the_default_model_is_asked_where_none_is_named(run: Run, server: LocalServer) -> None:
+    assert "none" in run("models", "default").stdout
+    assert run("models", "default", "e").exit_code == 0
+
+    assert run("models", "default").stdout == "e\n"
+    assert json.loads(run("models", "default", "--json").stdout) == "e"
+    assert run("send", "hi there").stdout == "Hello\n"
+    assert (server.requests[-1]["model"], asked(server)) == ("echo", ["hi there"])
+    run("send", "here:other", "hi")
+    assert (server.requests[-1]["model"], asked(server)) == ("other", ["hi"])
+    run("send", "-m", "here:third", "e", "is", "a", "letter")
+    assert (server.requests[-1]["model"], asked(server)) == ("third", ["e is a letter"])
+    run("send", "note: buy milk")
+    assert (server.requests[-1]["model"], asked(server)) == ("echo", ["note: buy milk"])
+    assert run("chat", input="hi\n").stdout == "Hello\n"
+
+
+def test_a_default_that_is_no_model_is_refused_and_the_file_stays(run: Run, server: LocalServer, home: Path) -> None:
+    path = home / "interlingua" / "config.toml"
+    before = path.read_text("utf-8")
+
+    assert run("models", "default", "nonsense").exit_code == 2
+    assert run("models", "default", "nowhere:x").exit_code == 1
+    assert path.read_text("utf-8") == before
+    run("models", "default", "here:other")
+    run("models", "default", "e")
+    assert path.read_text("utf-8") == f'default_model = "e"\n{before}'  # once, and above the tables
+
+
+def test_what_is_no_file_is_not_written_over(run: Run, server: LocalServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("INTERLINGUA_CONFIG", os.devnull)
+    result = run("models", "default", "anthropic:claude-haiku-4-5")
+
+    assert result.exit_code == 1
+    assert "is no file" in result.stderr
+    assert not Path(os.devnull).is_file()
+
+
+# what goes with a question
+
+
+def test_fragments_stand_before_the_prompt_and_media_are_told_by_their_bytes(
+    run: Run, server: LocalServer, tmp_path: Path
+) -> None:
+    (tmp_path / "note.txt").write_text("buy milk", encoding="utf-8")
+    (tmp_path / "picture").write_bytes(PNG)
+    result = run("send", "here:sees", *SEES, "-f", "note.txt", "-a", "picture", "-f", "-", "what?", input="piped text")
+
+    assert result.exit_code == 0, result.output
+    (content,) = asked(server)
+    assert [part["type"] for part in content] == ["text", "text", "image_url", "text"]
+    assert content[0]["text"] == "note.txt:\nbuy milk"
+    assert content[1]["text"] == "piped text"
+    assert content[2]["image_url"]["url"].startswith("data:image/png;base64,")
+    assert content[3]["text"] == "what?"
+
+
+def test_an_image_is_piped_in_or_given_a_type(run: Run, server: LocalServer, tmp_path: Path) -> None:
+    (tmp_path / "picture").write_bytes(PNG)
+    assert run("send", "here:sees", *SEES, "-a", "-", "what?", input=PNG).exit_code == 0
+    assert asked(server)[0][0]["image_url"]["url"].startswith("data:image/png")
+    assert run("send", "here:sees", *SEES, "--at", "picture", "image/webp", "what?").exit_code == 0
+    assert asked(server)[0][0]["image_url"]["url"].startswith("data:image/webp")
+    assert run("send", "here:sees", *SEES, "--at", "https://example.com/a", "image/gif", "what?").exit_code == 0
+    assert asked(server)[0][0]["image_url"]["url"] == "https://example.com/a"
+    assert run("send", "here:sees", *SEES, "--at", "picture", "nonsense", "what?").exit_code == 2
+
+
+def test_an_address_is_fetched(run: Run, server: LocalServer) -> None:
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
+            pass
+
+        def do_GET(self) -> None:
+            found = {"/a.png": PNG, "/note.txt": b"buy milk"}.get(self.path)
+            self.send_response(200 if found else 404)
+            self.end_headers()
+            self.wfile.write(found or b"")
+
+    web = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    threading.Thread(target=web.serve_forever, daemon=True).start()
+    base = f"http://127.0.0.1:{web.server_address[1]}"
+    try:
+        assert run("send", "here:sees", *SEES, "-a", f"{base}/a.png", "-f", f"{base}/note.txt", "what?").exit_code == 0
+        missing = run("send", "here:echo", "-a", f"{base}/none", "what?")
+    finally:
+        web.shutdown()
+        web.server_close()
+
+    assert [part["type"] for part in asked(server)[0]] == ["text", "image_url", "text"]
+    assert (missing.exit_code, len(server.requests)) == (1, 1)
+    assert "cannot be fetched: HTTP Error 404" in missing.stderr
+
+
+def test_files_that_are_not_there_or_no_text_are_said(run: Run, server: LocalServer, tmp_path: Path) -> None:
+    (tmp_path / "picture").write_bytes(PNG)
+    assert run("send", "here:echo", "-a", "nowhere", "hi").exit_code == 2
+    result = run("send", "here:echo", "-f", "picture", "hi")
+
+    assert (result.exit_code, server.requests) == (1, [])
+    assert "-a attaches images" in result.stderr
+
+
+# how an answer is shown
+
+
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [(("-x",), "print(1)\n"), (("--xl",), "echo 2\n"), (("-x", "--no-stream"), "Hello\n")],
+)
+def test_only_the_code_of_an_answer_is_printed(
+    run: Run, server: LocalServer, options: tuple[str, ...], shown: str
+) -> None:
+    assert run("send", "here:coder", "hi", *options).stdout == shown
+
+
+def test_code_blocks() -> None:
+    assert find_code("no code") is None
+    assert find_code("```\na\n```") == "a"
+    assert find_code("````md\n```\na\n```\n````\n~~~\nb\n~~~") == "```\na\n```"
+    assert find_code("```\na\n```\n\n~~~x\nb\n~~~", last=True) == "b"
+    assert find_code("an open one\n```\na") is None
+
+
+def test_formats(run: Run, server: LocalServer) -> None:
+    assert json.loads(run("send", "here:echo", "hi", "--format", "json").stdout)["content"][0]["text"] == "Hello"
+    assert run("send", "here:coder", "hi", "--format", "markdown").stdout.startswith("Two ways:")  # a pipe gets it raw
+    assert run("send", "here:echo", "hi", "--format", "text").stdout == "Hello\n"
+
+
+def test_options_take_two_words_or_one(run: Run, server: LocalServer) -> None:
+    assert run("send", "here:echo", "-o", "temperature", "0.5", "-o", "max_tokens=7", "hi").exit_code == 0
+
+    assert server.requests[-1]["temperature"] == 0.5
+    assert 7 in server.requests[-1].values()
+    assert run("send", "here:echo", "hi", "-o", "temperature").exit_code == 2
+
+
+# templates
+
+
+def test_a_template_fills_in_the_prompt_and_brings_the_rest(run: Run, server: LocalServer, home: Path) -> None:
+    folder = home / "interlingua" / "templates"
+    folder.mkdir()
+    (folder / "sum.toml").write_text(
+        'prompt = "Cost $$5. ${who}, in $words words: $input"\nsystem = "Be $mood."\nmodel = "here:other"\n'
+        'options = { temperature = 0.5, max_tokens = 9 }\ndefaults = { words = "ten", who = "Ada" }\n',
+        encoding="utf-8",
+    )
+    result = run("send", "-t", "sum", "-p", "mood", "kind", "-p", "who=Bob", input="the log\n")
+
+    assert result.exit_code == 0, result.output
+    assert asked(server) == ["Be kind.", "Cost $5. Bob, in ten words: the log"]
+    assert (server.requests[-1]["model"], server.requests[-1]["temperature"]) == ("other", 0.5)
+    run("send", "-t", "sum", "-m", "e", "-o", "temperature", "1", "-p", "mood", "calm", "text")
+    assert (server.requests[-1]["model"], server.requests[-1]["temperature"]) == ("echo", 1)
+    missing = run("send", "-t", "sum", "text")
+    assert (missing.exit_code, len(server.requests)) == (2, 2)
+    assert "-p mood VALUE" in missing.stderr
+    assert run("chat", "-t", "sum", "-p", "mood", "kind", input="hi\n").exit_code == 0
+    assert asked(server) == ["Be kind.", "Cost $5. Ada, in ten words: hi"]
+    assert run("send", "e", "-p", "mood", "kind", "hi").exit_code == 2
+
+
+def test_text_is_appended_where_a_template_has_no_place_for_it() -> None:
+    template = Template(name="t", prompt="Summarise:", system="Be brief.")
+
+    assert template.fill_prompt("the log", {}) == "Summarise:\nthe log"
+    assert template.fill_prompt("", {}) == "Summarise:"
+    assert Template(system="About $input").fill_system("it", {}) == "About it"
+    assert Template(prompt="$input twice: $input").fill_prompt("a", {}) == "a twice: a"
+    assert Template(prompt="say $a").fill_prompt("", {"a": "$b $$"}) == "say $b $$"  # a value is no template
+
+
+def test_a_command_line_is_saved_as_a_template(run: Run, server: LocalServer, home: Path) -> None:
+    saved = run(
+        "send", "here:other", "Say $what", "-s", 'Be "brief"\n', "-o", "temperature=0.5", "-o", "stop=END",
+        "--schema", "name, age int", "-T", "mod:fn", "-p", "what", "hi", "--save", "mine",
+    )  # fmt: skip
+
+    assert (saved.exit_code, server.requests) == (0, []), saved.output
+    template = read_template("mine", {"XDG_CONFIG_HOME": str(home)})
+    assert template == Template(
+        name="mine", prompt="Say $what", system='Be "brief"\n', model="here:other",
+        options={"temperature": 0.5, "stop": ["END"]}, schema="name, age int", tools=["mod:fn"],
+        defaults={"what": "hi"},
+    )  # fmt: skip
+    assert json.loads(run("templates", "--json").stdout)[0]["name"] == "mine"
+    assert "mine" in run("templates").stdout
+    assert 'model = "here:other"' in run("templates", "show", "mine").stdout
+    assert run("templates", "path").stdout.strip() == str(home / "interlingua" / "templates")
+
+
+@pytest.mark.parametrize(
+    "text", ["nonsense = 1", "prompt = 1", "tools = [1]", "defaults = { a = 1 }", "prompt = ", "options = 1"]
+)
+def test_a_mistake_in_a_template_names_the_file(tmp_path: Path, text: str) -> None:
+    path = tmp_path / "bad.toml"
+    path.write_text(text, encoding="utf-8")
+
+    with pytest.raises(CallerError, match=r"bad\.toml"):
+        read_template(str(path), {})
+
+
+def test_any_text_survives_in_a_template(tmp_path: Path) -> None:
+    text = 'a "quoted" \\ line\nÜ 日本 \x01 \x7f \u2028 $x'
+    written = Template(name=str(tmp_path / "t.toml"), prompt=text, options={"provider_options": {"a b": [1, True]}})
+    write_template(written, {})
+
+    assert read_template(written.name, {}) == written
+
+
+# schemas
+
+
+def test_the_short_form() -> None:
+    assert parse_short_form("name, age int, tags: a hint") == {
+        "type": "object",
+        "properties": {
+            "name": {"type": "string"},
+            "age": {"type": "integer"},
+            "tags": {"type": "string", "description": "a hint"},
+        },
+        "required": ["name", "age", "tags"],
+        "additionalProperties": False,
+    }
+    lines = parse_short_form("name: first, then last\n  ok bool\nsize float\n")
+    assert lines["properties"] == {
+        "name": {"type": "string", "description": "first, then last"},
+        "ok": {"type": "boolean"},
+        "size": {"type": "number"},
+    }
+    assert many(lines)["properties"]["items"]["items"] == lines
+    for wrong in ("", "age number", "1st", "a b c"):
+        with pytest.raises(CallerError):
+            parse_short_form(wrong)
+
+
+def test_schemas_dsl_prints_the_json(run: Run) -> None:
+    assert json.loads(run("schemas", "dsl", "name, age int").stdout) == parse_short_form("name, age int")
+    assert json.loads(run("schemas", "dsl", "name", "--multi").stdout) == many(parse_short_form("name"))
+
+
+# tools
+
+
+def test_a_tool_that_reads_runs_and_what_it_did_is_shown(run: Run, server: LocalServer, tools: str) -> None:
+    result = run("send", "here:caller", "-n", "-T", f"{tools}:weather", "--td", "weather?")
+
+    assert (result.exit_code, result.stdout) == (0, "Hello\n"), result.output
+    assert "[runs weather({'city': 'Rome'})]" in result.stderr
+    assert "[result: sunny in Rome]" in result.stderr
+    assert [message["role"] for message in server.requests[-1]["messages"]] == ["user", "assistant", "tool"]
+
+
+def test_what_changes_something_is_refused_without_a_terminal(run: Run, server: LocalServer, tools: str) -> None:
+    result = run("send", "here:caller", "-n", "-T", f"{tools}:write", "write!")
+
+    assert (result.exit_code, result.stdout) == (0, "Hello\n"), result.output
+    assert "refused, because no terminal is here to ask" in result.stderr
+    assert not Path("written").exists()
+    reads = run("send", "here:caller", "-n", "-T", f"{tools}:weather", "--ta", "weather?")
+    assert "refused, because no terminal" in reads.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "said"),
+    [("nowhere_at_all:x", "cannot be imported"), ("{}:nothing", "no function 'nothing'"), ("{}:number", "no function")],
+)
+def test_a_tool_that_is_not_there_is_said(run: Run, server: LocalServer, tools: str, name: str, said: str) -> None:
+    result = run("send", "here:caller", "-T", name.format(tools), "hi")
+
+    assert (result.exit_code, server.requests) == (1, [])
+    assert said in result.stderr
+
+
+def test_a_module_alone_means_all_its_tools(run: Run, server: LocalServer, tools: str) -> None:
+    run("send", "here:caller", "-T", tools, "hi")
+
+    assert [tool["function"]["name"] for tool in server.requests[0]["tools"]] == ["weather"]
+
+
+def test_the_chain_limit_ends_it(run: Run, server: LocalServer, tools: str) -> None:
+    result = run("send", "here:caller", "-T", f"{tools}:weather", "--cl", "1", "hi")
+
+    assert len(server.requests) == 1
+    assert "stopped after 1 answers" in result.stderr
+
+
+def test_a_template_with_tools_runs_no_code_without_consent(
+    run: Run, server: LocalServer, tools: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "t.toml"
+    path.write_text(f'model = "here:caller"\ntools = ["{tools}:weather"]\n', encoding="utf-8")
+    refused = run("send", "-t", str(path), "hi")
+
+    assert (refused.exit_code, server.requests) == (2, [])
+    assert f"allow them with -T {tools}:weather" in refused.stderr
+    assert not Path("imported").exists()
+    allowed = run("send", "-t", str(path), "-T", f"{tools}:weather", "hi")
+    assert (allowed.exit_code, allowed.stdout) == (0, "Hello\n"), allowed.output
+
+
+def at_terminal(answers: list[tuple[bytes, bytes]], *arguments: str) -> tuple[bytes, int]:
+    """Run the program at a terminal; write each answer once its question is shown."""
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execv(interrupt.PROGRAM, [interrupt.PROGRAM, *arguments])  # noqa: S606
+    shown = b""
+    while True:
+        try:
+            data = os.read(terminal, 1024)
+        except OSError:  # the end, on Linux
+            break
+        if not data:
+            break
+        shown += data
+        if answers and answers[0][0] in shown:
+            os.write(terminal, answers.pop(0)[1])
+    return shown, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+@pytest.mark.parametrize(("answer", "written"), [(b"y\n", True), (b"n\n", False)])
+def test_at_a_terminal_what_changes_something_is_asked_for(
+    server: LocalServer, tools: str, answer: bytes, written: bool
+) -> None:
+    shown, code = at_terminal(
+        [(b"Run write (runs code)", answer)], "send", "here:caller", "-n", "-T", f"{tools}:write", "write!"
+    )
+
+    assert (code, Path("written").exists()) == (0, written), shown
+
+
+def test_at_a_terminal_a_template_asks_before_its_code_is_imported(
+    server: LocalServer, tools: str, tmp_path: Path
+) -> None:
+    path = tmp_path / "t.toml"
+    path.write_text(f'model = "here:caller"\ntools = ["{tools}:weather"]\n', encoding="utf-8")
+
+    shown, code = at_terminal([(b"Use them?", b"n\n")], "send", "-n", "-t", str(path), "hi")
+    assert (code, Path("imported").exists()) == (2, False), shown
+    shown, code = at_terminal([(b"Use them?", b"y\n")], "send", "-n", "-t", str(path), "hi")
+    assert (code, Path("imported").exists()) == (0, True), shown
+
+
+# chat
+
+
+def test_a_chat_reads_several_lines_an_editor_and_fragments(
+    run: Run, server: LocalServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "note.txt").write_text("buy milk", encoding="utf-8")
+    editor = tmp_path / "editor"
+    editor.write_text('#!/bin/sh\necho " edited" >> "$1"\n', encoding="utf-8")
+    editor.chmod(0o755)
+    monkeypatch.setenv("EDITOR", str(editor))
+    monkeypatch.delenv("VISUAL", raising=False)
+    talked = "!multi\none\n!end here\ntwo\n!end\n!multi x\na\n!end\nb\n!end x\n!edit draft\n!fragment note.txt\nlast\n"
+    result = run("chat", "here:echo", "-n", input=talked)
+
+    assert result.exit_code == 0, result.output
+    assert asked(server)[0:-1:2] == ["one\n!end here\ntwo", "a\n!end\nb", "draft\n edited"]
+    assert [part["text"] for part in asked(server)[-1]] == ["note.txt:\nbuy milk", "last"]
+
+
+def test_a_chat_runs_tools(run: Run, server: LocalServer, tools: str) -> None:
+    result = run("chat", "here:caller", "-n", "-T", f"{tools}:weather", input="weather?\n")
+
+    assert (result.exit_code, result.stdout) == (0, "Hello\n"), result.output
+
+
+# the rest
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_completion_prints_the_script_of_a_shell(run: Run, shell: str) -> None:
+    assert "_INTERLINGUA_COMPLETE" in run("completion", shell).stdout
+
+
+def test_commands_options_and_models_are_completed(server: LocalServer) -> None:
+    def complete(words: str, at: int) -> list[str]:
+        environ = {**os.environ, "_INTERLINGUA_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(at)}
+        done = subprocess.run([interrupt.PROGRAM], env=environ, capture_output=True, text=True, check=False)
+        return [line.partition(",")[2] for line in done.stdout.splitlines()]
+
+    assert "send" in complete("interlingua se", 1)
+    assert "--no-log" in complete("interlingua send --no-", 2)
+    assert complete("interlingua send -m here:e", 3) == ["here:echo"]
+
+
+def test_without_a_store_it_is_said_once_how_to_get_one(
+    run: Run, server: LocalServer, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in an environment without interlingua-sessions: nothing extends the commands."""
+    from interlingua_cli.root import Commands
+
+    monkeypatch.setattr(Commands, "_extensions", lambda *_: ())
+    first, second = run("send", "here:echo", "hi"), run("send", "here:echo", "hi")
+
+    assert (first.stdout, second.stdout) == ("Hello\n", "Hello\n")
+    assert f"(this is not kept: {talk.NO_STORE})" in first.stderr
+    assert talk.NO_STORE not in second.stderr
+    assert run("send", "-c", "hi").exit_code == 2
+    assert "pip install interlingua-sessions" in run("send", "-c", "hi").stderr
