@@ -173,6 +173,7 @@ class OutputPlan(Generic[_T]):
             side_effects=SideEffects.NONE, requires_workspace=False,
         )  # fmt: skip
         thinks = options.thinking or options.thinking_budget or options.effort not in (None, "none")
+        thinks = thinks or (can.thinks_by_default and options.thinking is None and options.effort != "none")
         others = self.tools and options.tool_choice != "none"
         self.tools = (*self.tools, definition)
         if options.tool_choice == "required" or isinstance(options.tool_choice, ToolChoice):

@@ -62,6 +62,7 @@ class AdapterCapabilities:
         structured_output_streams: a response schema may be sent for a streamed answer.
         structured_in_prompt: the service shows the response schema to the model.
         forced_tool_with_thinking: a call may be forced while the model is asked to think.
+        thinks_by_default: the model thinks unless it is told not to.
         schema_all_required: a schema is kept to only where each object requires all its properties.
         schema_open_maps: objects with properties of any name, `additionalProperties`, in a response schema.
         schema_recursive: a response schema may refer to itself.
@@ -117,6 +118,7 @@ class AdapterCapabilities:
     structured_output_streams: bool = False
     structured_in_prompt: bool = False
     forced_tool_with_thinking: bool = False
+    thinks_by_default: bool = False
     schema_all_required: bool = False
     schema_open_maps: bool = False
     schema_recursive: bool = False

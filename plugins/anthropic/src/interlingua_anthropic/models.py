@@ -82,6 +82,9 @@ def capabilities_of(name: str) -> AdapterCapabilities:
         assumed=False,
         max_context_tokens=window,
         max_output_tokens=model.max_output_tokens or DEFAULTS.max_output_tokens,
+        # a budget and a forced tool refuse each other, adaptive thinking does not mind (WIRE.md, Tools)
+        forced_tool_with_thinking="adaptive" in model.facts.get("thinking", ()),
+        thinks_by_default=model.facts.get("thinking_omitted") in ("on", "always"),
         **{**limits, **model.capabilities},
     )
 

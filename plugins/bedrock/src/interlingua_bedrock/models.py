@@ -79,10 +79,18 @@ DEFAULTS = AdapterCapabilities(
     tool_name_pattern=r"[A-Za-z0-9_-]{1,64}",
     tool_name_max_length=64,
     max_cache_hints=4,
+    # response schemas (WIRE.md, Structured answers)
+    structured_output_with_tools=True,
+    structured_output_streams=True,
+    structured_in_prompt=True,
     api=API,
     assumed=True,
 )
 _LIMITS = {"max_images": 20, "max_image_bytes": 3_932_160, "max_image_side": 8000}  # 3.75 MB (WIRE.md, Media)
+
+# Models that take no response schema: only newer Claude and the open-weight ones do (WIRE.md, Structured answers).
+_WITHOUT_SCHEMAS = ("anthropic.claude-3", "anthropic.claude-opus-4-1-", "anthropic.claude-opus-4-2",
+                    "anthropic.claude-sonnet-4-2", "amazon.", "meta.", "writer.", "cohere.", "ai21.")  # fmt: skip
 
 _ARN = re.compile(r"arn:aws[a-z-]*:(?:bedrock|sagemaker):(?P<region>[a-z0-9-]*):[^:]*:(?P<rest>.+)").fullmatch
 _VERSION = re.compile(r"(-v\d+)?(:\d+)*$")
@@ -136,6 +144,7 @@ def capabilities_of(name: str) -> AdapterCapabilities:
         assumed=False,
         max_context_tokens=model.max_context_tokens or 0,
         max_output_tokens=model.max_output_tokens or 0,
+        supports_structured_output=not plain_name(name).startswith(_WITHOUT_SCHEMAS),
         **{**_LIMITS, **model.capabilities},
     )
 

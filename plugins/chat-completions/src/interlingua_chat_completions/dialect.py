@@ -161,6 +161,8 @@ def capabilities_of(
         "supports_parallel_tool_calls": True,
         "supports_system_messages_in_list": not dialect.single_system,
         "supports_structured_output": dialect.structured == "json_schema",
+        "structured_output_streams": dialect.structured == "json_schema",
+        "schema_all_required": dialect.structured == "json_schema",  # strict mode (WIRE.md, Structured outputs)
         "supports_tool_choice": "required" in dialect.tool_choices,
         "supports_named_tool_choice": "named" in dialect.tool_choices,
         "supports_prompt_caching": dialect.cache_breakpoints,

@@ -43,6 +43,11 @@ DEFAULTS = AdapterCapabilities(
     tool_id_max_length=256,
     tool_name_pattern=r"[A-Za-z_][A-Za-z0-9_.:-]{0,127}",
     tool_name_max_length=128,
+    # response schemas (WIRE.md, Schemas); beside tools from the third generation on
+    structured_output_streams=True,
+    structured_in_prompt=True,
+    forced_tool_with_thinking=True,
+    schema_open_maps=True,
     api=API,
     assumed=True,
 )
@@ -76,7 +81,12 @@ def capabilities_of(name: str) -> AdapterCapabilities:
     model = model_of(name)
     # media inside results: third generation and later
     third = (generation_of(name) or 0) >= 3
-    defaults = attrs.evolve(DEFAULTS, supports_tool_result_images=third, supports_tool_result_documents=third)
+    defaults = attrs.evolve(
+        DEFAULTS,
+        supports_tool_result_images=third,
+        supports_tool_result_documents=third,
+        structured_output_with_tools=third,
+    )
     if model is None:
         return defaults
     return attrs.evolve(

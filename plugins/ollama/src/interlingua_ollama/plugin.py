@@ -51,6 +51,8 @@ DEFAULTS = AdapterCapabilities(
     tool_id_pattern=r"[A-Za-z0-9_.:-]{1,64}",  # ids are free here; these are the characters of ids in use
     tool_name_pattern=r"[^\s]{1,128}",  # free
     tool_name_max_length=128,
+    structured_output_streams=True,  # the grammar leaves no room for calls, and is not shown to the model
+    schema_open_maps=True,
     api=API,
     assumed=True,
 )

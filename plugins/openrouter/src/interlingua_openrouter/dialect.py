@@ -29,7 +29,8 @@ _VIDEO = {
     "accepted_video_media_types": ["video/mp4", "video/mpeg", "video/quicktime", "video/webm"],
 }
 _VENDORS: dict[str, dict[str, Any]] = {
-    "anthropic": {"tool_id_pattern": r"[A-Za-z0-9_-]{1,64}"},
+    "anthropic": {"tool_id_pattern": r"[A-Za-z0-9_-]{1,64}", "structured_output_with_tools": True},
+    "openai": {"structured_output_with_tools": True},
     "google": _VIDEO,
     "mistralai": {"tool_id_pattern": r"[A-Za-z0-9]{9}", "tool_id_max_length": 9},
 }
