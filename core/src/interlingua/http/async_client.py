@@ -31,7 +31,6 @@ from interlingua.types.messages import Message
 
 if TYPE_CHECKING:
     from interlingua.plugins.provider import Provider
-    from interlingua.plugins.wire import Loss
     from interlingua.request.media import Fetched
     from interlingua.types.messages import RoutingDecisionRecord
     from interlingua.types.tools import ToolDefinition
@@ -294,14 +293,13 @@ class AsyncClient(BaseClient):
     ) -> Message | Answer[Any]:
         """Send a conversation and return the assistant's message; arguments and errors as for `Client.send`."""
         options |= {"user_id": user_id, "team_id": team_id}
-        losses: tuple[Loss, ...] = ()
-        attempts: OutputAttempts[Any] | None = None
+        plan = attempts = None
         if output is not None:
             plan = await asyncio.to_thread(self._shared.plan_output, output, model, tools, options)
             attempts = OutputAttempts(plan, messages, output_retries)
-            messages, tools, options, losses = attempts.messages, plan.tools, options | plan.options, plan.losses
+            messages = attempts.messages
         while True:
-            exchange = await self.prepare(messages, model=model, tools=tools, routing=routing, losses=losses, **options)
+            exchange = await self.prepare(messages, model=model, tools=tools, routing=routing, plan=plan, **options)
             message: Message | None = None
             while message is None:
                 try:
@@ -322,17 +320,17 @@ class AsyncClient(BaseClient):
         model: str | None = None,
         tools: Sequence[ToolDefinition] = (),
         routing: RoutingDecisionRecord | None = None,
-        losses: tuple[Loss, ...] = (),
+        plan: OutputPlan[Any] | None = None,
         **options: Any,
     ) -> Exchange:
         """Write the request that `send` makes, for who decides when it is sent; arguments and errors as for `send`.
 
-        `losses` are rows for its ledger, of what was changed before.
+        A `plan` of `plan_output` makes it ask for a typed answer.
         """
         if model not in self._named:
             await asyncio.to_thread(self._shared.resolve_model, model)
             self._named.add(model)
-        exchange = self._shared.begin_exchange(messages, model, tools, options, routing=routing, losses=losses)
+        exchange = self._shared.begin_exchange(messages, model, tools, options, routing=routing, plan=plan)
         with exchange.around:
             return await self._write(exchange)
 
@@ -387,14 +385,11 @@ class AsyncClient(BaseClient):
         """Return the answer as a stream, to be used in an `async with` statement; arguments as for `send`."""
         options |= {"user_id": user_id, "team_id": team_id}
         share = self._shared
-        if output is None:
-            exchange = share.begin_exchange(messages, model, tools, options, routing=routing, stream=True)
+        plan = None if output is None else share.plan_output(output, model, tools, options, stream=True)
+        messages = messages if plan is None else plan.messages(messages)
+        exchange = share.begin_exchange(messages, model, tools, options, routing=routing, stream=True, plan=plan)
+        if plan is None:
             return AsyncMessageStream(exchange, self._write, self._open_reader, self._transport, self._sleep)
-        plan = share.plan_output(output, model, tools, options, stream=True)
-        exchange = share.begin_exchange(
-            plan.messages(messages), model, plan.tools, options | plan.options, routing=routing, stream=True,
-            losses=plan.losses,
-        )  # fmt: skip
         return AsyncOutputStream(plan, exchange, self._write, self._open_reader, self._transport, self._sleep)
 
     async def to_wire(
@@ -404,6 +399,7 @@ class AsyncClient(BaseClient):
         model: str | None = None,
         tools: Sequence[ToolDefinition] = (),
         stream: bool = False,
+        output: Any = None,
         **options: Any,
     ) -> WireRequest:
         """Return the request that `send` (or `stream`) would make, with its ledger, without auth.
@@ -411,7 +407,10 @@ class AsyncClient(BaseClient):
         Nothing is sent and nothing fetched: where an image has to be fetched first, its address stands in the place of
         its data, and a row of the ledger says so.
         """
-        exchange = self._shared.begin_exchange(messages, model, tools, options, stream=stream).write(None)
+        share = self._shared
+        plan = None if output is None else share.plan_output(output, model, tools, options, stream=stream)
+        messages = messages if plan is None else plan.messages(messages)
+        exchange = share.begin_exchange(messages, model, tools, options, stream=stream, plan=plan).write(None)
         return exchange.request.wire
 
     async def live_models(self, provider: str | None = None) -> list[str]:

@@ -33,7 +33,6 @@ from interlingua.types.messages import Message
 
 if TYPE_CHECKING:
     from interlingua.plugins.provider import Provider
-    from interlingua.plugins.wire import Loss
     from interlingua.request.media import Fetched
     from interlingua.types.messages import RoutingDecisionRecord
     from interlingua.types.tools import ToolDefinition
@@ -303,14 +302,13 @@ class Client(BaseClient):
             WireError: the answer could not be had, or not read.
         """
         options |= {"user_id": user_id, "team_id": team_id}
-        losses: tuple[Loss, ...] = ()
-        attempts: OutputAttempts[Any] | None = None
+        plan = attempts = None
         if output is not None:
             plan = self._shared.plan_output(output, model, tools, options)
             attempts = OutputAttempts(plan, messages, output_retries)
-            messages, tools, options, losses = attempts.messages, plan.tools, options | plan.options, plan.losses
+            messages = attempts.messages
         while True:
-            exchange = self._shared.begin_exchange(messages, model, tools, options, routing=routing, losses=losses)
+            exchange = self._shared.begin_exchange(messages, model, tools, options, routing=routing, plan=plan)
             message: Message | None = None
             with exchange.around:
                 self._write(exchange)
@@ -333,14 +331,14 @@ class Client(BaseClient):
         model: str | None = None,
         tools: Sequence[ToolDefinition] = (),
         routing: RoutingDecisionRecord | None = None,
-        losses: tuple[Loss, ...] = (),
+        plan: OutputPlan[Any] | None = None,
         **options: Any,
     ) -> Exchange:
         """Write the request that `send` makes, for who decides when it is sent; arguments and errors as for `send`.
 
-        `losses` are rows for its ledger, of what was changed before.
+        A `plan` of `plan_output` makes it ask for a typed answer.
         """
-        return self._write(self._shared.begin_exchange(messages, model, tools, options, routing=routing, losses=losses))
+        return self._write(self._shared.begin_exchange(messages, model, tools, options, routing=routing, plan=plan))
 
     def attempt(self, exchange: Exchange) -> Message:
         """Send a prepared request once and return its answer; `exchange.retry_delay` says what an error asks for."""
@@ -390,10 +388,8 @@ class Client(BaseClient):
         options |= {"user_id": user_id, "team_id": team_id}
         share = self._shared
         plan = None if output is None else share.plan_output(output, model, tools, options, stream=True)
-        losses: tuple[Loss, ...] = ()
-        if plan is not None:
-            messages, tools, options, losses = plan.messages(messages), plan.tools, options | plan.options, plan.losses
-        exchange = share.begin_exchange(messages, model, tools, options, routing=routing, stream=True, losses=losses)
+        messages = messages if plan is None else plan.messages(messages)
+        exchange = share.begin_exchange(messages, model, tools, options, routing=routing, stream=True, plan=plan)
         with exchange.around:
             self._write(exchange)
         if plan is not None:
@@ -407,6 +403,7 @@ class Client(BaseClient):
         model: str | None = None,
         tools: Sequence[ToolDefinition] = (),
         stream: bool = False,
+        output: Any = None,
         **options: Any,
     ) -> WireRequest:
         """Return the request that `send` (or `stream`) would make, with its ledger, without auth.
@@ -414,7 +411,10 @@ class Client(BaseClient):
         Nothing is sent and nothing fetched: where an image has to be fetched first, its address stands in the place of
         its data, and a row of the ledger says so.
         """
-        exchange = self._shared.begin_exchange(messages, model, tools, options, stream=stream).write(None)
+        share = self._shared
+        plan = None if output is None else share.plan_output(output, model, tools, options, stream=stream)
+        messages = messages if plan is None else plan.messages(messages)
+        exchange = share.begin_exchange(messages, model, tools, options, stream=stream, plan=plan).write(None)
         return exchange.request.wire
 
     def live_models(self, provider: str | None = None) -> list[str]:

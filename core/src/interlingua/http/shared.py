@@ -171,11 +171,11 @@ class SharedState:
         *,
         routing: RoutingDecisionRecord | None = None,
         stream: bool = False,
-        losses: tuple[Loss, ...] = (),
+        plan: OutputPlan[Any] | None = None,
     ) -> Exchange:
         """Read a caller's arguments into an exchange; its image URLs are still to be fetched and its bytes written.
 
-        `losses` are rows for its ledger, of what was changed before.
+        A plan for a typed answer adds its tools, options and rows of the ledger; its messages are in `messages`.
 
         Raises:
             CallerError: an option or the conversation cannot be read; anything `resolve_model` raises.
@@ -183,6 +183,9 @@ class SharedState:
             InvalidConversationError: the conversation breaks a rule that projection cannot repair.
         """
         resolved = self.resolve_model(model)
+        losses: tuple[Loss, ...] = ()
+        if plan is not None:
+            tools, options, losses = plan.tools, {**options, **plan.options}, plan.losses
         if routing is not None and type(routing) is not RoutingDecisionRecord:
             raise CallerError(f"routing is a RoutingDecisionRecord, not {type(routing).__name__}")
         given = dict(options)
