@@ -1,4 +1,4 @@
-"""Read failed answers as typed errors: the envelope in its several shapes, its words, then the status."""
+"""Read failed answers as typed errors: the envelope in its several shapes, its words, then the status; and write."""
 
 from __future__ import annotations
 
@@ -11,13 +11,17 @@ import attrs
 
 from interlingua import errors
 from interlingua.errors import (
+    APITimeoutError,
     AuthenticationError,
     BadRequestError,
+    CallerError,
     ContentRefusedError,
     ContextWindowExceededError,
+    InterlinguaError,
     ModelNotFoundError,
     OverloadedError,
     PermissionDeniedError,
+    PluginError,
     ProviderError,
     QuotaExceededError,
     RateLimitError,
@@ -250,3 +254,37 @@ def _words(holder: Mapping[str, Any]) -> tuple[tuple[str, ...], int | None]:
     numbers = [str(holder.get(name)) for name in ("status_code", "status", "code")]
     status = next((int(number) for number in numbers if number.isdecimal() and 400 <= int(number) <= 599), None)
     return tuple(str(word) for word in found if isinstance(word, str | int) and word != ""), status
+
+
+# what each failure is called when this format is served: status, `type`, `code`
+_WRITTEN: tuple[tuple[type[InterlinguaError], int, str, str | None], ...] = (
+    (AuthenticationError, 401, "invalid_request_error", "invalid_api_key"),
+    (QuotaExceededError, 429, "insufficient_quota", "insufficient_quota"),
+    (PermissionDeniedError, 403, "permission_error", "permission_denied"),
+    (ModelNotFoundError, 404, "invalid_request_error", "model_not_found"),
+    (RateLimitError, 429, "rate_limit_error", "rate_limit_exceeded"),
+    (OverloadedError, 503, "overloaded_error", "server_is_overloaded"),
+    (ContextWindowExceededError, 400, "invalid_request_error", "context_length_exceeded"),
+    (ContentRefusedError, 400, "invalid_request_error", "content_policy_violation"),
+    (APITimeoutError, 504, "server_error", "timeout"),
+    (ServerError, 500, "server_error", None),
+    (CallerError, 400, "invalid_request_error", None),
+    (ProviderError, 400, "invalid_request_error", None),
+)
+
+
+def error_detail(error: InterlinguaError) -> tuple[int, dict[str, Any]]:
+    """Return the status and the error object of a failure, as OpenAI writes them."""
+    found = [(status, kind, code) for cls, status, kind, code in _WRITTEN if isinstance(error, cls)]
+    status, kind, code = found[0] if found else (500, "server_error", None)
+    message = "internal error" if isinstance(error, PluginError) else error.message
+    return status, {"message": message, "type": kind, "param": None, "code": code}
+
+
+def to_wire_error(error: InterlinguaError) -> WireResponse:
+    """Write an error body with its status."""
+    status, detail = error_detail(error)
+    headers = {"content-type": "application/json"}
+    if error.retry_after is not None:
+        headers["retry-after"] = f"{error.retry_after:.0f}"
+    return WireResponse(status=status, headers=headers, body=dumps({"error": detail}))

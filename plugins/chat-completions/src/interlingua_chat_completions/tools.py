@@ -11,7 +11,7 @@ from interlingua.errors import CapabilityError
 from interlingua.plugins import EMPTY, FrozenDict, Loss, Verdict, dumps, freeze_object, json_array, loads, option_loss
 from interlingua.types import AdapterOptions, ToolChoice, ToolDefinition, to_wire_function_tool
 from interlingua_chat_completions.cache_markers import TOO_MANY, Markers, cache_control
-from interlingua_chat_completions.dialect import Dialect
+from interlingua_chat_completions.dialect import API, Dialect
 
 STRICT_OPTION = "strict_tools"
 """The provider option: true for all tools, or the names of those meant."""
@@ -110,6 +110,9 @@ def _complete(schema: Any) -> Any:
 
 def _tool(tool: ToolDefinition, dialect: Dialect, strict_tools: StrictTools) -> dict[str, Any]:
     wrapped = to_wire_function_tool(tool)
+    if extra := tool.extra_of(API):  # from a request on this wire, as it was written
+        outer = {name: value for name, value in extra.items() if name != "function"}
+        return {**wrapped, "function": {**wrapped["function"], **extra["function"]}, **outer}
     if tool.name in strict_tools.schemas:
         wrapped["function"] = {**wrapped["function"], "parameters": strict_tools.schemas[tool.name], "strict": True}
         return wrapped

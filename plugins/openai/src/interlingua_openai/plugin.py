@@ -13,12 +13,15 @@ from interlingua.errors import PluginError
 from interlingua.plugins import hookimpl
 
 if TYPE_CHECKING:
-    from interlingua.errors import ProviderError
+    from interlingua.errors import InterlinguaError, ProviderError
     from interlingua.plugins import (
         Connection,
         ConnectionSettings,
+        InboundRequest,
         ModelInfo,
         RequestContext,
+        ServeContext,
+        StreamWriter,
         WireChunk,
         WireRequest,
         WireResponse,
@@ -149,6 +152,45 @@ class _OpenAI:
         if kind == "models":
             return [model["id"] for model in body["data"]]
         return body["input_tokens"] if kind == "count_tokens" else None
+
+    @hookimpl
+    def from_wire_request(self, request: WireRequest, context: ServeContext) -> InboundRequest | None:
+        if context.api != _CHAT:
+            return None
+        from interlingua_chat_completions.serve_request import from_wire_request
+        from interlingua_openai.chat import dialect_of
+
+        return from_wire_request(request, context, dialect_of)
+
+    @hookimpl
+    def to_wire_response(self, message: Message, context: ServeContext) -> WireResponse | None:
+        if context.api != _CHAT:
+            return None
+        from interlingua_chat_completions.serve_answer import to_wire_response
+        from interlingua_openai.chat import dialect_of
+
+        return to_wire_response(message, context, dialect_of(context.model))
+
+    @hookimpl
+    def stream_to_wire(self, context: ServeContext) -> StreamWriter | None:
+        if context.api != _CHAT:
+            return None
+        from interlingua_chat_completions.serve_answer import ChatWriter
+        from interlingua_openai.chat import dialect_of
+
+        return ChatWriter(context, dialect_of(context.model))
+
+    @hookimpl
+    def to_wire_error(self, error: InterlinguaError, context: ServeContext) -> WireResponse:
+        from interlingua_chat_completions.errors import to_wire_error
+
+        return to_wire_error(error)
+
+    @hookimpl
+    def to_wire_auxiliary(self, kind: str, value: Any, context: ServeContext) -> WireResponse | None:
+        from interlingua_chat_completions.provider import to_wire_model_list
+
+        return to_wire_model_list(kind, value)
 
     @hookimpl
     def wire_rules(self) -> Sequence[str]:

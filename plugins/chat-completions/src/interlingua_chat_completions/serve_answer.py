@@ -1,0 +1,306 @@
+"""An answer, whoever made it -> a Chat Completions body or stream (WIRE.md, Serving)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from interlingua.errors import InterlinguaError, ServerError, StreamInterruptedError
+from interlingua.plugins import EMPTY, AnswerState, Loss, ServeContext, State, WireResponse, dumps, own_replay
+from interlingua.types import (
+    BlockEnd,
+    ContentBlock,
+    ErrorEvent,
+    ImageBlock,
+    Message,
+    MessageComplete,
+    OpaqueBlock,
+    RawUpdate,
+    RedactedThinkingBlock,
+    StopReason,
+    StreamEvent,
+    TextBlock,
+    TextDelta,
+    ThinkingBlock,
+    ThinkingDelta,
+    ToolUseBlock,
+    ToolUseEnd,
+    ToolUseInputDelta,
+    ToolUseStart,
+    Usage,
+    UsageUpdate,
+)
+from interlingua_chat_completions.dialect import Dialect
+from interlingua_chat_completions.errors import error_detail, to_wire_error
+
+_FINISH = {
+    StopReason.TOOL_USE: "tool_calls",
+    StopReason.MAX_TOKENS: "length",
+    StopReason.CONTEXT_WINDOW: "length",
+    StopReason.REFUSAL: "content_filter",
+}
+_JSON = {"content-type": "application/json"}
+_STATELESS = "state of the model that answered has no place here; there is nothing to seal it with"
+_RAW = (RedactedThinkingBlock, OpaqueBlock)
+
+
+def to_wire_response(message: Message, context: ServeContext, dialect: Dialect) -> WireResponse:
+    """Write a whole answer."""
+    metadata = message.metadata
+    if metadata.stop_reason is StopReason.ERROR:
+        return to_wire_error(ServerError("the model's answer ended with an error"))
+    answer = _Answer(context)
+    body = _message(message, answer, context, dialect)
+    choice = {"index": 0, "message": body, "logprobs": None, "finish_reason": _finish(metadata.stop_reason, context)}
+    whole = {
+        **answer.envelope("chat.completion"),
+        "choices": [choice],
+        "usage": to_wire_usage(metadata.usage or Usage()),
+    }
+    return WireResponse(headers=_JSON, body=dumps(whole))
+
+
+def _message(message: Message, answer: _Answer, context: ServeContext, dialect: Dialect) -> dict[str, Any]:
+    """Write the message of a whole answer: this format has one field for each kind of block."""
+    body: dict[str, Any] = {"role": "assistant", "content": None, "refusal": None}
+    kinds: dict[type, list[Any]] = {TextBlock: [], ThinkingBlock: []}
+    replay: Mapping[str, Any] = own_replay(message) if context.is_own else EMPTY
+    for block in message.content:
+        if isinstance(block, (TextBlock, ThinkingBlock)):
+            kinds[type(block)].append(block.text)
+        elif not isinstance(block, ToolUseBlock) and (image := answer.image(block)) is not None:
+            body.setdefault("images", []).append(image)
+    texts, thoughts = kinds[TextBlock], kinds[ThinkingBlock]
+    if replay.get("refusal") and texts:
+        body["refusal"] = texts.pop()
+    if texts:
+        body["content"] = "".join(texts)
+    if thoughts:
+        body[_reasoning_field(dialect)] = "".join(thoughts)
+    if calls := [answer.call(call, replay) for call in message.tool_calls()]:
+        body["tool_calls"] = calls
+    if context.is_own:
+        _add_own(message, replay, body)
+        return body
+    state = AnswerState(context.origin, strings=True)
+    state.add_message(message, answer.call_id)
+    if (details := answer.details(state.take(whole=True), [call["id"] for call in calls])) is not None:
+        body["reasoning_details"] = details
+    return body
+
+
+def _add_own(message: Message, replay: Mapping[str, Any], body: dict[str, Any]) -> None:
+    """Add what this service's own answer carries besides."""
+    if details := replay.get("reasoning_details"):
+        body["reasoning_details"] = details
+    if citations := [citation for block in message.content for citation in getattr(block, "citations", ())]:
+        body["annotations"] = citations
+
+
+def _finish(reason: StopReason | None, context: ServeContext) -> str:
+    return _FINISH.get(reason or StopReason.OTHER, "stop")
+
+
+def _reasoning_field(dialect: Dialect) -> str:
+    return dialect.reasoning_fields[0] if dialect.reasoning_fields else "reasoning_content"
+
+
+def to_wire_usage(usage: Usage) -> dict[str, Any]:
+    """Write counts, which this format requires: one that is not known is 0."""
+    prompt, output = usage.input_tokens or 0, usage.output_tokens or 0
+    written: dict[str, Any] = {"prompt_tokens": prompt, "completion_tokens": output, "total_tokens": prompt + output}
+    details: dict[str, int] = {}
+    for name, count in (
+        ("cached_tokens", usage.cached_input_tokens),
+        ("cache_write_tokens", usage.cache_creation_input_tokens),
+        ("audio_tokens", usage.audio_input_tokens),
+    ):
+        if count is not None:
+            details[name] = count
+    if details:
+        written["prompt_tokens_details"] = details
+    if usage.reasoning_tokens is not None:
+        written["completion_tokens_details"] = {"reasoning_tokens": usage.reasoning_tokens}
+    return written
+
+
+class _Answer:
+    """What whole answers and streams write the same way.
+
+    The state of other origins is sealed into an entry of `reasoning_details`, behind everything else: callers send
+    that list back with the answer, some only entries of kind `reasoning.encrypted` that name a call.
+    """
+
+    def __init__(self, context: ServeContext) -> None:
+        self._context = context
+        self.losses: list[Loss] = []
+
+    def envelope(self, kind: str) -> dict[str, Any]:
+        """Return what a body and every chunk begin with."""
+        context = self._context
+        created = int(context.clock().timestamp())
+        return {"id": f"chatcmpl-{context.answer_id}", "object": kind, "created": created, "model": context.model}
+
+    def call_id(self, call: ToolUseBlock | ToolUseStart) -> str:
+        """Return the id that the caller is given."""
+        return (call.provider_id if self._context.is_own else None) or call.id
+
+    def call(self, block: ToolUseBlock, replay: Mapping[str, Any]) -> dict[str, Any]:
+        """Return a call of a whole answer."""
+        name = self.call_id(block)
+        if name in (replay.get("custom_calls") or ()):
+            return {"id": name, "type": "custom", "custom": {"name": block.name, **block.input}}
+        function = {"name": block.name, "arguments": block.input_json or "{}"}
+        return {"id": name, "type": "function", "function": function}
+
+    def image(self, block: ContentBlock) -> dict[str, Any] | None:
+        """Return the part of an image in an answer; None for what goes into the seal, and for what is lost."""
+        if isinstance(block, ImageBlock) and block.source.kind in ("url", "base64"):
+            source = block.source
+            url = (
+                source.data if source.kind == "url" else f"data:{block.media_type or 'image/png'};base64,{source.data}"
+            )
+            return {"type": "image_url", "image_url": {"url": url}}
+        if not isinstance(block, _RAW) or self._context.is_own:
+            reason = f"this API has no place for {block.type} in an answer"
+            self.losses.append(Loss(path="content", block_type=block.type, verdict="dropped", reason=reason))
+        return None
+
+    def details(self, state: State | None, calls: list[str]) -> list[dict[str, Any]] | None:
+        """Return `reasoning_details` that hold the state, or None."""
+        if state is None:
+            return None
+        if self._context.seal is None:
+            self.losses.append(Loss(path="content", block_type="message", verdict="dropped", reason=_STATELESS))
+            return None
+        name = calls[0] if calls else f"rs_{self._context.answer_id}"
+        seal = self._context.seal(state)
+        return [{"type": "reasoning.encrypted", "id": name, "data": seal, "format": "unknown", "index": 0}]
+
+
+class ChatWriter:
+    """Writes the events of one answer as chunks."""
+
+    content_type = "text/event-stream; charset=utf-8"
+
+    def __init__(self, context: ServeContext, dialect: Dialect) -> None:
+        self._context = context
+        self._answer = _Answer(context)
+        self.losses: list[Loss] = self._answer.losses
+        self._state = None if context.is_own else AnswerState(context.origin, strings=True)
+        begun = dumps({**self._answer.envelope("chat.completion.chunk"), "choices": []})[:-2]
+        self._head = b"data: " + begun + b'{"index":0,"delta":'
+        self._tail = b',"logprobs":null,"finish_reason":null}]}\n\n'
+        self._empty = b"data: " + begun
+        self._usage = Usage()
+        self._reasoning = _reasoning_field(dialect)
+        self._text_head = self._head + b'{"content":'
+        self._text_tail = b"}" + self._tail
+        self._out: list[bytes] = []
+        self._calls: dict[int, tuple[str, bool]] = {}  # id, and whether arguments were written
+        self._texts: set[int] = set()
+        self._replay: dict[str, Any] = {}
+        self._started = self._over = False
+
+    def feed(self, events: Iterable[StreamEvent]) -> bytes:
+        """Return the chunks for these events."""
+        for event in events:
+            if self._over:
+                break
+            if self._state is not None:
+                wire_id = self._answer.call_id(event) if type(event) is ToolUseStart else ""
+                self._state.note(event, wire_id)
+            if type(event) is TextDelta and self._started:
+                self._texts.add(event.index)
+                self._out.append(self._text_head + dumps(event.text) + self._text_tail)
+            else:
+                self._take(event)
+        data = b"".join(self._out)
+        self._out.clear()
+        return data
+
+    def end(self) -> bytes:
+        """Return the end of an answer that had none: an error."""
+        if self._over:
+            return b""
+        return self.feed([ErrorEvent(error=StreamInterruptedError("the answer broke off"))])
+
+    def _take(self, event: StreamEvent) -> None:
+        if isinstance(event, TextDelta):
+            self._texts.add(event.index)
+            self._delta({"content": event.text})
+        elif isinstance(event, ThinkingDelta):
+            self._texts.add(event.index)
+            self._delta({self._reasoning: event.text})
+        elif isinstance(event, ToolUseStart):
+            self._call_start(event)
+        elif isinstance(event, ToolUseInputDelta):
+            self._arguments(event.index, event.partial_json)
+        elif isinstance(event, ToolUseEnd):
+            self._call_end(event)
+        elif isinstance(event, BlockEnd):
+            self._block_end(event)
+        elif isinstance(event, UsageUpdate):
+            self._usage = self._usage.updated(event.usage)
+        elif isinstance(event, RawUpdate):
+            self._replay.update(event.replay or EMPTY)
+        elif isinstance(event, MessageComplete):
+            self._complete(event)
+        elif isinstance(event, ErrorEvent):
+            self._fail(event.error)
+
+    def _delta(self, delta: Mapping[str, Any]) -> None:
+        if not self._started:
+            self._started = True
+            self._out.append(self._head + b'{"role":"assistant","content":""}' + self._tail)
+        self._out.append(self._head + dumps(delta) + self._tail)
+
+    def _call_start(self, event: ToolUseStart) -> None:
+        name = self._answer.call_id(event)
+        at = len(self._calls)
+        self._calls[event.index] = name, False
+        function = {"name": event.name, "arguments": ""}
+        self._delta({"tool_calls": [{"index": at, "id": name, "type": "function", "function": function}]})
+
+    def _arguments(self, index: int, text: str) -> None:
+        if index not in self._calls or not text:
+            return
+        at = list(self._calls).index(index)
+        self._calls[index] = self._calls[index][0], True
+        self._delta({"tool_calls": [{"index": at, "function": {"arguments": text}}]})
+
+    def _call_end(self, event: ToolUseEnd) -> None:
+        if event.index in self._calls and not self._calls[event.index][1]:
+            self._arguments(event.index, (event.block.input_json if event.block is not None else "") or "{}")
+
+    def _block_end(self, event: BlockEnd) -> None:
+        block = event.block
+        if isinstance(block, (TextBlock, ThinkingBlock)):
+            if block.text and event.index not in self._texts:
+                self._delta({"content" if isinstance(block, TextBlock) else self._reasoning: block.text})
+            if self._state is None and isinstance(block, TextBlock) and block.citations:
+                self._delta({"annotations": block.citations})
+        elif (image := self._answer.image(block)) is not None:
+            self._delta({"images": [image]})
+
+    def _complete(self, event: MessageComplete) -> None:
+        if event.stop_reason is StopReason.ERROR:
+            self._fail(ServerError("the model's answer ended with an error"))
+            return
+        details: Any = self._replay.get("reasoning_details")
+        if self._state is not None:
+            details = self._answer.details(self._state.take(whole=True), [name for name, _ in self._calls.values()])
+        if details:
+            self._delta({"reasoning_details": details})
+        if not self._started:
+            self._delta({})
+        finish = _finish(event.stop_reason, self._context)
+        self._out.append(self._head + b'{},"logprobs":null,"finish_reason":' + dumps(finish) + b"}]}\n\n")
+        if self._context.echo.get("include_usage"):
+            self._out.append(self._empty + b'],"usage":' + dumps(to_wire_usage(self._usage)) + b"}\n\n")
+        self._out.append(b"data: [DONE]\n\n")
+        self._over = True
+
+    def _fail(self, error: InterlinguaError) -> None:
+        self._out.append(b"data: " + dumps({"error": error_detail(error)[1]}) + b"\n\n")
+        self._over = True

@@ -1,0 +1,357 @@
+"""Somebody's Chat Completions request -> messages, tools and options."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any
+
+import attrs
+
+from interlingua.errors import CallerError
+from interlingua.plugins import InboundRequest, Loss, ServeContext, State, WireRequest, loads, restore_answer
+from interlingua.types import (
+    AdapterOptions,
+    AudioBlock,
+    BlockEnd,
+    CacheHint,
+    ContentBlock,
+    DocumentBlock,
+    ImageBlock,
+    ImageSource,
+    Message,
+    MessageMetadata,
+    OpaqueBlock,
+    Provenance,
+    Role,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    VideoBlock,
+    WireTool,
+    read_tool_input,
+)
+from interlingua_chat_completions.content import THINKING, Reasoning, from_wire_content
+from interlingua_chat_completions.dialect import API, Dialect
+from interlingua_chat_completions.serve_options import BodyOptions
+
+_TOOL = ("type", "function", "cache_control")
+_FUNCTION = ("name", "description", "parameters")
+_NO_INPUT: Mapping[str, Any] = {"type": "object", "properties": {}}
+_REFUSED = "a sealed state that may not be used here was left out"
+_UNREAD = {  # members of messages without a place in a conversation
+    "name": "names of participants have no place in a conversation",
+    "annotations": "sources of an answer are not sent back",
+    "images": "images of an answer are not sent back",
+    "function_call": "the deprecated function_call is not read; use tool_calls",
+}
+_AUDIO_TYPES = {"mp3": "audio/mpeg"}
+
+
+def from_wire_request(
+    request: WireRequest, context: ServeContext, dialect_of: Callable[[str], Dialect]
+) -> InboundRequest:
+    """Read a request.
+
+    Args:
+        request: as it came.
+        context: unseals.
+        dialect_of: how the service that is stood in for speaks with a model; what a request says in its words is an
+            option, and what it says in other words goes to it as it is.
+
+    Raises:
+        CallerError: it is not what the format allows.
+    """
+    body = loads(request.body)
+    if not isinstance(body, dict):
+        raise CallerError("the body is not a JSON object")
+    model, given = body.get("model"), body.get("messages")
+    if not isinstance(model, str) or not model:
+        raise CallerError("model: a string is required")
+    if not isinstance(given, list) or not given:
+        raise CallerError("messages: a list of at least one message is required")
+    dialect = dialect_of(model)
+    options = BodyOptions(body, dialect)
+    reader = _Messages(context, model, dialect)
+    for at, message in enumerate(given):
+        reader.read(message, f"messages[{at}]")
+    tools, service_tools = _tools(body.get("tools"))
+    extra = options.extra
+    if service_tools:
+        extra["tools"] = service_tools
+    if reader.prefilled and dialect.prefill_field is not None:
+        extra[dialect.prefill_field] = True
+    usage = body.get("stream_options")
+    return InboundRequest(
+        messages=tuple(reader.messages),
+        tools=tools,
+        options=AdapterOptions(model=model, api=context.api, stream=bool(body.get("stream")), **options.found),
+        extra=extra,
+        covered=options.covered,
+        provider=context.provider,
+        losses=tuple(reader.losses),
+        echo={"include_usage": bool(isinstance(usage, dict) and usage.get("include_usage"))},
+    )
+
+
+def _tools(given: Any) -> tuple[tuple[WireTool, ...], list[Any]]:
+    """Return the caller's functions and the service's own tools."""
+    if given is not None and not isinstance(given, list):
+        raise CallerError("tools: a list is required")
+    tools: list[WireTool] = []
+    own: list[Any] = []
+    for at, tool in enumerate(given or ()):
+        if not isinstance(tool, dict):
+            raise CallerError(f"tools[{at}]: an object is required")
+        function = tool.get("function")
+        if not isinstance(function, dict):
+            if tool.get("type") in (None, "function"):
+                raise CallerError(f"tools[{at}].function: an object is required")
+            own.append(tool)
+            continue
+        schema = function.get("parameters")
+        if not isinstance(function.get("name"), str) or not isinstance(schema, dict | None):
+            raise CallerError(f"tools[{at}].function: a name and an object of parameters are required")
+        inner = {name: value for name, value in function.items() if name not in _FUNCTION}
+        outer = {name: value for name, value in tool.items() if name not in _TOOL}
+        made = WireTool(
+            name=function["name"],
+            description=function.get("description") or "",
+            input_schema=_NO_INPUT if schema is None else schema,
+            cache=_hint(tool),
+            extra={"function": inner, **outer},
+            api=API,
+        )
+        tools.append(made)
+    return tuple(tools), own
+
+
+class _Messages:
+    """Reads messages in order; ids are places, for a request has none."""
+
+    def __init__(self, context: ServeContext, model: str, dialect: Dialect) -> None:
+        self.messages: list[Message] = []
+        self.losses: list[Loss] = []
+        self.prefilled = False
+        self._context = context
+        self._dialect = dialect
+        self._origin = [context.provider, context.api, model]
+        self._names: dict[str, str] = {}
+        self._open: list[str] = []  # calls without a result yet
+        self._time = datetime.fromtimestamp(0, UTC)
+        self._imported = MessageMetadata(
+            model=f"{context.provider}:{model}",
+            provider=context.provider,
+            api=context.api,
+            provenance=Provenance.IMPORTED,
+        )
+
+    def read(self, message: Any, path: str) -> None:
+        """Read one message."""
+        if not isinstance(message, dict):
+            raise CallerError(f"{path}: an object is required")
+        role = message.get("role")
+        for name, reason in _UNREAD.items():
+            if message.get(name) and not (name == "name" and role == "tool"):
+                self._lose(reason)
+        if role in ("system", "developer"):
+            self._add(Role.SYSTEM, self._parts(message, path))
+        elif role == "user":
+            self._add(Role.USER, self._parts(message, path))
+        elif role == "assistant":
+            self._answer(message, path)
+        elif role in ("tool", "function"):
+            self._result(message, path)
+        else:
+            raise CallerError(f"{path}.role: one of system, developer, user, assistant and tool is required")
+
+    def _lose(self, reason: str, block_type: str = "message") -> None:
+        at = len(self.messages)
+        self.losses.append(Loss(path=f"messages[{at}]", block_type=block_type, verdict="dropped", reason=reason))
+
+    def _add(self, role: Role, content: Sequence[ContentBlock], **facts: Any) -> None:
+        self.messages.append(self._message(role, content, MessageMetadata(**facts)))
+
+    def _message(self, role: Role, content: Sequence[ContentBlock], metadata: MessageMetadata) -> Message:
+        name = f"m{len(self.messages)}"
+        return Message(id=name, role=role, content=tuple(content), metadata=metadata, created_at=self._time)
+
+    def _answer(self, message: Mapping[str, Any], path: str) -> None:
+        items: list[ContentBlock | State] = []
+        replay: dict[str, Any] = {}
+        details = self._details(message.get("reasoning_details"), items)
+        if details:
+            replay["reasoning_details"] = details
+        reasoning = Reasoning(self._dialect.reasoning_fields, self._context.provider)
+        thought = reasoning.read({**message, "reasoning_details": details}, whole=True)
+        ends = {event.index: event.block for event in reasoning.end() if isinstance(event, BlockEnd)}
+        signed = ends.pop(THINKING, None)
+        if thought:
+            items.append(ThinkingBlock(text=thought))
+        elif signed is not None:
+            items.append(signed)
+        content = message.get("content")
+        if isinstance(content, list):
+            items += self._answer_parts(content, path, replay)
+        elif isinstance(content, str):
+            items += [TextBlock(text=content)] if content else []
+        elif content is not None:
+            raise CallerError(f"{path}.content: a string or a list of parts is required")
+        if isinstance(message.get("refusal"), str) and message["refusal"]:
+            items.append(TextBlock(text=message["refusal"]))
+            replay["refusal"] = True
+        self._calls(message.get("tool_calls"), path, items, replay)
+        items += ends.values()
+        audio = message.get("audio")
+        if isinstance(audio, dict) and isinstance(audio.get("id"), str):
+            replay["audio"] = audio["id"]
+            items.append(AudioBlock(source=ImageSource(kind="file_id", data=audio["id"])))
+        field = self._dialect.prefill_field
+        self.prefilled = field is not None and bool(message.get(field))
+        metadata = self._imported
+        if replay:
+            metadata = attrs.evolve(metadata, provider_raw={"origin": self._origin, "replay": replay, "trace": {}})
+        made = restore_answer(self._message(Role.ASSISTANT, (), metadata), items)
+        if not made.content:
+            made = attrs.evolve(made, content=(TextBlock(text=""),))
+        self.messages.append(made)
+
+    def _details(self, given: Any, items: list[ContentBlock | State]) -> list[Any]:
+        """Take the sealed states out of reasoning details; return the others, which the service wants back."""
+        others = []
+        for detail in given if isinstance(given, list) else ():
+            data = detail.get("data") if isinstance(detail, dict) else None
+            state = self._context.unseal(data) if isinstance(data, str) else None
+            if state is None:
+                others.append(detail)
+            elif state:
+                items.append(state)
+            else:
+                self._lose(_REFUSED, "thinking")
+        return others
+
+    def _answer_parts(self, content: list[Any], path: str, replay: dict[str, Any]) -> list[ContentBlock]:
+        pieces = from_wire_content(content)
+        if pieces.closed is not None:
+            replay["thinking_closed"] = pieces.closed
+        if pieces.refusal:
+            replay["refusal"] = True
+        blocks: list[ContentBlock] = []
+        if pieces.thinking:
+            blocks.append(ThinkingBlock(text="".join(pieces.thinking), signature=pieces.signature))
+        blocks += [TextBlock(text=text) for text in (*pieces.text, *pieces.refusal)]
+        return blocks + [self._opaque(part, path) for part in pieces.other]
+
+    def _calls(self, given: Any, path: str, items: list[ContentBlock | State], replay: dict[str, Any]) -> None:
+        if given is not None and not isinstance(given, list):
+            raise CallerError(f"{path}.tool_calls: a list is required")
+        for at, call in enumerate(given or ()):
+            custom = call.get("custom") if isinstance(call, dict) else None
+            function = call.get("function") if isinstance(call, dict) else None
+            inner: Any = custom if isinstance(custom, dict) else function
+            if not isinstance(inner, dict) or not isinstance(inner.get("name"), str):
+                raise CallerError(f"{path}.tool_calls[{at}]: a function with a name is required")
+            call_id = call.get("id") if isinstance(call, dict) else None
+            name = call_id if isinstance(call_id, str) and call_id else f"call_{len(self.messages)}_{at}"
+            self._names[name] = inner["name"]
+            self._open.append(name)
+            if inner is custom:
+                replay.setdefault("custom_calls", []).append(name)
+                items.append(ToolUseBlock(id=name, name=inner["name"], input={"input": inner.get("input") or ""}))
+                continue
+            raw = inner.get("arguments")
+            if not isinstance(raw, str | None):
+                raise CallerError(f"{path}.tool_calls[{at}].function.arguments: a string is required")
+            value, error = read_tool_input(raw or "")
+            items.append(ToolUseBlock(id=name, name=inner["name"], input=value, raw_input=raw or "", parse_error=error))
+
+    def _result(self, message: Mapping[str, Any], path: str) -> None:
+        call = message.get("tool_call_id")
+        if not isinstance(call, str):  # some services match results by their order
+            call = self._open[0] if self._open else ""
+        if call in self._open:
+            self._open.remove(call)
+        name = self._names.get(call) or (message.get("name") if isinstance(message.get("name"), str) else None)
+        block = ToolResultBlock(tool_use_id=call, content=tuple(self._parts(message, path)), tool_name=name)
+        parts = message.get("content")
+        hints = [_hint(part) for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+        if any(hints):
+            bare = [attrs.evolve(part, cache=None) if isinstance(part, TextBlock) else part for part in block.content]
+            block = attrs.evolve(block, content=tuple(bare), cache=[hint for hint in hints if hint][-1])
+        self._add(Role.TOOL, [block], parent_tool_use_id=call)
+
+    def _parts(self, message: Mapping[str, Any], path: str) -> list[ContentBlock]:
+        content = message.get("content")
+        if isinstance(content, str):
+            return [TextBlock(text=content, cache=_hint(message))]
+        if content is None and message.get("role") in ("tool", "function"):
+            return []
+        if not isinstance(content, list):
+            raise CallerError(f"{path}.content: a string or a list of parts is required")
+        return [self._part(part, f"{path}.content[{at}]") for at, part in enumerate(content)]
+
+    def _part(self, part: Any, path: str) -> ContentBlock:
+        if isinstance(part, str):
+            return TextBlock(text=part)
+        if not isinstance(part, dict):
+            raise CallerError(f"{path}: an object is required")
+        kind, hint = part.get("type"), _hint(part)
+        found = part.get(kind) if isinstance(kind, str) else None
+        if kind in ("text", "input_text") and isinstance(part.get("text"), str):
+            return TextBlock(text=part["text"], cache=hint)
+        if kind == "image_url":
+            url, detail = (found.get("url"), found.get("detail")) if isinstance(found, dict) else (found, None)
+            if isinstance(url, str) and isinstance(detail, str | None):
+                source, media_type = _media(url, self._dialect)
+                return ImageBlock(source=source, media_type=media_type, detail=detail, cache=hint)
+        if kind == "input_audio" and isinstance(found, dict) and isinstance(found.get("data"), str):
+            form = str(found.get("format") or "wav")
+            source = ImageSource(kind="base64", data=found["data"])
+            return AudioBlock(source=source, media_type=_AUDIO_TYPES.get(form, f"audio/{form}"), cache=hint)
+        if kind == "video_url" and isinstance(found, dict) and isinstance(found.get("url"), str):
+            source, media_type = _media(found["url"], self._dialect)
+            return VideoBlock(source=source, media_type=media_type or "video/mp4", cache=hint)
+        if kind in ("file", "document_url") and (document := self._document(part, found, hint)) is not None:
+            return document
+        return self._opaque(part, path)
+
+    def _document(self, part: Mapping[str, Any], found: Any, hint: CacheHint | None) -> DocumentBlock | None:
+        held = found if isinstance(found, dict) else part
+        if isinstance(file_id := held.get("file_id"), str):
+            return DocumentBlock(source=ImageSource(kind="file_id", data=file_id), cache=hint)
+        url, name = held.get("file_data") or held.get("document_url"), held.get("filename") or held.get("document_name")
+        if not isinstance(url, str) or not isinstance(name, str | None):
+            return None
+        source, media_type = _media(url, self._dialect)
+        media_type = media_type or "application/pdf"
+        # a document of text goes as text on this wire (WIRE.md, Media), and this one is a file
+        return (
+            None
+            if media_type.startswith("text/")
+            else DocumentBlock(source=source, media_type=media_type, title=name, cache=hint)
+        )
+
+    def _opaque(self, part: Mapping[str, Any], path: str) -> OpaqueBlock:
+        kind = part.get("type")
+        if not isinstance(kind, str):
+            raise CallerError(f"{path}.type: a string is required")
+        return OpaqueBlock(provider=self._context.provider, kind=kind, data=part)
+
+
+def _media(url: str, dialect: Dialect) -> tuple[ImageSource, str]:
+    """Return the source and media type of an address, data URL or, where the service has that, bare base64."""
+    if url.startswith("data:"):
+        head, _, data = url.partition(",")
+        return ImageSource(kind="base64", data=data), head[5:].partition(";")[0]
+    if not dialect.image_data_urls and "://" not in url:
+        return ImageSource(kind="base64", data=url), ""
+    return ImageSource(kind="url", data=url), ""
+
+
+def _hint(part: Mapping[str, Any]) -> CacheHint | None:
+    marker = part.get("cache_control") or part.get("prompt_cache_breakpoint")
+    if not isinstance(marker, dict):
+        return None
+    ttl = marker.get("ttl")
+    return CacheHint(ttl=ttl if ttl in ("5m", "1h") else None)
