@@ -247,12 +247,13 @@ class _Messages:
         if given is not None and not isinstance(given, list):
             raise CallerError(f"{path}.tool_calls: a list is required")
         for at, call in enumerate(given or ()):
-            custom = call.get("custom") if isinstance(call, dict) else None
-            function = call.get("function") if isinstance(call, dict) else None
-            inner: Any = custom if isinstance(custom, dict) else function
+            if not isinstance(call, dict):
+                raise CallerError(f"{path}.tool_calls[{at}]: an object is required")
+            custom = call.get("custom")
+            inner: dict[str, Any] = custom if isinstance(custom, dict) else call.get("function") or {}
             if not isinstance(inner, dict) or not isinstance(inner.get("name"), str):
                 raise CallerError(f"{path}.tool_calls[{at}]: a function with a name is required")
-            call_id = call.get("id") if isinstance(call, dict) else None
+            call_id = call.get("id")
             name = call_id if isinstance(call_id, str) and call_id else f"call_{len(self.messages)}_{at}"
             self._names[name] = inner["name"]
             self._open.append(name)
@@ -325,12 +326,9 @@ class _Messages:
             return None
         source, media_type = _media(url, self._dialect)
         media_type = media_type or "application/pdf"
-        # a document of text goes as text on this wire (WIRE.md, Media), and this one is a file
-        return (
-            None
-            if media_type.startswith("text/")
-            else DocumentBlock(source=source, media_type=media_type, title=name, cache=hint)
-        )
+        if media_type.startswith("text/"):
+            return None  # a document of text is written as text on this wire (WIRE.md, Content parts): this is a file
+        return DocumentBlock(source=source, media_type=media_type, title=name, cache=hint)
 
     def _opaque(self, part: Mapping[str, Any], path: str) -> OpaqueBlock:
         kind = part.get("type")
