@@ -1,0 +1,98 @@
+"""Which mode each service is asked in for a typed answer, and that the request is one it takes."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from interlingua import Client, Output, Registry
+from interlingua.plugins import WireRequest
+from interlingua_cli.lint import lint_request
+from tests.oracle.test_request_bodies import REGISTRY, sdk_errors
+from tests.plugins.typed.kinds import KINDS, City, Tree, Wide
+from tests.support.adapter import READ
+from tests.support.quiet import quiet_ledger
+
+# model -> mode alone, beside tools, streamed, while thinking (WIRE.md of each, its part on schemas)
+MODES = {
+    "anthropic:claude-haiku-4-5": ("native", "native", "native", "native"),
+    "anthropic:claude-opus-4-1": ("tool", "tool", "tool", "tool"),
+    "azure:gpt-5": ("native", "native", "native", "native"),
+    "bedrock:anthropic.claude-sonnet-4-5-20250929-v1:0": ("native", "native", "native", "native"),
+    "bedrock:amazon.nova-lite-v1:0": ("tool", "tool", "tool", "tool"),
+    "cerebras:gpt-oss-120b": ("tool", "tool", "tool", "tool"),
+    "cohere:command-a-03-2025": ("native", "tool", "native", "native"),
+    "compatible:any": ("native", "tool", "native", "native"),
+    "deepseek:deepseek-chat": ("tool", "tool", "tool", "tool"),
+    "fireworks:any": ("tool", "tool", "tool", "tool"),
+    "google:gemini-2.5-flash": ("native", "tool", "native", "native"),
+    "google:gemini-3-pro-preview": ("native", "native", "native", "native"),
+    "groq:openai/gpt-oss-120b": ("native", "tool", "tool", "native"),
+    "llamacpp:any": ("native", "tool", "native", "native"),
+    "lmstudio:any": ("native", "tool", "native", "native"),
+    "mistral:mistral-large-latest": ("native", "tool", "native", "native"),
+    "moonshot:kimi-k2.6": ("tool", "tool", "tool", "tool"),
+    "ollama:any": ("native", "tool", "native", "native"),
+    "openai:gpt-5-mini": ("native", "native", "native", "native"),
+    "openrouter:openai/gpt-5.2": ("native", "native", "native", "native"),
+    "openrouter:deepseek/deepseek-v3.2": ("native", "tool", "native", "native"),
+    "together:any": ("tool", "tool", "tool", "tool"),
+    "vertex:gemini-2.5-flash": ("native", "tool", "native", "native"),
+    "vllm:any": ("native", "tool", "native", "native"),
+    "xai:grok-4": ("native", "native", "native", "native"),
+    "xai:grok-3-mini": ("native", "tool", "native", "native"),
+    "zai:glm-5": ("tool", "tool", "tool", "tool"),
+}
+WAYS: tuple[dict[str, Any], ...] = ({}, {"tools": [READ]}, {"stream": True}, {"thinking": True})
+
+
+def test_every_service_has_a_row() -> None:
+    assert {provider.key for provider in REGISTRY.providers()} <= {model.partition(":")[0] for model in MODES}
+
+
+@pytest.mark.parametrize("model", MODES)
+def test_the_mode_is_the_first_that_the_service_takes(model: str) -> None:
+    with quiet_ledger(), Client(model, registry=REGISTRY, environ={}) as client:
+        assert tuple(client.plan_output(City, **way).mode for way in WAYS) == MODES[model]
+
+
+@pytest.mark.parametrize("model", MODES)
+@pytest.mark.parametrize("mode", ["auto", "tool", "prompt"])
+def test_every_request_is_one_that_the_sdk_and_the_linter_take(model: str, mode: Any) -> None:
+    key = model.partition(":")[0]
+    wrong: list[Any] = []
+
+    def errors(request: WireRequest) -> set[str]:
+        # Ollama's SDK describes one level of a schema; the service hands deeper ones to the model's template
+        types = (one for one in sdk_errors(key, api, request) if not one.endswith("unknown to Property"))
+        return {*types, *(one.rule for one in lint_request(provider, request))}
+
+    with quiet_ledger(), Client(model, registry=REGISTRY, environ={}) as client:
+        provider = client.registry.provider(key)
+        api = provider.capabilities(model.partition(":")[2]).api
+        for way in (*WAYS, {"tools": [READ], "stream": True, "thinking": True}):
+            without = errors(client.to_wire("go", **way))
+            for kind in KINDS:
+                found = errors(client.to_wire("go", output=Output(kind, mode=mode), **way))
+                wrong += [(kind, way, one) for one in found - without]
+    assert not wrong
+
+
+@pytest.mark.parametrize("model", ["openai:gpt-5-mini", "groq:openai/gpt-oss-120b", "mistral:mistral-large-latest"])
+def test_schemas_of_answers_are_strict_where_strict_is_what_is_kept(model: str) -> None:
+    with quiet_ledger(), Client(model, registry=Registry(), environ={}) as client:
+        for kind in KINDS:
+            if client.plan_output(kind).mode == "native":
+                body = json.loads(client.to_wire("go", output=kind).body)
+                form = body["text"]["format"] if "text" in body else body["response_format"]["json_schema"]
+                assert form["strict"], kind
+
+
+def test_limits_of_a_service_are_counted_before_anything_is_sent() -> None:
+    with quiet_ledger(), Client("anthropic:claude-haiku-4-5", registry=REGISTRY, environ={}) as client:
+        wide, tree = client.plan_output(Wide), client.plan_output(Tree)
+    assert (wide.mode, tree.mode) == ("tool", "tool")
+    assert "25 optional, and this service takes 24" in wide.losses[0].reason
+    assert "refers to itself" in tree.losses[0].reason
