@@ -38,7 +38,9 @@ _MODIFIERS = frozenset(
         *("speechMetadata", "documentMetadata", "spreadsheetMetadata", "audioMetadata"),
     )
 )
-_TRACED = ("responseId", "modelVersion", "createTime", "promptFeedback", "modelStatus")
+_TRACED = {"responseId": "id", "modelVersion": "model"} | {
+    name: name for name in ("createTime", "promptFeedback", "modelStatus")
+}
 _TRACED_OF_ANSWER = (
     *("finishMessage", "safetyRatings", "avgLogprobs", "logprobsResult", "tokenCount", "continuationToken"),
     *GROUNDING,
@@ -135,7 +137,7 @@ class Reader:
             yield ErrorEvent(error=error_from_envelope(error))
             self.over = True
             return
-        self._trace.update({name: chunk[name] for name in _TRACED if name in chunk})
+        self._trace.update({name: chunk[field] for field, name in _TRACED.items() if field in chunk})
         self.count(chunk.get("usageMetadata"))
         for at, candidate in enumerate(chunk.get("candidates") or ()):
             if not isinstance(candidate, dict):
