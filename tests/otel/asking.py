@@ -29,14 +29,14 @@ def ask(
     stream: bool = False,
     leave: bool = False,
     **options: Any,
-) -> il.Message:
-    """Send once; `stream` reads a stream whole, `leave` only to its first event."""
+) -> Any:
+    """Send once and return the message; `stream` reads a stream whole, `leave` only to its first event."""
     found = Registry([plugin], providers={"fake": fake or Fake()}, entry_points=[])
     settings: dict[str, Any] = {
         "registry": found, "base_url": url, "api_key": "k", "environ": {}, "retry": TWICE,
     }  # fmt: skip
 
-    async def asked() -> il.Message:
+    async def asked() -> Any:
         async with il.AsyncClient("fake:known", **settings) as client:
             if not stream:
                 return await client.send(messages, **options)

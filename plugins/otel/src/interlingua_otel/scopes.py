@@ -237,8 +237,7 @@ class AgentScope(SpanScope):
         super().__init__(plugin, f"invoke_agent {name}" if name else "invoke_agent", attributes)
 
     def _describe(self, known: dict[str, Any], result: Any, facts: Mapping[str, Any]) -> None:
-        answers = _answers(facts)
-        usages = [one.metadata.usage for one in answers if one.metadata.usage is not None]
+        usages = facts.get("usages", ())
         for field, attribute in (("input_tokens", names.INPUT_TOKENS), ("output_tokens", names.OUTPUT_TOKENS)):
             counts = [count for usage in usages if (count := getattr(usage, field)) is not None]
             if counts:
@@ -262,13 +261,8 @@ class AgentScope(SpanScope):
             self._span.set_attributes({name: content.to_text(value) for name, value in found.items()})
 
     def _record(self, seconds: float, result: Any, facts: Mapping[str, Any]) -> None:
-        answers = _answers(facts)
-        calls = sum(len(one.tool_calls()) for one in answers)
-        self._plugin.instruments.record_agent(self._attributes, seconds, len(answers), calls, self._context)
-
-
-def _answers(facts: Mapping[str, Any]) -> list[Message]:
-    return [message for message in facts.get("messages", ()) if message.metadata.model is not None]
+        turns, calls = facts.get("turns", 0), facts.get("tool_calls", 0)
+        self._plugin.instruments.record_agent(self._attributes, seconds, turns, calls, self._context)
 
 
 @lru_cache(maxsize=64)
