@@ -61,7 +61,7 @@ class AsyncMessageStream(BaseStream):
         self._sleep = sleep
         self._chunks: AsyncIterator[bytes]
         self._first_events: list[StreamEvent] = []
-        self._events: AsyncGenerator[StreamEvent, None] | None = None
+        self._events: AsyncGenerator[Any, None] | None = None
 
     async def __aenter__(self) -> AsyncMessageStream:
         with self._exchange.around:
@@ -76,6 +76,13 @@ class AsyncMessageStream(BaseStream):
     def __aiter__(self) -> AsyncIterator[StreamEvent]:
         if self._events is None:
             raise CallerError("the stream is not open: use it in an async with statement")
+        return self._events
+
+    def batches(self) -> AsyncIterator[list[StreamEvent]]:
+        """Iterate over the events of each read of the answer, together; in place of `async for` over the stream."""
+        if self._events is None:
+            raise CallerError("the stream is not open: use it in an async with statement")
+        self._events = self._run(together=True)
         return self._events
 
     @property
@@ -124,7 +131,7 @@ class AsyncMessageStream(BaseStream):
             return self._state.raise_early_error(reader.end(error))
         return self._state.raise_early_error(reader.end())
 
-    async def _run(self) -> AsyncGenerator[StreamEvent, None]:
+    async def _run(self, *, together: bool = False) -> AsyncGenerator[Any, None]:
         state, reader = self._state, self._state.reader
         assert reader is not None  # noqa: S101
         broken: InterlinguaError | None = None
@@ -132,7 +139,9 @@ class AsyncMessageStream(BaseStream):
         try:
             try:
                 while True:
-                    for event in events:
+                    if together:
+                        yield events
+                    for event in () if together else events:
                         if state.stopped:
                             break
                         yield event
@@ -146,7 +155,10 @@ class AsyncMessageStream(BaseStream):
             if state.stopped:
                 state.cancel()
                 return
-            for event in reader.end(broken):
+            events = reader.end(broken)
+            if together:
+                yield events
+            for event in () if together else events:
                 yield event
             state.finish()
         except InterlinguaError as error:

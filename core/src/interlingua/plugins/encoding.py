@@ -54,9 +54,10 @@ def encode_each(messages: Sequence[Message], key: Hashable, encode: Callable[[Me
         old = seen[same:]  # held while their ids are looked up
         earlier = dict(zip(map(id, old), made[same:], strict=True))
         del seen[same:], made[same:]
-    new = messages[len(seen) :]
-    made += [earlier.get(id(message)) or encode(message) for message in new] if earlier else [*map(encode, new)]
-    seen += new
+    for message in messages[len(seen) :]:
+        known = earlier.get(id(message))
+        made.append(encode(message) if known is None else known)
+        seen.append(message)
     return made[:]
 
 

@@ -66,8 +66,7 @@ class _Turn(Generic[ClientT]):
 
     def around(self, kind: str, facts: Mapping[str, Any]) -> Activity | None:
         """Begin a piece of work that plugins may put something around."""
-        registry = self.client.registry
-        return registry.around(kind, facts) if registry.plugins else None
+        return self.client.registry.around(kind, facts)
 
     def start_call(self, call: ToolUseBlock, at: datetime) -> None:
         """Do nothing: memory does not outlive the process, so nobody asks later."""

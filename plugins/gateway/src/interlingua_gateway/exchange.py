@@ -1,0 +1,312 @@
+"""One request: read in the caller's API, answered by a model of any provider, written in the caller's API."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import time
+from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeAlias
+from urllib.parse import parse_qsl, urlencode
+
+import attrs
+
+from interlingua.errors import CallerError, CapabilityError, InterlinguaError, ServerError
+from interlingua.plugins import InboundRequest, Loss, Provider, ServeContext, WireRequest, WireResponse
+from interlingua.types import AdapterOptions, AudioBlock, DocumentBlock, ImageBlock, Message, Origin, ToolResultBlock
+
+if TYPE_CHECKING:
+    from interlingua import AsyncClient
+    from interlingua.http.async_client import AsyncMessageStream
+    from interlingua_gateway.gateway import Admission, Gateway
+
+Scope: TypeAlias = MutableMapping[str, Any]
+Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
+Send: TypeAlias = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+
+_SECRETS = frozenset({"authorization", "x-api-key", "x-goog-api-key", "api-key", "cookie", "proxy-authorization"})
+_HEADER_LIMIT = 4_000  # bytes of the ledger in a header: servers and proxies allow 8,000 for all
+_OPTIONS = tuple(attrs.fields_dict(AdapterOptions).keys() - {"model", "stream", "connection"})
+
+
+class BodyTooLargeError(CallerError):
+    """A request whose body is larger than the gateway takes: status 413."""
+
+
+class ServedApi:
+    """The requests of one API: an ASGI application for one of its paths.
+
+    Args:
+        gateway: what it belongs to.
+        provider: key of the provider whose API it is.
+        api: which of that provider's APIs.
+        kind: `send` for a conversation, else a kind of `to_wire_auxiliary`.
+    """
+
+    def __init__(self, gateway: Gateway, provider: str, api: str, kind: str = "send") -> None:
+        self.gateway, self.key, self.api, self.kind = gateway, provider, api, kind
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request; what goes wrong is answered as this API's errors are."""
+        provider = self.gateway.registry.provider(self.key)
+        request = _Request(self, provider, scope, receive, send)
+        try:
+            await request.answer()
+        except InterlinguaError as error:
+            await request.fail(error)
+        except Exception as error:
+            self.gateway.log.exception("request %s failed", request.id)
+            if request.begun:
+                raise
+            await request.fail(ServerError(f"the gateway failed; its log has more under {request.id}"), cause=error)
+
+
+class _Request:
+    """The state of one request."""
+
+    def __init__(self, api: ServedApi, provider: Provider, scope: Scope, receive: Receive, send: Send) -> None:
+        self._api, self._gateway, self._provider = api, api.gateway, provider
+        self._scope, self._receive, self._send = scope, receive, send
+        self._context = ServeContext(provider=api.key, api=api.api)
+        self._started = time.perf_counter()
+        self._admission: Admission | None = None
+        self.id = self._context.answer_id
+        self.begun = False
+
+    async def answer(self) -> None:
+        """Read the request, have it answered, write the answer.
+
+        Raises:
+            InterlinguaError: it cannot be read or is not let in, or no model answers.
+        """
+        gateway, context = self._gateway, self._context
+        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in self._scope["headers"]}
+        query = parse_qsl(self._scope["query_string"].decode("latin-1"), keep_blank_values=True)
+        tenant = await gateway.authenticate(headers, dict(query).get("key"))
+        self._context = context = gateway.context(context, tenant)
+        body = await self._read_body(headers)
+        path = self._scope["path"]
+        if plain := urlencode([(name, value) for name, value in query if name != "key"]):
+            path += f"?{plain}"
+        kept = {name: value for name, value in headers.items() if name not in _SECRETS}
+        wire = WireRequest(method=self._scope["method"], path=path, headers=kept, body=body, api=self._api.api)
+        inbound = self._provider.from_wire_request(wire, context)
+        self._context = context = attrs.evolve(context, model=inbound.options.model, echo=inbound.echo)
+        self._admission = await gateway.admit(tenant, inbound)
+        if self._api.kind != "send":
+            await self._count(inbound)
+        elif inbound.options.stream:
+            await self._first_that_answers(inbound, self._stream)
+        else:
+            await self._first_that_answers(inbound, self._whole)
+
+    async def fail(self, error: InterlinguaError, cause: BaseException | None = None) -> None:
+        """Write an error, unless an answer has begun: a stream says itself how it ended."""
+        if self._admission is not None:
+            await self._gateway.settle(self._admission, getattr(error, "partial", None), cause or error)
+        else:
+            self._gateway.count_refusal(self._api.key, error)
+        if not self.begun:
+            response = self._provider.to_wire_error(error, self._context)
+            if isinstance(error, BodyTooLargeError):
+                response = attrs.evolve(response, status=413)
+            extra = {"x-interlingua-request-id": self.id}
+            if (seconds := getattr(error, "retry_after", None)) is not None:
+                extra["retry-after"] = str(max(1, round(seconds)))
+            await self._respond(response, extra)
+
+    async def _first_that_answers(
+        self, inbound: InboundRequest, ask: Callable[[AsyncClient, _Target], Awaitable[None]]
+    ) -> None:
+        """Ask the models of the route in order, until one has begun to answer."""
+        route = self._gateway.config.route(inbound.options.model, self._api.key)
+        targets = route.targets(inbound.options.model)
+        client = self._gateway.client(route)
+        for place, name in enumerate(targets, 1):
+            try:
+                await ask(client, self._target(inbound, name, route.max_tokens))
+            except InterlinguaError as error:
+                if self.begun or place == len(targets) or isinstance(error, CallerError):
+                    raise
+                self._gateway.log.warning("request %s: %s did not answer: %s", self.id, name, type(error).__name__)
+            else:
+                return
+
+    def _target(self, inbound: InboundRequest, name: str, most: int | None) -> _Target:
+        model = self._gateway.registry.resolve(name)
+        provider = self._gateway.registry.provider(model.provider)
+        can = provider.capabilities(model.name)
+        messages, options, losses = inbound.for_upstream(model.provider, can.api, model.name)
+        if not self._gateway.config.fetch_urls and not can.supports_image_urls:
+            _refuse_urls(messages, str(model))
+        if most is not None and (options.max_tokens or 0) > most:
+            reason = f"the gateway allows {most} tokens"
+            losses += (Loss(path="options.max_tokens", block_type="option", verdict="rewritten", reason=reason),)
+            options = attrs.evolve(options, max_tokens=most)
+        origin = Origin(model.provider, can.api, model.name)
+        return _Target(str(model), origin, messages, inbound.tools, options, losses)
+
+    # -- whole ---------------------------------------------------------------------------------------------------
+
+    async def _whole(self, client: AsyncClient, target: _Target) -> None:
+        asking = asyncio.ensure_future(self._ask(client, target))
+        gone = asyncio.ensure_future(self._wait_until_gone())
+        try:
+            await asyncio.wait({asking, gone}, return_when=asyncio.FIRST_COMPLETED)
+            if not asking.done():
+                asking.cancel()
+                with suppress(asyncio.CancelledError, InterlinguaError):
+                    await asking
+                await self._settle(None, None)
+                return
+            message, losses = asking.result()
+        finally:
+            gone.cancel()
+        context = attrs.evolve(self._context, origin=message.metadata.origin or target.origin)
+        response = self._provider.to_wire_response(message, context)
+        await self._settle(message, None)
+        await self._respond(response, self._facts(target, losses))
+
+    async def _ask(self, client: AsyncClient, target: _Target) -> tuple[Message, Sequence[Loss]]:
+        exchange = await client.prepare(target.messages, model=target.name, tools=target.tools, **target.given)
+        while True:
+            try:
+                return await client.attempt(exchange), [*target.losses, *exchange.request.wire.losses]
+            except InterlinguaError as error:
+                await asyncio.sleep(exchange.retry_delay(error))
+
+    # -- streamed ------------------------------------------------------------------------------------------------
+
+    async def _stream(self, client: AsyncClient, target: _Target) -> None:
+        async with client.stream(target.messages, model=target.name, tools=target.tools, **target.given) as stream:
+            context = attrs.evolve(self._context, origin=target.origin)
+            writer = self._provider.stream_to_wire(context)
+            facts = self._facts(target, [*target.losses, *stream.request.losses])
+            await self._begin(200, {"content-type": writer.content_type, "cache-control": "no-cache", **facts})
+            pump = asyncio.ensure_future(self._pump(stream, writer))
+            gone = asyncio.ensure_future(self._wait_until_gone())
+            try:
+                await asyncio.wait({pump, gone}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                gone.cancel()
+                if not pump.done():
+                    pump.cancel()
+                with suppress(asyncio.CancelledError):
+                    await pump
+        await self._settle(stream.partial, None if pump.cancelled() else pump.result())
+
+    async def _pump(self, stream: AsyncMessageStream, writer: Any) -> BaseException | None:
+        """Write what one upstream read brought in one write; return what ended the answer badly."""
+        failure: BaseException | None = None
+        try:
+            async for events in stream.batches():
+                if data := writer.feed(events):
+                    await self._send({"type": "http.response.body", "body": data, "more_body": True})
+        except InterlinguaError as error:  # the writer has said so
+            failure = error
+        await self._send({"type": "http.response.body", "body": writer.end(), "more_body": False})
+        return failure
+
+    async def _wait_until_gone(self) -> None:
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+    # -- other requests ------------------------------------------------------------------------------------------
+
+    async def _count(self, inbound: InboundRequest) -> None:
+        """Count a request's tokens by its model's service, or estimate them where it does not count."""
+        route = self._gateway.config.route(inbound.options.model, self._api.key)
+        target = self._target(inbound, route.targets(inbound.options.model)[0], None)
+        client = self._gateway.client(route)
+        try:
+            tokens = await client.count_tokens(target.messages, model=target.name, tools=target.tools, **target.given)
+        except CapabilityError:
+            provider = self._gateway.registry.provider(target.origin.provider)
+            tokens = provider.estimate_input_tokens(target.messages, target.tools, target.options) or 0
+        await self._settle(None, None)
+        response = self._provider.to_wire_auxiliary(self._api.kind, tokens, self._context)
+        await self._respond(response, self._facts(target, target.losses))
+
+    # -- inside --------------------------------------------------------------------------------------------------
+
+    async def _settle(self, message: Message | None, error: BaseException | None) -> None:
+        if self._admission is not None:
+            admission, self._admission = self._admission, None
+            await self._gateway.settle(admission, message, error)
+
+    async def _read_body(self, headers: Mapping[str, str]) -> bytes:
+        limit = self._gateway.config.body_limit
+        text = headers.get("content-length", "0")
+        if text.isdecimal() and int(text) > limit:
+            raise BodyTooLargeError(f"the body has {text} bytes; the gateway takes {limit}")
+        parts: list[bytes] = []
+        size = 0
+        while True:
+            event = await self._receive()
+            if event["type"] == "http.disconnect":
+                raise CallerError("the caller went away")
+            parts.append(event.get("body", b""))
+            size += len(parts[-1])
+            if size > limit:
+                raise BodyTooLargeError(f"the body has more than {limit} bytes, which is what the gateway takes")
+            if not event.get("more_body"):
+                return b"".join(parts)
+
+    def _facts(self, target: _Target, losses: Sequence[Loss]) -> dict[str, str]:
+        """Return the headers that say who answered and what was lost on the way to it."""
+        return {
+            "x-interlingua-request-id": self.id,
+            "x-interlingua-model": target.name,
+            "x-interlingua-losses": _ledger(losses),
+        }
+
+    async def _begin(self, status: int, headers: Mapping[str, str]) -> None:
+        self.begun = True
+        encoded = [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in headers.items()]
+        await self._send({"type": "http.response.start", "status": status, "headers": encoded})
+
+    async def _respond(self, response: WireResponse, facts: Mapping[str, str]) -> None:
+        length = {"content-length": str(len(response.body))}
+        await self._begin(response.status, {**response.headers, **length, **facts})
+        await self._send({"type": "http.response.body", "body": response.body, "more_body": False})
+
+
+@attrs.frozen
+class _Target:
+    """What is sent to one model: its id, its origin, the conversation, tools, options, and what was lost so far."""
+
+    name: str
+    origin: Origin
+    messages: tuple[Message, ...]
+    tools: Sequence[Any]
+    options: AdapterOptions
+    losses: tuple[Loss, ...]
+
+    @property
+    def given(self) -> dict[str, Any]:
+        """The options as the client takes them."""
+        found = {name: getattr(self.options, name) for name in _OPTIONS}
+        return {name: value for name, value in found.items() if value is not None}
+
+
+def _refuse_urls(messages: Sequence[Message], model: str) -> None:
+    for at, message in enumerate(messages):
+        for block in message.content:
+            inner = block.content if isinstance(block, ToolResultBlock) else (block,)
+            for part in inner:
+                if isinstance(part, ImageBlock | DocumentBlock | AudioBlock) and part.source.kind == "url":
+                    text = f"message {at}: {model} takes no addresses of media, and the gateway fetches none"
+                    raise CapabilityError(f"{text}; send the data itself")
+
+
+def _ledger(losses: Sequence[Loss]) -> str:
+    """Return the rows as ASCII JSON; those that do not fit are counted by the last one."""
+    rows: list[dict[str, Any]] = [{"path": row.path, "verdict": row.verdict, "reason": row.reason} for row in losses]
+    text = ""
+    for kept in range(min(len(rows), 100), -1, -1):
+        more: list[dict[str, Any]] = [{"more": len(rows) - kept}] if kept < len(rows) else []
+        text = json.dumps(rows[:kept] + more, separators=(",", ":"))
+        if len(text) <= _HEADER_LIMIT:
+            break
+    return text

@@ -1,0 +1,138 @@
+"""A gateway on a loopback port, and a scripted service behind it that answers with the recorded forms of two APIs."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+import uvicorn
+
+from interlingua_gateway import config_of, create_app
+
+
+class Upstream:
+    """A service that answers Chat Completions and Messages from a script.
+
+    Attributes:
+        url: where it is.
+        requests: the bodies it got, with their paths.
+        answers: functions that write an answer, taken in turn; the last one stays.
+    """
+
+    def __init__(self) -> None:
+        self.requests: list[tuple[str, dict[str, Any]]] = []
+        self.headers: list[Mapping[str, str]] = []
+        self.answers: list[Callable[[BaseHTTPRequestHandler, dict[str, Any]], None]] = [say("Hello.")]
+        upstream = self
+
+        class Handler(BaseHTTPRequestHandler):
+            protocol_version = "HTTP/1.1"
+
+            def do_POST(self) -> None:
+                body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+                upstream.requests.append((self.path, body))
+                upstream.headers.append({name.lower(): value for name, value in self.headers.items()})
+                answer = upstream.answers[0] if len(upstream.answers) == 1 else upstream.answers.pop(0)
+                answer(self, body)
+
+            def log_message(self, *_arguments: object) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self._server.server_port}"
+        threading.Thread(target=self._server.serve_forever, daemon=True).start()
+
+    def close(self) -> None:
+        self._server.shutdown()
+        self._server.server_close()
+
+
+def chat_chunks(*deltas: Mapping[str, Any], finish: str = "stop") -> Sequence[dict[str, Any]]:
+    """Return the chunks of a Chat Completions stream (https://platform.openai.com/docs/api-reference/chat-streaming)."""
+    about = {"id": "chatcmpl-1", "object": "chat.completion.chunk", "created": 1, "model": "up-1"}
+    parts = [{"index": 0, "delta": delta, "finish_reason": None} for delta in deltas]
+    last = {"index": 0, "delta": {}, "finish_reason": finish}
+    usage = {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10}
+    return [
+        *({**about, "choices": [part]} for part in [*parts, last]),
+        {**about, "choices": [], "usage": usage},
+    ]
+
+
+def send_bytes(handler: BaseHTTPRequestHandler, status: int, kind: str, data: bytes, **headers: str) -> None:
+    """Send a whole answer."""
+    handler.send_response(status)
+    for name, value in {"content-type": kind, "content-length": str(len(data)), **headers}.items():
+        handler.send_header(name.replace("_", "-"), value)
+    handler.end_headers()
+    handler.wfile.write(data)
+
+
+def say(*pieces: str) -> Callable[[BaseHTTPRequestHandler, dict[str, Any]], None]:
+    """Answer with a text, whole or streamed as asked."""
+
+    def answer(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+        if body.get("stream"):
+            chunks = chat_chunks({"role": "assistant", "content": ""}, *({"content": piece} for piece in pieces))
+            data = b"".join(b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks)
+            send_bytes(handler, 200, "text/event-stream", data + b"data: [DONE]\n\n")
+            return
+        message = {"role": "assistant", "content": "".join(pieces)}
+        whole = {
+            "id": "chatcmpl-1", "object": "chat.completion", "created": 1, "model": "up-1",
+            "choices": [{"index": 0, "message": message, "finish_reason": "stop"}],
+            "usage": {"prompt_tokens": 7, "completion_tokens": 3, "total_tokens": 10},
+        }  # fmt: skip
+        send_bytes(handler, 200, "application/json", json.dumps(whole).encode())
+
+    return answer
+
+
+def refuse(status: int, **headers: str) -> Callable[[BaseHTTPRequestHandler, dict[str, Any]], None]:
+    """Answer with an error."""
+
+    def answer(handler: BaseHTTPRequestHandler, _body: dict[str, Any]) -> None:
+        body = {"error": {"message": "not now", "type": "server_error", "code": None}}
+        send_bytes(handler, status, "application/json", json.dumps(body).encode(), **headers)
+
+    return answer
+
+
+@pytest.fixture
+def upstream() -> Iterator[Upstream]:
+    server = Upstream()
+    yield server
+    server.close()
+
+
+@contextmanager
+def serving(app: Any) -> Iterator[str]:
+    """Serve an application on a free loopback port; gives its address."""
+    server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", ws="none", timeout_graceful_shutdown=5))
+    thread = threading.Thread(target=server.run, daemon=True)
+    thread.start()
+    while not server.started:
+        if not thread.is_alive():
+            raise RuntimeError("the server did not start")
+    port = server.servers[0].sockets[0].getsockname()[1]
+    try:
+        yield f"http://127.0.0.1:{port}"
+    finally:
+        server.should_exit = True
+        server.force_exit = True
+        thread.join(timeout=15)
+
+
+@contextmanager
+def gateway(upstream: Upstream, environ: Mapping[str, str] | None = None, **config: Any) -> Iterator[str]:
+    """Serve a gateway whose models are all the scripted service's; gives its address."""
+    routes = [{"match": "*", "to": ["llamacpp:up-1"], "retries": 0}]
+    settings = {"llamacpp": {"base_url": f"{upstream.url}/v1"}}
+    app = create_app(config_of({"routes": routes, **config}), settings=settings, environ=environ or {})
+    with serving(app) as url:
+        yield url
