@@ -1,0 +1,467 @@
+"""MCP servers as tools: a server's tools listed once, called in the loop that owns the connection."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import binascii
+import hashlib
+import inspect
+import logging
+import re
+import threading
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
+
+import attrs
+
+from interlingua import CallerError
+from interlingua.errors import APIConnectionError, UnsupportedSchemaError
+from interlingua.plugins import thaw
+from interlingua.types import (
+    AudioBlock,
+    ContentBlock,
+    DocumentBlock,
+    ImageBlock,
+    ImageSource,
+    SideEffects,
+    TextBlock,
+    ToolDefinition,
+    document_block,
+)
+from interlingua_agents.schemas import normalise_schema
+from interlingua_agents.tools import Tool, ToolContext, ToolError, ToolOutput
+
+if TYPE_CHECKING:
+    from mcp import Client as McpClient
+
+T = TypeVar("T")
+_log = logging.getLogger("interlingua")
+_HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_FOREIGN = re.compile(r"[^a-z0-9]+")
+_MAX_NAME = 64  # of a tool's canonical name
+_KEPT = 27  # characters at each end of a name that is cut; 8 of a digest and two underscores stand between
+_CONTEXT = "interlingua context"  # no argument of a model has this name: schemas with it are not offered
+_MAX_PAGES = 1000
+_UNKNOWN_EFFECT = "whether the tool took effect is unknown"
+
+
+@attrs.frozen(kw_only=True)
+class Elicitation:
+    """What a server asks back while it runs a tool.
+
+    Attributes:
+        server: the server, as `McpServer` names it.
+        message: the question.
+        schema: of the answer; None where the person is to open `url` instead.
+        url: what to open.
+    """
+
+    server: str
+    message: str
+    schema: Mapping[str, Any] | None = None
+    url: str | None = None
+
+
+ElicitAnswer: TypeAlias = Mapping[str, Any] | bool | None
+Elicit: TypeAlias = Callable[[Elicitation], ElicitAnswer | Awaitable[ElicitAnswer]]
+"""Answers a server's question: an object by its schema, True for a URL that was opened, None to decline."""
+
+
+class McpServer:
+    """A server of the Model Context Protocol and its tools: `async with` it, or `with` it in blocking code.
+
+    The tools are listed once, when it is entered. One task enters the connection, serves its calls and leaves it, so
+    that servers may be closed in any order and tools may be called from any thread. A server that is gone, and
+    whatever else goes wrong there, is an error result that the model reads.
+
+    Args:
+        server: the words of a command that talks over its standard input and output, a URL (Streamable HTTP), or
+            anything else that `mcp.Client` takes: a transport, or a server object in this process.
+        prefix: put in front of the tools' names, with an underscore.
+        env: environment variables of the command, which else sees a few harmless ones only (`PATH`, `HOME`, …).
+        timeout: seconds that one request to the server may take; None for no limit of its own.
+        start_timeout: seconds that starting and listing may take.
+        trust: believe what the server says of its tools' side effects; else each counts as `execute`.
+        side_effects: of single tools, by the server's name for them, whatever it says.
+        elicit: answers what the server asks back during a call; without it such a call fails. A plain function is
+            called in a thread.
+
+    Raises:
+        CallerError: `env` is given and there is no command, or the package `mcp` is missing.
+    """
+
+    def __init__(
+        self,
+        server: Sequence[str] | Any,
+        *,
+        prefix: str = "",
+        env: Mapping[str, str] | None = None,
+        timeout: float | None = 30.0,
+        start_timeout: float = 60.0,
+        trust: bool = False,
+        side_effects: Mapping[str, SideEffects | str] | None = None,
+        elicit: Elicit | None = None,
+    ) -> None:
+        self._target = server
+        self._is_command = isinstance(server, Sequence) and not isinstance(server, str)
+        if self._is_command and not server:
+            raise CallerError("the command of an MCP server is empty")
+        if env is not None and not self._is_command:
+            raise CallerError("env= is for a command; a URL or a server object has no process of its own")
+        self.name = prefix or _label(server, is_command=self._is_command)
+        self._prefix = prefix
+        self._env = dict(env or {})
+        self._timeout = timeout
+        self._start_timeout = start_timeout
+        self._trust = trust
+        self._side_effects = {name: SideEffects(effects) for name, effects in (side_effects or {}).items()}
+        self._elicit = elicit
+        self._tools: tuple[Tool, ...] | None = None
+        self._client: McpClient | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._closing: asyncio.Event | None = None
+        self._owner: asyncio.Task[None] | None = None
+        self._thread: threading.Thread | None = None
+
+    @property
+    def tools(self) -> tuple[Tool, ...]:
+        """The server's tools, ordered by name.
+
+        Raises:
+            CallerError: the server was not entered.
+        """
+        if self._tools is None:
+            raise CallerError("the MCP server is not open: use it in a with or async with statement")
+        return self._tools
+
+    async def __aenter__(self) -> Self:
+        self._refuse_second()
+        ready: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        self._owner = asyncio.create_task(self._own(lambda: _settle(ready)), name=f"interlingua-mcp {self.name}")
+        self._owner.add_done_callback(partial(_fail_with, ready))
+        try:
+            async with asyncio.timeout(self._start_timeout):
+                await asyncio.shield(ready)
+        except TimeoutError:
+            await self._stop_owner()
+            raise self._not_started(f"nothing within {self._start_timeout:g} s") from None
+        except asyncio.CancelledError:
+            await self._stop_owner()
+            raise
+        return self
+
+    async def __aexit__(self, *exc: object) -> None:
+        assert self._owner is not None  # noqa: S101  it was entered
+        assert self._closing is not None  # noqa: S101  likewise
+        self._closing.set()
+        owner, self._owner = self._owner, None
+        cancelled = False
+        while not owner.done():
+            try:
+                await asyncio.wait([owner])
+            except asyncio.CancelledError:
+                cancelled = True
+                owner.cancel()
+        if cancelled:
+            raise asyncio.CancelledError
+
+    def __enter__(self) -> Self:
+        self._refuse_second()
+        started = threading.Event()
+        failure: list[BaseException] = []
+
+        def run() -> None:
+            try:
+                asyncio.run(self._own_in_thread(started.set))
+            except BaseException as error:  # it is raised again by the caller's thread
+                failure.append(error)
+            finally:
+                started.set()
+
+        self._thread = threading.Thread(target=run, name=f"interlingua-mcp {self.name}", daemon=True)
+        self._thread.start()
+        in_time = started.wait(self._start_timeout)
+        if not in_time:
+            self._stop_thread()
+            raise self._not_started(f"nothing within {self._start_timeout:g} s")
+        if failure:
+            self._thread = self._owner = None
+            raise failure[0]
+        return self
+
+    def __exit__(self, *exc: object) -> None:
+        assert self._loop is not None  # noqa: S101  it was entered
+        assert self._closing is not None  # noqa: S101  likewise
+        with suppress(RuntimeError):  # it has ended by itself
+            self._loop.call_soon_threadsafe(self._closing.set)
+        thread, self._thread, self._owner = self._thread, None, None
+        if thread is not None:
+            thread.join()
+
+    # the owner
+
+    def _refuse_second(self) -> None:
+        if self._owner is not None or self._thread is not None:
+            raise CallerError("the MCP server is open already; make one McpServer for each with statement")
+
+    async def _own_in_thread(self, ready: Callable[[], object]) -> None:
+        self._owner = asyncio.current_task()
+        self._loop = asyncio.get_running_loop()
+        await self._own(ready)
+
+    async def _own(self, ready: Callable[[], object]) -> None:
+        """Enter the connection, list the tools, wait for the end, leave: all in one task."""
+        self._loop = asyncio.get_running_loop()
+        self._closing = asyncio.Event()
+        started = False
+        try:
+            async with self._new_client() as client:
+                self._tools = tuple(await self._list_tools(client))
+                self._client = client
+                started = True
+                ready()
+                await self._closing.wait()
+        except Exception as error:
+            first = _first_error(error)
+            if started:
+                _log.warning("the MCP server %s ended by %s", self.name, type(first).__name__)
+            elif isinstance(first, CallerError):
+                raise first from None
+            else:
+                words = f"{type(first).__name__}: {first}" if str(first) else type(first).__name__
+                raise self._not_started(words) from first
+        finally:
+            self._client = None
+
+    async def _stop_owner(self) -> None:
+        owner, self._owner = self._owner, None
+        if owner is not None:
+            owner.cancel()
+            await asyncio.wait([owner])
+
+    def _stop_thread(self) -> None:
+        owner, self._owner = self._owner, None
+        thread, self._thread = self._thread, None
+        if self._loop is not None and owner is not None:
+            with suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(owner.cancel)
+        if thread is not None:
+            thread.join(self._start_timeout)
+
+    def _not_started(self, why: str) -> APIConnectionError:
+        return APIConnectionError(f"the MCP server {self.name} did not start: {why}")
+
+    def _new_client(self) -> McpClient:
+        try:
+            from mcp import Client, StdioServerParameters  # noqa: PLC0415  seconds to import, and an extra
+        except ImportError as error:
+            raise CallerError("MCP servers need the package mcp: pip install 'interlingua-agents[mcp]'") from error
+        target: Any = self._target
+        if self._is_command:
+            command, *arguments = map(str, self._target)
+            target = StdioServerParameters(command=command, args=arguments, env=self._env)
+        return Client(
+            target,
+            read_timeout_seconds=self._timeout,
+            elicitation_callback=None if self._elicit is None else self._answer_question,
+        )
+
+    async def _list_tools(self, client: McpClient) -> Iterable[Tool]:
+        listed: list[Any] = []
+        cursor: str | None = None
+        for _ in range(_MAX_PAGES):
+            page = await client.list_tools(cursor=cursor, cache_mode="bypass")
+            listed += page.tools
+            cursor = page.next_cursor
+            if cursor is None:
+                break
+        else:
+            raise CallerError(f"the MCP server {self.name} lists its tools without an end")
+        if unknown := self._side_effects.keys() - {tool.name for tool in listed}:
+            raise CallerError(f"side_effects= names tools that {self.name} does not have: {', '.join(sorted(unknown))}")
+        named: dict[str, Any] = {}
+        for tool in listed:
+            name = mcp_tool_name(tool.name, self._prefix)
+            if name in named:
+                raise CallerError(f"the tools {named[name].name!r} and {tool.name!r} of {self.name} are both {name!r}")
+            named[name] = tool
+        made = [self._tool(name, named[name]) for name in sorted(named)]
+        return [tool for tool in made if tool is not None]
+
+    def _tool(self, name: str, tool: Any) -> Tool | None:
+        """Return a listed tool; None, with a warning, where its schema needs more than a tool's schema may say."""
+        try:
+            schema = normalise_schema(tool.input_schema).schema
+            if _CONTEXT in schema.get("properties", {}):
+                raise UnsupportedSchemaError(f"it has a property {_CONTEXT!r}")
+        except UnsupportedSchemaError as error:
+            _log.warning("the tool %s of the MCP server %s is not offered: %s", tool.name, self.name, error)
+            return None
+        effects = self._side_effects.get(tool.name) or _side_effects(tool.annotations if self._trust else None)
+        definition = ToolDefinition(
+            name=name,
+            description=tool.description or tool.title or "",
+            input_schema=schema,
+            side_effects=effects,
+            requires_workspace=False,
+        )
+
+        async def call(**arguments: Any) -> ToolOutput:
+            context = arguments.pop(_CONTEXT)
+            return await self._in_owners_loop(self._call(tool.name, thaw(arguments), context))
+
+        limit = None if self._timeout is None else self._timeout + 5.0  # the server's own limit says more
+        return Tool(definition=definition, function=call, context=_CONTEXT, timeout=limit)
+
+    # calls
+
+    async def _in_owners_loop(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run a coroutine where the connection is; cancelling it here cancels it there."""
+        loop = self._loop
+        if loop is asyncio.get_running_loop():
+            return await work
+        try:
+            if loop is None or loop.is_closed():
+                raise RuntimeError("closed")
+            running = asyncio.run_coroutine_threadsafe(work, loop)
+        except RuntimeError:
+            work.close()
+            raise self._gone() from None
+        return await asyncio.wrap_future(running)
+
+    def _gone(self) -> ToolError:
+        return ToolError(f"the MCP server {self.name} is gone")
+
+    async def _call(self, name: str, arguments: dict[str, Any], context: ToolContext) -> ToolOutput:
+        from mcp import MCPError  # noqa: PLC0415  as above; loaded by now
+        from pydantic import ValidationError  # noqa: PLC0415  likewise
+
+        client = self._client
+        if client is None:
+            raise self._gone()
+
+        async def show(progress: float, total: float | None, message: str | None) -> None:
+            context.update({"progress": progress, "total": total, "message": message})  # late ones are dropped there
+
+        try:
+            result = await client.call_tool(name, arguments, progress_callback=show)
+        except MCPError as error:
+            effect = "" if error.code in _REFUSED else f"; {_UNKNOWN_EFFECT}"
+            raise ToolError(f"{error.message} (MCP error {error.code}){effect}", code=str(error.code)) from error
+        except ValidationError as error:
+            text = f"the MCP server {self.name} answered in a form that is not the protocol's; {_UNKNOWN_EFFECT}"
+            raise ToolError(text, code="invalid_result") from error
+        blocks = tuple(block for one in result.content for block in read_content(one))
+        structured = result.structured_content
+        return ToolOutput(
+            content=structured if not blocks and structured is not None else blocks,
+            details=structured,
+            is_error=result.is_error,
+        )
+
+    async def _answer_question(self, context: Any, params: Any) -> Any:
+        from mcp.types import ElicitResult  # noqa: PLC0415  as above
+
+        assert self._elicit is not None  # noqa: S101  not called otherwise
+        question = Elicitation(
+            server=self.name,
+            message=params.message,
+            schema=thaw(params.requested_schema) if params.mode == "form" else None,
+            url=None if params.mode == "form" else params.url,
+        )
+        if inspect.iscoroutinefunction(self._elicit):
+            answer = await self._elicit(question)
+        else:
+            answer = await asyncio.to_thread(self._elicit, question)
+        if answer is None or answer is False:
+            return ElicitResult(action="decline")
+        return ElicitResult(action="accept", content=dict(answer) if isinstance(answer, Mapping) else None)
+
+
+_REFUSED = {-32600, -32601, -32602, -32700}  # JSON-RPC: the request was not understood, so nothing ran
+
+
+def mcp_tool_name(name: str, prefix: str = "") -> str:
+    """Return the canonical name of a server's tool; a long one is cut in the middle, a digest in between."""
+    whole = f"{prefix}_{name}" if prefix else name
+    made = _FOREIGN.sub("_", _HUMP.sub("_", whole).lower()).strip("_")
+    if not made[:1].isalpha():
+        made = f"tool_{made}"
+    if len(made) <= _MAX_NAME:
+        return made
+    digest = hashlib.sha256(whole.encode()).hexdigest()[:8]
+    return f"{made[:_KEPT]}_{digest}_{made[-_KEPT:]}"
+
+
+def read_content(content: Any) -> list[ContentBlock]:
+    """Return one content block of a server's result as blocks; bytes never become text."""
+    if content.type == "text":
+        return [TextBlock(text=content.text)] if content.text else []
+    if content.type in ("image", "audio"):
+        return [_read_media(content.data, content.mime_type, "")]
+    if content.type == "resource_link":
+        return [TextBlock(text=f"[resource {content.name}: {content.uri}]")]
+    resource = content.resource
+    if hasattr(resource, "text"):
+        return [TextBlock(text=resource.text)]
+    return [_read_media(resource.blob, resource.mime_type or "", str(resource.uri))]
+
+
+def _read_media(data: str, media_type: str, uri: str) -> ContentBlock:
+    kind = media_type.partition(";")[0].strip().lower()
+    source = ImageSource(kind="base64", data=data)
+    try:
+        raw = base64.b64decode(data, validate=True)
+        if kind.startswith("image/"):
+            return ImageBlock(source=source, media_type=kind)
+        if kind.startswith("audio/"):
+            return AudioBlock(source=source, media_type=kind)
+        if kind.startswith("text/"):
+            return TextBlock(text=raw.decode("utf-8", "replace"))
+        if kind == "application/pdf":
+            return DocumentBlock(source=source, media_type=kind, title=uri or None)
+        return document_block(raw, title=uri or None)
+    except (CallerError, binascii.Error, ValueError, TypeError):
+        return TextBlock(text=f"[{' '.join(filter(None, ['content', uri, kind]))}: not shown, no model reads it]")
+
+
+def _side_effects(hints: Any) -> SideEffects:
+    """Return what a tool may change by the hints of a server that is trusted; a missing hint means the worse."""
+    if hints is None:
+        return SideEffects.EXECUTE
+    if hints.read_only_hint:
+        return SideEffects.READ if hints.open_world_hint is False else SideEffects.NETWORK
+    return SideEffects.WRITE if hints.destructive_hint is False else SideEffects.EXECUTE
+
+
+def _label(server: Any, *, is_command: bool) -> str:
+    """Return a name for messages, without arguments or addresses that may hold a secret."""
+    if is_command:
+        return str(server[0])
+    return server.partition("?")[0].rpartition("@")[2] if isinstance(server, str) else type(server).__name__
+
+
+def _first_error(error: BaseException) -> BaseException:
+    """Return the first error of a group, which the SDK's tasks raise."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    return error
+
+
+def _settle(ready: asyncio.Future[None]) -> None:
+    if not ready.done():
+        ready.set_result(None)
+
+
+def _fail_with(ready: asyncio.Future[None], owner: asyncio.Task[None]) -> None:
+    """Hand a failed start to whoever waits for it."""
+    error = None if owner.cancelled() else owner.exception()
+    if not ready.done():
+        if error is None:
+            ready.cancel()
+        else:
+            ready.set_exception(error)
+            ready.exception()  # nobody may be left to read it
