@@ -1,6 +1,6 @@
 """A server of the Model Context Protocol on standard input and output: pages of tools, media, errors, a hang, a crash.
 
-`python -m tests.agents.mcp_stdio LOG` runs it; what it is told of cancellations goes to the file LOG.
+`python -m tests.agents.mcp_stdio LOG` runs it; a call that is cancelled there leaves a word in the file LOG.
 """
 
 from __future__ import annotations

@@ -66,7 +66,8 @@ class _Turn(Generic[ClientT]):
 
     def around(self, kind: str, facts: Mapping[str, Any]) -> Activity | None:
         """Begin a piece of work that plugins may put something around."""
-        return self.client.registry.around(kind, facts)
+        registry = self.client.registry
+        return registry.around(kind, facts) if registry.plugins else None
 
     def start_call(self, call: ToolUseBlock, at: datetime) -> None:
         """Do nothing: memory does not outlive the process, so nobody asks later."""

@@ -465,7 +465,8 @@ class TurnBase(Generic[ClientT]):
 
     def around(self, kind: str, facts: Mapping[str, Any]) -> Activity | None:
         """Begin a piece of work that plugins may put something around."""
-        return self._state.setup.registry.around(kind, facts)
+        registry = self._state.setup.registry
+        return registry.around(kind, facts) if registry.plugins else None
 
     @property
     def is_started(self) -> bool:
