@@ -329,6 +329,11 @@ def _in_order(items: Sequence[ContentBlock | State], calls: Mapping[str, State])
             if entry:
                 waiting.remove(entry)
             out.append(_with_state(item, entry))
+    for entry in waiting:  # it came after its block
+        for at in range(len(out) - 1, -1, -1):
+            if out[at].type == entry["type"] and not getattr(out[at], "signature", None):
+                out[at] = _with_state(out[at], entry)
+                break
     return out
 
 

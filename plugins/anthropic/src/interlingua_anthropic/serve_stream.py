@@ -60,6 +60,8 @@ class MessagesWriter:
         self._index = -1  # of the block written last
         self._open: int | None = None  # the canonical index of the block that is open
         self._live: int | None = None  # the same where it is a call, which no other block may interrupt
+        self._moved = False  # arguments of that call were written
+        self._written: set[int] = set()  # canonical indexes of texts and thoughts
         self._queue: list[StreamEvent] = []
         self._ending: ContentBlock | None = None  # the open block is whole, but for what comes right after it
         self._prefix = b""
@@ -130,6 +132,7 @@ class MessagesWriter:
         """Open a block of text or thinking, unless it is the one that is open."""
         if self._open == index and self._ending is None:
             return
+        self._written.add(index)
         self._settle()
         if kind == "text" and self._blocks.state.has_blocks:
             self._carry()
@@ -173,8 +176,8 @@ class MessagesWriter:
         self._note(event)
         if isinstance(block, (TextBlock, ThinkingBlock)):
             if self._open != event.index or self._ending is not None:
-                if not block.text and isinstance(block, TextBlock):
-                    return
+                if event.index in self._written or (not block.text and isinstance(block, TextBlock)):
+                    return  # what comes after its block goes into the next seal
                 self._begin(event.index, block.type)
                 if block.text:
                     self.feed_open(
@@ -213,7 +216,7 @@ class MessagesWriter:
         self._starts[event.index] = event
         if self._own:
             self._start_block({"type": "tool_use", "id": wire_id, "name": event.name, "input": {}})
-            self._live = event.index
+            self._live, self._moved = event.index, False
         else:
             self._start()
             self._pieces[event.index] = []
@@ -221,6 +224,7 @@ class MessagesWriter:
     def _call_delta(self, event: ToolUseInputDelta) -> None:
         self._note(event)
         if event.index == self._live:
+            self._moved = True
             self._delta("input_json_delta", partial_json=event.partial_json)
         elif event.index in self._pieces:
             self._pieces[event.index].append(event.partial_json)
@@ -245,7 +249,7 @@ class MessagesWriter:
         """End the call that is open, and take what waited for that."""
         if self._live is None:
             return
-        if block is not None:
+        if block is not None and not self._moved:
             self._delta("input_json_delta", partial_json=dumps(call_input(block)).decode())
         self._live = None
         self._stop_block()

@@ -132,6 +132,7 @@ class Reasoning:
         self.signature: str | None = None
         self.texts: list[str] = []
         self.has_parts = False
+        self._has_details = False  # details gave text: else they only repeat that of another field
 
     def read(self, delta: dict[str, Any], *, whole: bool) -> str:
         """Return the reasoning text of a delta; several fields of one delta repeat each other, one is taken."""
@@ -146,7 +147,9 @@ class Reasoning:
                 self.details = details
             else:
                 merge_list(self.details, details)
-            text = text or "".join(map(_detail_text, details))
+            if not text and (self._has_details or not self.texts):
+                text = "".join(map(_detail_text, details))
+                self._has_details = bool(text)
         if text:
             self.texts.append(text)
         return text
