@@ -78,7 +78,7 @@ def _handler(owner: LocalServer) -> type[BaseHTTPRequestHandler]:
                 self._stream(request["model"])
             else:
                 self._head(200, "application/json")
-                message = {"role": "assistant", "content": "Hello"}
+                message = {"role": "assistant", "content": TEXTS.get(request["model"], "Hello")}
                 choice = {"index": 0, "message": message, "finish_reason": "stop"}
                 self.wfile.write(json.dumps({"model": "echo", "choices": [choice], "usage": USAGE}).encode())
 

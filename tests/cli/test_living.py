@@ -25,6 +25,7 @@ from tests.support import interrupt
 
 PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYPgPAAEDAQAIicLsAAAAAElFTkSuQmCC")
 SEES = ("-o", 'capabilities={"supports_images": true, "supports_image_urls": true}')
+KEEPS = ("-o", 'capabilities={"supports_tools": false}')  # asked in words for the schema
 TOOLS = '''
 from pathlib import Path
 from interlingua_agents import tool
@@ -168,7 +169,7 @@ def test_files_that_are_not_there_or_no_text_are_said(run: Run, server: LocalSer
 
 @pytest.mark.parametrize(
     ("options", "shown"),
-    [(("-x",), "print(1)\n"), (("--xl",), "echo 2\n"), (("-x", "--no-stream"), "Hello\n")],
+    [(("-x",), "print(1)\n"), (("--xl",), "echo 2\n"), (("-x", "--no-stream"), "print(1)\n")],
 )
 def test_only_the_code_of_an_answer_is_printed(
     run: Run, server: LocalServer, options: tuple[str, ...], shown: str
@@ -301,6 +302,36 @@ def test_the_short_form() -> None:
 def test_schemas_dsl_prints_the_json(run: Run) -> None:
     assert json.loads(run("schemas", "dsl", "name, age int").stdout) == parse_short_form("name, age int")
     assert json.loads(run("schemas", "dsl", "name", "--multi").stdout) == many(parse_short_form("name"))
+
+
+@pytest.mark.parametrize("keep", [("-n",), ()])
+def test_an_answer_of_a_schema_is_checked_json(run: Run, server: LocalServer, keep: tuple[str, ...]) -> None:
+    result = run("send", "here:json", *keep, *KEEPS, "--schema", "name, age int", "a dog")
+
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout) == {"name": "Rex", "age": 3}
+    assert "1,000 in" in result.stderr
+    wrong = run("send", "here:json", *keep, *KEEPS, "--schema", "name, size int", "a dog")
+    assert wrong.exit_code == 1
+    assert "does not fit" in wrong.stderr
+    assert len(server.requests) == 3  # the second was asked again
+
+
+def test_a_schema_is_a_file_json_or_a_stored_id(run: Run, server: LocalServer, tmp_path: Path) -> None:
+    schema = parse_short_form("name, age int")
+    (tmp_path / "dog.json").write_text(json.dumps(schema), encoding="utf-8")
+    assert run("send", "here:json", *KEEPS, "--schema", "dog.json", "a dog").exit_code == 0
+    assert run("send", "here:json", *KEEPS, "--schema", json.dumps(schema), "a dog").exit_code == 0
+    ((stored),) = json.loads(run("schemas", "--json").stdout)  # equal ones share an id
+
+    assert stored["schema"] == schema
+    assert stored["id"] in run("schemas").stdout
+    assert "name, age int" in run("schemas").stdout
+    assert json.loads(run("schemas", "show", stored["id"]).stdout) == schema
+    assert run("send", "here:json", *KEEPS, "--schema", stored["id"], "a dog").exit_code == 0
+    assert run("send", "-c", *KEEPS, "--schema", stored["id"], "another").exit_code == 0
+    assert run("send", "here:json", "--schema", "0123456789abcdef", "a dog").exit_code == 1
+    assert run("send", "here:json", "--schema", "a", "--schema-multi", "b", "a dog").exit_code == 2
 
 
 # tools

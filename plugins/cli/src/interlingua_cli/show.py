@@ -13,7 +13,8 @@ import click
 
 from interlingua.codec import encode_message
 from interlingua.errors import CallerError, CapabilityError, InterlinguaError
-from interlingua.types import Message, Role
+from interlingua.output import Answer
+from interlingua.types import Message, Role, StopReason
 from interlingua_cli.output import (
     end_lines,
     make_console,
@@ -143,6 +144,15 @@ class Show:
         if message.tool_calls():
             print_calls(message)
         print_usage(message)
+
+    def finish_value(self, answer: Answer[Any]) -> None:
+        """Print the JSON of a typed answer, then, on stderr, what all attempts took."""
+        if self.form == "json":
+            print_json(encode_message(answer.message))
+            return
+        print_json(answer.output)
+        metadata = attrs.evolve(answer.message.metadata, usage=answer.usage, stop_reason=StopReason.END_TURN)
+        print_usage(attrs.evolve(answer.message, metadata=metadata))
 
     def fail(self, error: BaseException) -> None:
         """Print what an error left of an answer, where JSON is wanted."""

@@ -11,6 +11,7 @@ import attrs
 import click
 
 from interlingua.errors import InterlinguaError
+from interlingua.output import Answer, Output
 from interlingua.types import DEFAULT_SESSION, ContentBlock, Message, RoutingDecisionRecord, RoutingMode, system, user
 from interlingua_cli.config import data_folder
 from interlingua_cli.input import write_conversation
@@ -50,6 +51,14 @@ class Talk(Protocol):
         Raises:
             InterlinguaError: what the client raises; what came of an answer is kept.
             KeyboardInterrupt: nothing of an answer came.
+        """
+
+    def ask_for(self, content: str | Sequence[ContentBlock], schema: Mapping[str, Any]) -> Answer[Any]:
+        """Ask for JSON of a schema; the question and the answer are part of the conversation then.
+
+        Raises:
+            InvalidOutputError: no answer fits the schema.
+            InterlinguaError: what else the client raises.
         """
 
     def swap(self, model: str) -> Sequence[Loss]:
@@ -142,8 +151,7 @@ class MemoryTalk:
 
     def ask(self, content: str | Sequence[ContentBlock], show: Show, loop: AgentLoop | None) -> Message:
         """As `Talk.ask`."""
-        session_id = self.messages[-1].session_id if self.messages else DEFAULT_SESSION
-        asked = [*self.messages, user(content, session_id=session_id)]
+        asked = [*self.messages, self._question(content)]
         try:
             if loop is None:
                 answer = self._answer(asked, show)
@@ -158,10 +166,23 @@ class MemoryTalk:
             raise
         finally:
             if len(asked) > len(self.messages) + 1:
-                self.messages = asked
-                if self.file is not None:
-                    self._save_again(self.file)
+                self._keep(asked)
         return answer
+
+    def ask_for(self, content: str | Sequence[ContentBlock], schema: Mapping[str, Any]) -> Answer[Any]:
+        """As `Talk.ask_for`."""
+        asked = [*self.messages, self._question(content)]
+        answer = self._client.send(asked, output=answer_of(schema), model=self.model, **self._arguments())
+        self._keep([*asked, *answer.messages])
+        return answer
+
+    def _question(self, content: str | Sequence[ContentBlock]) -> Message:
+        return user(content, session_id=self.messages[-1].session_id if self.messages else DEFAULT_SESSION)
+
+    def _keep(self, messages: list[Message]) -> None:
+        self.messages = messages
+        if self.file is not None:
+            self._save_again(self.file)
 
     def _answer(self, messages: Sequence[Message], show: Show) -> Message:
         arguments = {"model": self.model, **self._arguments()}
@@ -192,6 +213,11 @@ class MemoryTalk:
         except OSError as error:
             text = f"error: {path}: {error.strerror}; nothing is lost yet: /save FILE keeps it elsewhere"
             click.echo(text, err=True)
+
+
+def answer_of(schema: Mapping[str, Any]) -> Output[Any]:
+    """Return the output that asks for JSON of a schema."""
+    return Output(schema, name="answer")
 
 
 def losses_of_swap(

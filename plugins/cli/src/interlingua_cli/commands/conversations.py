@@ -167,11 +167,11 @@ def send(state: State, /, words: tuple[str, ...], model: str | None, media: tupl
                 thinking=not hide_reasoning, stream=not no_stream, tools=common.tools_debug)  # fmt: skip
     options = common.all_options(template)
     wanted = _read_schema(state, template, schema, schema_multi)
-    if wanted is not None:
-        options["response_schema"] = wanted
     attached = Attachments(fragments=common.all_fragments(template), media=media, typed=typed)
     content, instructions = _content(words, attached, template, common)
     loop = common.loop(template, show)
+    if loop is not None and wanted is not None:
+        raise click.UsageError("an answer of a schema is asked for without tools: leave --tool or --schema out")
     name, is_named = _choose_model(state, model, template, conversation)
     keep = not no_log
     with open_talk(state, conversation, model=name, is_named=is_named, url=common.url, instructions=instructions,
@@ -179,17 +179,23 @@ def send(state: State, /, words: tuple[str, ...], model: str | None, media: tupl
         if wanted is not None and talk.place is not None:
             store_schema(wanted, state.environ)
         try:
-            answer = talk.ask(content, show, loop)
+            if wanted is not None:
+                typed_answer = talk.ask_for(content, wanted)
+            else:
+                answer = talk.ask(content, show, loop)
         except (InterlinguaError, KeyboardInterrupt) as error:
             show.fail(error)
             came = isinstance(error, InterlinguaError) and error.partial is not None and error.partial.content
             if talk.place is not None and not came:
                 click.echo(talk.without_answer, err=True)
             raise
-        show.finish(answer)
+        if wanted is not None:
+            show.finish_value(typed_answer)
+        else:
+            show.finish(answer)
         if talk.place is not None and sys.stderr.isatty():
             click.secho(f"[kept as {talk.place}]", err=True, dim=True)
-    if answer.metadata.status is MessageStatus.CANCELLED:
+    if wanted is None and answer.metadata.status is MessageStatus.CANCELLED:
         raise KeyboardInterrupt
 
 

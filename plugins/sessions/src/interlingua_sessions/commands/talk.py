@@ -8,15 +8,17 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import attrs
 import click
 
+from interlingua import Answer, Client
 from interlingua.plugins import Loss
-from interlingua.types import ContentBlock, Message, Role
+from interlingua.types import ContentBlock, Message, Role, user
 from interlingua_agents.drivers import AgentLoop
 from interlingua_cli.input import write_conversation
 from interlingua_cli.show import Show
 from interlingua_cli.state import State
-from interlingua_cli.talk import SWAP_REASON, LogError, Talk, losses_of_swap
+from interlingua_cli.talk import SWAP_REASON, LogError, Talk, answer_of, losses_of_swap
 from interlingua_sessions.commands.shared import VARIABLE, model_of, session_in, store_at
 from interlingua_sessions.compaction import build_context
 from interlingua_sessions.session import Session
@@ -26,8 +28,11 @@ from interlingua_sessions.store import Store, StoreError
 class StoredTalk:
     """A conversation whose every message is in the store before the next prompt."""
 
-    def __init__(self, state: State, session: Session, model: str | None, options: Mapping[str, Any]) -> None:
+    def __init__(
+        self, state: State, client: Client, session: Session, model: str | None, options: Mapping[str, Any]
+    ) -> None:
         self._state = state
+        self._client = client
         self._session = session
         self._model = model  # for the next answers alone; None: the session's own
         self._options = options
@@ -67,6 +72,17 @@ class StoredTalk:
             return self._session.send(None if is_stored else asked, model=self._model, **self._options)
 
         return show.take(lambda: stream(asked, model=self._model, **self._options), send)
+
+    def ask_for(self, content: str | Sequence[ContentBlock], schema: Mapping[str, Any]) -> Answer[Any]:
+        """Ask for JSON of a schema; failed attempts are not stored."""
+        session = self._session
+        session.add(user(content, session_id=session.id))
+        answer = self._client.send(
+            session.context(), output=answer_of(schema), model=self._model or session.active_model, **self._options
+        )
+        for message in answer.messages:
+            session.add(attrs.evolve(message, session_id=session.id))
+        return answer
 
     def swap(self, model: str) -> Sequence[Loss]:
         """Switch the session; one that cannot work is refused with the reason, and nothing changes."""
@@ -125,7 +141,7 @@ class StoreLog:
             if conversation is None:
                 session = Session.open(store, client=client, system=instructions, workspace=str(Path.cwd()))
                 session.switch(model, reason="named when the conversation began")
-                yield StoredTalk(state, session, None, options)
+                yield StoredTalk(state, client, session, None, options)
                 return
             if not self._may_begin:
                 store.session(conversation)  # a wrong id begins nothing
@@ -134,7 +150,7 @@ class StoreLog:
             for_once = model if is_named and not self._may_begin else None
             if is_named and self._may_begin and session.active_model != str(state.registry.resolve(model)):
                 session.switch(model, reason="named when the chat began")
-            yield StoredTalk(state, session, for_once, options)
+            yield StoredTalk(state, client, session, for_once, options)
 
     def _store(self) -> Store:
         try:

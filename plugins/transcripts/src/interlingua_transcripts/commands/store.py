@@ -201,7 +201,7 @@ def resume_command(
             print_ledger(planned.request.wire.losses, err=True)
             if session.active_model != str(state.registry.resolve(model)):
                 session.switch(model, reason="named when the session was resumed")
-            run_chat(TalkChat(state, StoredTalk(state, session, None, options), Show()))
+            run_chat(TalkChat(state, StoredTalk(state, client, session, None, options), Show()))
 
 
 def _stored_name(store: Store, source: str, system: str | None, *, context: bool, redact: bool) -> str:
