@@ -12,7 +12,7 @@ INPUTS := pyproject.toml core/pyproject.toml $(wildcard plugins/*/pyproject.toml
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
 
-demo: $(VENV)/.demo ## Replay a recorded conversation across two providers (ARGS="--live …" for the real thing)
+demo: $(VENV)/.demo ## Replay one conversation across four services and back (ARGS="--live …" for the real thing)
 	@$(BIN)/interlingua demo $(ARGS)
 
 test: $(VENV)/.dev ## Run the tests on every CPU (ARGS="tests/core -k name" to choose; INTERLINGUA_FULL=1 repeats the long laws in full; INTERLINGUA_CORPUS=folder adds recorded traffic)

@@ -15,7 +15,7 @@ from interlingua_agents.drivers import AgentLoop
 from interlingua_agents.events import AgentEvent, MessageUpdate, ToolExecutionEnd
 from interlingua_agents.results import StopCause, Stopped
 from interlingua_agents.tools import tool_of
-from interlingua_cli.demo import FILES, READ_FILE, local_scenario
+from interlingua_cli.demo.session import FILES, READ_FILE, local_scenario
 from interlingua_sessions import Session, open_store
 from tests.local_server import files
 from tests.local_server.server import LocalServer

@@ -14,7 +14,8 @@ from interlingua_agents.drivers import AgentLoop
 from interlingua_agents.events import AgentEvent, ToolExecutionEnd
 from interlingua_agents.results import StopCause, Stopped
 from interlingua_agents.tools import ToolError, tool_of
-from interlingua_cli.demo import FILES, READ_FILE, Cassette, recorded_scenario
+from interlingua_cli.demo.replay import Cassette
+from interlingua_cli.demo.session import FILES, READ_FILE, recorded_scenario
 from interlingua_sessions import open_store
 from interlingua_sessions.session import Session
 from tests.record.wires import LOCAL, WIRES

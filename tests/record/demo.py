@@ -9,7 +9,8 @@ import sys
 from contextlib import nullcontext
 
 from interlingua.http.client import Client
-from interlingua_cli.demo import CASSETTE, DemoPrinter, find_folder, local_scenario, run_demo
+from interlingua_cli.demo.printer import DemoPrinter
+from interlingua_cli.demo.session import find_folder, local_scenario, run_demo
 from tests.local_server.server import LocalServer
 from tests.record.provenance import write_row
 from tests.record.recorder import LOCAL_SOURCE, recording
@@ -20,7 +21,7 @@ TEST = "tests/record/test_demo.py"
 def record(url: str) -> None:
     """Play the session against the server and write what crossed the wire."""
     chosen = local_scenario(url)
-    path = find_folder() / CASSETTE
+    path = find_folder() / "session.yaml"
     printer = DemoPrinter()
     with recording(path), Client(settings=chosen.settings) as client:
         for step in run_demo(client, chosen.models, chosen.turns, **chosen.options):

@@ -12,7 +12,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from interlingua.http.transport import Recorded
-from interlingua_cli.demo import Cassette
+from interlingua_cli.demo.replay import Cassette
 from interlingua_cli.root import cli
 from tests.support.cassettes import FOLDER, load_exchanges
 
@@ -43,7 +43,7 @@ def steps(result: Result, kind: str) -> list[dict[str, Any]]:
 
 
 def test_three_turns_cross_both_providers_and_come_back(demo: Demo) -> None:
-    result = demo("--json")
+    result = demo("--recorded", "--json")
 
     assert [turn["model"] for turn in steps(result, "turn")] == MODELS
     answers = [step["message"] for step in steps(result, "message") if step["message"]["role"] == "assistant"]
@@ -53,7 +53,7 @@ def test_three_turns_cross_both_providers_and_come_back(demo: Demo) -> None:
 
 
 def test_the_tool_is_called_on_both_files_and_its_results_go_back(demo: Demo) -> None:
-    messages = [step["message"] for step in steps(demo("--json"), "message")]
+    messages = [step["message"] for step in steps(demo("--recorded", "--json"), "message")]
     calls = [block for message in messages for block in message["content"] if block["type"] == "tool_use"]
     results = [block for message in messages for block in message["content"] if block["type"] == "tool_result"]
 
@@ -65,7 +65,7 @@ def test_the_tool_is_called_on_both_files_and_its_results_go_back(demo: Demo) ->
 
 
 def test_text_and_usage_are_those_of_the_recorded_bytes(demo: Demo) -> None:
-    messages = [step["message"] for step in steps(demo("--json"), "message")]
+    messages = [step["message"] for step in steps(demo("--recorded", "--json"), "message")]
     answers = [message for message in messages if message["role"] == "assistant"]
     exchanges = load_exchanges(SESSION)
 
@@ -80,7 +80,7 @@ def test_text_and_usage_are_those_of_the_recorded_bytes(demo: Demo) -> None:
 
 
 def test_the_swap_shows_what_is_lost(demo: Demo) -> None:
-    first, back = steps(demo("--json"), "ledger")
+    first, back = steps(demo("--recorded", "--json"), "ledger")
 
     (row,) = first["losses"]  # the cache marker: a hint the other wire does not have
     assert (row["path"], row["block_type"], row["verdict"]) == ("messages[0].content[0]", "text", "rewritten")
@@ -97,7 +97,7 @@ def test_coming_back_each_service_is_given_its_own_call_ids(demo: Demo, monkeypa
         return plain(self, method, path, body)
 
     monkeypatch.setattr(Cassette, "__call__", watched)
-    assert demo("--json").exit_code == 0
+    assert demo("--recorded", "--json").exit_code == 0
 
     exchanges = load_exchanges(SESSION)
     issued = json.loads(exchanges[0].body)["content"][0]["id"].encode()
@@ -113,7 +113,7 @@ def test_a_request_that_was_not_recorded_is_a_clear_error(demo: Demo) -> None:
     text = session.read_text(encoding="utf-8")
     assert "may I sell Lantern?" in text
     session.write_text(text.replace("may I sell Lantern?", "may I lend Lantern?"), encoding="utf-8")
-    result = demo("--json")
+    result = demo("--recorded", "--json")
 
     assert result.exit_code == 1
     last = result.stderr.splitlines()[-1]
@@ -121,7 +121,7 @@ def test_a_request_that_was_not_recorded_is_a_clear_error(demo: Demo) -> None:
 
 
 def test_a_person_sees_turns_tools_tokens_and_the_ledger(demo: Demo) -> None:
-    result = demo()
+    result = demo("--recorded")
 
     assert result.exit_code == 0, result.output
     for shown in (*(f"turn {number}" for number in (1, 2, 3)), *MODELS, "read_file", "loss ledger, 1 row(s)", "$"):

@@ -10,7 +10,7 @@ from interlingua.http.client import Client
 from interlingua.types.blocks import CacheHint, TextBlock
 from interlingua.types.factories import tool_result
 from interlingua.types.messages import Message, Role, RoutingMode
-from interlingua_cli.demo import FILES, READ_FILE, Scenario
+from interlingua_cli.demo.session import FILES, READ_FILE, Scenario
 from interlingua_sessions import Store
 from interlingua_sessions.routing.policy import RoutingPolicy
 from interlingua_sessions.session import Session

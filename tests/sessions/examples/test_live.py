@@ -11,7 +11,7 @@ import pytest
 from interlingua.http.client import Client
 from interlingua.types.factories import user
 from interlingua.types.messages import MessageStatus, RoutingMode
-from interlingua_cli.demo import local_scenario
+from interlingua_cli.demo.session import local_scenario
 from interlingua_sessions import Store, open_store
 from interlingua_sessions.routing.policy import SwapRefusedError
 from tests.local_server import files

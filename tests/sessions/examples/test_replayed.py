@@ -20,7 +20,8 @@ from interlingua.types.blocks import ImageBlock, ImageSource, TextBlock
 from interlingua.types.messages import Role, RoutingMode
 from interlingua.types.options import AdapterCapabilities, AdapterOptions
 from interlingua_anthropic.plugin import _Anthropic
-from interlingua_cli.demo import Cassette, recorded_scenario
+from interlingua_cli.demo.replay import Cassette
+from interlingua_cli.demo.session import recorded_scenario
 from interlingua_sessions import Store, open_store
 from interlingua_sessions.routing.policy import RoutingPolicy, SwapRefusedError
 from interlingua_sessions.session import Session
