@@ -93,4 +93,3 @@ def differences(theirs: Reading, ours: Reading) -> list[str]:
     if any(told is not None and told != read for told, read in zip(theirs.usage, ours.usage, strict=True)):
         found.append(f"usage: {ours.usage} != {theirs.usage}")
     return found
-

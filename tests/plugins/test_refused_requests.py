@@ -118,6 +118,7 @@ def test_a_system_prompt_alone_is_no_request_where_the_service_answers_the_user_
 
 # -- limits ------------------------------------------------------------------------------------------------------------
 
+
 def _models_on(key: str, api: str) -> list[str]:
     """Return the listed models that this API offers: a host has each maker's on its own."""
     provider, found = REGISTRY.provider(key), []

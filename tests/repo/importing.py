@@ -79,8 +79,13 @@ def failures(modules: Sequence[tree.Module]) -> dict[str, str]:
         on_top.setdefault(_below(name, reach), []).append(name)
 
     done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", IMPORT_EACH_ALONE], input=json.dumps(on_top),
-        cwd=tree.ROOT, capture_output=True, text=True, check=True, timeout=300,
+        [sys.executable, "-W", "error", "-c", IMPORT_EACH_ALONE],
+        input=json.dumps(on_top),
+        cwd=tree.ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=300,
     )
     found = dict.fromkeys(known, "it was not tried: its imports go in a circle")
     found |= dict(json.loads(line) for line in done.stdout.splitlines())

@@ -32,11 +32,7 @@ def _listed() -> list[dict[str, Any]]:
 
 
 def _files() -> set[str]:
-    kept = (
-        path
-        for path in FOLDER.rglob("*")
-        if path.is_file() and path != LIST and path.name not in NOTES
-    )
+    kept = (path for path in FOLDER.rglob("*") if path.is_file() and path != LIST and path.name not in NOTES)
     return {path.relative_to(FOLDER).as_posix() for path in kept}
 
 

@@ -13,7 +13,7 @@ import pluggy
 from tests.support import corpus, tree
 from tests.support.run_record import CASSETTES, RECORD
 
-SAMPLE = '''
+SAMPLE = """
 import pytest
 
 def test_by_fixture(corpus):
@@ -28,7 +28,7 @@ def test_skipped_for_another_reason():
 @pytest.mark.xfail(reason="the corpus shows this is wrong")
 def test_known_wrong():
     raise AssertionError
-'''
+"""
 
 
 def _run(tmp_path: Path, **environment: str) -> str:
@@ -37,7 +37,11 @@ def _run(tmp_path: Path, **environment: str) -> str:
     command = [sys.executable, "-m", "pytest", "-q", "-p", "tests.conftest", "-c", "pyproject.toml", "--rootdir", "."]
     done = subprocess.run(
         [*command, str(tmp_path / "test_sample.py")],
-        cwd=tree.ROOT, env=kept | environment, capture_output=True, text=True, check=False,
+        cwd=tree.ROOT,
+        env=kept | environment,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     return done.stdout.splitlines()[-1].split(" in ")[0]
 

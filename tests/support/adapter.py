@@ -42,16 +42,12 @@ class Adapter:
         """Return the origin of what a model here says."""
         return Origin(self.key, self.api, model or self.model)
 
-    def asked(
-        self, messages: Sequence[Message], tools: Sequence[ToolDefinition] = (), **options: Any
-    ) -> WireRequest:
+    def asked(self, messages: Sequence[Message], tools: Sequence[ToolDefinition] = (), **options: Any) -> WireRequest:
         """Return the request."""
         asked = AdapterOptions(**{"model": self.model, **options})
         return write_request(self.provider, list(messages), list(tools), asked)
 
-    def body(
-        self, messages: Sequence[Message], tools: Sequence[ToolDefinition] = (), **options: Any
-    ) -> dict[str, Any]:
+    def body(self, messages: Sequence[Message], tools: Sequence[ToolDefinition] = (), **options: Any) -> dict[str, Any]:
         """Return the body of the request, parsed."""
         parsed: dict[str, Any] = json.loads(self.asked(messages, tools, **options).body)
         return parsed

@@ -62,7 +62,10 @@ def tracked() -> list[Path]:
     """Return the files git tracks or would track: what a commit of everything would publish."""
     listing = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
-        cwd=ROOT, capture_output=True, text=True, check=True,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
     ).stdout
     return [path for name in sorted(set(listing.split("\0"))) if name and (path := ROOT / name).is_file()]
 
@@ -70,4 +73,3 @@ def tracked() -> list[Path]:
 def pyproject() -> dict[str, object]:
     """Return the workspace's own pyproject."""
     return tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-

@@ -115,7 +115,11 @@ def test_core_alone_has_no_provider(wheels: dict[str, Path], tmp_path: Path) -> 
     clean.install("interlingua")
 
     assert clean.asked(LOADED) == {
-        "installed": ["interlingua"], "providers": {}, "declare": [], "missing": {}, "plugins": {}
+        "installed": ["interlingua"],
+        "providers": {},
+        "declare": [],
+        "missing": {},
+        "plugins": {},
     }
     done = clean.run("python", "-m", "interlingua", "send", "Hello.")
     assert done.returncode != 0

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import time
-from collections.abc import Iterator
 from threading import Lock
 from typing import NamedTuple
 
@@ -13,7 +12,6 @@ from interlingua.errors import CallerError
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford base 32, the ULID specification
 _PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]
 _RANDOM_BITS = 80
-_RUN = 1023  # ten bits: the last two letters
 _LAST = (1 << 128) - 1
 TOOL_PREFIX = "tu_"
 
@@ -33,18 +31,12 @@ def _encode(value: int) -> str:
 
 
 class UlidMinter:
-    """Mints ULIDs that only ever increase, across threads and when the clock steps back.
-
-    Ids are made in runs of up to 1,024 that share all letters but the last two; taking the next of a run is one step
-    of an iterator, so threads need the lock only to begin a run.
-    """
+    """Mints ULIDs that only ever increase, across threads and when the clock steps back."""
 
     def __init__(self, clock: object = None) -> None:
         self._clock = clock if callable(clock) else time.time_ns
         self._lock = Lock()
-        self._stamp = -1  # the millisecond of the run
-        self._run: Iterator[str] = iter(())
-        self._end = 0  # the first value behind the run
+        self._next = 0
 
     def mint(self, after: str | None = None) -> str:
         """Return a new ULID, greater than every earlier one of this minter that was minted without `after`.
@@ -54,22 +46,14 @@ class UlidMinter:
                 one is: a session whose clock was ahead must not push every other.
         """
         stamp = self._clock() // 1_000_000
-        if after is None and stamp == self._stamp:
-            found = next(self._run, None)
-            if found is not None:
-                return found
         with self._lock:
-            value = self._end
+            value = self._next
             if stamp > value >> _RANDOM_BITS:  # a new millisecond; 72 random bits leave space to increment
                 value = (stamp << _RANDOM_BITS) | int.from_bytes(os.urandom(9), "big")
             if after is not None and (ahead := ulid_value(after)) >= value:
                 return _encode(min(ahead + 1 + int.from_bytes(os.urandom(8), "big"), _LAST))
-            self._end = (value | _RUN) + 1
-            endings = map(_PAIRS.__getitem__, range(value & _RUN, _RUN + 1))
-            run = map(_encode(value)[:-2].__add__, endings)
-            found = next(run)
-            self._run, self._stamp = run, stamp
-        return found
+            self._next = value + 1
+        return _encode(value)
 
 
 _minter = UlidMinter()

@@ -197,7 +197,7 @@ def _freeze(value: Any, levels: int) -> Any:
     if levels and (kind is dict or (kind is not list and isinstance(value, Mapping))):
         return FrozenDict({
             key if type(key) is str and key.isascii() else _freeze_key(key):
-            item if type(item) in _UNCHANGED or (type(item) is str and item.isascii()) else _freeze(item, levels - 1)
+            item if (type(item) is str and item.isascii()) or type(item) in _UNCHANGED else _freeze(item, levels - 1)
             for key, item in value.items()
         })  # fmt: skip
     if levels and isinstance(value, (list, tuple, set, frozenset)):

@@ -338,13 +338,16 @@ class Client(BaseClient):
 
         A `plan` of `plan_output` makes it ask for a typed answer.
         """
-        return self._write(self._shared.begin_exchange(messages, model, tools, options, routing=routing, plan=plan))
+        exchange = self._shared.begin_exchange(messages, model, tools, options, routing=routing, plan=plan)
+        with exchange.around:
+            return self._write(exchange)
 
     def attempt(self, exchange: Exchange) -> Message:
         """Send a prepared request once and return its answer; `exchange.retry_delay` says what an error asks for."""
-        response = self._transport.open(exchange.begin_attempt(), exchange.deadline).read()
-        exchange.headers = response.headers
-        return exchange.response.read(response)
+        with exchange.around:
+            response = self._transport.open(exchange.begin_attempt(), exchange.deadline).read()
+            exchange.headers = response.headers
+            return exchange.response.read(response)
 
     @overload
     def stream(

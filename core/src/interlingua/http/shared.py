@@ -289,7 +289,7 @@ class _Around:
         if error is not None and not retried:
             self._response.report(None, error)
         if self._response.activity is not None:
-            self._response.activity.__exit__()
+            self._response.activity.__exit__(kind, error, traceback)
 
 
 class Exchange(_Attempts):

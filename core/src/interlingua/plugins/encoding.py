@@ -54,10 +54,9 @@ def encode_each(messages: Sequence[Message], key: Hashable, encode: Callable[[Me
         old = seen[same:]  # held while their ids are looked up
         earlier = dict(zip(map(id, old), made[same:], strict=True))
         del seen[same:], made[same:]
-    for message in messages[len(seen) :]:
-        known = earlier.get(id(message))
-        made.append(encode(message) if known is None else known)
-        seen.append(message)
+    new = messages[len(seen) :]
+    made += [earlier.get(id(message)) or encode(message) for message in new] if earlier else [*map(encode, new)]
+    seen += new
     return made[:]
 
 

@@ -208,7 +208,10 @@ class Scope(Protocol):
         """Be current from here: called before each stretch of the work, in its thread and context, never nested."""
 
     def __exit__(self, *error: object) -> object:
-        """Be current no longer: the stretch is over, the work perhaps not. A stream has one stretch per read."""
+        """Be current no longer: the stretch is over, the work perhaps not; arguments as for any context manager.
+
+        A stream has one stretch per read, left with StopIteration or StopAsyncIteration at its end.
+        """
 
     def end(self, result: Any, error: BaseException | None, facts: Mapping[str, Any]) -> None:
         """Called once, when the work is over; not called where a stream or a loop was dropped before it began.

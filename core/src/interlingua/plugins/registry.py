@@ -225,7 +225,7 @@ class Activity:
 
     def __exit__(self, *error: object) -> None:
         for scope in reversed(self._scopes):
-            _isolate(_SCOPE_FAILED, scope, "__exit__", None, None, None)
+            _isolate(_SCOPE_FAILED, scope, "__exit__", *error)
 
     def end(self, result: Any, error: BaseException | None, facts: Mapping[str, Any]) -> None:
         """Tell what came of the work; arguments as for `Scope.end`."""
@@ -235,21 +235,21 @@ class Activity:
     def pull(self, items: Iterator[_Item]) -> Iterator[_Item]:
         """Yield the items, each waited for with this current; who takes them is outside."""
         while True:
-            with self:
-                try:
+            try:
+                with self:
                     item = next(items)
-                except StopIteration:
-                    return
+            except StopIteration:
+                return
             yield item
 
     async def pull_async(self, items: AsyncIterator[_Item]) -> AsyncIterator[_Item]:
         """As `pull`."""
         while True:
-            with self:
-                try:
+            try:
+                with self:
                     item = await anext(items)
-                except StopAsyncIteration:
-                    return
+            except StopAsyncIteration:
+                return
             yield item
 
 

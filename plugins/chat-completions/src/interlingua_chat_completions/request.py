@@ -139,7 +139,10 @@ def _messages(
         _join_leading_system(messages, wire, dialect)
     if dialect.after_results is not None or dialect.prefill_field is not None or dialect.needs_user:
         wire = order_turns(messages, wire, dialect, losses, prefilled=prefilled)
-    return [b"[", b",".join(filter(None, wire)), b"]"]
+    wire = [*filter(None, wire)]
+    pieces = [b","] * (2 * len(wire) or 1)  # joined once, with the request around them
+    pieces[1::2] = wire
+    return [b"[", *pieces[1:], b"]"]
 
 
 def _with_markers(

@@ -7,18 +7,30 @@ from collections.abc import Mapping
 from typing import Any
 
 from interlingua.errors import (
+    APITimeoutError,
     AuthenticationError,
     BadRequestError,
+    CallerError,
     ContextWindowExceededError,
+    InterlinguaError,
     ModelNotFoundError,
     OverloadedError,
     PermissionDeniedError,
+    PluginError,
     ProviderError,
     QuotaExceededError,
     RateLimitError,
     ServerError,
 )
-from interlingua.plugins import WireResponse, error_class_for_status, error_for_status, loads, retry_after
+from interlingua.plugins import (
+    ServeContext,
+    WireResponse,
+    dumps,
+    error_class_for_status,
+    error_for_status,
+    loads,
+    retry_after,
+)
 
 _BY_STATUS_WORD: dict[str, type[ProviderError]] = {
     "INVALID_ARGUMENT": BadRequestError,
@@ -38,6 +50,19 @@ _KEY_REASONS = ("API_KEY_INVALID", "API_KEY_EXPIRED", "ACCESS_TOKEN_EXPIRED", "C
 _MONEY_REASONS = ("BILLING_DISABLED",)
 _NOT_RETRIED = ("CANCELLED",)  # the official SDK's retry set has no 499
 _TOO_LONG = ("exceeds the maximum number of tokens", "input token count")
+_TOO_LONG_HERE = "the input token count exceeds the maximum number of tokens allowed"
+_WRITTEN: tuple[tuple[type[InterlinguaError], int, str], ...] = (
+    (AuthenticationError, 401, "UNAUTHENTICATED"),
+    (QuotaExceededError, 403, "PERMISSION_DENIED"),
+    (PermissionDeniedError, 403, "PERMISSION_DENIED"),
+    (ModelNotFoundError, 404, "NOT_FOUND"),
+    (RateLimitError, 429, "RESOURCE_EXHAUSTED"),
+    (OverloadedError, 503, "UNAVAILABLE"),
+    (APITimeoutError, 504, "DEADLINE_EXCEEDED"),
+    (ServerError, 500, "INTERNAL"),
+    (CallerError, 400, "INVALID_ARGUMENT"),
+    (ProviderError, 400, "INVALID_ARGUMENT"),
+)
 _delay = re.compile(r"(\d+(?:\.\d+)?)s").fullmatch
 
 
@@ -100,3 +125,30 @@ def _retry_delay(details: list[dict[str, Any]]) -> float | None:
         if delay is not None:
             return float(delay[1])
     return None
+
+
+def to_wire_error(error: InterlinguaError, context: ServeContext) -> WireResponse:
+    """Write an error body with its status."""
+    body = error_envelope(error)
+    headers = {"content-type": "application/json; charset=UTF-8"}
+    if error.retry_after is not None:
+        headers["retry-after"] = f"{error.retry_after:.0f}"
+    return WireResponse(status=body["error"]["code"], headers=headers, body=dumps(body))
+
+
+def error_envelope(error: InterlinguaError) -> dict[str, Any]:
+    """Return the error object of a failure."""
+    status, word = next(
+        ((status, word) for kind, status, word in _WRITTEN if isinstance(error, kind)), (500, "INTERNAL")
+    )
+    message = "internal error" if isinstance(error, PluginError) else error.message
+    if isinstance(error, ContextWindowExceededError) and not any(words in message for words in _TOO_LONG):
+        message = f"{_TOO_LONG_HERE}: {message}"
+    made: dict[str, Any] = {"code": status, "message": message, "status": word}
+    if isinstance(error, QuotaExceededError):
+        info = {"@type": "type.googleapis.com/google.rpc.ErrorInfo", "reason": _MONEY_REASONS[0]}
+        made["details"] = [{**info, "domain": "googleapis.com"}]
+    elif error.retry_after is not None:
+        delay = f"{error.retry_after:.3f}".rstrip("0").rstrip(".") + "s"
+        made["details"] = [{"@type": "type.googleapis.com/google.rpc.RetryInfo", "retryDelay": delay}]
+    return {"error": made}

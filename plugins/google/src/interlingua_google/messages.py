@@ -20,6 +20,7 @@ from interlingua.plugins import (
 )
 from interlingua.types import (
     AudioBlock,
+    ContentBlock,
     DocumentBlock,
     ImageBlock,
     MediaSource,
@@ -46,6 +47,7 @@ MEDIA = (ImageBlock, AudioBlock, VideoBlock, DocumentBlock)
 _KINDS: dict[str, type[Any]] = {"image": ImageBlock, "audio": AudioBlock, "video": VideoBlock}
 _DATA = ("inlineData", "fileData")
 _IN_RESULTS = ("image/png", "image/jpeg", "image/webp", "application/pdf", "text/plain")
+_RESULTS = ("output", "error", "result", "content", "return_value")  # names that callers give the only member
 _FIRST_USER = b'{"text":"(The conversation begins with the assistant.)"}'
 _OPEN = {"user": b'{"role":"user","parts":[', "model": b'{"role":"model","parts":['}
 _NEXT = {role: b"]}," + opened for role, opened in _OPEN.items()}
@@ -60,11 +62,15 @@ class Contents(NamedTuple):
 
 
 class WrittenResult(NamedTuple):
-    """A result without its call's name and id, which depend on the call; `rest` is what follows them."""
+    """A result without its call's name and id, which depend on the call; `rest` is what follows them.
+
+    `whole` for one of a caller's request: `rest` is all of it.
+    """
 
     name: str
     call_id: str
     rest: bytes
+    whole: bool = False
 
 
 class Parts(NamedTuple):
@@ -133,6 +139,9 @@ def join_results(results: Sequence[WrittenResult], calls: Mapping[str, tuple[str
     written = []
     name, issued = calls.get(results[0].call_id, (None, False)) if results else (None, False)
     for result in results:
+        if result.whole:
+            written.append(result.rest)
+            continue
         call_id = b'"id":' + dumps(result.call_id) + b"," if issued else b""
         written.append(b'{"functionResponse":{' + call_id + b'"name":' + dumps(name or result.name) + result.rest)
     return b",".join(written)
@@ -146,7 +155,12 @@ def to_wire_parts(message: Message, model: str) -> Parts:
     rows: list[BlockLoss] = []
     if message.role is _TOOL:
         blocks = enumerate(message.content)
-        results = [_result(block, index, rows) for index, block in blocks if isinstance(block, ToolResultBlock)]
+        kept = own_replay(message, API).get("result")
+        results = [
+            _as_it_came(block, kept) or _result(block, index, rows)
+            for index, block in blocks
+            if isinstance(block, ToolResultBlock)
+        ]
         return Parts("user", b"", tuple(rows), results=tuple(results))
     calls: dict[str, tuple[str, bool]] = {}
     parts: list[Any] = []
@@ -240,6 +254,28 @@ def _result(block: ToolResultBlock, index: int, rows: list[BlockLoss]) -> Writte
     if beside:
         rest += b"," + dumps(beside)[1:-1]
     return WrittenResult(block.tool_name or block.tool_use_id, block.tool_use_id, rest)
+
+
+def _as_it_came(block: ToolResultBlock, part: Mapping[str, Any] | None) -> WrittenResult | None:
+    """Return the result of a caller's request, unless it was changed since."""
+    if part is None or from_wire_result(part["functionResponse"]) != (block.content, block.is_error):
+        return None
+    return WrittenResult(block.tool_use_id, block.tool_use_id, dumps(part), whole=True)
+
+
+def from_wire_result(given: Mapping[str, Any]) -> tuple[tuple[ContentBlock, ...], bool]:
+    """Return content of a caller's `functionResponse`, and whether it is an error (WIRE.md, Tool results)."""
+    response = given.get("response")
+    is_error = isinstance(response, Mapping) and response.keys() == {"error"}
+    value = response
+    if isinstance(response, Mapping) and len(response) == 1 and next(iter(response)) in _RESULTS:
+        (value,) = response.values()
+    text = value if isinstance(value, str) else dumps(value).decode()
+    parts = given.get("parts")
+    listed = parts if isinstance(parts, (list, tuple)) else ()
+    media = [from_wire_media(dict(part)) for part in listed if isinstance(part, Mapping)]
+    blocks: list[ContentBlock] = [TextBlock(text=text)] if value not in (None, {}) or not media else []
+    return (*blocks, *[block for block in media if block is not None]), is_error
 
 
 def _is_same_model(metadata: MessageMetadata, model: str) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 
 from interlingua.errors import CapabilityError
 from interlingua.plugins import Json, Loss, WireRequest, dumps, fit_effort, json_object, option_loss
-from interlingua.types import AdapterOptions, Message, Role, ToolChoice, ToolDefinition
+from interlingua.types import AdapterOptions, Message, Role, ToolChoice, ToolDefinition, WireTool
 from interlingua_google.messages import MEDIA, Parts, encode_messages, join_results, to_wire_contents
 from interlingua_google.models import API, capabilities_of, facts_of, generation_of
 
@@ -114,6 +114,10 @@ def to_wire_tools(tools: Sequence[ToolDefinition], losses: list[Loss]) -> list[d
         declaration: dict[str, Any] = {"name": tool.name}
         if tool.description:
             declaration["description"] = tool.description
+        if isinstance(tool, WireTool) and tool.api == API:  # of a caller's request, which goes as it came
+            declaration |= {"parametersJsonSchema": tool.input_schema, **tool.extra}
+            made.append({name: value for name, value in declaration.items() if value is not None})
+            continue
         if tool.cache is not None:
             reason = "this wire has no cache markers; its own caching applies"
             losses.append(Loss(path=f"tools[{at}]", block_type="tool", verdict="rewritten", reason=reason))

@@ -32,14 +32,16 @@ from interlingua_google.metadata import (
 )
 
 # what a part may have beside what it holds (the official SDK's type of a part)
-_MODIFIERS = frozenset(
+MODIFIERS = frozenset(
     (
         *("thought", "thoughtSignature", "mediaResolution", "mediaProcessing", "partMetadata", "videoMetadata"),
         *("speechMetadata", "documentMetadata", "spreadsheetMetadata", "audioMetadata"),
     )
 )
-_TRACED = ("responseId", "modelVersion", "createTime", "promptFeedback", "modelStatus")
-_TRACED_OF_ANSWER = (
+_TRACED = {"responseId": "id", "modelVersion": "model"} | {
+    name: name for name in ("createTime", "promptFeedback", "modelStatus")
+}
+TRACED_OF_ANSWER = (
     *("finishMessage", "safetyRatings", "avgLogprobs", "logprobsResult", "tokenCount", "continuationToken"),
     *GROUNDING,
 )
@@ -135,7 +137,7 @@ class Reader:
             yield ErrorEvent(error=error_from_envelope(error))
             self.over = True
             return
-        self._trace.update({name: chunk[name] for name in _TRACED if name in chunk})
+        self._trace.update({name: chunk[field] for field, name in _TRACED.items() if field in chunk})
         self.count(chunk.get("usageMetadata"))
         for at, candidate in enumerate(chunk.get("candidates") or ()):
             if not isinstance(candidate, dict):
@@ -174,7 +176,7 @@ class Reader:
             yield from self._part(part)
         if any(name in candidate for name in GROUNDING):
             self._grounding.append({name: candidate.get(name) for name in GROUNDING})
-        kept = {name: candidate[name] for name in _TRACED_OF_ANSWER if candidate.get(name) is not None}
+        kept = {name: candidate[name] for name in TRACED_OF_ANSWER if candidate.get(name) is not None}
         self._trace.update(kept)
         if candidate.get("finishReason") is not None:
             self._last = {"finishReason": candidate["finishReason"], "finishMessage": candidate.get("finishMessage")}
@@ -199,7 +201,7 @@ class Reader:
                 self._media[media_key(media)] = extras
             yield BlockEnd(index=self.index, block=media)
             return
-        kind = next((name for name in part if name not in _MODIFIERS), "thoughtSignature")
+        kind = next((name for name in part if name not in MODIFIERS), "thoughtSignature")
         yield BlockEnd(index=self.index, block=self._opaque(kind, part))
 
     def _opaque(self, kind: str, data: dict[str, Any]) -> OpaqueBlock:
@@ -224,6 +226,7 @@ class Reader:
             )
         if signature is not None:
             self.open = None
+            yield BlockEnd(index=self.index, block=_end_of(kind, signature))
 
     def _flush(self, *, whole: bool) -> Iterator[StreamEvent]:
         """End the blocks: signatures and citations are known now."""
@@ -235,11 +238,8 @@ class Reader:
         }
         cited = citations_by_block(self._grounding, texts) if self._grounding else {}
         for index, text in self._texts.items():
-            if text.kind == "text":
-                block = TextBlock(text="", citations=cited.get(index, ()), signature=text.signature)
-                yield BlockEnd(index=index, block=block)
-            else:
-                yield BlockEnd(index=index, block=ThinkingBlock(text="", signature=text.signature))
+            if text.signature is None or index in cited:  # the others were ended with their signature
+                yield BlockEnd(index=index, block=_end_of(text.kind, text.signature, cited.get(index, ())))
         for place, other in enumerate(self._others.all(), self.index + 1):
             yield BlockEnd(index=place, block=self._opaque(OTHER_CANDIDATE, other))
         replay = {"media": self._media} if self._media else None
@@ -248,6 +248,12 @@ class Reader:
         if self.usage:
             searches = billed_searches(self._grounding, self._context.origin.model)
             yield UsageUpdate(usage=from_wire_usage(self.usage, searches))
+
+
+def _end_of(kind: str, signature: str | None, citations: Any = ()) -> TextBlock | ThinkingBlock:
+    if kind == "text":
+        return TextBlock(text="", citations=citations, signature=signature)
+    return ThinkingBlock(text="", signature=signature)
 
 
 def _number(value: Any) -> int:

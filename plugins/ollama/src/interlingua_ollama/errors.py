@@ -16,7 +16,7 @@ from interlingua.errors import (
 from interlingua.plugins import WireResponse, dumps, error_class_for_status, error_for_status, loads, retry_after
 
 # an overflow is an error only where `truncate` is off
-_OVERFLOW = ("exceeded max context length", "exceeds the context length", "exceeds maximum context length")
+OVERFLOW = ("exceeded max context length", "exceeds the context length", "exceeds maximum context length")
 _NO_HEADERS: Mapping[str, str] = {}
 
 
@@ -44,7 +44,7 @@ def error_from_body(
 
 
 def _class_of(words: str, status: int | None) -> type[ProviderError]:
-    if any(phrase in words for phrase in _OVERFLOW):
+    if any(phrase in words for phrase in OVERFLOW):
         return ContextWindowExceededError
     if status is not None:
         return error_class_for_status(status)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
-from interlingua.plugins import BlockLoss, describe_unsent, dumps_exact, encode_each
+from interlingua.plugins import EMPTY, BlockLoss, describe_unsent, dumps_exact, encode_each, own_replay
 from interlingua.types import (
     ContentBlock,
     ImageBlock,
@@ -17,6 +17,7 @@ from interlingua.types import (
     ToolUseBlock,
 )
 
+API = "chat-native"
 ERROR_PREFIX = "Error: "
 FOREIGN_CALL = "tool_call"  # a call of a kind this plugin does not know, kept exact
 _TOOL = Role.TOOL  # an enum's member is found by a slow call before Python 3.12
@@ -56,6 +57,7 @@ def to_wire_message(message: Message, tool_name: str | None = None) -> Element:
         tool_name: name of the tool a result answers, where the block does not say.
     """
     rows: list[BlockLoss] = []
+    shells: Mapping[str, Any] = own_replay(message, API).get("calls") or EMPTY
     if message.role is _TOOL:
         return _result(message, tool_name, rows)
     texts: list[str] = []
@@ -70,7 +72,7 @@ def to_wire_message(message: Message, tool_name: str | None = None) -> Element:
         elif isinstance(block, ThinkingBlock):
             thoughts.append(_thinking(block, at, rows))
         elif isinstance(block, ToolUseBlock):
-            calls.append(_call(block, at, len(calls), rows))
+            calls.append(_call(block, at, len(calls), rows, shells.get(block.id)))
         elif isinstance(block, ImageBlock) and block.source.kind == "base64":
             images.append(block.source.data)
         elif isinstance(block, OpaqueBlock) and block.kind == FOREIGN_CALL:
@@ -79,12 +81,9 @@ def to_wire_message(message: Message, tool_name: str | None = None) -> Element:
             rows.append(BlockLoss(at, block.type, "dropped", _drop_reason(block)))
     texts = texts or ([] if images else _stand_in(message, rows))
     body: dict[str, Any] = {"role": _ROLES[message.role], "content": "\n".join(texts)}
-    if thoughts:
-        body["thinking"] = "\n".join(thoughts)
-    if images:
-        body["images"] = images
-    if calls:
-        body["tool_calls"] = calls
+    more = {"thinking": "\n".join(thoughts) if thoughts else None, "images": images, "tool_calls": calls}
+    body |= {name: value for name, value in more.items() if value or value == ""}
+    body |= own_replay(message, API).get("message") or EMPTY
     return Element(dumps_exact(body) if texts or len(body) > 2 else None, tuple(rows))
 
 
@@ -105,12 +104,16 @@ def _drop_reason(block: ContentBlock) -> str:
     return "this wire has no form for it"
 
 
-def _call(block: ToolUseBlock, at: int, place: int, rows: list[BlockLoss]) -> dict[str, Any]:
-    """Write a call; its arguments are an object, never a string."""
+def _call(
+    block: ToolUseBlock, at: int, place: int, rows: list[BlockLoss], shell: Mapping[str, Any] | None
+) -> dict[str, Any]:
+    """Write a call; its arguments are an object, never a string; `shell` is what a caller's request had besides."""
     value: Any = block.input
     if block.parse_error is not None:
         rows.append(BlockLoss(at, block.type, "rewritten", "its arguments are no JSON object; sent inside one"))
         value = {"invalid_arguments": block.raw_input or ""}
+    if shell is not None:
+        return {**shell, "function": {**shell["function"], "name": block.name, "arguments": value}}
     return {"id": block.id, "function": {"index": place, "name": block.name, "arguments": value}}
 
 
@@ -128,6 +131,8 @@ def _result(message: Message, tool_name: str | None, rows: list[BlockLoss]) -> E
         reason = "no error flag for tool results on this wire; the text says that it is one"
         rows.append(BlockLoss(0, block.type, "rewritten", reason))
     body = {"role": "tool", "content": text}
+    if (kept := own_replay(message, API).get("message")) is not None:
+        return Element(dumps_exact({**body, **kept}), tuple(rows))
     name = block.tool_name or tool_name
     if name is not None:
         body["tool_name"] = name

@@ -7,10 +7,17 @@ from typing import Any
 
 from interlingua.errors import CapabilityError
 from interlingua.plugins import Json, Loss, Piece, WireRequest, dumps, fit_effort, json_array, json_object, option_loss
-from interlingua.types import AdapterOptions, ImageBlock, Message, ToolChoice, ToolDefinition, to_wire_function_tool
-from interlingua_ollama.messages import to_wire_messages
+from interlingua.types import (
+    AdapterOptions,
+    ImageBlock,
+    Message,
+    ToolChoice,
+    ToolDefinition,
+    WireTool,
+    to_wire_function_tool,
+)
+from interlingua_ollama.messages import API, to_wire_messages
 
-API = "chat-native"
 PATH = "/api/chat"
 RUNTIME = frozenset(
     (
@@ -53,6 +60,9 @@ def to_wire_tools(tools: Sequence[ToolDefinition], losses: list[Loss]) -> bytes:
     """Write the tools, without what the server would drop from a schema; the definitions are not changed."""
     wire: list[bytes] = []
     for at, tool in enumerate(tools):
+        if isinstance(tool, WireTool) and tool.api == API:
+            wire.append(dumps(_as_it_came(tool)))
+            continue
         gone: list[str] = []
         wrapped = to_wire_function_tool(tool)
         schema = _pruned(tool.input_schema, _ROOT, "input_schema", gone)
@@ -65,6 +75,16 @@ def to_wire_tools(tools: Sequence[ToolDefinition], losses: list[Loss]) -> bytes:
             reason = "this wire has no cache markers; its own caching applies"
             losses.append(Loss(path=f"tools[{at}]", block_type="tool", verdict="rewritten", reason=reason))
     return json_array(wire)
+
+
+def _as_it_came(tool: WireTool) -> dict[str, Any]:
+    function: dict[str, Any] = {"name": tool.name}
+    if tool.description:
+        function["description"] = tool.description
+    function |= {"parameters": tool.input_schema, **tool.extra["function"]}
+    if function["parameters"] is None:
+        del function["parameters"]
+    return {"type": "function", **tool.extra, "function": function}
 
 
 def _pruned(schema: Mapping[str, Any], kept: frozenset[str], path: str, gone: list[str]) -> dict[str, Any]:
@@ -89,7 +109,8 @@ def _property(value: Any, path: str, gone: list[str]) -> Any:
 def to_wire_options(options: AdapterOptions, losses: list[Loss]) -> dict[str, Any]:
     """Return the body's fields besides model, messages and tools; 0 is a value.
 
-    `provider_options` come last: names of runtime options, such as `num_ctx`, go into `options`.
+    `provider_options` come last: names of runtime options, such as `num_ctx`, go into `options`, and None leaves a
+    field out.
 
     Raises:
         CapabilityError: a call was demanded, which this wire cannot express.
@@ -130,6 +151,8 @@ def _merge_extra(extra: Mapping[str, Any], fields: dict[str, Any], runtime: dict
             runtime.update(value)
         elif name in RUNTIME:
             runtime[name] = value
+        elif value is None:
+            fields.pop(name, None)
         else:
             fields[name] = value
 

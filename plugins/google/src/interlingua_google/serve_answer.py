@@ -1,0 +1,325 @@
+"""An answer, whoever made it -> the body, the chunks or the error of this API (WIRE.md, Serving)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from interlingua.errors import InterlinguaError, ServerError, StreamInterruptedError
+from interlingua.plugins import EMPTY, AnswerState, FrozenDict, Loss, ServeContext, WireResponse, dumps
+from interlingua.types import (
+    BlockEnd,
+    ContentBlock,
+    ErrorEvent,
+    Message,
+    MessageComplete,
+    OpaqueBlock,
+    RawUpdate,
+    RedactedThinkingBlock,
+    StopReason,
+    StreamEvent,
+    TextBlock,
+    TextDelta,
+    ThinkingBlock,
+    ThinkingDelta,
+    ToolUseBlock,
+    ToolUseEnd,
+    ToolUseInputDelta,
+    ToolUseStart,
+    Usage,
+    UsageUpdate,
+    read_tool_input,
+)
+from interlingua_google.errors import error_envelope, to_wire_error
+from interlingua_google.messages import MEDIA, OTHER_CANDIDATE, media_key, to_wire_media
+from interlingua_google.stream import TRACED_OF_ANSWER
+
+_STOPS = {
+    StopReason.MAX_TOKENS: "MAX_TOKENS",
+    StopReason.CONTEXT_WINDOW: "MAX_TOKENS",
+    StopReason.REFUSAL: "SAFETY",
+}
+_JSON = {"content-type": "application/json; charset=UTF-8"}
+_STATELESS = "state of the model that answered has no place here; there is nothing to seal it with"
+
+
+def to_wire_response(message: Message, context: ServeContext) -> WireResponse:
+    """Write a whole answer: the parts of its stream."""
+    metadata = message.metadata
+    if metadata.stop_reason is StopReason.ERROR:
+        return to_wire_error(ServerError("the model's answer ended with an error"), context)
+    raw = metadata.provider_raw or EMPTY
+    parts = AnswerParts(context)
+    parts.note_raw(raw.get("replay"), raw.get("trace"))
+    for index, block in enumerate(message.content):
+        parts.add(index, block)
+    last = parts.take_last()
+    made = [*parts.ready, *last]
+    candidate = parts.ending(metadata.stop_reason, metadata.stop_reason_raw)
+    if made:
+        candidate = {"content": {"parts": made, "role": "model"}, **candidate}
+    usage = parts.usage(metadata.usage)
+    body: dict[str, Any] = {"candidates": [candidate], **({"usageMetadata": usage} if usage else {})}
+    return WireResponse(headers=_JSON, body=dumps({**body, **_names(context)}))
+
+
+def to_wire_auxiliary(kind: str, value: Any, context: ServeContext) -> WireResponse | None:
+    """Write a list of models, or a count of tokens."""
+    if kind == "count_tokens":
+        return WireResponse(headers=_JSON, body=dumps({"totalTokens": value}))
+    if kind != "models":
+        return None
+    methods = ["generateContent", "countTokens", "streamGenerateContent"]
+    listed = [{"name": f"models/{name}", "displayName": name, "supportedGenerationMethods": methods} for name in value]
+    return WireResponse(headers=_JSON, body=dumps({"models": listed}))
+
+
+def _names(context: ServeContext) -> dict[str, str]:
+    return {"modelVersion": context.model, "responseId": context.answer_id}
+
+
+class AnswerParts:
+    """What blocks become, for whole answers and streams.
+
+    A part waits until the next one comes: the last one goes with the finish reason, for an SDK drops an answer of which
+    any chunk has no part, and it carries the seal of the whole answer. A call carries the seal of what came up to it.
+
+    Attributes:
+        ready: parts that need not wait.
+        losses: what this API could not say.
+    """
+
+    def __init__(self, context: ServeContext) -> None:
+        self.ready: list[dict[str, Any]] = []
+        self.losses: list[Loss] = []
+        self._context = context
+        self._state = AnswerState(context.origin, strings=False)
+        self._last: dict[str, Any] | None = None
+        self._index = -1  # block that the last part is of
+        self._spoken: set[int] = set()
+        self._thought = False
+        self._media: Mapping[str, Any] = EMPTY
+        self._trace: dict[str, Any] = {}
+
+    def say(self, event: TextDelta | ThinkingDelta) -> None:
+        """Add text or thinking; it joins the last part while that is of the same block."""
+        self.note(event)
+        self._spoken.add(event.index)
+        thought = isinstance(event, ThinkingDelta)
+        self._thought = self._thought or thought
+        if event.text:
+            self._push(event.index, {"text": event.text, "thought": True} if thought else {"text": event.text})
+
+    def note(self, event: StreamEvent, wire_id: str = "") -> None:
+        """Note what another origin attaches."""
+        if not self._context.is_own:
+            self._state.note(event, wire_id)
+
+    def note_raw(self, replay: dict[str, Any] | FrozenDict | None, trace: Mapping[str, Any] | None) -> None:
+        """Note an origin's own state."""
+        if not self._context.is_own:
+            self._state.note(RawUpdate(replay=replay))
+            return
+        self._trace.update(trace or {})
+        self._media = (replay or EMPTY).get("media", self._media)
+
+    def add(self, index: int, block: ContentBlock) -> None:
+        """Add a whole block; of text or thinking whose pieces were added it is only the end."""
+        own = self._context.is_own
+        if not own:
+            self._state.add(index, block, block.id if isinstance(block, ToolUseBlock) else "")
+        signature = getattr(block, "signature", None) if own else None
+        if index in self._spoken:
+            if signature and self._index == index and self._last is not None:
+                self._last["thoughtSignature"] = signature
+        elif (part := self._part(block)) is not None and (signature or part.get("text") != ""):
+            self._push(index, {**part, "thoughtSignature": signature} if signature else part)
+
+    def _part(self, block: ContentBlock) -> dict[str, Any] | None:
+        """Return a block's part, None where it goes into a seal, or is lost."""
+        own = self._context.is_own
+        if isinstance(block, TextBlock):
+            return {"text": block.text}
+        if isinstance(block, ThinkingBlock):
+            self._thought = True
+            return {"text": block.text, "thought": True}
+        if isinstance(block, ToolUseBlock):
+            call_id = block.provider_id if own else block.id
+            args: Any = block.input if block.parse_error is None else {"invalid_json": block.raw_input}
+            return {"functionCall": {**({"id": call_id} if call_id else {}), "name": block.name, "args": args}}
+        if isinstance(block, MEDIA):
+            return {**to_wire_media(block), **self._media.get(media_key(block), {})}
+        if own and isinstance(block, OpaqueBlock) and isinstance(block.data, Mapping):
+            if block.kind != OTHER_CANDIDATE:
+                return dict(block.data)
+            self._lose(block.type, "another answer than the one that was taken")
+        elif not isinstance(block, (OpaqueBlock, RedactedThinkingBlock)):
+            self._lose(block.type, f"this API has no {block.type} in an answer")
+        return None
+
+    def _push(self, index: int, part: dict[str, Any]) -> None:
+        self.release()
+        self._last, self._index = part, index
+
+    def release(self) -> None:
+        """Let go of the part that waits."""
+        if self._last is None:
+            return
+        if "functionCall" in self._last and not self._context.is_own and (state := self._state.take()) is not None:
+            self._attach(self._last, state)
+        self.ready.append(self._last)
+        self._last = None
+
+    def _attach(self, part: dict[str, Any], state: Mapping[str, Any]) -> None:
+        if self._context.seal is not None:
+            part["thoughtSignature"] = self._context.seal(state)
+        elif state["blocks"] or state["replay"]:
+            self._lose("thinking", _STATELESS)
+
+    def take_last(self) -> list[dict[str, Any]]:
+        """Return the last part, with what is left to be sealed."""
+        part, self._last = self._last, None
+        state = None if self._context.is_own else self._state.take(whole=True, always=self._thought)
+        if state is not None:
+            if part is None and self._context.seal is not None:
+                part = {"text": ""}
+            self._attach(part if part is not None else {}, state)
+        return [] if part is None else [part]
+
+    def ending(self, reason: StopReason | None, raw: str | None) -> dict[str, Any]:
+        """Return what a candidate's end says."""
+        own = self._context.is_own
+        known = raw if own and raw else _STOPS.get(reason or StopReason.OTHER, "STOP")
+        more = {name: self._trace[name] for name in TRACED_OF_ANSWER if name in self._trace} if own else {}
+        return {"finishReason": known, "index": 0, **more}
+
+    def usage(self, usage: Usage | None) -> dict[str, Any]:
+        """Return the counts; one that is not known is left out."""
+        if self._context.is_own and isinstance(self._trace.get("usage"), Mapping):
+            return dict(self._trace["usage"])
+        if usage is None:
+            return {}
+        visible = None if usage.output_tokens is None else usage.output_tokens - (usage.reasoning_tokens or 0)
+        counts = {
+            "promptTokenCount": usage.input_tokens,
+            "cachedContentTokenCount": usage.cached_input_tokens,
+            "candidatesTokenCount": visible,
+            "thoughtsTokenCount": usage.reasoning_tokens,
+        }
+        known = {name: count for name, count in counts.items() if count is not None}
+        if known:
+            known["totalTokenCount"] = (usage.input_tokens or 0) + (usage.output_tokens or 0)
+        return known
+
+    def _lose(self, kind: str, reason: str) -> None:
+        self.losses.append(Loss(path="content", block_type=kind, verdict="dropped", reason=reason))
+
+
+class ChunkWriter:
+    """Writes the events of one answer as chunks: events of a stream without names, or elements of an array."""
+
+    def __init__(self, context: ServeContext) -> None:
+        self._array = bool(context.echo.get("array"))
+        self.content_type = "application/json; charset=UTF-8" if self._array else "text/event-stream"
+        self._context = context
+        self._parts = AnswerParts(context)
+        self.losses: list[Loss] = self._parts.losses
+        self._starts: dict[int, ToolUseStart] = {}
+        self._pieces: dict[int, list[str]] = {}
+        self._usage: Usage | None = None
+        self._out: list[bytes] = []
+        self._begun = self._over = False
+
+    def feed(self, events: Iterable[StreamEvent]) -> bytes:
+        """Return the chunks for these events; the part that came last waits for the next one."""
+        for event in events:
+            if self._over:
+                break
+            if isinstance(event, (TextDelta, ThinkingDelta)):
+                self._parts.say(event)
+            else:
+                self._take(event)
+        self._flush()
+        data = b"".join(self._out)
+        self._out.clear()
+        return data
+
+    def end(self) -> bytes:
+        """Return the end of an answer that had none: an error."""
+        return b"" if self._over else self.feed([ErrorEvent(error=StreamInterruptedError("the answer broke off"))])
+
+    def _take(self, event: StreamEvent) -> None:
+        if isinstance(event, ToolUseStart):
+            self._starts[event.index], self._pieces[event.index] = event, []
+        elif isinstance(event, ToolUseInputDelta):
+            self._pieces.setdefault(event.index, []).append(event.partial_json)
+        elif isinstance(event, ToolUseEnd):
+            self._call_end(event)
+        elif isinstance(event, BlockEnd):
+            self._parts.add(event.index, event.block)
+        elif isinstance(event, RawUpdate):
+            self._parts.note_raw(event.replay, event.trace)
+        elif isinstance(event, UsageUpdate):
+            self._usage = self._usage.updated(event.usage) if self._usage else event.usage
+        elif isinstance(event, MessageComplete):
+            self._complete(event)
+        elif isinstance(event, ErrorEvent):
+            self._fail(event.error)
+
+    def _call_end(self, event: ToolUseEnd) -> None:
+        start = self._starts.pop(event.index, None)
+        if start is None:
+            return
+        raw = "".join(self._pieces.pop(event.index, ()))
+        block = event.block
+        if block is None:
+            value, error = read_tool_input(raw)
+            block = ToolUseBlock(
+                id=start.id,
+                name=start.name,
+                input=value,
+                provider_id=start.provider_id,
+                raw_input=raw,
+                parse_error=error,
+            )
+        self._parts.add(event.index, block)
+
+    def _flush(self) -> None:
+        ready = self._parts.ready
+        for part in ready:
+            self._chunk({"candidates": [{"content": {"parts": [part], "role": "model"}, "index": 0}]})
+        ready.clear()
+
+    def _complete(self, event: MessageComplete) -> None:
+        if event.stop_reason is StopReason.ERROR:
+            self._fail(ServerError("the model's answer ended with an error"))
+            return
+        last = self._parts.take_last()
+        self._flush()
+        candidate = self._parts.ending(event.stop_reason, event.stop_reason_raw)
+        if last:
+            candidate = {"content": {"parts": last, "role": "model"}, **candidate}
+        usage = self._parts.usage(self._usage)
+        self._chunk({"candidates": [candidate], **({"usageMetadata": usage} if usage else {})})
+        self._close()
+
+    def _fail(self, error: InterlinguaError) -> None:
+        self._parts.release()
+        self._flush()
+        self._write(dumps(error_envelope(error)))
+        self._close()
+
+    def _chunk(self, body: dict[str, Any]) -> None:
+        self._write(dumps({**body, **_names(self._context)}))
+
+    def _write(self, data: bytes) -> None:
+        if self._array:
+            self._out.append((b",\r\n" if self._begun else b"[") + data)
+        else:
+            self._out.append(b"data: " + data + b"\r\n\r\n")
+        self._begun = True
+
+    def _close(self) -> None:
+        if self._array:
+            self._out.append(b"]")
+        self._over = True
