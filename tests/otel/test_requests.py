@@ -304,6 +304,16 @@ def test_reasoning_audio_and_body_fields_of_chat_completions(telemetry: Telemetr
     assert found["gen_ai.response.finish_reasons"] == ("stop",)
 
 
+def test_a_typed_answer_is_json_however_it_is_asked_for(telemetry: Telemetry) -> None:
+    with served(Reply(body=[answer(say='{"value": 3}')])) as server:
+        found = Registry([telemetry.plugin()], providers={"fake": Fake()}, entry_points=[])
+        with il.Client("fake:known", registry=found, base_url=server.url, api_key="k", environ={}) as client:
+            asked: Any = client.send("How many?", output=il.Output(int, mode="prompt"))
+
+    assert asked.output == 3
+    assert dict(telemetry.spans[0].attributes or {})["gen_ai.output.type"] == "json"
+
+
 def test_gemini_has_its_own_operation(telemetry: Telemetry) -> None:
     found = _attributes_of(telemetry, "google:gemini-2.5-flash", GOOGLE)
 

@@ -193,7 +193,8 @@ class SharedState:
         team_id = given.pop("team_id", None)
         read = read_options(given, self._settings.get(resolved.provider.key, EMPTY), self.headers, **fixed)
         routing = routing or resolved.routing
-        return Exchange(self, PreparedRequest(resolved.provider, messages, tools, read, routing, team_id, losses))
+        request = PreparedRequest(resolved.provider, messages, tools, read, routing, team_id, losses)
+        return Exchange(self, request, typed=plan is not None)
 
     def plan_output(
         self,
@@ -262,8 +263,8 @@ class _Attempts:
 class _Around:
     """What plugins put around a request: made when it is first entered, and current inside."""
 
-    def __init__(self, shared: SharedState, request: PreparedRequest, response: ResponseReader) -> None:
-        self._shared, self._request, self._response = shared, request, response
+    def __init__(self, shared: SharedState, request: PreparedRequest, response: ResponseReader, typed: bool) -> None:
+        self._shared, self._request, self._response, self._typed = shared, request, response, typed
 
     def __enter__(self) -> None:
         request, response = self._request, self._response
@@ -277,6 +278,7 @@ class _Around:
                 "messages": request.messages,
                 "tools": request.tools,
                 "options": request.options,
+                "typed": self._typed,
             }
             response.activity = self._shared.registry.around("chat", facts)
         if response.activity is not None:
@@ -306,7 +308,7 @@ class Exchange(_Attempts):
 
     deadline: Deadline
 
-    def __init__(self, shared: SharedState, request: PreparedRequest) -> None:
+    def __init__(self, shared: SharedState, request: PreparedRequest, *, typed: bool = False) -> None:
         self.request = request
         self._shared, self._provider, self._api = shared, request.provider, request.options.api
         self._model_info = partial(shared.model_info, request.provider, request.options.model)
@@ -315,7 +317,7 @@ class Exchange(_Attempts):
         self.headers: Mapping[str, str] = EMPTY
         self.around: AbstractContextManager[None] = nullcontext()
         if shared.registry.plugins:
-            self.around = _Around(shared, request, self.response)
+            self.around = _Around(shared, request, self.response, typed)
 
     def write(self, fetched: Mapping[str, Fetched] | None) -> Exchange:
         """Write the request, given what its image URLs hold; None where it is only to be looked at.
@@ -340,8 +342,9 @@ class Exchange(_Attempts):
             response.request_ids = self.connection.request_ids
         response.started = time.monotonic()
         signed = self._sign(request.wire, request.options.headers)
-        if self._shared.registry.plugins:
+        if response.activity is not None or self._shared.registry.observes:
             response.url = signed.url.partition("?")[0]  # a query may hold a key
+        if self._shared.registry.observes:
             event = {"session_id": request.context.session_id, "provider": request.provider.key, "url": response.url}
             sent = {"model": request.options.model, "attempt": response.attempts, "bytes": len(signed.body)}
             self._shared.registry.observe({"type": "request.sent", **event, **sent})

@@ -294,6 +294,7 @@ class Registry:
         self._loaded: dict[str, Provider] = {}
         self.broken: dict[str, PluginError] = {}
         self.plugins: list[Any] = []
+        self.observes = False  # whether a plugin looks at events
         for plugin in plugins:
             self.add_plugin(plugin, repr(plugin))
         for entry in self._installed.entries(PLUGINS):
@@ -419,12 +420,8 @@ class Registry:
         if not check_general(plugin, name):
             _log.warning("plugin %r answers and wraps no hook; one that is an object is named MODULE:OBJECT", name)
         self._hook = new_manager([*self.plugins, plugin]).hook
+        self.observes = bool(self._hook.observe.get_hookimpls())
         self.plugins.append(plugin)
-
-    @property
-    def observes(self) -> bool:
-        """True when a plugin looks at events."""
-        return bool(self.plugins and self._hook.observe.get_hookimpls())
 
     def observe(self, event: Mapping[str, Any]) -> None:
         """Send an event to every plugin; an observer that fails is logged and stops nothing."""

@@ -103,7 +103,7 @@ class ResponseReader:
 
     def report(self, message: Message | None, error: BaseException | None = None) -> None:
         """Tell plugins, once, how the request ended: with what was received, and with what went wrong."""
-        if self._reported or not self._registry.plugins:
+        if self._reported or (self.activity is None and not self._registry.observes):
             return
         self._reported = True
         request, wire = self.request, getattr(self.request, "wire", None)
@@ -174,7 +174,7 @@ def with_tool_kinds(message: Message, tools: Sequence[ToolDefinition]) -> Messag
 def report_invalid_tool_inputs(message: Message, tools: Sequence[ToolDefinition], registry: Registry) -> None:
     """Check tool inputs where a plugin observes: checking a large one costs more than receiving it."""
     calls = message.tool_calls()
-    if not (calls and registry.plugins and registry.observes):
+    if not (calls and registry.observes):
         return
     definitions = {tool.name: tool for tool in tools}
     for call in calls:

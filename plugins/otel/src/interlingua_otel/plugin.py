@@ -68,6 +68,7 @@ class OpenTelemetry:
         self._filter = content_filter
         self._limit = content_limit
         self._tracers, self._meters, self._loggers = tracer_provider, meter_provider, logger_provider
+        self._given_is_heard = any(map(_is_heard, (tracer_provider, meter_provider, logger_provider)))
 
     @cached_property
     def tracer(self) -> Tracer:
@@ -101,13 +102,17 @@ class OpenTelemetry:
         return prepared
 
     def _is_heard(self) -> bool:
-        providers = (
-            self._tracers or trace.get_tracer_provider(),
-            self._meters or metrics.get_meter_provider(),
-            self._loggers or get_logger_provider(),
+        return (
+            self._given_is_heard
+            or (self._tracers is None and _is_heard(trace.get_tracer_provider()))
+            or (self._meters is None and _is_heard(metrics.get_meter_provider()))
+            or (self._loggers is None and _is_heard(get_logger_provider()))
         )
-        # the API's stand-ins for providers that nobody has set are named so
-        return not all(isinstance(one, _NOTHING) or "Proxy" in type(one).__name__ for one in providers)
+
+
+def _is_heard(provider: Any) -> bool:
+    """Tell a provider that records from the API's stand-ins for one that nobody has set, which are named so."""
+    return provider is not None and not isinstance(provider, _NOTHING) and "Proxy" not in type(provider).__name__
 
 
 plugin = OpenTelemetry()

@@ -103,7 +103,7 @@ class RequestScope(SpanScope):
         self._facts, self._streams, self._times = facts, options.stream, array("d")
         super().__init__(plugin, f"{operation} {model}", attributes)
         if self._span.is_recording():
-            self._span.set_attributes(_of_options(options, facts["session_id"]))
+            self._span.set_attributes(_of_request(facts))
 
     def __exit__(self, *error: object) -> None:
         super().__exit__()
@@ -156,11 +156,10 @@ class RequestScope(SpanScope):
         if plugin.capture.on_spans:
             self._span.set_attributes({name: content.to_text(value) for name, value in found.items()})
         if plugin.capture.on_events:
-            options = _of_options(self._facts["options"], self._facts["session_id"])
             plugin.logger.emit(
                 event_name=names.EVENT_DETAILS,
                 context=self._context,
-                attributes=self._attributes | options | found,
+                attributes=self._attributes | _of_request(self._facts) | found,
             )
 
     def _record(self, seconds: float, result: Any, facts: Mapping[str, Any]) -> None:
@@ -278,7 +277,9 @@ def _server(url: str) -> Mapping[str, Any]:
     return {names.SERVER_ADDRESS: parts.hostname} | ({} if port is None else {names.SERVER_PORT: port})
 
 
-def _of_options(options: AdapterOptions, session: str) -> dict[str, Any]:
+def _of_request(facts: Mapping[str, Any]) -> dict[str, Any]:
+    options: AdapterOptions = facts["options"]
+    session = facts["session_id"]
     found = {name: value for field, name in names.OPTIONS.items() if (value := getattr(options, field)) is not None}
     if options.stop:
         found[names.REQUEST_STOP] = list(options.stop)
@@ -286,7 +287,7 @@ def _of_options(options: AdapterOptions, session: str) -> dict[str, Any]:
         found[names.REQUEST_STREAM] = True
     if options.effort is not None:
         found[names.REQUEST_REASONING] = options.effort
-    if options.response_schema is not None:
+    if facts["typed"] or options.response_schema is not None:
         found[names.OUTPUT_TYPE] = "json"
     if session not in ("", DEFAULT_SESSION):
         found[names.CONVERSATION] = session
