@@ -1,8 +1,11 @@
-"""`interlingua gateway`: serve until stopped."""
+"""`interlingua gateway`: serve until stopped; make, list and take back keys."""
 
 from __future__ import annotations
 
 import ipaddress
+import json
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal, InvalidOperation
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -10,38 +13,135 @@ import click
 
 if TYPE_CHECKING:
     from interlingua_cli.state import State
+    from interlingua_gateway.config import GatewayConfig
+    from interlingua_gateway.store import GatewayStore
+
+_CONFIG = click.option(
+    "--config", "file", type=click.Path(path_type=Path, dir_okay=False, exists=True), help="A TOML file."
+)
 
 
-@click.command("gateway")
-@click.option("--config", "file", type=click.Path(path_type=Path, dir_okay=False, exists=True), help="A TOML file.")
+@click.group("gateway", invoke_without_command=True)
+@_CONFIG
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", default=8790, show_default=True, type=click.IntRange(0, 65_535), help="Port to listen on.")
-@click.pass_obj
-def gateway(state: State, file: Path | None, host: str, port: int) -> None:
+@click.pass_context
+def gateway(context: click.Context, file: Path | None, host: str, port: int) -> None:
     """Serve the providers' own APIs over any provider.
 
     Point an agent or an SDK at http://HOST:PORT and ask for `provider:name`, or for a name of the configuration.
     """
+    if context.invoked_subcommand is not None:
+        return
     import uvicorn  # noqa: PLC0415  help needs it not
 
-    from interlingua_gateway.config import GatewayConfig, read_config  # noqa: PLC0415  help needs it not
-    from interlingua_gateway.gateway import create_app  # noqa: PLC0415
+    from interlingua_gateway.gateway import create_app  # noqa: PLC0415  help needs it not
 
-    config = GatewayConfig() if file is None else read_config(file)
+    state: State = context.obj
+    config = _read(file)
     if config.auth == "none" and not _is_loopback(host):
         how = 'set auth = "keys" in the configuration and make a key, or listen on 127.0.0.1'
         raise click.UsageError(f"{host} is reachable by others: {how}")
     app = create_app(config, registry=state.registry, settings=state.settings, environ=state.environ)
     click.echo(f"serving on http://{host}:{port}; stop with Ctrl-C", err=True)
     uvicorn.run(
-        app,
-        host=host,
-        port=port,
-        log_level="warning",
-        access_log=False,
-        ws="none",
+        app, host=host, port=port, log_level="warning", access_log=False, ws="none",
         timeout_graceful_shutdown=round(config.drain),
+    )  # fmt: skip
+
+
+@gateway.group("keys")
+def keys() -> None:
+    """Make, list and take back keys of the gateway's own."""
+
+
+@keys.command("add")
+@click.argument("name")
+@_CONFIG
+@click.option("--budget", help="Most that its requests may cost, in USD.")
+@click.option("--days", type=click.IntRange(1), help="Days after which the budget begins anew; without, never.")
+@click.option("--requests-per-minute", type=click.IntRange(1))
+@click.option("--tokens-per-minute", type=click.IntRange(1))
+@click.option("--model", "models", multiple=True, help="A name or pattern that may be asked for; several are allowed.")
+@click.option("--expires-in", type=click.IntRange(1), help="Days until it is refused.")
+@click.pass_obj
+def add_key(
+    state: State,
+    name: str,
+    file: Path | None,
+    budget: str | None,
+    days: int | None,
+    requests_per_minute: int | None,
+    tokens_per_minute: int | None,
+    models: tuple[str, ...],
+    expires_in: int | None,
+) -> None:
+    """Make a key for NAME and print it, this one time."""
+    try:
+        amount = None if budget is None else Decimal(budget)
+    except InvalidOperation as error:
+        raise click.BadParameter(f"{budget!r} is no amount of USD", param_hint="--budget") from error
+    expires = None if expires_in is None else datetime.now(UTC) + timedelta(days=expires_in)
+    key, secret = _store(state, file).add_key(
+        name,
+        budget_usd=amount,
+        budget_days=days,
+        requests_per_minute=requests_per_minute,
+        tokens_per_minute=tokens_per_minute,
+        models=models,
+        expires=expires,
     )
+    click.echo(f"key {key.id} for {name}; it is shown this once:", err=True)
+    click.echo(secret)
+
+
+@keys.command("list")
+@_CONFIG
+@click.option("--json", "as_json", is_flag=True, help="Print JSON.")
+@click.pass_obj
+def list_keys(state: State, file: Path | None, as_json: bool) -> None:
+    """List all keys and what they spent in the running period."""
+    store = _store(state, file)
+    rows = [(key, store.spent(key)) for key in store.list_keys()]
+    if as_json:
+        import attrs  # noqa: PLC0415  only here
+
+        click.echo(
+            json.dumps([{**attrs.asdict(key), "spent": attrs.asdict(spent)} for key, spent in rows], default=str)
+        )
+        return
+    for key, spent in rows:
+        ended = (
+            "revoked" if key.revoked else "expired" if key.expires and key.expires <= datetime.now(UTC) else "in use"
+        )
+        budget = f" of {key.budget_usd}" if key.budget_usd is not None else ""
+        click.echo(f"{key.id}  {ended:8}  {spent.cost_usd:.4f}{budget} USD  {spent.requests} requests  {key.name}")
+
+
+@keys.command("revoke")
+@click.argument("key_id")
+@_CONFIG
+@click.pass_obj
+def revoke_key(state: State, key_id: str, file: Path | None) -> None:
+    """Take the key KEY_ID back; gateways that run notice within seconds."""
+    if not _store(state, file).revoke_key(key_id):
+        raise click.UsageError(f"no key {key_id!r}; `interlingua gateway keys list` shows them")
+    click.echo(f"key {key_id} is revoked", err=True)
+
+
+def _read(file: Path | None) -> GatewayConfig:
+    from interlingua_gateway.config import GatewayConfig, read_config  # noqa: PLC0415  help needs it not
+
+    return GatewayConfig() if file is None else read_config(file)
+
+
+def _store(state: State, file: Path | None) -> GatewayStore:
+    from interlingua_gateway.gateway import open_store  # noqa: PLC0415  help needs it not
+
+    store = open_store(_read(file), state.environ)
+    if store is None:
+        raise click.UsageError("there is no HOME to keep keys in: name a store in the configuration")
+    return store
 
 
 def _is_loopback(host: str) -> bool:

@@ -12,14 +12,23 @@ from urllib.parse import parse_qsl, urlencode
 
 import attrs
 
-from interlingua.errors import CallerError, CapabilityError, InterlinguaError, ServerError
+from interlingua.errors import (
+    AuthenticationError,
+    CallerError,
+    CapabilityError,
+    InterlinguaError,
+    PermissionDeniedError,
+    ServerError,
+)
 from interlingua.plugins import InboundRequest, Loss, Provider, ServeContext, WireRequest, WireResponse
 from interlingua.types import AdapterOptions, AudioBlock, DocumentBlock, ImageBlock, Message, Origin, ToolResultBlock
+from interlingua_gateway.access import NOBODY
 
 if TYPE_CHECKING:
     from interlingua import AsyncClient
     from interlingua.http.async_client import AsyncMessageStream
-    from interlingua_gateway.gateway import Admission, Gateway
+    from interlingua_gateway.access import Admission
+    from interlingua_gateway.gateway import Gateway
 
 Scope: TypeAlias = MutableMapping[str, Any]
 Receive: TypeAlias = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -83,8 +92,8 @@ class _Request:
         gateway, context = self._gateway, self._context
         headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in self._scope["headers"]}
         query = parse_qsl(self._scope["query_string"].decode("latin-1"), keep_blank_values=True)
-        tenant = await gateway.authenticate(headers, dict(query).get("key"))
-        self._context = context = gateway.context(context, tenant)
+        key = await gateway.access.authenticate(headers, dict(query).get("key"))
+        self._context = context = gateway.context(context, NOBODY if key is None else key.id)
         body = await self._read_body(headers)
         path = self._scope["path"]
         if plain := urlencode([(name, value) for name, value in query if name != "key"]):
@@ -93,7 +102,7 @@ class _Request:
         wire = WireRequest(method=self._scope["method"], path=path, headers=kept, body=body, api=self._api.api)
         inbound = self._provider.from_wire_request(wire, context)
         self._context = context = attrs.evolve(context, model=inbound.options.model, echo=inbound.echo)
-        self._admission = await gateway.admit(tenant, inbound)
+        self._admission = await gateway.access.admit(key, inbound.options.model, self._api.key)
         if self._api.kind != "send":
             await self._count(inbound)
         elif inbound.options.stream:
@@ -104,9 +113,9 @@ class _Request:
     async def fail(self, error: InterlinguaError, cause: BaseException | None = None) -> None:
         """Write an error, unless an answer has begun: a stream says itself how it ended."""
         if self._admission is not None:
-            await self._gateway.settle(self._admission, getattr(error, "partial", None), cause or error)
+            await self._settle(error.partial, cause or error)
         else:
-            self._gateway.count_refusal(self._api.key, error)
+            self._gateway.access.count_refusal(self._api.key, error)
         if not self.begun:
             response = self._provider.to_wire_error(error, self._context)
             if isinstance(error, BodyTooLargeError):
@@ -125,10 +134,13 @@ class _Request:
         client = self._gateway.client(route)
         for place, name in enumerate(targets, 1):
             try:
-                await ask(client, self._target(inbound, name, route.max_tokens))
+                target = self._target(inbound, name, route.max_tokens)
+                if self._admission is not None:
+                    self._admission.target = target.name
+                await ask(client, target)
             except InterlinguaError as error:
                 if self.begun or place == len(targets) or isinstance(error, CallerError):
-                    raise
+                    raise _without_upstreams_key(error) from error
                 self._gateway.log.warning("request %s: %s did not answer: %s", self.id, name, type(error).__name__)
             else:
                 return
@@ -165,8 +177,8 @@ class _Request:
             gone.cancel()
         context = attrs.evolve(self._context, origin=message.metadata.origin or target.origin)
         response = self._provider.to_wire_response(message, context)
-        await self._settle(message, None)
         await self._respond(response, self._facts(target, losses))
+        await self._settle(message, None)
 
     async def _ask(self, client: AsyncClient, target: _Target) -> tuple[Message, Sequence[Loss]]:
         exchange = await client.prepare(target.messages, model=target.name, tools=target.tools, **target.given)
@@ -233,7 +245,7 @@ class _Request:
     async def _settle(self, message: Message | None, error: BaseException | None) -> None:
         if self._admission is not None:
             admission, self._admission = self._admission, None
-            await self._gateway.settle(admission, message, error)
+            await self._gateway.access.settle(admission, message, error)
 
     async def _read_body(self, headers: Mapping[str, str]) -> bytes:
         limit = self._gateway.config.body_limit
@@ -288,6 +300,15 @@ class _Target:
         """The options as the client takes them."""
         found = {name: getattr(self.options, name) for name in _OPTIONS}
         return {name: value for name, value in found.items() if value is not None}
+
+
+def _without_upstreams_key(error: InterlinguaError) -> InterlinguaError:
+    """Return an error for the caller; that the gateway's own key was refused is no fault of his."""
+    if not isinstance(error, AuthenticationError | PermissionDeniedError):
+        return error
+    failure = ServerError("the service of this model does not accept the gateway's key", provider=error.provider)
+    failure.partial = error.partial
+    return failure
 
 
 def _refuse_urls(messages: Sequence[Message], model: str) -> None:

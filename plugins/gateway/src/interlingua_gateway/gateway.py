@@ -10,35 +10,23 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import attrs
+from prometheus_client import CONTENT_TYPE_LATEST, generate_latest
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route as Path
 
-from interlingua import AsyncClient, InterlinguaError, Message, Retry, Timeout
-from interlingua.plugins import InboundRequest, Registry, ServeContext
+from interlingua import AsyncClient, Retry, Timeout
+from interlingua.errors import CallerError
+from interlingua.plugins import Registry, ServeContext
+from interlingua_gateway.access import Access
 from interlingua_gateway.config import GatewayConfig, Route
 from interlingua_gateway.exchange import ServedApi
-from interlingua_gateway.seal import Sealer, read_keys
+from interlingua_gateway.seal import KEY_BYTES, Sealer, read_keys
+from interlingua_gateway.store import GatewayStore
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
-
-NOBODY = "local"
-"""The tenant of requests where no keys are asked for."""
-
-
-@attrs.frozen
-class Admission:
-    """A request that was let in, until it is settled.
-
-    Attributes:
-        tenant: whose it is.
-        request: what was asked.
-    """
-
-    tenant: str
-    request: InboundRequest
 
 
 class Gateway:
@@ -65,7 +53,13 @@ class Gateway:
         self._settings = settings
         self._environ = os.environ if environ is None else environ
         self._clients: dict[tuple[Any, ...], AsyncClient] = {}
-        self._sealer = Sealer(read_keys(self._environ.get(config.seal_keys_env, "")) or [os.urandom(32)])
+        self.store = open_store(config, self._environ)
+        if self.store is None and config.auth == "keys":
+            raise CallerError("auth = 'keys' needs a store: there is no HOME to keep one in, so name it")
+        self.access = Access(self.store if config.auth == "keys" else None)
+        given = read_keys(self._environ.get(config.seal_keys_env, ""))
+        kept = [self.store.seal_key() if self.store else os.urandom(KEY_BYTES)]
+        self._sealer = Sealer(given or kept)
 
     def client(self, route: Route) -> AsyncClient:
         """Return the client that keeps a route's limits."""
@@ -80,10 +74,6 @@ class Gateway:
             )
         return self._clients[limits]
 
-    async def authenticate(self, headers: Mapping[str, str], query_key: str | None) -> str:
-        """Return whose request this is."""
-        return NOBODY
-
     def context(self, context: ServeContext, tenant: str) -> ServeContext:
         """Return the context of a tenant's request: it seals and opens for that tenant alone."""
         return attrs.evolve(
@@ -91,16 +81,6 @@ class Gateway:
             seal=partial(self._sealer.seal, tenant=tenant),
             unseal=partial(self._sealer.unseal, tenant=tenant),
         )
-
-    async def admit(self, tenant: str, request: InboundRequest) -> Admission:
-        """Let a request in."""
-        return Admission(tenant, request)
-
-    async def settle(self, admission: Admission, message: Message | None, error: BaseException | None) -> None:
-        """Note what a request came to: its answer, or what was received of it, and what went wrong."""
-
-    def count_refusal(self, provider: str, error: InterlinguaError) -> None:
-        """Note a request that was not let in."""
 
     def model_names(self) -> list[str]:
         """Return the names that callers may ask for: of the routes, else of all providers' catalogues."""
@@ -113,6 +93,21 @@ class Gateway:
         """Close all connections."""
         for client in self._clients.values():
             await client.close()
+        if self.store is not None:
+            self.store.close()
+
+
+def open_store(config: GatewayConfig, environ: Mapping[str, str]) -> GatewayStore | None:
+    """Open the store that the configuration names, else the one in the user's data folder; None without a home.
+
+    Raises:
+        CallerError: it is of no known kind.
+        OverloadedError: it does not answer.
+    """
+    folder = environ.get("XDG_DATA_HOME") or (environ.get("HOME") and f"{environ['HOME']}/.local/share")
+    if not config.store and not folder:
+        return None
+    return GatewayStore(config.store or f"sqlite:///{folder}/interlingua/gateway.db")
 
 
 def create_app(
@@ -167,6 +162,7 @@ def _paths(gateway: Gateway) -> list[Path]:
         Path("/v1/responses", _refuse_socket, methods=["GET"]),
         Path("/v1/models", partial(_models, gateway), methods=["GET"]),
         Path("/health", _health, methods=["GET"]),
+        Path("/metrics", partial(_metrics, gateway), methods=["GET"]),
         Path("/", _hello, methods=["GET", "HEAD"]),
     ]
 
@@ -182,6 +178,10 @@ async def _models(gateway: Gateway, request: Request) -> Response:
 async def _refuse_socket(_request: Request) -> Response:
     """Send callers that try a WebSocket first to plain HTTP."""
     return PlainTextResponse("use HTTP POST\n", 426, {"upgrade": "HTTP/1.1"})
+
+
+async def _metrics(gateway: Gateway, _request: Request) -> Response:
+    return Response(generate_latest(gateway.access.metrics), headers={"content-type": CONTENT_TYPE_LATEST})
 
 
 async def _health(_request: Request) -> Response:

@@ -1,0 +1,144 @@
+"""Who may ask, how much, and what it came to: keys, budgets, limits and metrics of requests."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import time
+from collections.abc import Mapping
+from decimal import Decimal
+from fnmatch import fnmatchcase
+from typing import Any
+
+import attrs
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+
+from interlingua.errors import (
+    AuthenticationError,
+    InterlinguaError,
+    OverloadedError,
+    PermissionDeniedError,
+    QuotaExceededError,
+    RateLimitError,
+)
+from interlingua.types import Message
+from interlingua_gateway.store import GatewayStore, Key
+
+NOBODY = "local"
+"""The tenant of requests where no keys are asked for."""
+_KEPT = 5.0  # seconds for which a key that was found is not looked up again
+_log = logging.getLogger("interlingua.gateway")
+
+
+@attrs.define
+class Admission:
+    """A request that was let in, until it is settled.
+
+    Attributes:
+        tenant: whose it is: the id of a key.
+        api: key of the provider whose API is spoken.
+        begun: when it was let in, by a clock that only goes forward.
+        target: `provider:model` that was asked last.
+    """
+
+    tenant: str
+    api: str
+    begun: float = attrs.field(factory=time.perf_counter)
+    target: str = ""
+
+
+class Access:
+    """Lets requests in and notes what they came to.
+
+    Args:
+        store: where keys are; None where nobody needs one.
+    """
+
+    def __init__(self, store: GatewayStore | None) -> None:
+        self._store = store
+        self._known: dict[bytes, tuple[Key, float]] = {}
+        self.metrics = CollectorRegistry()
+        facts: dict[str, Any] = {"registry": self.metrics, "namespace": "interlingua_gateway"}
+        names = ("api", "model")
+        self._requests = Counter(
+            "requests", "Requests by outcome: ok or the error's class", (*names, "outcome"), **facts
+        )
+        self._tokens = Counter("tokens", "Tokens of conversations", (*names, "direction"), **facts)
+        self._cost = Counter("cost_usd", "Cost by list price, where one is known", names, **facts)
+        buckets = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
+        self._seconds = Histogram("request_seconds", "Seconds of a request", names, buckets=buckets, **facts)
+        self._open = Gauge("open_requests", "Requests that are being answered", ("api",), **facts)
+
+    async def authenticate(self, headers: Mapping[str, str], query_key: str | None) -> Key | None:
+        """Return the key of a request, in whichever header its API has it; None where nobody needs one.
+
+        Raises:
+            AuthenticationError: there is none, or it is not ours, revoked or expired.
+            OverloadedError: the database does not answer.
+        """
+        if self._store is None:
+            return None
+        bearer = headers.get("authorization", "")
+        given = bearer[7:] if bearer[:7].lower() == "bearer " else None
+        text = given or headers.get("x-api-key") or headers.get("x-goog-api-key") or query_key
+        if not text:
+            raise AuthenticationError("no key: this gateway asks for one of its own")
+        digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
+        key, found = self._known.get(digest, (None, 0.0))
+        if key is None or time.monotonic() - found > _KEPT:
+            key = await asyncio.to_thread(self._store.find_key, text)
+            if key is None:
+                raise AuthenticationError("this key is not one of the gateway's")
+            if len(self._known) > 10_000:
+                self._known.clear()
+            self._known[digest] = (key, time.monotonic())
+        if key.revoked is not None or (key.expires is not None and key.expires.timestamp() <= time.time()):
+            raise AuthenticationError("this key was revoked or has expired")
+        return key
+
+    async def admit(self, key: Key | None, model: str, api: str) -> Admission:
+        """Let a request in.
+
+        Raises:
+            PermissionDeniedError: the key may not ask for this model.
+            RateLimitError: the key asked too often or for too much in this minute.
+            QuotaExceededError: its budget is used up.
+            OverloadedError: the database does not answer: nothing is given away unseen.
+        """
+        if key is not None and self._store is not None:
+            if key.models and not any(fnmatchcase(model, pattern) for pattern in key.models):
+                raise PermissionDeniedError(f"this key may not ask for {model!r}")
+            if key.requests_per_minute is not None or key.tokens_per_minute is not None:
+                wait = await asyncio.to_thread(self._store.take_request, key)
+                if wait is not None:
+                    raise RateLimitError("the limit of this key is reached for this minute", retry_after=wait)
+            if key.budget_usd is not None:
+                spent = await asyncio.to_thread(self._store.spent, key)
+                if spent.cost_usd >= key.budget_usd:
+                    raise QuotaExceededError(f"the budget of this key, {key.budget_usd} USD, is used up")
+        self._open.labels(api).inc()
+        return Admission(NOBODY if key is None else key.id, api)
+
+    async def settle(self, admission: Admission, message: Message | None, error: BaseException | None) -> None:
+        """Note what a request came to: its answer, or what was received of it, and what went wrong."""
+        names = (admission.api, admission.target if message is not None else "")  # callers invent names without end
+        self._open.labels(admission.api).dec()
+        self._requests.labels(*names, type(error).__name__ if error is not None else "ok").inc()
+        self._seconds.labels(*names).observe(time.perf_counter() - admission.begun)
+        usage = None if message is None else message.metadata.usage
+        if usage is None:
+            return
+        given, made, cost = usage.input_tokens or 0, usage.output_tokens or 0, usage.cost_usd
+        self._tokens.labels(*names, "input").inc(given)
+        self._tokens.labels(*names, "output").inc(made)
+        self._cost.labels(*names).inc(float(cost or 0))
+        if self._store is not None and admission.tenant != NOBODY:
+            try:
+                await asyncio.to_thread(self._store.add_usage, admission.tenant, given, made, cost or Decimal(0))
+            except OverloadedError as failure:
+                _log.error("key %s: %d + %d tokens, %s USD not noted: %s", admission.tenant, given, made, cost, failure)
+
+    def count_refusal(self, api: str, error: InterlinguaError) -> None:
+        """Note a request that was not let in."""
+        self._requests.labels(api, "", type(error).__name__).inc()

@@ -1,0 +1,319 @@
+"""What a gateway keeps: hashed keys, what they spent, this minute's requests, the key of seals, kept states."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import os
+import secrets
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from pathlib import Path
+from typing import Any
+
+import attrs
+import sqlalchemy as sa
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.exc import SQLAlchemyError
+
+from interlingua.errors import CallerError, OverloadedError
+from interlingua_gateway.seal import KEY_BYTES
+
+_PREFIX = "ilg"
+_TABLES = sa.MetaData()
+_KEYS = sa.Table(
+    "gateway_keys", _TABLES,
+    sa.Column("id", sa.Text, primary_key=True),
+    sa.Column("name", sa.Text, nullable=False),
+    sa.Column("hash", sa.Text, nullable=False),
+    sa.Column("created", sa.Float, nullable=False),
+    sa.Column("expires", sa.Float),
+    sa.Column("revoked", sa.Float),
+    sa.Column("budget_usd", sa.Numeric(18, 6)),
+    sa.Column("budget_days", sa.Integer),
+    sa.Column("requests_per_minute", sa.Integer),
+    sa.Column("tokens_per_minute", sa.Integer),
+    sa.Column("models", sa.Text),
+)  # fmt: skip
+_USAGE = sa.Table(
+    "gateway_usage", _TABLES,
+    sa.Column("key", sa.Text, primary_key=True),
+    sa.Column("day", sa.Integer, primary_key=True),  # days since 1970, UTC
+    sa.Column("requests", sa.BigInteger, nullable=False),
+    sa.Column("input_tokens", sa.BigInteger, nullable=False),
+    sa.Column("output_tokens", sa.BigInteger, nullable=False),
+    sa.Column("cost_usd", sa.Numeric(18, 9), nullable=False),
+)  # fmt: skip
+_MINUTES = sa.Table(
+    "gateway_minutes", _TABLES,
+    sa.Column("key", sa.Text, primary_key=True),
+    sa.Column("minute", sa.BigInteger, primary_key=True),
+    sa.Column("requests", sa.Integer, nullable=False),
+    sa.Column("tokens", sa.BigInteger, nullable=False),
+)  # fmt: skip
+_STATES = sa.Table(
+    "gateway_states", _TABLES,
+    sa.Column("tenant", sa.Text, primary_key=True),
+    sa.Column("handle", sa.Text, primary_key=True),
+    sa.Column("seal", sa.Text, nullable=False),
+    sa.Column("created", sa.Float, nullable=False),
+)  # fmt: skip
+_FACTS = sa.Table(
+    "gateway_facts", _TABLES,
+    sa.Column("name", sa.Text, primary_key=True),
+    sa.Column("value", sa.Text, nullable=False),
+)  # fmt: skip
+
+
+@attrs.frozen(kw_only=True)
+class Key:
+    """A key of the gateway's, without its secret.
+
+    Attributes:
+        id: what it is called in logs and commands.
+        name: whose it is, for people.
+        created: when it was made.
+        expires: from when on it is refused; None is never.
+        revoked: when it was taken back; None where it was not.
+        budget_usd: most that its requests may cost in each period; None is no limit.
+        budget_days: days of a period, counted in UTC; None: the budget is for all time.
+        requests_per_minute: None is no limit.
+        tokens_per_minute: of answers and what was sent; None is no limit.
+        models: patterns of the names that may be asked for; empty allows all.
+    """
+
+    id: str
+    name: str
+    created: datetime
+    expires: datetime | None = None
+    revoked: datetime | None = None
+    budget_usd: Decimal | None = None
+    budget_days: int | None = None
+    requests_per_minute: int | None = None
+    tokens_per_minute: int | None = None
+    models: tuple[str, ...] = ()
+
+
+@attrs.frozen(kw_only=True)
+class Spent:
+    """What a key used in a period."""
+
+    requests: int = 0
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost_usd: Decimal = Decimal(0)
+
+
+class GatewayStore:
+    """The database of one or several gateways. Its methods block: an event loop calls them in a thread.
+
+    Args:
+        url: `sqlite:///file` or `postgresql://…`.
+
+    Raises:
+        OverloadedError: from every method, where the database does not answer.
+    """
+
+    def __init__(self, url: str) -> None:
+        if url.startswith("postgresql://"):
+            url = url.replace("postgresql://", "postgresql+psycopg://", 1)
+        elif not url.startswith("sqlite:///"):
+            raise CallerError(f"store: {url.partition(':')[0]}: is neither sqlite:///file nor postgresql://…")
+        self._insert: Any = sqlite.insert if url.startswith("sqlite") else postgresql.insert
+        self._engine = sa.create_engine(url, pool_pre_ping=True)
+        if url.startswith("sqlite"):
+            _make_private_file(Path(url.removeprefix("sqlite:///")))
+            sa.event.listen(self._engine, "connect", _set_up_sqlite)
+        with self._begin() as connection:
+            _TABLES.create_all(connection)
+
+    def _begin(self) -> _Transaction:
+        return _Transaction(self._engine)
+
+    # -- keys ----------------------------------------------------------------------------------------------------
+
+    def add_key(self, name: str, **limits: Any) -> tuple[Key, str]:
+        """Make a key; return it and its secret, which is kept nowhere else.
+
+        Args:
+            name: whose it is.
+            **limits: fields of `Key`.
+        """
+        own, secret = secrets.token_hex(4), secrets.token_urlsafe(32)
+        key = Key(id=own, name=name, created=datetime.now(UTC), **limits)
+        row = {
+            "id": own, "name": name, "hash": _hash(secret), "created": key.created.timestamp(),
+            "expires": key.expires.timestamp() if key.expires else None, "revoked": None,
+            "budget_usd": key.budget_usd, "budget_days": key.budget_days,
+            "requests_per_minute": key.requests_per_minute, "tokens_per_minute": key.tokens_per_minute,
+            "models": " ".join(key.models),
+        }  # fmt: skip
+        with self._begin() as connection:
+            connection.execute(_KEYS.insert().values(row))
+        return key, f"{_PREFIX}-{own}-{secret}"
+
+    def list_keys(self) -> list[Key]:
+        """Return all keys, oldest first."""
+        with self._begin() as connection:
+            return [_key_of(row) for row in connection.execute(_KEYS.select().order_by(_KEYS.c.created)).mappings()]
+
+    def find_key(self, text: str) -> Key | None:
+        """Return the key of this secret, revoked and expired ones too; None where there is none.
+
+        Secrets are compared in constant time.
+        """
+        prefix, _, rest = text.partition("-")
+        own, _, secret = rest.partition("-")
+        if prefix != _PREFIX or not secret:
+            return None
+        with self._begin() as connection:
+            row = connection.execute(_KEYS.select().where(_KEYS.c.id == own)).mappings().first()
+        same = hmac.compare_digest(_hash(secret), row["hash"] if row else _hash(""))
+        return _key_of(row) if row and same else None
+
+    def revoke_key(self, own: str) -> bool:
+        """Take a key back; return False where there is none of this id."""
+        with self._begin() as connection:
+            done = connection.execute(_KEYS.update().where(_KEYS.c.id == own).values(revoked=time.time()))
+            return done.rowcount == 1
+
+    # -- use -----------------------------------------------------------------------------------------------------
+
+    def spent(self, key: Key, now: datetime | None = None) -> Spent:
+        """Return what a key used in the period of its budget that is running."""
+        first = 0 if key.budget_days is None else _day(now) // key.budget_days * key.budget_days
+        columns = [sa.func.coalesce(sa.func.sum(_USAGE.c[name]), 0) for name in attrs.fields_dict(Spent)]
+        with self._begin() as connection:
+            row = connection.execute(sa.select(*columns).where(_USAGE.c.key == key.id, _USAGE.c.day >= first)).one()
+        return Spent(requests=row[0], input_tokens=row[1], output_tokens=row[2], cost_usd=Decimal(str(row[3])))
+
+    def add_usage(self, key: str, input_tokens: int, output_tokens: int, cost_usd: Decimal) -> None:
+        """Note what a request used."""
+        amounts = {"requests": 1, "input_tokens": input_tokens, "output_tokens": output_tokens, "cost_usd": cost_usd}
+        with self._begin() as connection:
+            self._add(connection, _USAGE, {"key": key, "day": _day(None)}, amounts)
+            self._add(connection, _MINUTES, _minute(key), {"requests": 0, "tokens": input_tokens + output_tokens})
+
+    def take_request(self, key: Key) -> float | None:
+        """Count a request against a key's limits of this minute.
+
+        Returns:
+            None where it may be made; else the seconds until the next minute begins.
+        """
+        place = _minute(key.id)
+        with self._begin() as connection:
+            self._add(connection, _MINUTES, place, {"requests": 1, "tokens": 0})
+            row = connection.execute(
+                sa.select(_MINUTES.c.requests, _MINUTES.c.tokens).where(
+                    _MINUTES.c.key == key.id, _MINUTES.c.minute == place["minute"]
+                )
+            ).one()
+            old = _MINUTES.delete().where(_MINUTES.c.key == key.id, _MINUTES.c.minute < place["minute"] - 1)
+            connection.execute(old)
+        too_many = key.requests_per_minute is not None and row.requests > key.requests_per_minute
+        too_much = key.tokens_per_minute is not None and row.tokens >= key.tokens_per_minute
+        return 60 - time.time() % 60 if too_many or too_much else None
+
+    def _add(self, connection: Any, table: sa.Table, place: Mapping[str, Any], amounts: Mapping[str, Any]) -> None:
+        statement = self._insert(table).values(**place, **amounts)
+        sums = {name: table.c[name] + statement.excluded[name] for name in amounts}
+        connection.execute(statement.on_conflict_do_update(index_elements=list(place), set_=sums))
+
+    # -- states --------------------------------------------------------------------------------------------------
+
+    def seal_key(self) -> bytes:
+        """Return the key that seals states, made when first asked for."""
+        fresh = secrets.token_hex(KEY_BYTES)
+        with self._begin() as connection:
+            statement = self._insert(_FACTS).values(name="seal_key", value=fresh)
+            connection.execute(statement.on_conflict_do_nothing())
+            found = connection.execute(sa.select(_FACTS.c.value).where(_FACTS.c.name == "seal_key")).scalar_one()
+        return bytes.fromhex(found)
+
+    def keep_states(self, tenant: str, seals: Mapping[str, str]) -> None:
+        """Keep sealed states under handles of a tenant's."""
+        rows = [
+            {"tenant": tenant, "handle": handle, "seal": seal, "created": time.time()} for handle, seal in seals.items()
+        ]
+        with self._begin() as connection:
+            for row in rows:
+                statement = self._insert(_STATES).values(row)
+                connection.execute(
+                    statement.on_conflict_do_update(index_elements=["tenant", "handle"], set_={"seal": row["seal"]})
+                )
+
+    def find_states(self, tenant: str, handles: Sequence[str]) -> dict[str, str]:
+        """Return the sealed states of those handles that there are."""
+        query = sa.select(_STATES.c.handle, _STATES.c.seal).where(
+            _STATES.c.tenant == tenant, _STATES.c.handle.in_(handles)
+        )
+        with self._begin() as connection:
+            return dict(connection.execute(query).tuples().all())
+
+    def drop_states(self, before: datetime) -> int:
+        """Forget states kept before a time; return how many."""
+        with self._begin() as connection:
+            return connection.execute(_STATES.delete().where(_STATES.c.created < before.timestamp())).rowcount
+
+    def close(self) -> None:
+        """Close all connections."""
+        self._engine.dispose()
+
+
+class _Transaction:
+    """A transaction whose failures are typed."""
+
+    def __init__(self, engine: sa.Engine) -> None:
+        self._begun = engine.begin()
+
+    def __enter__(self) -> sa.Connection:
+        try:
+            return self._begun.__enter__()
+        except SQLAlchemyError as error:
+            raise _no_answer(error) from error
+
+    def __exit__(self, kind: Any, error: Any, traceback: Any) -> None:
+        try:
+            self._begun.__exit__(kind, error, traceback)
+        except SQLAlchemyError as failure:
+            raise _no_answer(failure) from failure
+        if isinstance(error, SQLAlchemyError):
+            raise _no_answer(error) from error
+
+
+def _no_answer(error: SQLAlchemyError) -> OverloadedError:
+    return OverloadedError(f"the gateway's database does not answer ({type(error).__name__}); try again later")
+
+
+def _set_up_sqlite(connection: Any, _record: Any) -> None:
+    for pragma in ("journal_mode=WAL", "synchronous=NORMAL", "busy_timeout=10000"):
+        connection.execute(f"PRAGMA {pragma}")
+
+
+def _make_private_file(path: Path) -> None:
+    if str(path) != ":memory:":
+        path.parent.mkdir(parents=True, exist_ok=True)
+        os.close(os.open(path, os.O_CREAT | os.O_RDWR, 0o600))
+
+
+def _hash(secret: str) -> str:
+    return hashlib.sha256(secret.encode()).hexdigest()  # the secret is random, 256 bits: nothing to guess slowly
+
+
+def _day(now: datetime | None) -> int:
+    return ((now or datetime.now(UTC)) - datetime(1970, 1, 1, tzinfo=UTC)) // timedelta(days=1)
+
+
+def _minute(key: str) -> dict[str, Any]:
+    return {"key": key, "minute": int(time.time() // 60)}
+
+
+def _key_of(row: Any) -> Key:
+    times: dict[str, Any] = {
+        name: row[name] and datetime.fromtimestamp(row[name], UTC) for name in ("created", "expires", "revoked")
+    }
+    plain = ("id", "name", "budget_usd", "budget_days", "requests_per_minute", "tokens_per_minute")
+    facts: dict[str, Any] = {name: row[name] for name in plain}
+    return Key(models=tuple((row["models"] or "").split()), **times, **facts)
