@@ -220,15 +220,11 @@ def _fit_words(words: dict[str, Any]) -> Convert:
 
 
 def _fit_items(kind: Any) -> Convert:
-    fit_item, classes = _fit(kind), frozenset(_arms(kind))
+    fit_item = _fit(kind)
 
     def fit(value: Any) -> Any:
-        if type(value) is not tuple:
-            value = as_tuple(value)
-        if classes.issuperset(map(type, value)) and kind not in _FITS:
-            return value
         items = []
-        for index, item in enumerate(value):
+        for index, item in enumerate(as_tuple(value)):
             try:
                 items.append(fit_item(item))
             except FieldProblem as problem:
@@ -276,8 +272,6 @@ def _fit_number(value: Any) -> float:
 
 
 def _fit_decimal(value: Any) -> Decimal:
-    if type(value) is Decimal and value.is_finite():
-        return value
     try:
         if isinstance(value, (int, float, str, Decimal)) and type(value) is not bool:
             number = Decimal(repr(value) if isinstance(value, float) else value)  # a float: as it is shown

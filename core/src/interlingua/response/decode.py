@@ -36,10 +36,6 @@ from interlingua.types.messages import ErrorInfo, Message, MessageStatus, StopRe
 UNFINISHED = "the call was cut off before its arguments were whole"
 
 
-def _ignore(_piece: str) -> None:
-    """Before the first delta there is nothing to append to."""
-
-
 @attrs.define
 class _Slot:
     """One block being built."""
@@ -65,7 +61,7 @@ class Assembler:
         # the block that text is arriving for: most events only append to it
         self._hot: type | None = None
         self._hot_index = -1
-        self._append: Callable[[str], None] = _ignore
+        self._append: Callable[[str], None]
 
     def feed(self, events: Iterable[StreamEvent]) -> None:
         """Take events in order.
@@ -74,34 +70,30 @@ class Assembler:
             PluginError: an event refers to a block that was never begun, or contradicts it.
         """
         for event in events:
-            kind = type(event)
-            if kind is TextDelta or kind is ThinkingDelta:
-                if kind is not self._hot or event.index != self._hot_index:  # type: ignore[union-attr]
-                    self._open_text(event.index, kind)  # type: ignore[union-attr]
-                self._append(event.text)  # type: ignore[union-attr]
-            elif kind is ToolUseInputDelta:
-                if kind is not self._hot or event.index != self._hot_index:  # type: ignore[union-attr]
-                    self._open_input(event.index)  # type: ignore[union-attr]
-                self._append(event.partial_json)  # type: ignore[union-attr]
+            kind: Any = type(event)
+            if kind is self._hot and event.index == self._hot_index:  # type: ignore[union-attr]
+                self._append(event.partial_json if kind is ToolUseInputDelta else event.text)  # type: ignore[union-attr]
             else:
                 _HANDLERS[kind](self, event)
 
-    def _open_text(self, index: int, kind: type) -> None:
-        expected = TextBlock if kind is TextDelta else ThinkingBlock
+    def _text(self, event: TextDelta | ThinkingDelta) -> None:
+        index, expected = event.index, TextBlock if type(event) is TextDelta else ThinkingBlock
         slot = self._slots.get(index)
         if slot is None:
             slot = self._slots[index] = _Slot(expected)
         elif slot.kind is not expected:
-            raise PluginError(f"{kind.__name__} for block {index}, which is a {slot.kind.__name__}")
-        self._hot, self._hot_index = kind, index
-        self._append = slot.pieces.append
+            raise PluginError(f"{type(event).__name__} for block {index}, which is a {slot.kind.__name__}")
+        self._expect_more(event, slot.pieces, event.text)
 
-    def _open_input(self, index: int) -> None:
-        slot = self._slots.get(index)
+    def _input(self, event: ToolUseInputDelta) -> None:
+        slot = self._slots.get(event.index)
         if slot is None or slot.kind is not ToolUseBlock:
-            raise PluginError(f"ToolUseInputDelta for block {index}, where no call was begun")
-        self._hot, self._hot_index = ToolUseInputDelta, index
-        self._append = slot.pieces.append
+            raise PluginError(f"ToolUseInputDelta for block {event.index}, where no call was begun")
+        self._expect_more(event, slot.pieces, event.partial_json)
+
+    def _expect_more(self, event: Any, pieces: list[str], piece: str) -> None:
+        self._hot, self._hot_index, self._append = type(event), event.index, pieces.append
+        pieces.append(piece)
 
     def _call_start(self, event: ToolUseStart) -> None:
         if event.index in self._slots:
@@ -191,6 +183,9 @@ def _build_call(slot: _Slot, start: ToolUseStart, raw: str, *, unfinished: bool)
 
 
 _HANDLERS: dict[type, Callable[[Assembler, Any], None]] = {
+    TextDelta: Assembler._text,
+    ThinkingDelta: Assembler._text,
+    ToolUseInputDelta: Assembler._input,
     ToolUseStart: Assembler._call_start,
     ToolUseEnd: Assembler._call_end,
     BlockStart: Assembler._block,
