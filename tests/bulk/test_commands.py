@@ -7,10 +7,12 @@ from pathlib import Path
 from typing import Any
 
 import click
+import httpx
 import pytest
 from click.testing import CliRunner, Result
 
-from interlingua_bulk.commands import bulk
+from interlingua import AsyncClient
+from interlingua_bulk.commands import batches, bulk, files
 from interlingua_cli.root import cli
 from tests.bulk.loopback import loopback
 from tests.bulk.support import LOCAL, assert_every_row_once, lines, write_rows
@@ -79,3 +81,53 @@ def test_every_command_has_its_help() -> None:
         assert command is not None
         assert command.help
     assert bulk.get_command(context, "nothing") is None
+
+
+class Service:
+    """A batch API in this process: it takes one batch and ends it with its second look."""
+
+    def __init__(self) -> None:
+        self.looks = 0
+        self.rows: list[str] = []
+
+    def __call__(self, request: httpx.Request) -> httpx.Response:
+        path = request.url.path
+        if path.endswith("/results"):
+            lines = (json.dumps({"custom_id": row, "result": {"type": "expired"}}) for row in self.rows)
+            return httpx.Response(200, text="\n".join(lines))
+        if request.method == "POST" and path.endswith("/batches"):
+            self.rows = [row["custom_id"] for row in json.loads(request.content)["requests"]]
+        elif request.method == "GET":
+            self.looks += 1
+        ended = self.looks > 1
+        counts = {"processing": 0 if ended else len(self.rows), "succeeded": 0, "errored": 0, "canceled": 0}
+        return httpx.Response(200, json={
+            "id": "msgbatch_1", "processing_status": "ended" if ended else "in_progress",
+            "created_at": "2026-11-22T10:00:00Z",
+            "request_counts": {**counts, "expired": len(self.rows) if ended else 0},
+            "results_url": "https://api.anthropic.com/v1/messages/batches/msgbatch_1/results" if ended else None,
+        })  # fmt: skip
+
+
+def test_submit_status_fetch_and_cancel(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    service = Service()
+
+    def client(_state: Any, model: str | None, _url: str | None) -> AsyncClient:
+        http = httpx.AsyncClient(transport=httpx.MockTransport(service))
+        return AsyncClient(model, settings={"anthropic": {"api_key": "test-key"}}, http_client=http)
+
+    for module in (files, batches):
+        monkeypatch.setattr(module, "make_client", client)
+    rows, out = write_rows(tmp_path / "in.jsonl", 3), tmp_path / "out.jsonl"
+    submitted = invoke("submit", rows, "--out", out, "--model", "anthropic:claude-sonnet-4-5", "--json")
+    assert submitted.exit_code == 0, submitted.output
+    assert json.loads(submitted.stdout)[0]["rows"] == 3
+    assert len(service.rows) == 3
+    assert invoke("cancel", out).exit_code == 0
+    status = json.loads(invoke("status", out, "--json").stdout)
+    assert (status["left"], status["batches"][0]["state"]) == (3, "submitted")
+    fetched = invoke("fetch", out)
+    assert fetched.exit_code == 0, fetched.output
+    assert "fetched" in fetched.stdout
+    assert [line["error"]["code"] for line in lines(out)] == ["batch_expired"] * 3
+    assert "ServerError" in invoke("status", out).stdout

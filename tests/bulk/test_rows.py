@@ -7,10 +7,12 @@ from typing import Any
 
 import pytest
 
+from interlingua import AsyncClient
 from interlingua.codec import encode_message
 from interlingua.errors import CallerError, DecodeError
 from interlingua.types import ToolDefinition, user
 from interlingua_bulk.rows import content_key, inspect_input, iterate_rows, read_row
+from interlingua_bulk.wire_rows import WireReader
 from tests.bulk.support import write_rows
 
 SCHEMA = {"type": "object", "properties": {"x": {"type": "integer"}}, "required": ["x"]}
@@ -110,3 +112,20 @@ def test_the_key_of_a_content_knows_no_ids() -> None:
     ]
     assert len({one, *different}) == 8
     assert key({"prompt": "hello", "options": {"temperature": 0}}) == key({"prompt": "hello"}, temperature=0)
+
+
+def test_a_line_of_a_batch_file_is_read_by_a_provider_that_serves_its_url() -> None:
+    body = {"model": "claude-sonnet-4-5", "max_tokens": 50, "system": "Be brief.", "temperature": 0.5,
+            "messages": [{"role": "user", "content": "hello"}]}  # fmt: skip
+    line = {"custom_id": "a", "method": "POST", "url": "/v1/messages", "body": body}
+    reader = WireReader(AsyncClient())
+    own, other = read_row(0, line, reader.read, None), read_row(0, line, reader.read, "vllm:small")
+
+    assert (own.id, own.model) == ("a", "anthropic:claude-sonnet-4-5")
+    assert other.model is None
+    for row in (own, other):
+        assert [message.text_content() for message in row.messages] == ["Be brief.", "hello"]  # type: ignore[union-attr]
+        assert row.options["max_tokens"] == 50
+        assert row.options["temperature"] == 0.5
+    with pytest.raises(CallerError, match="/v1/nowhere"):
+        read_row(0, {**line, "url": "/v1/nowhere"}, reader.read, None)

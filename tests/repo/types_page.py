@@ -24,6 +24,7 @@ SECTIONS = {
     "Foreign tool schemas": "interlingua_agents.schemas",
     "Identity": "interlingua.ids",
     "Wire values": "interlingua.plugins.wire",
+    "Batches": "interlingua.plugins.batches",
     "Serving": "interlingua.plugins.serve",
     "Catalogue and prices": "interlingua.catalogue",
     "Cost of a lost cache": "interlingua.pricing",

@@ -15,6 +15,7 @@ _NAMES = {
         "EMPTY FrozenDict FrozenList dumps dumps_exact freeze freeze_object freeze_optional loads "
         "loads_fast replace_lone_surrogates thaw"
     ),
+    "plugins.batches": "BatchAnswer BatchStatus",
     "plugins.encoding": (
         "Json Piece ProjectedMessages append_member concat_arrays encode_each json_array json_object was_answered"
     ),
@@ -23,10 +24,9 @@ _NAMES = {
     "plugins.registry": "Activity EntryPoints PROVIDERS ProviderEntry ROWS Registry load_format new_manager",
     "plugins.serve": "AnswerState InboundRequest ServeContext State StreamWriter restore_answer",
     "plugins.wire": (
-        "Auth BlockLoss Connection ConnectionSettings Credentials Endpoint Loss Outgoing RequestContext Sign Step "
-        "Verdict WireChunk WireRequest "
-        "WireResponse bearer_auth describe_unsent error_class_for_status error_for_status fit_effort message_loss "
-        "no_auth option_loss own_replay retry_after wrap_stream"
+        "Auth BatchLimits BlockLoss Connection ConnectionSettings Credentials Endpoint Loss Outgoing RequestContext "
+        "Sign Step Verdict WireChunk WireRequest WireResponse bearer_auth describe_unsent error_class_for_status "
+        "error_for_status fit_effort message_loss no_auth option_loss own_replay retry_after wrap_stream"
     ),
     "request.prepare": "estimate_input_tokens write_request",
     "response.decode": "Assembler",
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from interlingua.catalogue import *
     from interlingua.ids import *
     from interlingua.json import *
+    from interlingua.plugins.batches import *
     from interlingua.plugins.encoding import *
     from interlingua.plugins.hookspecs import *
     from interlingua.plugins.provider import *

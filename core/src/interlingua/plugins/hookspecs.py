@@ -136,7 +136,7 @@ class ProviderHooks:
 
         Args:
             kind: `models` (the live list; the answer is a list of names), `count_tokens` (of the input; the answer is
-                an int), or a kind of this provider's own.
+                an int), those of `interlingua.plugins.batches`, or a kind of this provider's own.
             arguments: for `count_tokens` the written request, as `request`.
         """
 

@@ -270,6 +270,18 @@ class Endpoint(NamedTuple):
     read: bool = True
 
 
+class BatchLimits(NamedTuple):
+    """What one batch may hold: requests of one model and one wire format.
+
+    Attributes:
+        requests: most requests.
+        size: most bytes of what is uploaded or sent.
+    """
+
+    requests: int
+    size: int
+
+
 @attrs.frozen(kw_only=True)
 class Connection:
     """How to reach a provider (the answer of the `connection` hook).
@@ -296,6 +308,7 @@ class Connection:
         unread_endpoints: the same for endpoints of the service that this adapter does not read.
         self_hosted: models (regular expression, matched whole) that run on machines of whoever runs the server: their
             tokens have no price, so they cost 0; empty for none.
+        batches: what a batch may hold, as `BatchLimits`; None where the service takes no batches.
     """
 
     base_url: str
@@ -313,6 +326,7 @@ class Connection:
     endpoints: Mapping[str, str] = attrs.field(factory=dict)
     unread_endpoints: Mapping[str, str] = attrs.field(factory=dict)
     self_hosted: str = ""
+    batches: BatchLimits | None = None
 
     def find_endpoint(self, path: str) -> Endpoint | None:
         """Return the endpoint that a URL's path ends with, or None."""

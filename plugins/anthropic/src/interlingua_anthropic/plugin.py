@@ -8,6 +8,7 @@ from typing import Any
 
 from interlingua.errors import InterlinguaError, PluginError, ProviderError
 from interlingua.plugins import (
+    BatchLimits,
     Connection,
     ConnectionSettings,
     InboundRequest,
@@ -27,7 +28,7 @@ from interlingua.types import AdapterCapabilities, AdapterOptions, Message, Stre
 from interlingua_anthropic import errors, models, request, stream
 from interlingua_anthropic.response import from_wire_response
 
-# ruff: noqa: PLC0415  what only serving needs is imported when it is served
+# ruff: noqa: PLC0415  what only serving or batches need is imported for them
 
 VERSION = "2026-10-21"
 _COUNTED = ("model", "system", "messages", "tools", "tool_choice", "thinking")
@@ -143,6 +144,7 @@ def connection(settings: ConnectionSettings) -> Connection:
         has_key=bool(key) or settings.base_url is not None,
         hosts=("api.anthropic.com",),
         endpoints={models.API: r"/messages$"},
+        batches=BatchLimits(100_000, 256 * 1024 * 1024),
     )
 
 
@@ -155,11 +157,19 @@ def auxiliary_request(kind: str, arguments: Mapping[str, Any]) -> WireRequest | 
         body = loads(whole.body)
         counted = dumps({name: body[name] for name in _COUNTED if name in body})
         return WireRequest(path="/v1/messages/count_tokens", headers=whole.headers, body=counted, api=models.API)
+    if kind.startswith("batch_"):
+        from interlingua_anthropic.batches import batch_request
+
+        return batch_request(kind, arguments)
     return None
 
 
 def from_wire_auxiliary(kind: str, response: WireResponse) -> Any:
     """Return a list of model ids for `models`, an int for `count_tokens`."""
+    if kind.startswith("batch_"):
+        from interlingua_anthropic.batches import read_batch
+
+        return read_batch(kind, response)
     body = loads(response.body)
     if kind == "models":
         return [model["id"] for model in body["data"]]

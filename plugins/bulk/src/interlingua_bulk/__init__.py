@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 # Module -> the names that are imported from it when first used.
 _NAMES = {
     "answers": "read_answers",
+    "batches": "Batch BatchRun UncertainBatchError",
     "runner": "Report arun run",
 }
 
@@ -19,6 +20,7 @@ _MODULES = {name: module for module, names in _NAMES.items() for name in names.s
 
 if TYPE_CHECKING:
     from interlingua_bulk.answers import *
+    from interlingua_bulk.batches import *
     from interlingua_bulk.runner import *
 else:
     __all__ = list(_MODULES)

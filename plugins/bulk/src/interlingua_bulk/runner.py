@@ -17,6 +17,7 @@ from interlingua import AsyncClient, Retry
 from interlingua.errors import CallerError, InterlinguaError
 from interlingua.types import ToolDefinition
 from interlingua_bulk.answers import AnswerFile, read_facts
+from interlingua_bulk.batches import claimed_rows
 from interlingua_bulk.rows import (
     Row,
     content_key,
@@ -231,10 +232,15 @@ class _Run:
         return self.report
 
     def _wanted(self) -> Iterator[tuple[int, Mapping[str, Any]]]:
-        answers = self.answers
-        if self._retry_failed:
-            return iterate_rows(self.path, lambda index: answers.is_open(index) or answers.is_failed(index))
-        return iterate_rows(self.path, answers.is_open)
+        """Yield the rows to send: those without a line that are in no batch under way, and failed ones on demand."""
+        answers, failed, claimed = self.answers, self._retry_failed, tuple(claimed_rows(self.answers.path))
+        return iterate_rows(
+            self.path,
+            lambda index: (
+                (answers.is_open(index) and not any(first <= index <= last for first, last in claimed))
+                or (failed and answers.is_failed(index))
+            ),
+        )
 
     async def _feed(self) -> None:
         """Begin rows as fast as the pace lets them go; at most twice the limit are in memory."""

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from typing import Any
+from urllib.parse import urlsplit
 
 import attrs
 import orjson
 
 from interlingua import AsyncClient
-from interlingua.errors import CallerError, InterlinguaError
-from interlingua.plugins import ConnectionSettings, WireRequest
-from interlingua.types import Message, ToolDefinition
+from interlingua.errors import CallerError, CapabilityError, InterlinguaError
+from interlingua.plugins import ConnectionSettings, InboundRequest, Provider, ServeContext, WireRequest
+from interlingua.types import AdapterOptions, Message, ToolDefinition
+
+_NOT_OPTIONS = frozenset({"model", "api", "stream", "connection"})
 
 
 class WireReader:
@@ -24,7 +26,7 @@ class WireReader:
 
     def __init__(self, client: AsyncClient) -> None:
         self._client = client
-        self._found: dict[tuple[str, str | None], tuple[Any, str]] = {}
+        self._readers: dict[tuple[str, str | None], tuple[Provider, str]] = {}
 
     def read(
         self, data: Mapping[str, Any], model: str | None
@@ -34,42 +36,58 @@ class WireReader:
         Without a model of the run the body's own is in the options, as `model`.
 
         Raises:
-            CallerError: no installed provider reads such a body.
+            CallerError: no installed provider reads such a body, or it is not what its API allows.
         """
         url, body = data.get("url"), data.get("body")
         if not isinstance(url, str) or not isinstance(body, Mapping):
             raise CallerError("a line of a batch file has a url (such as /v1/chat/completions) and a body")
-        provider, api = self._reader(url, model)
-        inbound: Any = provider.from_wire_request(WireRequest(path=url, body=orjson.dumps(body), api=api))
-        options = {
-            field.name: value
-            for field in attrs.fields(type(inbound.options))
-            if field.name not in ("model", "api", "stream", "connection")
-            and (value := getattr(inbound.options, field.name)) != field.default
-            and value
-        }
-        if model is None:
-            options["model"] = f"{provider.key}:{inbound.options.model}"
-        return inbound.messages, inbound.tools, options
+        path, written = urlsplit(url).path, orjson.dumps(body)
+        reader, api, inbound = self._read(path, written, model)
+        target = self._client.registry.resolve(model) if model is not None else None
+        key = reader.key if target is None else target.provider
+        name = inbound.options.model if target is None else target.name
+        target_api = self._client.registry.provider(key).capabilities(name).api
+        messages, asked, _ = inbound.for_upstream(key, api if key == reader.key else target_api, name)
+        options = _given(asked)
+        if target is None:
+            options["model"] = f"{key}:{name}"
+        if key == reader.key:
+            options["api"] = api
+        return messages, inbound.tools, options
 
-    def _reader(self, url: str, model: str | None) -> tuple[Any, str]:
-        found = self._found.get((url, model))
-        if found is None:
-            found = self._found[url, model] = self._find(url, model)
-        return found
+    def _read(self, path: str, body: bytes, model: str | None) -> tuple[Provider, str, InboundRequest]:
+        """Read with whom the last line of this URL was read with, else with the first provider that can."""
+        known = self._readers.get((path, model))
+        for provider, api in (known,) if known is not None else self._candidates(path, model):
+            request = WireRequest(path=path, body=body, api=api)
+            try:
+                inbound = provider.from_wire_request(request, ServeContext(provider=provider.key, api=api))
+            except CapabilityError:
+                continue
+            self._readers[path, model] = provider, api
+            return provider, api, inbound
+        raise CallerError(f"no installed provider reads requests for {path}")
 
-    def _find(self, url: str, model: str | None) -> tuple[Any, str]:
-        """Return who reads a URL: the target's own provider, where it serves that URL, else the first that does."""
+    def _candidates(self, path: str, model: str | None) -> list[tuple[Provider, str]]:
+        """Return who serves a URL, the target's own provider first."""
         registry = self._client.registry
         own = registry.resolve(model).provider if model is not None else None
-        keys = sorted(registry.found(), key=lambda key: (key != own, key))
-        for key in keys:
+        found = []
+        for key in sorted(registry.found(), key=lambda key: (key != own, key)):
             try:
                 provider = registry.provider(key)
-                endpoints = provider.connection(ConnectionSettings(environ={})).endpoints
+                endpoint = provider.connection(ConnectionSettings()).find_endpoint(path)
             except InterlinguaError:
                 continue
-            for api, pattern in endpoints.items():
-                if re.search(pattern, url) and hasattr(provider, "from_wire_request"):
-                    return provider, api
-        raise CallerError(f"no installed provider reads requests for {url}")
+            if endpoint is not None and endpoint.read:
+                found.append((provider, endpoint.api))
+        return found
+
+
+def _given(options: AdapterOptions) -> dict[str, Any]:
+    """Return what options say, by name, as a caller gives them."""
+    return {
+        field.name: value
+        for field in attrs.fields(AdapterOptions)
+        if field.name not in _NOT_OPTIONS and (value := getattr(options, field.name)) != field.default and value != {}
+    }

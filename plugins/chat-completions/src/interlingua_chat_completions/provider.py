@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from hashlib import sha256
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
@@ -127,6 +128,22 @@ def to_wire_model_list(kind: str, names: Sequence[str]) -> WireResponse | None:
     data = [{"id": name, "object": "model", "created": 0, "owned_by": "interlingua"} for name in names]
     body = dumps({"object": "list", "data": data})
     return WireResponse(headers={"content-type": "application/json"}, body=body)
+
+
+def upload_batch_request(lines: bytes, name: str, api: str) -> WireRequest:
+    """Return the request that uploads a batch's lines as a file; services of this format share path and form.
+
+    The form's boundary is made of the lines, so equal lines give equal bytes.
+    """
+    boundary = sha256(lines).hexdigest()
+    head = (
+        f'--{boundary}\r\ncontent-disposition: form-data; name="purpose"\r\n\r\nbatch\r\n'
+        f'--{boundary}\r\ncontent-disposition: form-data; name="file"; filename="{name}.jsonl"\r\n'
+        "content-type: application/jsonl\r\n\r\n"
+    )
+    headers = {"content-type": f"multipart/form-data; boundary={boundary}"}
+    body = b"".join((head.encode(), lines, f"\r\n--{boundary}--\r\n".encode()))
+    return WireRequest(path="/files", headers=headers, body=body, api=api)
 
 
 def wire_rules(*names: str) -> list[str]:

@@ -9,6 +9,7 @@ from typing import Any
 
 from interlingua.errors import InterlinguaError, PluginError, ProviderError
 from interlingua.plugins import (
+    BatchLimits,
     Connection,
     ConnectionSettings,
     InboundRequest,
@@ -31,7 +32,7 @@ from interlingua_google.request import estimate_input_tokens, to_wire
 from interlingua_google.response import from_wire_response
 from interlingua_google.stream import stream_response
 
-# ruff: noqa: PLC0415  what only serving needs is imported when it is served
+# ruff: noqa: PLC0415  what only serving or batches need is imported for them
 
 HOST = "https://generativelanguage.googleapis.com"
 # The SDK's default is v1 since its 3.0, but the `*-latest` aliases, some previews and the speech models exist on v1beta
@@ -39,6 +40,8 @@ HOST = "https://generativelanguage.googleapis.com"
 VERSION = "v1beta"
 _KEYS = ("GOOGLE_API_KEY", "GEMINI_API_KEY")  # the first wins
 _BASE = "GOOGLE_GEMINI_BASE_URL"
+# 20 MB for requests in the body. The count is ours: an expired batch has no results at all, so none is large.
+_BATCHES = BatchLimits(2_000, 18 * 1024 * 1024)
 _ENDPOINTS = {models.API: r"/(?P<model>[^/]+):(g|streamG)enerateContent$"}
 _has_version = re.compile(r"/v\d+(alpha|beta)?\d*(/|$)").search
 _COUNTED = ("systemInstruction", "tools", "toolConfig", "contents", "generationConfig", "cachedContent")
@@ -146,6 +149,7 @@ def connection(settings: ConnectionSettings) -> Connection:
         has_key=bool(key) or settings.base_url is not None,
         hosts=("generativelanguage.googleapis.com",),
         endpoints=_ENDPOINTS,
+        batches=_BATCHES,
     )
 
 
@@ -174,11 +178,19 @@ def auxiliary_request(kind: str, arguments: Mapping[str, Any]) -> WireRequest | 
             body=dumps({"generateContentRequest": counted}),
             api=models.API,
         )
+    if kind.startswith("batch_"):
+        from interlingua_google.batches import batch_request
+
+        return batch_request(kind, arguments)
     return None
 
 
 def from_wire_auxiliary(kind: str, response: WireResponse) -> Any:
     """Return a list of model names for `models`, an int for `count_tokens`."""
+    if kind.startswith("batch_"):
+        from interlingua_google.batches import read_batch
+
+        return read_batch(kind, response)
     body = loads(response.body)
     if kind == "models":
         return [str(model["name"]).removeprefix("models/") for model in body.get("models", ())]

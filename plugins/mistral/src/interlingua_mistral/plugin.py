@@ -8,6 +8,7 @@ from typing import Any
 
 from interlingua.errors import CapabilityError
 from interlingua.plugins import (
+    BatchLimits,
     Connection,
     ConnectionSettings,
     ModelInfo,
@@ -54,14 +55,23 @@ class _Mistral(ChatProvider):
             has_key=bool(key) or base != own,
             hosts=tuple(_HOSTS.values()),
             endpoints={API: ENDPOINT},
+            batches=BatchLimits(1_000_000, 512 * 1024 * 1024),
         )
 
     @hookimpl
     def auxiliary_request(self, kind: str, arguments: Mapping[str, Any]) -> WireRequest | None:
+        if kind.startswith("batch_"):
+            from interlingua_mistral.batches import batch_request  # noqa: PLC0415  for batches only
+
+            return batch_request(kind, arguments)
         return list_models_request(kind)
 
     @hookimpl
     def from_wire_auxiliary(self, kind: str, response: WireResponse) -> Any:
+        if kind.startswith("batch_"):
+            from interlingua_mistral.batches import read_batch  # noqa: PLC0415  for batches only
+
+            return read_batch(kind, response)
         return from_wire_model_list(kind, response)
 
     @hookimpl

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
 # ruff: noqa: PLC0415  see above
 
+_KEY = "openai"  # hosts of these APIs have batches of their own
 _BASE_URL = "https://api.openai.com/v1"
 _CHAT = "chat"
 _RESPONSES = "responses"
@@ -40,7 +41,7 @@ _COUNTED = ("model", "instructions", "input", "tools", "tool_choice", "parallel_
 class _OpenAI:
     contract_version = 1
 
-    def __init__(self, key: str = "openai") -> None:
+    def __init__(self, key: str = _KEY) -> None:
         self.key = key
 
     @hookimpl
@@ -58,7 +59,7 @@ class _OpenAI:
     @hookimpl
     def connection(self, settings: ConnectionSettings) -> Connection:
         """Options `organization` and `project`, or else OPENAI_ORG_ID and OPENAI_PROJECT_ID, become headers."""
-        from interlingua.plugins import Connection, bearer_auth
+        from interlingua.plugins import BatchLimits, Connection, bearer_auth
 
         environ = settings.environ
         key = settings.api_key or environ.get("OPENAI_API_KEY")
@@ -75,6 +76,7 @@ class _OpenAI:
             has_key=bool(key) or base != _BASE_URL,
             hosts=("api.openai.com",),
             endpoints={_RESPONSES: r"/responses$", _CHAT: r"/chat/completions$"},
+            batches=BatchLimits(50_000, 200 * 1024 * 1024) if self.key == _KEY else None,
         )
 
     @hookimpl
@@ -141,6 +143,10 @@ class _OpenAI:
             counted = dumps({name: body[name] for name in _COUNTED if name in body})
             headers = {"content-type": "application/json"}
             return WireRequest(path="/responses/input_tokens", headers=headers, body=counted, api=_RESPONSES)
+        if kind.startswith("batch_") and self.key == _KEY:
+            from interlingua_openai.batches import batch_request
+
+            return batch_request(kind, arguments)
         return None
 
     @hookimpl
@@ -148,6 +154,10 @@ class _OpenAI:
         """Return a list of model ids for `models`, an int for `count_tokens`."""
         from interlingua.plugins import loads
 
+        if kind.startswith("batch_"):
+            from interlingua_openai.batches import read_batch
+
+            return read_batch(kind, response)
         body = loads(response.body)
         if kind == "models":
             return [model["id"] for model in body["data"]]

@@ -8,10 +8,13 @@ import click
 
 # Command -> its module, and what its help says.
 _COMMANDS = {
+    "cancel": ("batches", "Cancel the batches of an output that are under way."),
     "compact": ("files", "Rewrite an output in the input's order, one line a row."),
+    "fetch": ("batches", "Add the rows of batches that have ended to the output."),
     "retry": ("run", "Send the failed rows of an output again."),
     "run": ("run", "Send every row of a file once, and append the answers to another."),
-    "status": ("files", "Say how far an output is, and what failed."),
+    "status": ("files", "Say how far an output and its batches are, and what failed."),
+    "submit": ("batches", "Submit rows to the service's batch API, at the batch price."),
 }
 
 

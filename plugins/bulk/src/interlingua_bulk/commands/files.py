@@ -11,21 +11,36 @@ import click
 
 from interlingua.errors import CallerError
 from interlingua_bulk.answers import compact_answers, read_answers, read_facts
+from interlingua_bulk.batches import BatchRun, read_batches
+from interlingua_bulk.commands.batches import in_run, make_client, print_batches
 from interlingua_cli.output import json_option, print_facts, print_json
+from interlingua_cli.state import State, plugin_option
 
 
 @click.command("status")
 @click.argument("out", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--url", metavar="BASE", help="Another base URL, where batches are under way.")
 @json_option
-def status_command(out: Path, *, as_json: bool) -> None:
-    """Say how far an output is, what it cost, and what failed."""
+@plugin_option
+@click.pass_obj
+def status_command(state: State, out: Path, *, url: str | None, as_json: bool) -> None:
+    """Say how far an output and its batches are, what it cost, and what failed.
+
+    Services are asked only about batches that are under way.
+    """
     facts = read_facts(out)
     if facts is None:
-        raise CallerError(f"{out} is no output of `bulk run`")
+        raise CallerError(f"{out} is no output of `bulk run` or `bulk submit`")
     status = summarize(out, facts)
+    batches = read_batches(out)[1]
+    if any(batch.state == "submitted" for batch in batches):
+        run = BatchRun(out, make_client(state, facts["asked"].get("model"), url))
+        batches = in_run(run, run.status)
     if as_json:
-        print_json(status)
+        print_json({**status, "batches": batches})
         return
+    if batches:
+        print_batches(batches)
     errors = status.pop("errors")
     print_facts({name.replace("_", " "): value for name, value in status.items()})
     for kind, count in errors.items():

@@ -1,0 +1,458 @@
+"""Runs over the services' batch APIs: submit now, fetch within a day, at the batch price."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import secrets
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import orjson
+
+from interlingua import AsyncClient, Retry
+from interlingua.errors import (
+    BadRequestError,
+    CallerError,
+    CapabilityError,
+    DecodeError,
+    InterlinguaError,
+    OverloadedError,
+    ProviderError,
+    RateLimitError,
+    ServerError,
+)
+from interlingua.plugins import BatchAnswer, BatchLimits, BatchStatus, ConnectionSettings
+from interlingua.pricing import cost_of
+from interlingua.types import Message, ToolDefinition
+from interlingua_bulk.answers import AnswerFile, read_facts, replace_file
+from interlingua_bulk.rows import Row, explain_row, inspect_input, iterate_rows, read_row, row_id
+from interlingua_bulk.sender import answer_line, error_line
+from interlingua_bulk.wire_rows import WireReader
+
+if TYPE_CHECKING:
+    from interlingua.http.shared import Exchange
+
+FORMAT = "interlingua-bulk-batches/1"
+RESPONSE_LIMIT = 1 << 31  # bytes of a result file
+_FILLED = 0.9  # of what a service takes: sizes are measured, and limits are told in round numbers
+_EARLIEST_S = 60.0  # clocks differ by less
+_TRIES = 5
+_DIGITS = "0123456789abcdefghijklmnopqrstuvwxyz"
+_SIDE = ".batches.json"
+_TIER = "batch"  # of prices
+
+
+class UncertainBatchError(InterlinguaError):
+    """The connection broke while a batch was created, and the service does not list it yet."""
+
+
+@attrs.define
+class Batch:
+    """One batch of a run, as it stands on disk.
+
+    Attributes:
+        number: from 0.
+        provider: whose.
+        model: canonical model id.
+        name: the label it was created with.
+        ranges: first and last index of the rows in it.
+        rows: how many.
+        state: `intent` (not known to be created), `submitted`, `fetched`, or `abandoned` (never created: its rows are
+            free again).
+        file: the service's id of the uploaded requests.
+        id: the service's id of the batch.
+        intent_at: when its creation was intended, seconds since 1970.
+        raw_state: the service's last word on it.
+        succeeded: requests with an answer, as the service counts; None while it does not say.
+        failed: likewise without one.
+    """
+
+    number: int
+    provider: str
+    model: str
+    name: str
+    ranges: list[list[int]]
+    rows: int
+    state: str = "intent"
+    file: str | None = None
+    id: str | None = None
+    intent_at: float = attrs.field(factory=time.time)
+    raw_state: str | None = None
+    succeeded: int | None = None
+    failed: int | None = None
+
+    def holds(self, index: int) -> bool:
+        """Return True for a row of this batch."""
+        return any(first <= index <= last for first, last in self.ranges)
+
+    def note(self, status: BatchStatus) -> None:
+        """Keep what the service says."""
+        self.id, self.raw_state = status.id or self.id, status.raw_state
+        self.succeeded, self.failed = status.succeeded, status.failed
+
+
+class BatchRun:
+    """The batches of one output file; use it in an `async with` statement, which holds the file's lock.
+
+    Beside the output stands `<out>.batches.json`. What is to be created is written there before, and its id after: a
+    batch whose creation was cut off is looked for, not created again.
+
+    Args:
+        out: the output file; shared with `run`, which does not send rows that are in a batch under way.
+        rows: the input; None for the one that the output was begun with.
+        model: for rows that name none; None for the output's.
+        options: of every request; None for the output's.
+        tools: for rows that bring none.
+        client: makes and sends requests.
+    """
+
+    def __init__(
+        self,
+        out: str | Path,
+        client: AsyncClient,
+        rows: str | Path | None = None,
+        *,
+        model: str | None = None,
+        options: Mapping[str, Any] | None = None,
+        tools: Sequence[ToolDefinition] = (),
+    ) -> None:
+        self.out, self.client, self.tools = Path(out), client, tools
+        facts = read_facts(self.out)
+        if facts is None and rows is None:
+            raise CallerError(f"{out} is no output of `bulk submit`")
+        asked = {} if facts is None else facts["asked"]
+        self.path = Path(rows) if rows is not None else Path(facts["input"]["path"])  # type: ignore[index]
+        self.model = model or asked.get("model") or client.model
+        self.options = dict(options if options is not None else asked.get("options") or {})
+        self._known = None if facts is None else facts["input"]["sha256"]
+        self._names = [tool.name for tool in tools] or list(asked.get("tools") or ())
+        self.run_id, self.batches = read_batches(self.out)
+        self._wire = WireReader(client)
+        self._retry = Retry(max_attempts=_TRIES)
+
+    async def __aenter__(self) -> BatchRun:
+        source = await asyncio.to_thread(inspect_input, self.path, self._known)
+        asked = {"model": self.model, "options": self.options, "tools": self._names}
+        self.answers = AnswerFile(self.out, source, asked)
+        self.answers.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.answers.close()
+
+    # -- submitting ---------------------------------------------------------------------------------------------
+
+    async def submit(self, batch_rows: int = 10_000) -> list[Batch]:
+        """Submit the rows that have neither a line nor a batch under way; return the batches made.
+
+        Args:
+            batch_rows: most rows of one batch; the service's own limits hold besides.
+
+        Raises:
+            CapabilityError, CallerError: the provider takes no batches.
+            InterlinguaError: the service refused one; those before it are submitted, and the same call goes on.
+        """
+        await self._look_for_intents()
+        waiting: dict[tuple[str, str, str], _Group] = {}
+        made: list[Batch] = []
+        for index, data in iterate_rows(self.path, self._is_free):
+            exchange = await self._prepare(index, data)
+            if exchange is None:
+                continue
+            request = exchange.request
+            target = (request.provider.key, request.wire.path, request.options.model)
+            limits = self._limits(exchange)
+            size = len(request.wire.body) + 200  # what stands around a body in a line
+            if size > limits.size:
+                refused = CallerError(f"the request has {size:,} bytes, more than a batch of {target[0]} may")
+                await self._fail(index, row_id(index, data), refused)
+                continue
+            group = waiting.setdefault(target, _Group())
+            if group.rows and (group.size + size > limits.size or len(group.rows) >= min(limits.requests, batch_rows)):
+                made.append(await self._send(waiting.pop(target)))
+                group = waiting.setdefault(target, _Group())
+            group.add(index, size, exchange)
+        made += [await self._send(group) for group in waiting.values()]
+        return made
+
+    def _is_free(self, index: int) -> bool:
+        return self.answers.is_open(index) and not any(
+            batch.holds(index) for batch in self.batches if batch.state in ("intent", "submitted")
+        )
+
+    def _limits(self, exchange: Exchange) -> BatchLimits:
+        provider = exchange.request.provider
+        found = provider.connection(ConnectionSettings(environ=os.environ, api_key="-")).batches
+        if found is None:
+            raise CallerError(f"{provider.key} takes no batches: send the rows with `bulk run` instead")
+        return BatchLimits(int(found.requests * _FILLED), int(found.size * _FILLED))
+
+    async def _send(self, group: _Group) -> Batch:
+        first = group.rows[0][1].request
+        number = len(self.batches)
+        name = f"interlingua-{self.run_id}-{number}"
+        model = f"{first.provider.key}:{first.options.model}"
+        batch = Batch(number, first.provider.key, model, name, group.ranges(), len(group.rows))
+        self.batches.append(batch)
+        self._save()
+        requests = [(self._id(index), exchange.request.wire) for index, exchange in group.rows]
+        try:
+            batch.file = await self._upload(batch, requests)
+            self._save()
+            await self._create(batch, requests)
+        except (ProviderError, CallerError):  # refused: nothing was created
+            batch.state = "abandoned"
+            self._save()
+            raise
+        return batch
+
+    async def _upload(self, batch: Batch, requests: Sequence[Any]) -> str | None:
+        try:
+            found: str = await self._ask(batch, "batch_upload", requests=requests, name=batch.name)
+        except CapabilityError:  # the service takes requests in the body of the creation
+            return None
+        return found
+
+    async def _create(self, batch: Batch, requests: Sequence[Any]) -> None:
+        """Create a batch once: where it is not known whether it was, it is looked for among the service's."""
+        arguments = {"requests": requests, "name": batch.name, "file": batch.file}
+        for attempt in range(1, _TRIES + 1):
+            try:
+                status = await self.client.ask(batch.provider, "batch_create", **arguments)
+            except (RateLimitError, OverloadedError) as error:  # nothing was created
+                delay = self._retry.delay(error, attempt)
+                if delay is None:
+                    raise
+                await asyncio.sleep(delay)
+            except (BadRequestError, CallerError):
+                raise
+            except InterlinguaError as error:
+                if not error.retryable:
+                    raise
+                await asyncio.sleep(self._retry.delay(error, attempt) or 0)
+                if await self._find(batch):
+                    return
+                raise UncertainBatchError(
+                    f"it is not known whether {batch.name} was created ({error}); the same command looks for it again"
+                ) from error
+            else:
+                batch.note(status)
+                batch.state = "submitted"
+                self._save()
+                return
+
+    async def _look_for_intents(self) -> None:
+        for batch in self.batches:
+            if batch.state == "intent" and not await self._find(batch):
+                batch.state = "abandoned"
+                self._save()
+
+    async def _find(self, batch: Batch) -> bool:
+        """Look for a batch by its label; where the service keeps none, by its time, its size and who else has it."""
+        found: list[BatchStatus] = await self._ask(batch, "batch_list")
+        known = {other.id for other in self.batches}
+        if any(one.name is not None for one in found):
+            same = [one for one in found if one.name == batch.name]
+        else:
+            same = [
+                one
+                for one in found
+                if one.id not in known
+                and one.total == batch.rows
+                and (one.created_at or 0) > batch.intent_at - _EARLIEST_S
+            ]
+        if len(same) > 1:
+            ids = ", ".join(one.id for one in same)
+            raise CallerError(f"several batches may be {batch.name}: {ids}; cancel all but one at the service")
+        if same:
+            batch.note(same[0])
+            batch.state = "submitted"
+            self._save()
+        return bool(same)
+
+    # -- afterwards ---------------------------------------------------------------------------------------------
+
+    async def status(self) -> list[Batch]:
+        """Ask the services how far the batches under way are, and return all batches."""
+        for batch in self.batches:
+            if batch.state == "submitted":
+                batch.note(await self._ask(batch, "batch_status", id=batch.id))
+        self._save()
+        return self.batches
+
+    async def cancel(self) -> list[Batch]:
+        """Ask the services to cancel the batches under way; what is answered already is fetched as usual."""
+        for batch in self.batches:
+            if batch.state == "submitted":
+                batch.note(await self._ask(batch, "batch_cancel", id=batch.id))
+        self._save()
+        return self.batches
+
+    async def fetch(self) -> list[Batch]:
+        """Add the rows of all batches that have ended to the output; return the batches still under way.
+
+        A row that has no answer gets an error line: as the service refused it, or with the code `batch_expired`,
+        `batch_cancelled`, `batch_missing` (sent, and not in the results) or `batch_failed` (the whole batch).
+        """
+        for batch in self.batches:
+            if batch.state == "submitted":
+                status: BatchStatus = await self._ask(batch, "batch_status", id=batch.id)
+                batch.note(status)
+                if status.state == "ended":
+                    await self._take(batch, status)
+                    batch.state = "fetched"
+                self._save()
+        return [batch for batch in self.batches if batch.state == "submitted"]
+
+    async def _take(self, batch: Batch, status: BatchStatus) -> None:
+        found: dict[str, BatchAnswer] = {}
+        lost = 0
+        for result in status.results:
+            for answer in await self._ask(batch, "batch_results", result=result):
+                lost += not answer.id
+                found[answer.id] = answer
+        for index, data in iterate_rows(self.path, lambda index: batch.holds(index) and self.answers.is_open(index)):
+            answer = found.get(self._id(index))
+            if answer is None or answer.response is None:
+                await self._fail(index, row_id(index, data), _no_answer(batch, status, answer, lost))
+            else:
+                await self._read(index, data, answer)
+        await self.answers.flush()
+
+    async def _read(self, index: int, data: Mapping[str, Any], answer: BatchAnswer) -> None:
+        """Read an answer as if it had come to the row's own request, at the batch price."""
+        exchange = await self._prepare(index, data)
+        if exchange is None or answer.response is None:
+            return
+        try:
+            exchange.response.started = time.monotonic()
+            message = _at_batch_price(exchange.response.read(answer.response), exchange)
+        except InterlinguaError as error:
+            await self._fail(index, row_id(index, data), error)
+            return
+        row = Row(index, row_id(index, data), "")
+        line = answer_line(row, None, message, exchange.request.wire.losses, 1)
+        await self.answers.add(index, line, ok=True)
+
+    async def _prepare(self, index: int, data: Mapping[str, Any]) -> Exchange | None:
+        """Write a row's request; a row that cannot be written gets its error line."""
+        try:
+            row = read_row(index, data, self._wire.read, self.model)
+            options = {**self.options, **row.options}
+            model = row.model or self.model
+            return await self.client.prepare(row.messages, model=model, tools=row.tools or self.tools, **options)
+        except Exception as error:  # whatever is wrong with one row, the others go on
+            name = row_id(index, data)
+            await self._fail(index, name, explain_row(error, name))
+            return None
+
+    async def _fail(self, index: int, name: str, error: InterlinguaError) -> None:
+        await self.answers.add(index, error_line(index, name, error, 1), ok=False)
+
+    async def _ask(self, batch: Batch, kind: str, **arguments: Any) -> Any:
+        """Ask what may be asked twice."""
+        for attempt in range(1, _TRIES + 1):
+            try:
+                return await self.client.ask(batch.provider, kind, **arguments)
+            except InterlinguaError as error:
+                delay = self._retry.delay(error, attempt)
+                if delay is None:
+                    raise
+                await asyncio.sleep(delay)
+        raise AssertionError  # the last delay is None
+
+    def _id(self, index: int) -> str:
+        """Return the id of a row in a batch: of this run alone, and short enough for every service."""
+        digits = ""
+        while index or not digits:
+            index, digit = divmod(index, len(_DIGITS))
+            digits = _DIGITS[digit] + digits
+        return f"{self.run_id}-{digits}"
+
+    def _save(self) -> None:
+        plain = {"format": FORMAT, "run": self.run_id, "batches": [attrs.asdict(batch) for batch in self.batches]}
+        replace_file(batches_file(self.out), orjson.dumps(plain, option=orjson.OPT_INDENT_2) + b"\n")
+
+
+class _Group:
+    """Rows that are waiting for their batch to be full."""
+
+    def __init__(self) -> None:
+        self.rows: list[tuple[int, Exchange]] = []
+        self.size = 0
+
+    def add(self, index: int, size: int, exchange: Exchange) -> None:
+        """Add one row."""
+        self.rows.append((index, exchange))
+        self.size += size
+
+    def ranges(self) -> list[list[int]]:
+        """Return the first and last index of each stretch of rows."""
+        found: list[list[int]] = []
+        for index, _ in self.rows:
+            if found and found[-1][1] == index - 1:
+                found[-1][1] = index
+            else:
+                found.append([index, index])
+        return found
+
+
+def batches_file(out: Path) -> Path:
+    """Return the file that holds the batches of an output."""
+    return out.with_name(out.name + _SIDE)
+
+
+def read_batches(out: Path) -> tuple[str, list[Batch]]:
+    """Return the run's id and its batches; a new id where there are none."""
+    try:
+        plain = orjson.loads(batches_file(out).read_bytes())
+    except FileNotFoundError:
+        return "".join(secrets.choice(_DIGITS) for _ in range(8)), []
+    if plain.get("format") != FORMAT:
+        raise DecodeError(f"{batches_file(out)} was written by another version: {plain.get('format')!r}")
+    return plain["run"], [Batch(**batch) for batch in plain["batches"]]
+
+
+def claimed_rows(out: Path) -> Iterator[tuple[int, int]]:
+    """Yield the first and last index of rows that are in a batch under way."""
+    for batch in read_batches(out)[1]:
+        if batch.state in ("intent", "submitted"):
+            yield from ((first, last) for first, last in batch.ranges)
+
+
+def _no_answer(batch: Batch, status: BatchStatus, answer: BatchAnswer | None, lost: int) -> InterlinguaError:
+    """Return the error of a row without an answer."""
+    provider, _, model = batch.model.partition(":")
+    facts: dict[str, Any] = {"provider": provider, "model": model, "retryable": True}
+    if answer is not None:
+        word = {"canceled": "cancelled"}.get(answer.reason, answer.reason)
+        code = f"batch_{word}" if word in ("expired", "cancelled") else "batch_failed"
+        return ServerError(f"the batch ended without this row: {answer.reason}", code=code, **facts)
+    word = status.raw_state.lower()
+    for end, signs in (("expired", ("expired", "timeout")), ("cancelled", ("cancelled", "canceled"))):
+        if any(sign in word for sign in signs):
+            return ServerError(f"the batch was {end} before this row was answered", code=f"batch_{end}", **facts)
+    if status.error is not None and not status.results:
+        return BadRequestError(f"the batch failed: {status.error}", code="batch_failed", **facts)
+    if lost:
+        text = f"the service returned {lost:,} answers without the ids they were sent with"
+        return ServerError(text, code="batch_missing", **facts)
+    return ServerError("the batch ended, and its results lack this row", code="batch_missing", **facts)
+
+
+def _at_batch_price(message: Message, exchange: Exchange) -> Message:
+    """Return the message with the cost at the batch price; a batch has no latency."""
+    usage = message.metadata.usage
+    if usage is None:
+        return message
+    request = exchange.request
+    model = request.provider.model(request.options.model)
+    usage = cost_of(attrs.evolve(usage, service_tier=_TIER, latency_ms=None), model, message.created_at)
+    return attrs.evolve(message, metadata=attrs.evolve(message.metadata, usage=usage))

@@ -1,0 +1,123 @@
+"""`bulk submit`, `bulk fetch` and `bulk cancel`."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from interlingua import AsyncClient, Retry
+from interlingua_bulk.batches import RESPONSE_LIMIT, Batch, BatchRun
+from interlingua_cli.input import option_option, read_tools, url_option
+from interlingua_cli.output import json_option, print_json, print_table
+from interlingua_cli.state import MODEL, State, plugin_option
+
+_EVERY_S = 60.0  # between two looks at the services
+
+out_argument = click.argument("out", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+
+
+@click.command("submit")
+@click.argument("rows", type=click.Path(exists=True, dir_okay=False, path_type=Path))
+@click.option("--out", type=click.Path(dir_okay=False, path_type=Path), required=True, help="The output file.")
+@click.option("--model", type=MODEL, help="For rows that name none.")
+@click.option("--tools", type=click.Path(exists=True, dir_okay=False), help="Tools for rows that bring none, as JSON.")
+@click.option("--batch-rows", type=click.IntRange(1), default=10_000, show_default=True, help="Most rows of one batch.")
+@option_option
+@url_option
+@json_option
+@plugin_option
+@click.pass_obj
+def submit_command(
+    state: State, rows: Path, out: Path, model: str | None, tools: str | None, *, batch_rows: int,
+    options: Mapping[str, Any], url: str | None, as_json: bool,
+) -> None:  # fmt: skip
+    """Submit rows to the service's batch API: answers within a day or so, at the batch price.
+
+    Rows that have a line in the output, or are in a batch under way, are not submitted again.
+    """
+    found = () if tools is None else read_tools(tools)
+    run = BatchRun(out, make_client(state, model, url), rows, model=model, options=options, tools=found)
+    made = in_run(run, lambda: run.submit(batch_rows))
+    print_batches(made, as_json=as_json)
+
+
+@click.command("fetch")
+@out_argument
+@click.option("--wait", is_flag=True, help="Wait until all batches have ended.")
+@url_option
+@json_option
+@plugin_option
+@click.pass_context
+def fetch_command(ctx: click.Context, /, out: Path, *, wait: bool, url: str | None, as_json: bool) -> None:
+    """Add the rows of batches that have ended to the output.
+
+    Exit code 1 while batches are still under way. Failed rows: `bulk retry --failed`.
+    """
+    run = BatchRun(out, make_client(ctx.ensure_object(State), None, url))
+
+    async def fetch() -> list[Batch]:
+        left = await run.fetch()
+        while wait and left:
+            click.echo(f"{len(left):,} batches are under way", err=True)
+            await asyncio.sleep(_EVERY_S)
+            left = await run.fetch()
+        return left
+
+    left = in_run(run, fetch)
+    print_batches(run.batches, as_json=as_json)
+    if left:
+        ctx.exit(1)
+
+
+@click.command("cancel")
+@out_argument
+@url_option
+@json_option
+@plugin_option
+@click.pass_obj
+def cancel_command(state: State, out: Path, *, url: str | None, as_json: bool) -> None:
+    """Cancel the batches of an output that are under way; what was answered is fetched as usual."""
+    run = BatchRun(out, make_client(state, None, url))
+    print_batches(in_run(run, run.cancel), as_json=as_json)
+
+
+def make_client(state: State, model: str | None, url: str | None) -> AsyncClient:
+    """Make a client for batches; `url` goes to the provider of `model`."""
+    return AsyncClient(
+        model,
+        base_url=url,
+        registry=state.registry,
+        settings=state.settings,
+        retry=Retry(max_attempts=1),
+        response_limit=RESPONSE_LIMIT,
+    )
+
+
+def in_run(run: BatchRun, body: Callable[[], Awaitable[list[Batch]]]) -> list[Batch]:
+    """Do something with the output locked, and close the client."""
+
+    async def main() -> list[Batch]:
+        async with run.client, run:
+            return await body()
+
+    return asyncio.run(main())
+
+
+def print_batches(batches: Sequence[Batch], *, as_json: bool = False) -> None:
+    """Print batches as a table, or as JSON."""
+    if as_json:
+        print_json(list(batches))
+        return
+    columns = ("batch", "model", "rows", "state", "the service's word", "answered", "failed", "id")
+    print_table(
+        columns,
+        [
+            (one.number, one.model, one.rows, one.state, one.raw_state, one.succeeded, one.failed, one.id)
+            for one in batches
+        ],
+        spare=("model", "id"),
+    )

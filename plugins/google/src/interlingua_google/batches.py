@@ -1,0 +1,107 @@
+"""Batches: many requests in one body, answered in one at half the price (WIRE.md, Batches)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from interlingua.plugins import BatchAnswer, BatchStatus, WireRequest, WireResponse, dumps, loads
+from interlingua_google.models import API
+
+_KEY = "key"  # of the request's id, in its metadata
+# codes of google.rpc.Status: the HTTP statuses and the words they stand for
+_CODES = {
+    1: (499, "CANCELLED"), 2: (500, "UNKNOWN"), 3: (400, "INVALID_ARGUMENT"), 4: (504, "DEADLINE_EXCEEDED"),
+    5: (404, "NOT_FOUND"), 7: (403, "PERMISSION_DENIED"), 8: (429, "RESOURCE_EXHAUSTED"),
+    9: (400, "FAILED_PRECONDITION"), 11: (400, "OUT_OF_RANGE"), 13: (500, "INTERNAL"), 14: (503, "UNAVAILABLE"),
+    16: (401, "UNAUTHENTICATED"),
+}  # fmt: skip
+_HTTP = 100  # codes from here on are HTTP's own
+_ENDED = ("SUCCEEDED", "FAILED", "CANCELLED", "EXPIRED")
+
+
+def batch_request(kind: str, arguments: Mapping[str, Any]) -> WireRequest | None:
+    """Return the request for a kind of `interlingua.plugins.batches`; None for another kind, and for `batch_upload`."""
+    if kind == "batch_create":
+        return _create(arguments["requests"], arguments["name"])
+    if kind in ("batch_status", "batch_results"):
+        return _get(f"/{arguments['id' if kind == 'batch_status' else 'result']}")
+    if kind == "batch_cancel":
+        return WireRequest(path=f"/{arguments['id']}:cancel", body=b"", api=API)
+    return _get("/batches?pageSize=100") if kind == "batch_list" else None
+
+
+def read_batch(kind: str, response: WireResponse) -> Any:
+    """Return what such a request was made for."""
+    body = loads(response.body)
+    if kind == "batch_results":
+        return [_answer(item) for item in _inlined(body)]
+    if kind == "batch_cancel":  # an empty object
+        return BatchStatus(id="", state="running", raw_state="cancelling")
+    return [_status(batch) for batch in body.get("operations") or ()] if kind == "batch_list" else _status(body)
+
+
+def _get(path: str) -> WireRequest:
+    return WireRequest(method="GET", path=path, body=b"", api=API)
+
+
+def _create(requests: Sequence[tuple[str, WireRequest]], name: str) -> WireRequest:
+    model = requests[0][1].path.rpartition(":")[0]
+    rows = [b'{"request":%b,"metadata":{"%b":%b}}' % (request.body, _KEY.encode(), dumps(row))
+            for row, request in requests]  # fmt: skip
+    inside = b'{"displayName":%b,"inputConfig":{"requests":{"requests":[%b]}}}' % (dumps(name), b",".join(rows))
+    headers = {"content-type": "application/json"}
+    return WireRequest(path=f"{model}:batchGenerateContent", headers=headers, body=b'{"batch":%b}' % inside, api=API)
+
+
+def _status(operation: Mapping[str, Any]) -> BatchStatus:
+    """Read an operation; its facts stand in `metadata`, or bare in what some answers are."""
+    facts = operation.get("metadata") or operation
+    state, stats = str(facts.get("state", "")), facts.get("batchStats") or {}
+    failure = operation.get("error") or {}
+    ended = bool(operation.get("done")) or state.endswith(_ENDED)
+    name = operation.get("name") or facts.get("name")
+    return BatchStatus(
+        id=str(name),
+        state="ended" if ended else "running",
+        raw_state=state,
+        name=facts.get("displayName"),
+        created_at=_seconds(facts.get("createTime")),
+        total=_count(stats, "requestCount"),
+        succeeded=_count(stats, "successfulRequestCount"),
+        failed=_count(stats, "failedRequestCount"),
+        results=(str(name),) if ended and any(True for _ in _inlined(operation)) else (),
+        error=failure.get("message"),
+    )
+
+
+def _count(stats: Mapping[str, Any], name: str) -> int | None:
+    """Read a count: a text, and absent where it is 0, as long as there are others."""
+    return int(stats.get(name, 0)) if stats else None
+
+
+def _seconds(time: str | None) -> float | None:
+    return None if time is None else datetime.fromisoformat(time).timestamp()
+
+
+def _inlined(body: Mapping[str, Any]) -> Sequence[Mapping[str, Any]]:
+    facts = body.get("metadata") or {}
+    for place in (body.get("response"), facts.get("output"), body.get("output")):
+        found = ((place or {}).get("inlinedResponses") or {}).get("inlinedResponses")
+        if found:
+            answers: Sequence[Mapping[str, Any]] = found
+            return answers
+    return ()
+
+
+def _answer(item: Mapping[str, Any]) -> BatchAnswer:
+    name = str((item.get("metadata") or {}).get(_KEY, ""))
+    if (error := item.get("error")) is not None:
+        code = int(error.get("code", 13))
+        status, word = (code, error.get("status")) if code >= _HTTP else _CODES.get(code, (500, "UNKNOWN"))
+        body = dumps({"error": {**error, "code": status, "status": word}})
+        return BatchAnswer(name, WireResponse(status=status, body=body))
+    if item.get("response") is None:
+        return BatchAnswer(name, None, "no answer")
+    return BatchAnswer(name, WireResponse(body=dumps(item["response"])))
