@@ -91,7 +91,7 @@ class InboundRequest:
         asked, messages, losses = self.options.model, self.messages, list(self.losses)
         options = attrs.evolve(self.options, model=model, api=api)
         if api != self.options.api:
-            gone = [name for name in self.extra if name not in self.covered]
+            gone = [name for name, value in self.extra.items() if name not in self.covered and value is not None]
             losses += [option_loss(f"provider_options.{name}", "dropped", "only this API has it") for name in gone]
             lost = [message_loss(at, "it is for this API's own service") for at in self.private]
             losses += [attrs.evolve(row, verdict="dropped") for row in lost]

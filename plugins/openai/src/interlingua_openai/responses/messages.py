@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cache, partial
 from typing import Any, NamedTuple
 
-from interlingua.plugins import BlockLoss, Loss, describe_unsent, dumps, encode_each, own_replay, was_answered
+from interlingua.plugins import EMPTY, BlockLoss, Loss, describe_unsent, dumps, encode_each, own_replay, was_answered
 from interlingua.types import (
     CacheHint,
     ContentBlock,
@@ -25,7 +25,13 @@ from interlingua.types import (
 from interlingua_chat_completions.messages import fit_detail
 from interlingua_openai.catalogue import IMAGE_DETAILS, RESPONSES
 from interlingua_openai.responses.items import CALLS, SERVER_CALL
-from interlingua_openai.responses.replay import ItemMatch, call_arguments, match_items, to_wire_item
+from interlingua_openai.responses.replay import (
+    ItemMatch,
+    call_arguments,
+    call_name,
+    match_items,
+    to_wire_item,
+)
 
 _KEY = "openai.responses"
 MAX_MARKERS = 4  # WIRE.md, Prompt caching
@@ -36,7 +42,7 @@ _ENDINGS = {
     "application/vnd.openxmlformats-officedocument.wordprocessingml.document": ".docx",
     "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet": ".xlsx",
 }
-_INPUT_PARTS = ("input_text", "input_image", "input_file")
+RESULTS = ("function_call_output", "custom_tool_call_output")
 _ERROR_PREFIX = "Error: "  # as on the Chat wire: neither has an error flag
 _SNAPSHOT = re.compile(r"-(\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
 _EDITED = "the message was edited since it was made"
@@ -115,7 +121,10 @@ def _count_hoisted(messages: Sequence[Message]) -> int:
     turn sent as an item the next must send as one too.
     """
     for at, message in enumerate(messages):
-        if message.role is not _SYSTEM:
+        kept = own_replay(message, RESPONSES) if message.role is _SYSTEM else EMPTY
+        if kept.get("instructions"):
+            return at + 1
+        if message.role is not _SYSTEM or "item" in kept:
             return 0 if at == 0 or was_answered(messages, at - 1) else at
     return 0
 
@@ -165,6 +174,12 @@ def to_wire_elements(
     return _input_message(message, "developer" if role is _SYSTEM else "user", marked)
 
 
+def _sent_item(message: Message) -> Mapping[str, Any]:
+    """Return what the item of somebody's request says besides its content (ids, most of all)."""
+    found: Mapping[str, Any] = own_replay(message, RESPONSES).get("item") or EMPTY
+    return found
+
+
 def _marked_part(part: Mapping[str, Any], hint: CacheHint | None) -> dict[str, Any]:
     """Return a part with a marker: this wire keeps for 30 minutes or 12 hours, so an hour becomes 12."""
     hour = hint is not None and hint.ttl == "1h"
@@ -176,6 +191,7 @@ def _input_message(message: Message, role: str, marked: Sequence[int]) -> Elemen
     items: list[Any] = []
     parts: list[Any] = []
     hints = []
+    sent = _sent_item(message)
     for at, block in enumerate(message.content):
         part = to_wire_part(block, at, losses)
         if part is not None:
@@ -184,7 +200,7 @@ def _input_message(message: Message, role: str, marked: Sequence[int]) -> Elemen
             if getattr(block, "cache", None) is not None:
                 hints.append(at)
         elif block.type == "opaque":  # an input item of its own, such as an approval
-            items.extend(_message(role, parts))
+            items.extend(_message(role, parts, sent))
             items.append(block.data)
             parts = []
         else:
@@ -193,12 +209,12 @@ def _input_message(message: Message, role: str, marked: Sequence[int]) -> Elemen
             )
     if role == "user" and not items and not parts:  # without the turn the model would be asked something else
         parts = [{"type": "input_text", "text": describe_unsent(losses)}]
-    items.extend(_message(role, parts))
+    items.extend(_message(role, parts, sent))
     return Elements(dumps(items)[1:-1], tuple(losses), tuple(hints))
 
 
-def _message(role: str, parts: list[Any]) -> list[Any]:
-    return [{"type": "message", "role": role, "content": parts}] if parts else []
+def _message(role: str, parts: list[Any], sent: Mapping[str, Any]) -> list[Any]:
+    return [{"type": "message", "role": role, "content": parts, **sent}] if parts else []
 
 
 def _context(block: ContentBlock, at: int, losses: list[BlockLoss]) -> Iterable[dict[str, Any]]:
@@ -227,7 +243,7 @@ def to_wire_part(block: ContentBlock, at: int, losses: list[BlockLoss]) -> dict[
         return _image(block, at, losses)
     if isinstance(block, DocumentBlock):
         return _file(block)
-    if isinstance(block, OpaqueBlock) and block.kind in _INPUT_PARTS and isinstance(block.data, Mapping):
+    if isinstance(block, OpaqueBlock) and block.kind.startswith("input_") and isinstance(block.data, Mapping):
         return dict(block.data)
     return None
 
@@ -263,13 +279,16 @@ def to_wire_results(message: Message, marked: Sequence[int], custom: Collection[
         if not isinstance(block, ToolResultBlock):
             losses.append(BlockLoss(at, block.type, "dropped", "a tool message holds results only"))
             continue
-        kind = "custom_tool_call_output" if block.tool_use_id in custom else "function_call_output"
+        kind = RESULTS[block.tool_use_id in custom]
         output = _result_output(block, at, losses)
+        sent = dict(_sent_item(message))
+        if sent.pop("listed", False) and isinstance(output, str) and block.content:
+            output = [{"type": "input_text", "text": output}]
         if at in marked and isinstance(output, list):
             output[-1] = _marked_part(output[-1], block.cache)
         if block.cache is not None and isinstance(output, list):
             hints.append(at)
-        items.append({"type": kind, "call_id": block.tool_use_id, "output": output})
+        items.append({"type": kind, "call_id": block.tool_use_id, "output": output, **sent})
     return Elements(dumps(items)[1:-1], tuple(losses), tuple(hints))
 
 
@@ -303,14 +322,18 @@ def _has_content(part: Mapping[str, Any]) -> bool:
 def to_wire_assistant(message: Message, model: str) -> tuple[list[Any], Sequence[BlockLoss], tuple[str, ...]]:
     """Return items, losses, and the ids of custom calls: the own model's items as they came, any other's by content.
 
+    What a caller's request held goes as it came.
     Where reasoning cannot go back, the ids of the items that belong to it do not either (WIRE.md, Responses order).
     """
     origin = message.metadata.origin
-    rows = own_replay(message, RESPONSES).get("items")
+    kept = own_replay(message, RESPONSES)
+    rows = kept.get("items")
     same_model = rows is not None and origin is not None and _stem(origin.model) == _stem(model)
     matches = match_items(rows, message.content) if rows else None
     custom = _custom_calls(rows, message)
     why = _broken(matches) if same_model else "it was made by another model"
+    if matches is not None and kept.get("sent") and why in (None, _UNKEPT):
+        return [to_wire_item(match) for match in matches], (), custom
     if matches is not None and why is None:
         whole, losses = _replayed(matches, message)
         return [to_wire_item(match) for match in whole], losses, custom
@@ -416,7 +439,7 @@ def _add_text(items: list[Any], block: TextBlock, phase: str | None) -> None:
 def _call(block: ToolUseBlock, item: Mapping[str, Any]) -> dict[str, Any]:
     """Return a call without its item id; a namespace belongs to the tool's name, so it stays."""
     kind = "custom_tool_call" if item.get("type") == "custom_tool_call" else "function_call"
-    held = {"type": kind, "call_id": block.id, "name": block.name}
+    held = {"type": kind, "call_id": block.id, "name": call_name(item, block)}
     if item.get("namespace"):
         held["namespace"] = item["namespace"]
     return held | call_arguments(item, block)

@@ -139,7 +139,8 @@ def _is_opaque(block: ContentBlock) -> bool:
 
 
 def _is_thinking(block: ContentBlock) -> bool:
-    return isinstance(block, (ThinkingBlock, RedactedThinkingBlock))
+    stored = isinstance(block, OpaqueBlock) and block.kind == "reasoning"  # of a caller's request
+    return stored or isinstance(block, (ThinkingBlock, RedactedThinkingBlock))
 
 
 def _is_unchanged(row: Mapping[str, Any], item: Mapping[str, Any], blocks: Sequence[ContentBlock | None]) -> bool:
@@ -167,9 +168,14 @@ def to_wire_item(match: ItemMatch) -> dict[str, Any]:
     if isinstance(block, (ThinkingBlock, RedactedThinkingBlock)):
         return _fill_reasoning(item, block)
     if isinstance(block, ToolUseBlock):
-        return {**item, "call_id": block.id, "name": block.name, **call_arguments(item, block)}
+        return {**item, "call_id": block.id, "name": call_name(item, block), **call_arguments(item, block)}
     assert isinstance(block, OpaqueBlock)  # noqa: S101  `match_items` checked it
     return dict(block.data)
+
+
+def call_name(item: Mapping[str, Any], call: ToolUseBlock) -> str:
+    """Return a call's name: in a namespace the item has it, which others know with the namespace before it."""
+    return str(item["name"]) if item.get("namespace") and "name" in item else call.name
 
 
 def call_arguments(item: Mapping[str, Any], call: ToolUseBlock) -> dict[str, str]:

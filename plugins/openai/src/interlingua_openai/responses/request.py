@@ -17,7 +17,7 @@ from interlingua.plugins import (
     json_object,
     option_loss,
 )
-from interlingua.types import DEFAULT_SESSION, AdapterOptions, Message, ToolChoice, ToolDefinition
+from interlingua.types import DEFAULT_SESSION, AdapterOptions, Message, ToolChoice, ToolDefinition, WireTool
 from interlingua_chat_completions.cache_markers import cache_key
 from interlingua_chat_completions.options import at_least
 from interlingua_chat_completions.tools import (
@@ -42,7 +42,7 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
 
     `options.provider_options` are laid over the body; the objects `reasoning` and `text` are merged one level deep, and
     `tools` (the service's own) stand behind the declared ones. `strict_tools` is no field: it makes tools
-    strict.
+    strict. None leaves a field out.
     """
     facts = facts_of(options.model)
     losses: list[Loss] = []
@@ -80,7 +80,9 @@ def to_wire(messages: Sequence[Message], tools: Sequence[ToolDefinition], option
         losses=tuple(losses),
         api=RESPONSES,
         stream=options.stream,
-        echo={**strict.echo, CUSTOM_ECHO: _custom_names(service_tools)} if service_tools else strict.echo,
+        echo={**strict.echo, CUSTOM_ECHO: _custom_names([*service_tools, *map(_as_it_came, tools)])}
+        if service_tools
+        else strict.echo,
     )
 
 
@@ -124,6 +126,9 @@ def _add_other_options(options: AdapterOptions, facts: FrozenDict, fields: dict[
 
 def _lay_over(fields: dict[str, Any], extra: Mapping[str, Any]) -> None:
     for name, value in extra.items():
+        if value is None:
+            fields.pop(name, None)
+            continue
         ours = fields.get(name)
         merge = name in ("reasoning", "text") and isinstance(ours, dict) and isinstance(value, Mapping)
         fields[name] = {**ours, **value} if merge and ours is not None else value
@@ -192,7 +197,28 @@ def to_wire_tools(tools: Sequence[ToolDefinition], strict: StrictTools, losses: 
         if tool.cache is not None:
             reason = "tools carry no cache marker on this wire; they are part of what the first marker keeps"
             losses.append(Loss(path=f"tools[{at}]", block_type="tool", verdict="dropped", reason=reason))
-    return json_array([dumps(_function(tool, strict.schemas.get(tool.name))) for tool in tools])
+    written: list[dict[str, Any]] = []
+    space: Any = None
+    for tool in tools:
+        came = _as_it_came(tool)
+        written_space, space = space, came.pop("namespace", None)
+        if space is None:
+            written.append(came or _function(tool, strict.schemas.get(tool.name)))
+        elif space == written_space:
+            written[-1]["tools"].append(came)
+        else:
+            written.append({"type": "namespace", **space, "tools": [came]})
+    return json_array([dumps(each) for each in written])
+
+
+def _as_it_came(tool: ToolDefinition) -> dict[str, Any]:
+    """Return the definition of a tool that a caller's request had; {} for any other."""
+    if not isinstance(tool, WireTool) or tool.api != RESPONSES:
+        return {}
+    held: dict[str, Any] = {"name": tool.name, "description": tool.description or None, **tool.extra}
+    if tool.extra["type"] == "function":
+        held = {"parameters": tool.input_schema, **held}
+    return {name: value for name, value in held.items() if value is not None}
 
 
 def _function(tool: ToolDefinition, strict: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -163,6 +163,8 @@ class ResponseReader(BlockAccumulator):
             return
         item = normalise_item(event["item"], self._context)
         slot = self._slots.open(item, event.get("output_index"))
+        if isinstance(item.get("id"), str):
+            yield RawUpdate(replay=self._replay(begun=slot))
         if slot.kind in CALLS and item.get("name"):
             yield from self._begin_call(slot, item)
 
@@ -189,8 +191,13 @@ class ResponseReader(BlockAccumulator):
 
     # -- the end ------------------------------------------------------------------------------------------------
 
-    def _replay(self) -> dict[str, Any]:
-        return {"items": [slot.kept for slot in self._slots if slot.kept is not None]}
+    def _replay(self, begun: ItemState | None = None) -> dict[str, Any]:
+        """Return the replay state of the items that are whole, and of one that has begun: it has its id already."""
+        return {
+            "items": [
+                slot.kept or skeleton(slot.item) for slot in self._slots if slot.kept is not None or slot is begun
+            ]
+        }
 
     def _end(self, response: dict[str, Any], named: str) -> Iterator[StreamEvent]:
         """Read a terminal event: its output is the last word on every item, where it has any."""

@@ -1,0 +1,506 @@
+"""An answer, whoever made it -> the body or the stream of the Responses API (WIRE.md, Responses served)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import attrs
+
+from interlingua.errors import InterlinguaError, ServerError, StreamInterruptedError
+from interlingua.plugins import EMPTY, AnswerState, Loss, ServeContext, WireResponse, dumps
+from interlingua.types import (
+    BlockEnd,
+    ContentBlock,
+    ErrorEvent,
+    Message,
+    MessageComplete,
+    OpaqueBlock,
+    RawUpdate,
+    RedactedThinkingBlock,
+    StopReason,
+    StreamEvent,
+    TextBlock,
+    TextDelta,
+    ThinkingBlock,
+    ThinkingDelta,
+    ToolUseBlock,
+    ToolUseEnd,
+    ToolUseInputDelta,
+    ToolUseStart,
+    Usage,
+    UsageUpdate,
+    read_tool_input,
+)
+from interlingua_chat_completions.errors import error_detail, to_wire_error
+from interlingua_openai.responses.items import call_id_of
+from interlingua_openai.responses.replay import ItemMatch, match_items, to_wire_item
+from interlingua_openai.responses.stream_blocks import SPAN
+
+_INCOMPLETE = {
+    StopReason.MAX_TOKENS: "max_output_tokens",
+    StopReason.CONTEXT_WINDOW: "max_output_tokens",
+    StopReason.REFUSAL: "content_filter",
+}
+_JSON = {"content-type": "application/json"}
+_DEFAULTS: dict[str, Any] = {
+    "instructions": None,
+    "max_output_tokens": None,
+    "metadata": {},
+    "parallel_tool_calls": True,
+    "previous_response_id": None,
+    "reasoning": {"effort": None, "summary": None},
+    "service_tier": "default",
+    "store": False,
+    "temperature": 1.0,
+    "text": {"format": {"type": "text"}},
+    "tool_choice": "auto",
+    "tools": [],
+    "top_p": 1.0,
+    "truncation": "disabled",
+    "user": None,
+}
+_OWN_END = ("usage", "service_tier", "incomplete_details")
+_STATELESS = "state of the model that answered has no place here; there is nothing to seal it with"
+
+
+def to_wire_response(message: Message, context: ServeContext) -> WireResponse:
+    """Write a whole answer: the items of its stream, or this API's own as they came."""
+    metadata = message.metadata
+    if metadata.stop_reason is StopReason.ERROR:
+        return to_wire_error(ServerError("the model's answer ended with an error"))
+    raw = metadata.provider_raw or EMPTY
+    writer = ResponseWriter(context)
+    rows = (raw.get("replay") or EMPTY).get("items") if context.is_own else None
+    matches = match_items(rows, message.content) if rows else None
+    events: list[StreamEvent] = [RawUpdate(replay=raw.get("replay") or None, trace=raw.get("trace") or None)]
+    if matches is not None and all(match.same for match in matches):
+        writer.feed(events)
+        items = [to_wire_item(match) for match in matches]
+    else:
+        events = [RawUpdate(trace=raw.get("trace") or None)] if context.is_own else events
+        writer.feed([*events, *[BlockEnd(index=at * SPAN, block=block) for at, block in enumerate(message.content)]])
+        items = writer.finish_items()
+    reason, word = metadata.stop_reason or StopReason.OTHER, metadata.stop_reason_raw
+    return WireResponse(headers=_JSON, body=dumps(writer.response(items, reason, word, metadata.usage)))
+
+
+@attrs.define
+class _Item:
+    """An item that is open: how it began, what it holds so far, where it stands, and what is its origin's.
+
+    Attributes:
+        place: its `output_index`.
+        kind: message, reasoning, function_call or custom_tool_call.
+        item: the item as it was announced.
+        row: place of its skeleton in the replay state, where this API's own service makes the answer.
+        parts: pieces of each part's text; a call's arguments are part 0.
+        ends: the whole block of each part, where it came.
+    """
+
+    place: int
+    kind: str
+    item: dict[str, Any]
+    row: int | None = None
+    parts: dict[int, list[str]] = attrs.field(factory=dict)
+    ends: dict[int, ContentBlock] = attrs.field(factory=dict)
+    start: ToolUseStart | None = None
+
+    def text(self, part: int = 0) -> str:
+        return "".join(self.parts.get(part, ()))
+
+
+class ResponseWriter:
+    """Writes the events of one answer as a stream of this API.
+
+    An item of text or reasoning is open until another one begins, a call until it is whole. What another origin
+    attaches to its answer is sealed into reasoning items: where it thought, and behind the last item what is left.
+    """
+
+    content_type = "text/event-stream; charset=utf-8"
+
+    def __init__(self, context: ServeContext) -> None:
+        self.losses: list[Loss] = []
+        self._context = context
+        self._own = context.is_own
+        self._id = f"resp_{context.answer_id}"
+        self._created = int(context.clock().timestamp())
+        self._state = AnswerState(context.origin, strings=True)
+        self._out: list[bytes] = []
+        self._number = 0
+        self._begun = self._over = False
+        self._items: list[dict[str, Any] | None] = []
+        self._said: _Item | None = None  # the item of text or reasoning that is open
+        self._key = -1
+        self._calls: dict[int, _Item] = {}
+        self._done: set[int] = set()
+        self._rows: Any = ()
+        self._used: set[int] = set()
+        self._usage: Usage | None = None
+        self._trace: dict[str, Any] = {}
+        self._delta: tuple[int, bytes] = (-1, b"")
+
+    def feed(self, events: Iterable[StreamEvent]) -> bytes:
+        """Return the bytes for these events."""
+        for event in events:
+            if type(event) is TextDelta and event.index == self._delta[0] and self._said is not None:
+                if not self._own:
+                    self._state.note(event)
+                self._said.parts[event.index % SPAN if self._own else 0].append(event.text)
+                self._out.append(b"%b%b,\"logprobs\":[],\"sequence_number\":%d}\n\n" % (
+                    self._delta[1], dumps(event.text), self._number))  # fmt: skip
+                self._number += 1
+            elif not self._over:
+                self._take(event)
+        data = b"".join(self._out)
+        self._out.clear()
+        return data
+
+    def end(self) -> bytes:
+        """Return the end of an answer that had none: a failed response."""
+        return b"" if self._over else self.feed([ErrorEvent(error=StreamInterruptedError("the answer broke off"))])
+
+    def _take(self, event: StreamEvent) -> None:
+        if isinstance(event, RawUpdate):
+            self._raw(event)
+            return
+        self._begin()
+        if isinstance(event, (TextDelta, ThinkingDelta)):
+            self._note(event)
+            self._say(event.index, "message" if isinstance(event, TextDelta) else "reasoning", event.text)
+        elif isinstance(event, ToolUseStart):
+            self._call_start(event)
+        elif isinstance(event, ToolUseInputDelta):
+            self._note(event)
+            if (item := self._calls.get(event.index)) is not None:
+                self._arguments(item, event.partial_json)
+        elif isinstance(event, ToolUseEnd):
+            self._call_end(event)
+        elif isinstance(event, BlockEnd):
+            self._block_end(event)
+        elif isinstance(event, UsageUpdate):
+            self._usage = self._usage.updated(event.usage) if self._usage else event.usage
+        elif isinstance(event, MessageComplete):
+            self._complete(event)
+        elif isinstance(event, ErrorEvent):
+            self._fail(event.error)
+
+    def _note(self, event: StreamEvent, wire_id: str = "") -> None:
+        if not self._own:
+            self._state.note(event, wire_id)
+
+    # -- the response
+
+    def _event(self, kind: str, **fields: Any) -> None:
+        body = dumps({"type": kind, **fields, "sequence_number": self._number})
+        self._out.append(b"event: %b\ndata: %b\n\n" % (kind.encode(), body))
+        self._number += 1
+
+    def _begin(self) -> None:
+        if not self._begun:
+            self._begun = True
+            response = self._envelope("in_progress", [])
+            self._event("response.created", response=response)
+            self._event("response.in_progress", response=response)
+
+    def _envelope(self, status: str, output: list[dict[str, Any]]) -> dict[str, Any]:
+        body = {"id": self._id, "object": "response", "created_at": self._created, "status": status, "error": None}
+        body |= {"incomplete_details": None, "model": self._context.model, "output": output}
+        return body | _DEFAULTS | dict(self._context.echo.get("request") or EMPTY) | {"usage": None}
+
+    def response(
+        self, output: list[dict[str, Any]], reason: StopReason, word: str | None, usage: Usage | None
+    ) -> dict[str, Any]:
+        """Return the response object of an answer that is over."""
+        why = _INCOMPLETE.get(reason)
+        if self._own and word not in (None, "completed"):
+            why = word
+        body = self._envelope("incomplete" if why else "completed", output)
+        if why:
+            body["incomplete_details"] = {"reason": why}
+        body["usage"] = _usage(usage)
+        if self._own:
+            body |= {name: self._trace[name] for name in _OWN_END if name in self._trace}
+        return body
+
+    def _complete(self, event: MessageComplete) -> None:
+        if event.stop_reason is StopReason.ERROR:
+            self._fail(ServerError("the model's answer ended with an error"))
+            return
+        output = self.finish_items()
+        response = self.response(output, event.stop_reason, event.stop_reason_raw, self._usage)
+        self._event(f"response.{response['status']}", response=response)
+        self._over = True
+
+    def _fail(self, error: InterlinguaError) -> None:
+        self._begin()
+        _, detail = error_detail(error)
+        response = self._envelope("failed", [item for item in self._items if item is not None])
+        response["error"] = {"code": detail["code"] or "server_error", "message": detail["message"]}
+        response["usage"] = _usage(self._usage)
+        self._event("response.failed", response=response)
+        self._over = True
+
+    def finish_items(self) -> list[dict[str, Any]]:
+        """Close what is open, seal what is left, and return all items."""
+        self._settle()
+        for item in list(self._calls.values()):
+            self._close_call(item, None)
+        if not self._own and (state := self._state.take(whole=True)) is not None and (seal := self._sealed(state)):
+            self._begin()
+            self._write_item(_reasoning(self._new_id("rs"), "", seal))
+        return [item for item in self._items if item is not None]
+
+    def _sealed(self, state: Mapping[str, Any]) -> str | None:
+        if self._context.seal is not None:
+            return self._context.seal(state)
+        if state["blocks"] or state["replay"]:
+            self._lose("thinking", _STATELESS)
+        return None
+
+    def _lose(self, kind: str, reason: str) -> None:
+        self.losses.append(Loss(path="content", block_type=kind, verdict="dropped", reason=reason))
+
+    def _raw(self, event: RawUpdate) -> None:
+        if not self._own:
+            self._note(event)
+            self._begin()
+            return
+        self._trace.update(event.trace or {})
+        if not self._begun and isinstance(self._trace.get("id"), str):
+            self._id = self._trace["id"]
+        self._begin()
+        rows = (event.replay or EMPTY).get("items")
+        if rows is not None:
+            self._rows = rows
+            if self._said is not None and self._said.row == len(rows) - 1:
+                self._settle()  # its own service has ended it
+
+    # -- items
+
+    def _new_id(self, prefix: str) -> str:
+        return f"{prefix}_{self._context.new_id().lower()}"
+
+    def _open(self, kind: str, prefix: str, **fields: Any) -> _Item:
+        """Announce an item: with the id that its own service gave it, where it did."""
+        row = len(self._rows) - 1 if self._own else -1
+        shell = self._rows[row]["item"] if row >= 0 and row not in self._used else EMPTY
+        if shell.get("type") == kind:
+            self._used.add(row)
+        else:
+            row, shell = -1, EMPTY
+        item = {"id": shell.get("id") or self._new_id(prefix), "type": kind, **fields}
+        if "phase" in shell:
+            item["phase"] = shell["phase"]
+        self._items.append(None)
+        opened = _Item(len(self._items) - 1, kind, item, row if row >= 0 else None)
+        self._event("response.output_item.added", output_index=opened.place, item=item)
+        return opened
+
+    def _write_item(self, item: dict[str, Any]) -> None:
+        """Write an item that is whole."""
+        place = len(self._items)
+        self._items.append(item)
+        self._event("response.output_item.added", output_index=place, item=item)
+        self._event("response.output_item.done", output_index=place, item=item)
+
+    def _close(self, opened: _Item, item: dict[str, Any], blocks: tuple[ContentBlock | None, ...]) -> None:
+        """Write the end of an item: as its own service has it, where the skeleton is known."""
+        if opened.row is not None and opened.row < len(self._rows):
+            shell = self._rows[opened.row]["item"]
+            if opened.kind != "message" or len(shell.get("content") or ()) == len(blocks):
+                item = {**to_wire_item(ItemMatch(shell, blocks, same=True)), "id": opened.item["id"]}
+        self._items[opened.place] = item
+        self._event("response.output_item.done", output_index=opened.place, item=item)
+
+    # -- text and reasoning
+
+    def _say(self, index: int, kind: str, text: str) -> None:
+        key, part = (index // SPAN, index % SPAN) if self._own else (index, 0)
+        if key in self._done:
+            return
+        if self._said is None or self._key != key or self._said.kind != kind:
+            self._settle()
+            if kind == "message":
+                self._said = self._open("message", "msg", status="in_progress", role="assistant", content=[])
+            else:
+                self._said = self._open("reasoning", "rs", summary=[])
+            self._key = key
+        said = self._said
+        about = {"item_id": said.item["id"], "output_index": said.place}
+        if part not in said.parts and (text or kind == "message"):
+            said.parts[part] = []
+            if kind == "message":
+                empty = {"type": "output_text", "annotations": [], "logprobs": [], "text": ""}
+                self._event("response.content_part.added", **about, content_index=part, part=empty)
+            else:
+                summary = {"type": "summary_text", "text": ""}
+                self._event("response.reasoning_summary_part.added", **about, summary_index=0, part=summary)
+        if not text:
+            return
+        said.parts[part].append(text)
+        if kind == "reasoning":
+            self._event("response.reasoning_summary_text.delta", **about, summary_index=0, delta=text)
+            return
+        self._event("response.output_text.delta", **about, content_index=part, delta=text, logprobs=[])
+        head = dumps({"type": "response.output_text.delta", **about, "content_index": part})[:-1]
+        self._delta = (index, b'event: response.output_text.delta\ndata: %b,"delta":' % head)
+
+    def _settle(self) -> None:
+        """Close the item of text or reasoning that is open."""
+        said, self._said = self._said, None
+        self._delta = (-1, b"")
+        if said is None:
+            return
+        self._done.add(self._key)
+        about = {"item_id": said.item["id"], "output_index": said.place}
+        if said.kind == "reasoning":
+            self._settle_reasoning(said, about)
+            return
+        parts = []
+        blocks: list[ContentBlock | None] = []
+        for part in sorted({*said.parts, *said.ends}):
+            text, end = said.text(part), said.ends.get(part)
+            if isinstance(end, OpaqueBlock):
+                parts.append(end.data)
+                blocks.append(end)
+                continue
+            annotations = list(end.citations) if self._own and isinstance(end, TextBlock) else []
+            made = {"type": "output_text", "annotations": annotations, "logprobs": [], "text": text}
+            self._event("response.output_text.done", **about, content_index=part, text=text, logprobs=[])
+            self._event("response.content_part.done", **about, content_index=part, part=made)
+            parts.append(made)
+            blocks.append(TextBlock(text=text, citations=annotations))
+        self._close(said, {**said.item, "status": "completed", "content": parts}, tuple(blocks))
+
+    def _settle_reasoning(self, said: _Item, about: Mapping[str, Any]) -> None:
+        text = said.text()
+        if said.parts:
+            part = {"type": "summary_text", "text": text}
+            self._event("response.reasoning_summary_text.done", **about, summary_index=0, text=text)
+            self._event("response.reasoning_summary_part.done", **about, summary_index=0, part=part)
+        end = said.ends.get(0)
+        if self._own:
+            sealed = end.signature if isinstance(end, ThinkingBlock) else None
+        else:
+            state = self._state.take(always=True)
+            sealed = self._sealed(state) if state is not None else None
+        item = _reasoning(said.item["id"], text, sealed)
+        self._close(said, item, (ThinkingBlock(text=text, signature=sealed),))
+
+    def _block_end(self, event: BlockEnd) -> None:
+        block = event.block
+        key, part = (event.index // SPAN, event.index % SPAN) if self._own else (event.index, 0)
+        if key != self._key:
+            self._settle()
+        if isinstance(block, ToolUseBlock):
+            self._whole_call(event.index, block)
+            return
+        self._note(event)
+        if isinstance(block, (TextBlock, ThinkingBlock)):
+            self._end_said(event.index, key, part, block)
+        elif self._own and isinstance(block, RedactedThinkingBlock):
+            opened = self._open("reasoning", "rs", summary=[])
+            self._close(opened, _reasoning(opened.item["id"], "", block.data), (block,))
+        elif self._own and isinstance(block, OpaqueBlock) and isinstance(block.data, Mapping):
+            if self._said is not None:  # a part of the message that is open
+                self._said.ends[part] = block
+            else:
+                self._write_item(dict(block.data))
+        elif not isinstance(block, (RedactedThinkingBlock, OpaqueBlock)):
+            self._lose(block.type, f"this API has no {block.type} in an answer")
+
+    def _end_said(self, index: int, key: int, part: int, block: TextBlock | ThinkingBlock) -> None:
+        kind = "message" if isinstance(block, TextBlock) else "reasoning"
+        if self._said is None or self._key != key or part not in self._said.parts:
+            if key in self._done or (not block.text and not (self._own and kind == "reasoning")):
+                return
+            self._say(index, kind, block.text)
+        if self._said is not None:
+            self._said.ends[part] = block
+
+    # -- calls
+
+    def _call_start(self, event: ToolUseStart) -> None:
+        self._settle()
+        wire_id = (event.provider_id if self._own else None) or event.id
+        self._note(event, wire_id)
+        name: dict[str, Any] = dict((self._context.echo.get("namespaces") or EMPTY).get(event.name) or EMPTY)
+        kind = "custom_tool_call" if event.name in (self._context.echo.get("custom") or ()) else "function_call"
+        if self._own and self._rows:
+            shell = self._rows[-1]["item"]
+            if shell.get("call_id") == wire_id:
+                kind = shell["type"]
+                name = {key: shell[key] for key in ("name", "namespace") if key in shell}
+        held = {"arguments": ""} if kind == "function_call" else {"input": ""}
+        fields = {"status": "in_progress", **held, "call_id": wire_id, "name": event.name, **name}
+        prefix = "fc" if kind == "function_call" else "ctc"
+        opened = self._open(kind, prefix, **fields)
+        opened.start = event
+        opened.parts[0] = []
+        self._calls[event.index] = opened
+
+    def _arguments(self, opened: _Item, text: str) -> None:
+        if not text:
+            return
+        opened.parts[0].append(text)
+        if opened.kind == "function_call":
+            about = {"item_id": opened.item["id"], "output_index": opened.place}
+            self._event("response.function_call_arguments.delta", **about, delta=text)
+
+    def _call_end(self, event: ToolUseEnd) -> None:
+        opened = self._calls.pop(event.index, None)
+        if opened is not None:
+            self._note(event)
+            self._close_call(opened, event.block)
+
+    def _whole_call(self, index: int, block: ToolUseBlock) -> None:
+        self._call_start(ToolUseStart(index=index, id=block.id, name=block.name, provider_id=block.provider_id))
+        self._arguments(self._calls[index], block.input_json)
+        self._call_end(ToolUseEnd(index=index, block=block))
+
+    def _close_call(self, opened: _Item, block: ToolUseBlock | None) -> None:
+        start = opened.start
+        assert start is not None  # noqa: S101  only calls are closed here
+        if block is not None and not opened.text():
+            self._arguments(opened, block.input_json)
+        raw = opened.text() or "{}"
+        about = {"item_id": opened.item["id"], "output_index": opened.place}
+        item = {**opened.item, "status": "completed"}
+        if opened.kind == "custom_tool_call":
+            value = read_tool_input(raw)[0].get("input")
+            item["input"] = text = value if isinstance(value, str) else raw
+            self._event("response.custom_tool_call_input.delta", **about, delta=text)
+            self._event("response.custom_tool_call_input.done", **about, input=text)
+        else:
+            item["arguments"] = raw
+            name = item["name"]
+            self._event("response.function_call_arguments.done", **about, name=name, arguments=raw)
+        if opened.row is not None and call_id_of(self._rows[opened.row]["item"]) == item["call_id"]:
+            held = {key: value for key, value in self._rows[opened.row]["item"].items() if key not in item}
+            item |= held
+        self._items[opened.place] = item
+        self._event("response.output_item.done", output_index=opened.place, item=item)
+
+
+def _reasoning(item_id: str, text: str, encrypted: str | None) -> dict[str, Any]:
+    summary = [{"type": "summary_text", "text": text}] if text else []
+    item: dict[str, Any] = {"id": item_id, "type": "reasoning", "summary": summary}
+    return {**item, "encrypted_content": encrypted} if encrypted else item
+
+
+def _usage(usage: Usage | None) -> dict[str, Any] | None:
+    """Return the counts; None where nothing was counted, and a detail that is not known is 0, which it must be here."""
+    if usage is None or (usage.input_tokens is None and usage.output_tokens is None):
+        return None
+    read, written = usage.input_tokens or 0, usage.output_tokens or 0
+    cached: dict[str, int] = {"cached_tokens": usage.cached_input_tokens or 0}
+    if usage.cache_creation_input_tokens is not None:
+        cached["cache_write_tokens"] = usage.cache_creation_input_tokens
+    return {
+        "input_tokens": read,
+        "input_tokens_details": cached,
+        "output_tokens": written,
+        "output_tokens_details": {"reasoning_tokens": usage.reasoning_tokens or 0},
+        "total_tokens": read + written,
+    }

@@ -1,0 +1,446 @@
+"""Somebody's request of the Responses API -> messages, tools and options (WIRE.md, Responses served)."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import Any, get_args
+
+from interlingua.errors import CallerError
+from interlingua.frozen import replace
+from interlingua.plugins import (
+    InboundRequest,
+    Loss,
+    RequestContext,
+    ServeContext,
+    State,
+    WireRequest,
+    loads,
+    restore_answer,
+)
+from interlingua.types import (
+    AdapterOptions,
+    CacheHint,
+    ContentBlock,
+    DocumentBlock,
+    Effort,
+    ImageBlock,
+    ImageSource,
+    Message,
+    MessageMetadata,
+    OpaqueBlock,
+    Origin,
+    Provenance,
+    Role,
+    TextBlock,
+    ThinkingBlock,
+    ToolChoice,
+    ToolResultBlock,
+    ToolUseBlock,
+    WireTool,
+)
+from interlingua_openai.catalogue import RESPONSES
+from interlingua_openai.responses.items import (
+    BETWEEN,
+    CALLS,
+    call_id_of,
+    from_wire_call,
+    from_wire_item,
+    normalise_item,
+    reasoning_texts,
+)
+from interlingua_openai.responses.messages import RESULTS
+from interlingua_openai.responses.replay import replay_state
+
+_READ = ("model", "input", "instructions", "tools", "stream")
+_ROLES = {"user": Role.USER, "system": Role.SYSTEM, "developer": Role.SYSTEM}
+_DEFAULT_ROLES = {Role.USER: "user", Role.SYSTEM: "developer"}
+_PLAIN: dict[str, tuple[str, type | tuple[type, ...]]] = {
+    "max_output_tokens": ("max_tokens", int),
+    "temperature": ("temperature", (int, float)),
+    "top_p": ("top_p", (int, float)),
+    "parallel_tool_calls": ("parallel_tool_calls", bool),
+    "safety_identifier": ("user_id", str),
+    "user": ("user_id", str),
+}
+_ENCRYPTED = ["reasoning.encrypted_content"]
+_FREE_TEXT = {"type": "object", "properties": {"input": {"type": "string"}}, "required": ["input"]}
+# the caller's items besides results of calls; all others are the answer's
+_OF_CALLER = ("item_reference", "additional_tools", "configuration_update", "mcp_approval_response", None)
+_REFUSED = "a sealed state that may not be used here was left out"
+_ECHOED = (
+    *("instructions", "max_output_tokens", "metadata", "parallel_tool_calls", "previous_response_id", "reasoning"),
+    *("service_tier", "store", "temperature", "text", "tool_choice", "top_p", "truncation"),
+)
+
+
+def from_wire_request(request: WireRequest, context: ServeContext) -> InboundRequest:
+    """Read a request.
+
+    Raises:
+        CallerError: it is not what the API allows.
+    """
+    body = loads(request.body)
+    if not isinstance(body, dict):
+        raise CallerError("the body is not a JSON object")
+    model = _text(body, "model")
+    extra = {name: value for name, value in body.items() if name not in _READ}
+    covered: dict[str, tuple[str, ...]] = {}
+    options = _options(body, extra, covered)
+    tools, own = _tools(body.get("tools"))
+    if own:
+        extra["tools"] = own
+    losses: list[Loss] = []
+    reader = _Items(context, model, losses)
+    reader.read_instructions(body.get("instructions"))
+    reader.read(body.get("input"))
+    return InboundRequest(
+        messages=tuple(reader.messages),
+        tools=tools,
+        options=AdapterOptions(model=model, api=context.api, stream=bool(body.get("stream")), **options),
+        extra=extra,
+        covered=covered,
+        provider=context.provider,
+        losses=tuple(losses),
+        echo=_echo(body, tools),
+    )
+
+
+def _options(body: Mapping[str, Any], extra: dict[str, Any], covered: dict[str, tuple[str, ...]]) -> dict[str, Any]:
+    """Return the options, and note which members of `extra` they say.
+
+    What `to_wire` adds by itself where the request says nothing is None in `extra`, which leaves it out.
+    """
+    options: dict[str, Any] = {}
+    for name, (field, kind) in _PLAIN.items():
+        value = body.get(name)
+        if isinstance(value, kind) and (kind is bool or type(value) is not bool):
+            options.setdefault(field, value)
+            covered[name] = (field,)
+    _objects_of_options(body, options, covered)
+    if (choice := _choice(body.get("tool_choice"))) is not None:
+        options["tool_choice"] = choice
+        covered["tool_choice"] = ("tool_choice",)
+    if extra.setdefault("store", None) is False:
+        covered["store"] = ()
+    if extra.setdefault("include", None) in (_ENCRYPTED, []):
+        covered["include"] = ()
+    if body.get("stream") is False:
+        extra["stream"], covered["stream"] = False, ()
+    return options
+
+
+def _objects_of_options(body: Mapping[str, Any], options: dict[str, Any], covered: dict[str, tuple[str, ...]]) -> None:
+    """Read `reasoning` and `text`."""
+    reasoning, text = body.get("reasoning"), body.get("text")
+    if isinstance(reasoning, dict):
+        covered["reasoning"] = ("effort", "thinking")
+        if reasoning.get("effort") in get_args(Effort):
+            options["effort"] = reasoning["effort"]
+        if (reasoning.get("summary") or reasoning.get("generate_summary")) and reasoning.get("effort") != "none":
+            options["thinking"] = True
+    form = text.get("format") if isinstance(text, dict) else None
+    if isinstance(text, dict) and (form is None or (isinstance(form, dict) and form.get("type") != "json_object")):
+        covered["text"] = ("response_schema",)
+    if isinstance(form, dict) and isinstance(form.get("schema"), dict):
+        options["response_schema"] = form["schema"]
+        if isinstance(form.get("name"), str):
+            options["response_name"] = form["name"]
+
+
+def _choice(given: Any) -> Any:
+    if given in ("auto", "none", "required"):
+        return given
+    if isinstance(given, dict) and given.get("type") in ("function", "custom") and isinstance(given.get("name"), str):
+        return ToolChoice(given["name"])
+    return None
+
+
+def _echo(body: Mapping[str, Any], tools: Sequence[WireTool]) -> dict[str, Any]:
+    """Return what the answer repeats of its request, and what it needs to know of the tools."""
+    echo: dict[str, Any] = {"request": {name: body[name] for name in _ECHOED if name in body}}
+    if custom := [tool.name for tool in tools if tool.extra.get("type") == "custom"]:
+        echo["custom"] = custom
+    if spaces := {tool.name: dict(tool.extra["namespace"]) for tool in tools if "namespace" in tool.extra}:
+        echo["namespaces"] = {
+            name: {"namespace": space["name"], "name": name[len(space["name"]) + 2 :]} for name, space in spaces.items()
+        }
+    return echo
+
+
+# ---- tools
+
+
+def _tools(given: Any) -> tuple[tuple[WireTool, ...], list[Any]]:
+    """Return the caller's tools, those of namespaces too, and the service's own."""
+    tools: list[WireTool] = []
+    own: list[Any] = []
+    for at, tool in enumerate(_objects(given, "tools")):
+        kind = tool.get("type")
+        if kind in ("function", "custom"):
+            tools.append(_tool(tool, f"tools[{at}]"))
+        elif kind == "namespace" and (inner := _namespace(tool, f"tools[{at}]")) is not None:
+            tools += inner
+        else:
+            own.append(tool)
+    return tuple(tools), own
+
+
+def _namespace(tool: Mapping[str, Any], path: str) -> list[WireTool] | None:
+    """Return the functions of a namespace under names that say it; None where it holds anything else."""
+    held = _objects(tool.get("tools"), f"{path}.tools")
+    if not held or any(each.get("type") not in ("function", "custom") for each in held):
+        return None
+    space = {name: value for name, value in tool.items() if name not in ("type", "tools")}
+    name = _text(space, "name", path)
+    made = [_tool(each, f"{path}.tools[{at}]") for at, each in enumerate(held)]
+    return [
+        WireTool(
+            name=join_names(name, each.name),
+            description=each.description,
+            input_schema=each.input_schema,
+            extra={**each.extra, "name": each.name, "namespace": space},
+            api=RESPONSES,
+        )
+        for each in made
+    ]
+
+
+def join_names(namespace: str, name: str) -> str:
+    """Return the name that a function of a namespace has where there are none."""
+    return f"{namespace}__{name}"
+
+
+def _tool(tool: Mapping[str, Any], path: str) -> WireTool:
+    schema = tool.get("parameters")
+    extra = {name: value for name, value in tool.items() if name not in ("name", "description")}
+    if extra["type"] == "custom":
+        schema = _FREE_TEXT
+    elif isinstance(schema, dict):
+        del extra["parameters"]
+    else:
+        schema, extra["parameters"] = {"type": "object", "properties": {}}, None
+    return WireTool(
+        name=_text(tool, "name", path),
+        description=str(tool.get("description") or ""),
+        input_schema=schema,
+        extra=extra,
+        api=RESPONSES,
+    )
+
+
+# ---- items
+
+
+class _Items:
+    """Reads items into messages: the answer's that follow each other are one; ids are places."""
+
+    def __init__(self, context: ServeContext, model: str, losses: list[Loss]) -> None:
+        self.messages: list[Message] = []
+        self._context = context
+        self._losses = losses
+        self._origin = Origin(context.provider, context.api, model)
+        self._reading = RequestContext(origin=self._origin)
+        self._time = datetime.fromtimestamp(0, UTC)
+        self._calls: dict[str, str] = {}
+        self._answer: list[dict[str, Any]] = []
+
+    def read_instructions(self, given: Any) -> None:
+        """Read the instructions, which stay what they are in this API."""
+        if isinstance(given, str) and given:
+            self._add(Role.SYSTEM, [TextBlock(text=given)], {"instructions": True})
+        elif given is not None and not isinstance(given, str):
+            raise CallerError("instructions: a string is required")
+
+    def read(self, given: Any) -> None:
+        """Read `input`, a text or items."""
+        if isinstance(given, str):
+            given = [{"role": "user", "content": given}]
+        for at, item in enumerate(_objects(given, "input")):
+            self._read_item(item, f"input[{at}]")
+        self._end_answer()
+
+    def _read_item(self, item: dict[str, Any], path: str) -> None:
+        kind = item.get("type", "message" if "role" in item else None)
+        if kind == "message" and item.get("role") == "assistant":
+            self._answer.append(normalise_item(item, self._reading))
+            return
+        if kind in CALLS or (kind not in ("message", *RESULTS, *_OF_CALLER) and not str(kind).endswith("_output")):
+            self._answer.append(normalise_item(item, self._reading))
+            return
+        self._end_answer()
+        if kind == "message":
+            self._message(item, path)
+        elif kind in RESULTS and item.get("call_id") in self._calls:
+            self._result(item, path)
+        else:
+            self._add(Role.USER, [self._opaque(item, str(kind))])
+
+    def _opaque(self, data: Mapping[str, Any], kind: str) -> OpaqueBlock:
+        return OpaqueBlock(provider=self._origin.provider, kind=kind, data=data)
+
+    def _message(self, item: Mapping[str, Any], path: str) -> None:
+        role = _ROLES.get(str(item.get("role")))
+        if role is None:
+            raise CallerError(f"{path}.role: one of user, assistant, system and developer is required")
+        content = item.get("content")
+        parts = [{"type": "input_text", "text": content}] if isinstance(content, str) else content
+        blocks = [self._part(part) for part in _objects(parts, f"{path}.content")]
+        more = {name: value for name, value in item.items() if name not in ("type", "role", "content")}
+        if role is Role.SYSTEM:
+            if not all(isinstance(block, TextBlock) for block in blocks):
+                raise CallerError(f"{path}.content: a {item['role']} message holds text only")
+            more["role"] = item["role"]  # said, it stays an item and becomes no instruction
+        self._add(role, blocks, {"item": more} if more else None)
+
+    def _part(self, part: Mapping[str, Any]) -> ContentBlock:
+        kind = str(part.get("type"))
+        if isinstance(part.get("text"), str):
+            return TextBlock(text=part["text"], cache=_hint(part))
+        if kind == "input_image" and (source := _source(part, "image_url")) is not None:
+            detail = part.get("detail")
+            return ImageBlock(
+                source=source[0],
+                media_type=source[1],
+                detail=detail if isinstance(detail, str) else None,
+                cache=_hint(part),
+            )
+        if kind == "input_file" and (source := _source(part, "file_data", "file_url")) is not None:
+            title = part.get("filename")
+            return DocumentBlock(
+                source=source[0],
+                media_type=source[1] or "application/pdf",
+                title=title if isinstance(title, str) else None,
+                cache=_hint(part),
+            )
+        return self._opaque(part, kind)
+
+    def _result(self, item: Mapping[str, Any], path: str) -> None:
+        output = item.get("output")
+        parts = [{"type": "input_text", "text": output}] if isinstance(output, str) else output
+        call_id = str(item["call_id"])
+        more = {name: value for name, value in item.items() if name not in ("type", "call_id", "output")}
+        content = tuple([self._part(part) for part in _objects(parts, f"{path}.output")])
+        block = ToolResultBlock(tool_use_id=call_id, content=content, tool_name=self._calls[call_id])
+        if isinstance(output, list):
+            more["listed"] = True
+        self._add(Role.TOOL, [block], {"item": more} if more else None, call_id)
+
+    # -- the answer's
+
+    def _end_answer(self) -> None:
+        """Make one message of the answer's items so far."""
+        items, self._answer = self._answer, []
+        if not items:
+            return
+        kept: list[dict[str, Any]] = []
+        content: list[ContentBlock | State] = []
+        for item in items:
+            state = self._unsealed(item)
+            if state is None:
+                kept.append(item)
+                content += self._blocks(item)
+            elif state:
+                text = BETWEEN.join(reasoning_texts(item))
+                content += [state, ThinkingBlock(text=text)] if text else [state]
+            else:
+                path = f"messages[{len(self.messages)}]"
+                self._losses.append(Loss(path=path, block_type="thinking", verdict="dropped", reason=_REFUSED))
+        if not content:
+            return
+        replay = {**replay_state(kept), "sent": True}
+        message = restore_answer(self._made(Role.ASSISTANT, (), replay, imported=True), content)
+        self._calls.update({block.id: block.name for block in message.tool_calls()})
+        self.messages.append(message)
+
+    def _unsealed(self, item: Mapping[str, Any]) -> State | None:
+        sealed = item.get("encrypted_content") if item.get("type") == "reasoning" else None
+        return self._context.unseal(sealed) if isinstance(sealed, str) and sealed else None
+
+    def _blocks(self, item: Mapping[str, Any]) -> Iterator[ContentBlock]:
+        if item.get("type") == "reasoning" and not item.get("encrypted_content"):
+            yield self._opaque(item, "reasoning")  # the service has it stored by its id
+            return
+        if item.get("type") not in CALLS:
+            yield from from_wire_item(item, self._reading)
+            return
+        call: ToolUseBlock = from_wire_call(item, self._reading, call_id_of(item))
+        space = item.get("namespace")
+        yield replace(call, name=join_names(space, call.name)) if isinstance(space, str) and space else call
+
+    # -- messages
+
+    def _add(
+        self,
+        role: Role,
+        content: Sequence[ContentBlock],
+        replay: Mapping[str, Any] | None = None,
+        call: str | None = None,
+    ) -> None:
+        self.messages.append(self._made(role, content, replay, call))
+
+    def _made(
+        self,
+        role: Role,
+        content: Sequence[ContentBlock],
+        replay: Mapping[str, Any] | None,
+        call: str | None = None,
+        *,
+        imported: bool = False,
+    ) -> Message:
+        facts: dict[str, Any] = {}
+        if imported or replay:
+            provider, api, model = self._origin
+            facts = {"model": f"{provider}:{model}", "provider": provider, "api": api}
+            facts["provenance"] = Provenance.IMPORTED
+        if replay:
+            facts["provider_raw"] = {"origin": list(self._origin), "replay": replay, "trace": {}}
+        metadata = MessageMetadata(parent_tool_use_id=call, **facts)
+        name = f"m{len(self.messages)}"
+        return Message(id=name, role=role, content=tuple(content), metadata=metadata, created_at=self._time)
+
+
+def _source(part: Mapping[str, Any], *names: str) -> tuple[ImageSource, str] | None:
+    """Return where media are and their type, "" where that is not said; None for what this reader does not know."""
+    if isinstance(part.get("file_id"), str):
+        return ImageSource(kind="file_id", data=part["file_id"]), ""
+    given = next((part[name] for name in names if isinstance(part.get(name), str)), None)
+    if given is None:
+        return None
+    if not given.startswith("data:"):
+        return None if "file_data" in part else (ImageSource(kind="url", data=given), "")
+    head, _, data = given[5:].partition(",")
+    media_type, _, encoding = head.rpartition(";")
+    if encoding != "base64" or not _is_base64(data):
+        return None
+    return ImageSource(kind="base64", data=data), media_type
+
+
+def _is_base64(data: str) -> bool:
+    try:
+        b64decode(data, validate=True)
+    except ValueError:
+        return False
+    return True
+
+
+def _hint(part: Mapping[str, Any]) -> CacheHint | None:
+    marker = part.get("prompt_cache_breakpoint")
+    if not isinstance(marker, dict):
+        return None
+    return CacheHint(ttl="1h" if marker.get("ttl") == "12h" else None)
+
+
+def _objects(value: Any, path: str) -> list[dict[str, Any]]:
+    listed = [] if value is None else value
+    if not isinstance(listed, list) or not all(isinstance(each, dict) for each in listed):
+        raise CallerError(f"{path}: a list of objects is required")
+    return listed
+
+
+def _text(holder: Mapping[str, Any], name: str, path: str = "") -> str:
+    value = holder.get(name)
+    if not isinstance(value, str) or not value:
+        raise CallerError(f"{path}.{name}: a string is required".lstrip("."))
+    return value
