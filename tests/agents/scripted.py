@@ -95,6 +95,10 @@ class Script:
             "tools": [tool.name for tool in tools],
             "messages": list(map(_seen, messages)),
         }
+        if options.tool_choice is not None:
+            body["choice"] = getattr(options.tool_choice, "name", options.tool_choice)
+        if options.response_schema is not None:
+            body["schema"] = il.plugins.thaw(options.response_schema)
         return il.plugins.WireRequest(path="/say", body=json.dumps(body).encode(), api="script", stream=options.stream)
 
     @il.plugins.hookimpl

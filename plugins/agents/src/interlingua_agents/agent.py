@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypedDict, TypeVar, U
 
 import attrs
 
-from interlingua import AsyncClient, CallerError, Client
+from interlingua import AsyncClient, CallerError, Client, Output
+from interlingua.output import OutputPlan
 from interlingua.types import ContentBlock, Message, ToolDefinition, system, user
-from interlingua_agents.drivers import AgentLoop, Confirm
+from interlingua_agents.drivers import AgentLoop, Confirm, RunSettings
 from interlingua_agents.memory import AsyncMemoryTurn, MemoryTurn
 from interlingua_agents.results import AgentRun, Decision, Defer
 from interlingua_agents.run import StartedRun, iterate_blocking, settle_open_calls
@@ -48,6 +49,7 @@ class AgentSettings(TypedDict, total=False):
     max_turns: int
     budget_usd: Decimal | float | str | None
     decode_strings: bool
+    output_retries: int
     compactor: Compactor | None
     workspace: str | Path | None
     options: Mapping[str, Any] | None
@@ -60,7 +62,8 @@ class Agent(Generic[AnswerT]):
     Args:
         model: name of the model, as for a client; None: the client's, or what the session decides.
         tools: what the model may call: tools with their functions, or definitions, whose calls end the run.
-        output: the type of the answer; None for text.
+        output: the type of the answer, or an `Output`; None for text.
+        output_retries: how often an answer that does not fit the type is asked for again, with what is wrong.
         instructions: sent as a system message in front of the history, of which it is no part.
         name: for traces, as `description`.
         confirm: as for `AgentLoop`: a function that is asked before a tool runs that may change something, or `DEFER`.
@@ -80,6 +83,8 @@ class Agent(Generic[AnswerT]):
 
     model: str | None
     toolbox: Toolbox
+    output: Any
+    output_retries: int
     instructions: Message | None
     name: str
     workspace: str | Path | None
@@ -93,7 +98,7 @@ class Agent(Generic[AnswerT]):
 
     @overload
     def __init__(
-        self, model: str | None = None, *, output: type[AnswerT], **settings: Unpack[AgentSettings]
+        self, model: str | None = None, *, output: type[AnswerT] | Output[AnswerT], **settings: Unpack[AgentSettings]
     ) -> None: ...
 
     @overload
@@ -116,6 +121,7 @@ class Agent(Generic[AnswerT]):
         max_turns: int = 32,
         budget_usd: Decimal | float | str | None = None,
         decode_strings: bool = False,
+        output_retries: int = 1,
         compactor: Compactor | None = None,
         workspace: str | Path | None = None,
         options: Mapping[str, Any] | None = None,
@@ -136,6 +142,8 @@ class Agent(Generic[AnswerT]):
         self.__attrs_init__(
             model,
             toolbox,
+            output,
+            output_retries,
             system(instructions) if instructions else None,
             name,
             workspace,
@@ -235,9 +243,11 @@ class Agent(Generic[AnswerT]):
             else:
                 session.refresh()
                 turn = session.turn(prompt, tools=loop.definitions, **self._session_arguments())
-            began = _begin(turn, prompt)
+            note = _begin(turn, prompt)
             turn.start()
-            yield began(loop.start(turn, decisions, streamed=streamed))
+            plan = self._plan(turn, streamed=streamed)
+            more: RunSettings = {"decisions": decisions, "plan": plan, "retries": self.output_retries}
+            yield note(loop.start(turn, streamed=streamed, **more))
 
     @asynccontextmanager
     async def _open_async(
@@ -259,9 +269,11 @@ class Agent(Generic[AnswerT]):
             else:
                 session.refresh()
                 turn = session.turn(prompt, tools=loop.definitions, **self._session_arguments())
-            began = _begin(turn, prompt)
+            note = _begin(turn, prompt)
             await turn.start()
-            yield began(loop.start_async(turn, decisions, streamed=streamed))
+            plan = self._plan(turn, streamed=streamed)
+            more: RunSettings = {"decisions": decisions, "plan": plan, "retries": self.output_retries}
+            yield note(loop.start_async(turn, streamed=streamed, **more))
 
     def _new_loop(
         self, prompt: Prompt, history: Sequence[Message], session: Any, client: Any, decisions: Sequence[Decision]
@@ -274,13 +286,25 @@ class Agent(Generic[AnswerT]):
             raise CallerError("nothing to answer: give a prompt, or a history that ends in a question or open calls")
         return AgentLoop(self.toolbox, **self._settings)
 
+    def _plan(self, turn: Facts, *, streamed: bool) -> OutputPlan[Any] | None:
+        """Give the turn its instructions; return how a typed answer is asked for."""
+        turn.instructions = self.instructions
+        if self.output is None:
+            return None
+        plan = turn.plan_output(self.output, self.toolbox.definitions, stream=streamed)
+        lead = [] if self.instructions is None else [self.instructions]
+        told = plan.messages([*lead, _ANY])[:-1]
+        turn.instructions = told[0] if told else None
+        return plan
+
     def _memory_arguments(self) -> dict[str, Any]:
-        return {
-            "model": self.model, "workspace": self.workspace, "instructions": self.instructions, **self.options
-        }  # fmt: skip
+        return {"model": self.model, "workspace": self.workspace, **self.options}
 
     def _session_arguments(self) -> dict[str, Any]:
-        return {"model": self.model, "instructions": self.instructions, **self.options}
+        return {"model": self.model, **self.options}
+
+
+_ANY = user("-")  # stands for the conversation where only what is sent in front of it is asked for
 
 
 def _question(prompt: Prompt) -> Message | None:

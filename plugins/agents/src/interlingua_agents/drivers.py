@@ -7,17 +7,18 @@ import contextvars
 import inspect
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Sequence
 from contextlib import aclosing, closing, nullcontext, suppress
 from decimal import Decimal
 from functools import partial
 from types import NoneType
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypedDict, Unpack
 
 import attrs
 
 from interlingua import CallerError, InterlinguaError
 from interlingua.errors import CapabilityError
+from interlingua.output import OutputPlan
 from interlingua.types import Message, ToolDefinition, ToolUseBlock
 from interlingua_agents.calls import AskPerson, CallBatch, CallReport, ToolLimits
 from interlingua_agents.event_stream import assistant_events, assistant_events_async
@@ -31,6 +32,20 @@ from interlingua_agents.tools import Confirmation, Policy, Tool, Toolbox
 Confirm: TypeAlias = Callable[[Confirmation], bool | Awaitable[bool]]
 MakeBatch: TypeAlias = Callable[[AskPerson | None, Callable[[CallReport], None]], CallBatch]
 _PATIENCE = 3.0  # seconds that an interrupted batch has to report how its calls ended
+
+
+class RunSettings(TypedDict, total=False):
+    """What one run has besides the loop's settings.
+
+    Attributes:
+        decisions: what a person decided about the calls that the history ends with.
+        plan: how a typed answer is asked for.
+        retries: how often one that does not fit is asked for again.
+    """
+
+    decisions: Sequence[Decision]
+    plan: OutputPlan[Any] | None
+    retries: int
 
 
 class AgentLoop:
@@ -124,21 +139,19 @@ class AgentLoop:
         """As `stream`, with `async with` and `async for`."""
         return AsyncRunStream(nullcontext(self.start_async(steps, streamed=True)))
 
-    def start(self, steps: Steps, decisions: Sequence[Decision] = (), *, streamed: bool = False) -> StartedRun:
+    def start(self, steps: Steps, *, streamed: bool = False, **more: Unpack[RunSettings]) -> StartedRun:
         """Return a run over a turn that begins when its events are iterated over.
 
         Args:
             steps: the turn.
-            decisions: what a person decided about the calls that the history ends with.
             streamed: whether its events are wanted, and so the answers streamed.
+            **more: what one run has besides: see `RunSettings`.
         """
-        return self._started(_BlockingDriver(self, steps, self._new_run(steps, decisions, streamed=streamed)))
+        return self._started(_BlockingDriver(self, steps, self._new_run(steps, streamed, more)))
 
-    def start_async(
-        self, steps: AsyncSteps, decisions: Sequence[Decision] = (), *, streamed: bool = False
-    ) -> StartedRun:
+    def start_async(self, steps: AsyncSteps, *, streamed: bool = False, **more: Unpack[RunSettings]) -> StartedRun:
         """As `start`."""
-        return self._started(_AsyncDriver(self, steps, self._new_run(steps, decisions, streamed=streamed)))
+        return self._started(_AsyncDriver(self, steps, self._new_run(steps, streamed, more)))
 
     def cancel(self) -> None:
         """Stop every run that is under way; any thread may call it.
@@ -156,15 +169,15 @@ class AgentLoop:
             run=run, events=self._events(driver), result=driver.ended, cancel=lambda: self._cancel_run(run)
         )
 
-    def _new_run(self, facts: Facts, decisions: Sequence[Decision], *, streamed: bool) -> Run:
+    def _new_run(self, facts: Facts, streamed: bool, more: RunSettings) -> Run:
         return Run(
             facts,
             self.toolbox,
             max_turns=self._max_turns,
             budget_usd=self._budget,
             listen=self.listen,
-            decisions=decisions,
             collect=streamed,
+            **more,
         )
 
     async def _events(self, driver: _Driver) -> AsyncGenerator[RunEvent, None]:
@@ -202,8 +215,10 @@ class AgentLoop:
                         stopped: Stopped = end.value
                         break
                     answer = error = None
+                    if not isinstance(step, Calls):  # a caller who leaves before the calls begin would leave them open
+                        for event in run.take_events():
+                            yield event
                     try:
-                        # nothing is yielded before the step has begun: a caller who leaves then would leave calls open
                         async with aclosing(driver.do(step)) as moments:
                             async for _ in moments:
                                 for event in run.take_events():
@@ -295,7 +310,7 @@ class _Driver(ABC):
         if isinstance(step, Calls):
             work = self.run_calls(step.calls)
         elif isinstance(step, Ask):
-            work = self.ask(step.options)
+            work = self.ask(step)
         elif self.loop.compactor is not None:
             work = self.compact(self.loop.compactor)
         else:
@@ -304,11 +319,11 @@ class _Driver(ABC):
             async for _ in moments:
                 yield
 
-    async def ask(self, options: Mapping[str, Any]) -> AsyncGenerator[None, None]:
+    async def ask(self, step: Ask) -> AsyncGenerator[None, None]:
         """Get the model's next answer: streamed where somebody wants to see it grow and the model can stream."""
         if self.run.is_streamed:
             try:
-                async with aclosing(self.stream(options)) as moments:
+                async with aclosing(self.stream(step)) as moments:
                     async for _ in moments:
                         yield
             except CapabilityError as error:
@@ -316,16 +331,16 @@ class _Driver(ABC):
                     raise
             else:
                 return
-        self._answer = await self.send(options)
+        self._answer = await self.send(step)
         if self.run.is_streamed:
             self.run.show_whole(self._answer)
         yield
 
     @abstractmethod
-    async def send(self, options: Mapping[str, Any]) -> Message: ...
+    async def send(self, step: Ask) -> Message: ...
 
     @abstractmethod
-    def stream(self, options: Mapping[str, Any]) -> AsyncGenerator[None, None]: ...
+    def stream(self, step: Ask) -> AsyncGenerator[None, None]: ...
 
     @abstractmethod
     def run_calls(self, calls: Sequence[ToolUseBlock]) -> AsyncGenerator[None, None]: ...
@@ -348,13 +363,13 @@ class _BlockingDriver(_Driver):
         super().__init__(loop, run)
         self._steps = steps
 
-    async def send(self, options: Mapping[str, Any]) -> Message:
-        return self._steps.ask(self.loop.definitions, **options)
+    async def send(self, step: Ask) -> Message:
+        return self._steps.ask(step.tools, **step.options)
 
-    async def stream(self, options: Mapping[str, Any]) -> AsyncGenerator[None, None]:
-        with self._steps.stream(self.loop.definitions, **options) as stream:
+    async def stream(self, step: Ask) -> AsyncGenerator[None, None]:
+        with self._steps.stream(step.tools, **step.options) as stream:
             self.loop.set_stop(self.run, stream.cancel)
-            for event in assistant_events(stream, self.run.turn):
+            for event in assistant_events(stream, self.run.turn, self.run.look):
                 self.emit(event)
                 yield
             self._answer = stream.message
@@ -388,13 +403,13 @@ class _AsyncDriver(_Driver):
         super().__init__(loop, run)
         self._steps = steps
 
-    async def send(self, options: Mapping[str, Any]) -> Message:
-        return await self._steps.ask(self.loop.definitions, **options)
+    async def send(self, step: Ask) -> Message:
+        return await self._steps.ask(step.tools, **step.options)
 
-    async def stream(self, options: Mapping[str, Any]) -> AsyncGenerator[None, None]:
-        async with self._steps.stream(self.loop.definitions, **options) as stream:
+    async def stream(self, step: Ask) -> AsyncGenerator[None, None]:
+        async with self._steps.stream(step.tools, **step.options) as stream:
             self.loop.set_stop(self.run, stream.cancel)
-            async with aclosing(assistant_events_async(stream, self.run.turn)) as events:
+            async with aclosing(assistant_events_async(stream, self.run.turn, self.run.look)) as events:
                 async for event in events:
                     self.emit(event)
                     yield

@@ -226,12 +226,22 @@ class AssistantView:
             yield _ENDS[block](growing=growth, seen=len(growth.events), content_index=growth.places[index])
 
 
-def assistant_events(stream: CanonicalStream, turn: int = 1) -> Iterator[AssistantMessageEvent]:
-    """Yield an open stream's events as assistant events; a failure is the last event and is not raised."""
+def assistant_events(
+    stream: CanonicalStream, turn: int = 1, look: Callable[[StreamEvent], None] | None = None
+) -> Iterator[AssistantMessageEvent]:
+    """Yield an open stream's events as assistant events; a failure is the last event and is not raised.
+
+    Args:
+        stream: of a client or a session.
+        turn: which answer of its run it is.
+        look: called with each event of the stream itself, before what it becomes is yielded.
+    """
     view = AssistantView(lambda: stream.partial, turn)
     yield view.start()
     try:
         for event in stream:
+            if look is not None:
+                look(event)
             yield from view.feed(event)
         yield from view.finish(stream.message)
     except InterlinguaError as error:
@@ -239,13 +249,15 @@ def assistant_events(stream: CanonicalStream, turn: int = 1) -> Iterator[Assista
 
 
 async def assistant_events_async(
-    stream: AsyncCanonicalStream, turn: int = 1
+    stream: AsyncCanonicalStream, turn: int = 1, look: Callable[[StreamEvent], None] | None = None
 ) -> AsyncGenerator[AssistantMessageEvent, None]:
     """As `assistant_events`, for asynchronous code."""
     view = AssistantView(lambda: stream.partial, turn)
     yield view.start()
     try:
         async for event in stream:
+            if look is not None:
+                look(event)
             for shown in view.feed(event):
                 yield shown
         for shown in view.finish(await stream.message):

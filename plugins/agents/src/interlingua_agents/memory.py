@@ -14,6 +14,7 @@ from typing import Any, Generic, Self, TypeVar
 import attrs
 
 from interlingua import AsyncClient, CallerError, Client, InterlinguaError
+from interlingua.output import OutputPlan
 from interlingua.plugins import Activity
 from interlingua.types import Message, MessageStatus, StreamEvent, ToolDefinition, ToolResultBlock, ToolUseBlock
 from interlingua_agents.calls import Answer
@@ -29,6 +30,9 @@ class _Turn(Generic[ClientT]):
         messages: the history.
         model: canonical id of the model that is asked.
         workspace: the folder that tools work in; empty for none.
+        options: of every request.
+        instructions: a system message that is sent in front of the conversation and is no part of it, or None.
+        hidden: ids of messages that are not sent any more.
         kept_results: whole results, by call id, of calls whose message holds the result shortened.
     """
 
@@ -39,7 +43,6 @@ class _Turn(Generic[ClientT]):
         *,
         model: str | None = None,
         workspace: str | Path | None = None,
-        instructions: Message | None = None,
         question: Message | None = None,
         **options: Any,
     ) -> None:
@@ -51,9 +54,10 @@ class _Turn(Generic[ClientT]):
         self.model = str(client.registry.resolve(name))
         self.workspace = client.workspace if workspace is None else str(workspace)
         self.kept_results: dict[str, ToolResultBlock] = {}
-        self._options = options
+        self.options: Mapping[str, Any] = options
+        self.instructions: Message | None = None
+        self.hidden: set[str] = set()
         self._question = question
-        self._instructions = () if instructions is None else (instructions,)
 
     @property
     def id(self) -> str:
@@ -101,11 +105,17 @@ class _Turn(Generic[ClientT]):
 
     def arguments(self, tools: Sequence[ToolDefinition], options: Mapping[str, Any]) -> dict[str, Any]:
         """Return the client's arguments of the next step, besides the messages."""
-        return {"model": self.model, "tools": tools, **self._options, **options}
+        return {"model": self.model, "tools": tools, **self.options, **options}
 
     def sent(self) -> list[Message]:
-        """Return what the next step sends: the instructions, then the history."""
-        return [*self._instructions, *self.messages]
+        """Return what the next step sends: the instructions, then the history without what is hidden."""
+        lead = [] if self.instructions is None else [self.instructions]
+        return lead + [message for message in self.messages if message.id not in self.hidden]
+
+    def plan_output(self, output: Any, tools: Sequence[ToolDefinition], *, stream: bool) -> OutputPlan[Any]:
+        """Return how the model is asked for a typed answer; a forced choice of a tool is the loop's business."""
+        options = {name: value for name, value in self.options.items() if name != "tool_choice"}
+        return self.client.plan_output(output, model=self.model, tools=tools, stream=stream, **options)
 
 
 class MemoryTurn(_Turn[Client]):
@@ -116,7 +126,6 @@ class MemoryTurn(_Turn[Client]):
         messages: the conversation, the user's new message last; answers and tool results are appended to this list.
         model: instead of the client's default.
         workspace: the folder that tools work in, instead of the client's.
-        instructions: a system message that is sent in front of the conversation and is no part of it.
         question: appended by `start`.
         **options: fields of `AdapterOptions` by name.
 

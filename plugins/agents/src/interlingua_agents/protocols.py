@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from interlingua.types import Message, StreamEvent, ToolDefinition, ToolUseBlock
 
 if TYPE_CHECKING:
+    from interlingua.output import OutputPlan
     from interlingua.plugins import Activity
     from interlingua_agents.calls import Answer
-    from interlingua_agents.results import Decision
     from interlingua_agents.run import StartedRun
 
 
@@ -36,6 +36,22 @@ class Facts(Protocol):
     @property
     def workspace(self) -> str:
         """The folder the conversation works in; empty where it has none."""
+
+    @property
+    def options(self) -> Mapping[str, Any]:
+        """The options of the turn's requests, by name."""
+
+    instructions: Message | None
+    """A system message that is sent in front of the conversation and is no part of it."""
+
+    hidden: set[str]
+    """Ids of messages that the next steps do not send."""
+
+    def plan_output(self, output: Any, tools: Sequence[ToolDefinition], *, stream: bool) -> OutputPlan[Any]:
+        """Return how the turn's model is asked for a typed answer."""
+
+    def add(self, message: Message) -> Message:
+        """Append a message to the history; returns it as it was added."""
 
     def observe(self, event: Mapping[str, Any]) -> None:
         """Pass an event to the plugins' `observe` hooks; JSON values only."""
@@ -158,7 +174,7 @@ class SessionLike(Protocol):
         """Read what other processes added."""
 
     def turn(self, content: Any = None, **arguments: Any) -> StartableSteps:
-        """Return a turn; takes the `model`, `tools`, `instructions` and options of the request by name."""
+        """Return a turn; takes the `model`, `tools` and options of the request by name."""
 
 
 class AsyncSessionLike(Protocol):
@@ -184,12 +200,10 @@ class ToolLoop(Protocol):
     async def run_async(self, steps: AsyncSteps) -> Message:
         """As `run`."""
 
-    def start(self, steps: Steps, decisions: Sequence[Decision] = (), *, streamed: bool = False) -> StartedRun:
+    def start(self, steps: Steps, *, streamed: bool = False) -> StartedRun:
         """Return a run that begins when its events are iterated over; `streamed` where they are wanted."""
 
-    def start_async(
-        self, steps: AsyncSteps, decisions: Sequence[Decision] = (), *, streamed: bool = False
-    ) -> StartedRun:
+    def start_async(self, steps: AsyncSteps, *, streamed: bool = False) -> StartedRun:
         """As `start`."""
 
 

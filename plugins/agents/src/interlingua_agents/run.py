@@ -12,12 +12,14 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import attrs
 
 from interlingua import CallerError, InterlinguaError
+from interlingua.output import OutputAttempts, OutputPlan, PartialReader
 from interlingua.plugins import Activity
 from interlingua.types import (
     Message,
     MessageMetadata,
     MessageStatus,
     Role,
+    StreamEvent,
     TextBlock,
     ThinkingBlock,
     ToolDefinition,
@@ -36,10 +38,12 @@ from interlingua_agents.calls import (
     Running,
     Taken,
     answer_cancelled,
+    answer_from_output,
 )
 from interlingua_agents.results import (
     AgentRun,
     Decision,
+    OutputPartial,
     Pending,
     RunEvent,
     StopCause,
@@ -48,7 +52,7 @@ from interlingua_agents.results import (
     ToolStart,
     ToolUpdate,
 )
-from interlingua_agents.tools import Toolbox
+from interlingua_agents.tools import Toolbox, ToolOutput
 
 if TYPE_CHECKING:
     from interlingua_agents.protocols import Facts
@@ -56,9 +60,10 @@ if TYPE_CHECKING:
 
 @attrs.frozen
 class Ask:
-    """The model's next answer is wanted, with these options besides the turn's own."""
+    """The model's next answer is wanted, with these tools, and these options instead of the turn's own."""
 
-    options: Mapping[str, Any] = attrs.field(factory=dict)
+    tools: Sequence[ToolDefinition]
+    options: Mapping[str, Any]
 
 
 @attrs.frozen
@@ -77,6 +82,8 @@ T = TypeVar("T")
 RunStep: TypeAlias = Ask | Compact | Calls
 _log = logging.getLogger("interlingua")
 Listener: TypeAlias = Callable[[ev.AgentEvent], None]
+_BESIDE_FAILED = "not taken, for calls beside it failed or wait: give the answer after their results"
+_NOT_TAKEN = "not taken"
 _WENT_ON = "was not run: nobody decided about it before the user went on"
 _UNKNOWN_EFFECT = "interrupted while it ran; whether it took effect is unknown"
 
@@ -94,6 +101,8 @@ class Run:
         listen: called with every agent event.
         decisions: what a person decided about the calls that the history ends with.
         collect: whether `take_events` is called, and the answers are to be streamed.
+        plan: how a typed answer is asked for; None for text.
+        retries: how often a typed answer that does not fit is asked for again.
     """
 
     def __init__(
@@ -106,13 +115,18 @@ class Run:
         listen: Listener | None,
         decisions: Sequence[Decision] = (),
         collect: bool = False,
+        plan: OutputPlan[Any] | None = None,
+        retries: int = 0,
     ) -> None:
+        self._plan = plan
+        self._output = None if plan is None else OutputSteps(plan, retries)
         self.cancelled = False
         self.decisions = {decision.call_id: decision for decision in decisions}
         self.pending: list[Pending] = []
         self.answers: list[Message] = []
         self.known: frozenset[str] = frozenset()  # ids of messages that `messages` leaves out
         self.settled: tuple[Message, ...] = ()  # what was added before the question
+        self._failed: list[Message] = []  # typed answers that did not fit, with their corrections
         self._collect = collect
         self._events: list[RunEvent] = []
         self._began: dict[str, datetime] = {}
@@ -145,8 +159,9 @@ class Run:
 
     @property
     def messages(self) -> tuple[Message, ...]:
-        """What the run has added so far, the user's message first."""
-        return (*self.settled, *(message for message in self._added if message.id not in self.known))
+        """What the run has added so far, the user's message first; typed answers that did not fit are left out."""
+        out = self.known | {message.id for message in self._failed}
+        return (*self.settled, *(message for message in self._added if message.id not in out))
 
     @property
     def workspace(self) -> str:
@@ -208,10 +223,19 @@ class Run:
                 growing = _Whole(answer, self.turn)
                 self.collect(make(growing=growing, seen=0, content_index=at, delta=block.text))
 
+    def look(self, event: StreamEvent) -> None:
+        """Look at an event of a streamed answer, for what there is of a typed one."""
+        if self._collect and self._output is not None and (part := self._output.feed(event)) is not None:
+            self.collect(OutputPartial(turn=self.turn, value=part.value, closed=part.closed))
+
     def result(self, stopped: Stopped) -> AgentRun[Any]:
         """Return what the run came to."""
+        if self._output is None:
+            given: dict[str, Any] = {"output": stopped.message.text_content()}
+        else:
+            given = {"output": self._output.value} if self._output.is_taken else {}
         return AgentRun(
-            output=stopped.message.text_content(),
+            **given,
             messages=self.messages,
             usage=sum_usage(self.answers),
             stop=stopped,
@@ -245,7 +269,7 @@ class Run:
             self._results = []
             self._asking = 1
             try:
-                answer = yield Ask(self._ask_options(resumed=resumed))
+                answer = yield self._next_ask(resumed=resumed)
             except InterlinguaError as error:
                 if isinstance(error.partial, Message):
                     if error.partial.content:  # an empty one is not kept
@@ -255,26 +279,84 @@ class Run:
                 raise
             assert answer is not None  # noqa: S101  what an Ask is sent
             self._count(answer)
-            calls = answer.tool_calls() if answer.metadata.status is MessageStatus.COMPLETE else []
-            if calls:
-                yield from self._run_calls(answer, calls)
+            whole = answer.metadata.status is MessageStatus.COMPLETE
+            calls = answer.tool_calls() if whole else []
+            others = [call for call in calls if self._plan is None or call.name != self._plan.tool]
+            if others:
+                yield from self._run_calls(answer, others)
+            taken = whole and not self.cancelled and self._take_output(answer, calls, others)
             self.emit(ev.TurnEnd(message=answer, tool_results=tuple(self._results), turn=self.turn))
-            cause = self._stop_cause(answer, called=bool(calls))
+            called = bool(calls) or (self._plan is not None and whole)
+            cause = StopCause.DONE if taken else self._stop_cause(answer, called=called)
             if cause is not None:
                 return self._end(cause, answer)
             yield Compact()
             self.emit(ev.TurnStart(turn=self._turns + 1))
 
-    def _ask_options(self, *, resumed: bool) -> Mapping[str, Any]:
-        """Return what the next step asks otherwise than the turn's options say.
+    def _next_ask(self, *, resumed: bool) -> Ask:
+        """Return the next step, with what it asks otherwise than the turn's options say.
 
-        A forced choice of a tool holds for the first answer only: kept, no run would end. The last answer that the
-        limit allows makes no calls where the model can be told so.
+        A choice of a tool that the caller forces holds for the first answer only: kept, no run would end. The last
+        answer that the limit allows makes no calls where the model can be told so; it still gives a typed answer.
         """
-        first = self._turns == 0 and not resumed
-        if first or not len(self._toolbox):
-            return {}
-        return {"tool_choice": "none" if self._turns + 1 == self._max_turns and self._turns else None}
+        plan = self._plan
+        if self._output is not None:
+            self._output.begin()
+        tools = self._toolbox.definitions if plan is None else plan.tools
+        options: dict[str, Any] = {} if plan is None else dict(plan.options)
+        last = self._turns and self._turns + 1 == self._max_turns
+        if self._turns == 0 and not resumed and self._facts.options.get("tool_choice") is not None:
+            options.pop("tool_choice", None)
+        elif last and plan is not None and plan.tool:
+            tools = tuple([tool for tool in tools if tool.name == plan.tool])
+        elif tools and (self._turns or resumed):
+            options.setdefault("tool_choice", None)
+            if last:
+                options["tool_choice"] = "none"
+        return Ask(tools, options)
+
+    def _take_output(self, answer: Message, calls: Sequence[ToolUseBlock], others: Sequence[ToolUseBlock]) -> bool:
+        """Read a typed answer and tell the model what became of it; return whether it was taken.
+
+        Beside other calls it is taken where none of them failed and none waits.
+        """
+        if self._output is None or (others and len(others) == len(calls)):
+            return False
+        own = [call for call in calls if call not in others]
+        if others and (
+            self.pending or any(one.is_error for message in self._results for one in message.tool_results())
+        ):
+            self._answer_own(own, dict.fromkeys([call.id for call in own], _BESIDE_FAILED), failed=True)
+            return False
+        try:
+            said, taken = self._output.take(answer, own)
+        except InterlinguaError:
+            self._answer_own(own, {}, failed=True)
+            self._leave_out(answer if not others else None, ())
+            raise
+        texts = {result.tool_use_id: result for message in said for result in message.tool_results()}
+        self._answer_own(own, {name: _text_of(result) for name, result in texts.items()}, failed=not taken)
+        corrections = [self._facts.add(message) for message in said if message.role is Role.USER]
+        for message in corrections:
+            self._show(message)
+        if not taken:
+            self._leave_out(answer if not others else None, corrections)
+        return taken
+
+    def _answer_own(self, own: Sequence[ToolUseBlock], texts: Mapping[str, str], *, failed: bool) -> None:
+        """Add results for the calls that are the typed answer."""
+        now = datetime.now(UTC)
+        for call in own:
+            text = texts.get(call.id, _NOT_TAKEN)
+            output = ToolOutput(content=text, is_error=failed)
+            self._add_result(answer_from_output(call, output, limit=len(text), at=now))
+
+    def _leave_out(self, answer: Message | None, corrections: Sequence[Message]) -> None:
+        """Note a typed answer that did not fit; the one before is not sent again, so that requests do not grow."""
+        self._facts.hidden |= {message.id for message in self._failed}
+        if answer is not None:
+            results = [message for message in self._results if message not in corrections]
+            self._failed += [answer, *results, *corrections]
 
     def _end(self, cause: StopCause, message: Message) -> Stopped:
         return Stopped(cause=cause, message=message, turns=self._turns, spent_usd=self._spent)
@@ -505,6 +587,50 @@ def sum_usage(answers: Iterable[Message]) -> Usage:
     costs = [one.cost_usd for one in used]
     total["cost_usd"] = sum((cost for cost in costs if cost is not None), Decimal(0)) if None not in costs else None
     return Usage(**total, extra_units=units or None)
+
+
+class OutputSteps:
+    """The typed answer of a run: its attempts, and what there is of it while it is streamed.
+
+    Attributes:
+        is_taken: whether there is one.
+        value: the one that was taken.
+    """
+
+    def __init__(self, plan: OutputPlan[Any], retries: int) -> None:
+        self.is_taken = False
+        self.value: Any = None
+        self._plan = plan
+        self._attempts = OutputAttempts(plan, "-", retries)
+        self._lead = len(self._attempts.messages)  # the history is the loop's, not theirs
+        self.begin()
+
+    def begin(self) -> None:
+        """Expect a new answer."""
+        self.feed = PartialReader(self._plan).feed
+
+    def take(self, answer: Message, own: Sequence[ToolUseBlock]) -> tuple[Sequence[Message], bool]:
+        """Read an answer; return what the model is told of it, and whether it was taken.
+
+        Args:
+            answer: the model's.
+            own: the calls that are the typed answer; others are not looked at.
+
+        Raises:
+            InvalidOutputError: it does not fit, and no retry is left.
+            OutputTruncatedError, ContentRefusedError: there is no use in asking again.
+        """
+        content = [block for block in answer.content if not isinstance(block, ToolUseBlock) or block in own]
+        alone = attrs.evolve(answer, content=tuple(content))
+        found = self._attempts.take(alone, ())
+        if found is None:
+            return [message for message in self._attempts.messages[self._lead :] if message is not alone], False
+        self.is_taken, self.value = True, found.output
+        return found.messages[1:], True
+
+
+def _text_of(result: ToolResultBlock) -> str:
+    return "".join(block.text for block in result.content if isinstance(block, TextBlock))
 
 
 @attrs.frozen

@@ -190,16 +190,12 @@ class SessionBase(ABC, Generic[ClientT, TurnT]):
         model: str | None = None,
         tools: Sequence[ToolDefinition] = (),
         delegate: str | Delegation | None = None,
-        instructions: Message | None = None,
         **options: Any,
     ) -> TurnT:
-        """Return a turn to be driven step by step, as the tool loop does; arguments as for `send`.
-
-        `instructions` is a system message that is sent in front of the conversation, and not stored.
-        """
+        """Return a turn to be driven step by step, as the tool loop does; arguments as for `send`."""
         return self._turn_type(
             self._state, self._client, self._compactor, content,
-            model=model, delegate=delegate, tools=tools, options=options, instructions=instructions,
+            model=model, delegate=delegate, tools=tools, options=options,
         )  # fmt: skip
 
 

@@ -12,6 +12,7 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 import attrs
 
 from interlingua import AsyncClient, CallerError, Client, InterlinguaError
+from interlingua.output import OutputPlan
 from interlingua.plugins import Activity, Registry
 from interlingua.types import (
     ContentBlock,
@@ -334,6 +335,10 @@ class TurnBase(Generic[ClientT]):
     """One turn without its waiting, which the blocking and the asynchronous turn share.
 
     Satisfies `interlingua_agents.protocols.Facts` and `compaction.SessionFacts`.
+
+    Attributes:
+        instructions: a system message that is sent in front of the conversation and not stored, or None.
+        hidden: ids of messages that this turn does not send.
     """
 
     def __init__(
@@ -347,7 +352,6 @@ class TurnBase(Generic[ClientT]):
         delegate: str | Delegation | None,
         tools: Sequence[ToolDefinition],
         options: Mapping[str, Any],
-        instructions: Message | None = None,
     ) -> None:
         offered: Any = tools
         if not isinstance(offered, Sequence) or any(isinstance(tool, Tool) for tool in offered):
@@ -358,7 +362,8 @@ class TurnBase(Generic[ClientT]):
         self._client: ClientT = client
         self._compactor = compactor
         self._options = {**state.setup.options, **options}
-        self._instructions = () if instructions is None else (instructions,)
+        self.instructions: Message | None = None
+        self.hidden: set[str] = set()
         self._content = content
         self._override = model
         self._delegation = Delegation(model=delegate) if isinstance(delegate, str) else delegate
@@ -394,6 +399,11 @@ class TurnBase(Generic[ClientT]):
         return self._state.entries
 
     @property
+    def options(self) -> Mapping[str, Any]:
+        """The options of the turn's requests, by name."""
+        return self._options
+
+    @property
     def workspace(self) -> str:
         """The folder the session works in: its own, else the client's; empty where there is none."""
         return self._state.record.workspace_path or self._client.workspace
@@ -411,7 +421,15 @@ class TurnBase(Generic[ClientT]):
     def context(self) -> Sequence[Message]:
         """What the next step would send."""
         stored: Sequence[Message] = self._state.context()
-        return [*self._instructions, *stored] if self._instructions else stored
+        if self.instructions is None and not self.hidden:
+            return stored
+        lead = [] if self.instructions is None else [self.instructions]
+        return lead + [message for message in stored if message.id not in self.hidden]
+
+    def plan_output(self, output: Any, tools: Sequence[ToolDefinition], *, stream: bool) -> OutputPlan[Any]:
+        """Return how the turn's model is asked for a typed answer; a forced choice of a tool is the loop's business."""
+        options = {name: value for name, value in self._options.items() if name != "tool_choice"}
+        return self._client.plan_output(output, model=self.model, tools=tools, stream=stream, **options)
 
     def estimate(self, messages: Sequence[Message], tools: Sequence[ToolDefinition] = ()) -> int:
         """Estimate the input tokens of messages and tools at `model`."""
