@@ -12,8 +12,8 @@ from typing import Any
 import attrs
 
 from interlingua.plugins import EMPTY, ServeContext
-from interlingua.response.framing import framer
 from interlingua.response.decode import StreamDecoder
+from interlingua.response.framing import framer
 from interlingua.types import (
     BlockEnd,
     Message,

@@ -122,11 +122,12 @@ def _known(difference: Difference, known: Sequence[Known]) -> str | None:
 
 def _lost(difference: Difference, losses: Sequence[Loss], options: dict[str, str]) -> str | None:
     top = difference.place.split("/")[1]
-    names = {"messages": ("messages[",), "system": ("messages[",), "tools": ("tools[",)}.get(
-        top, (f"options.{options.get(top, top)}",)
-    )
+    names = dict.fromkeys(("messages", "system", "contents", "systemInstruction", "input"), ("messages[",)) | {
+        "tools": ("tools[",)
+    }
+    wanted = names.get(top, (f"options.{options.get(top, top)}",))
     for loss in losses:
-        if loss.path.startswith(names):
+        if loss.path.startswith(wanted):
             return f"in the ledger: {_general(loss.reason)}"
     return None
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -17,7 +18,7 @@ import attrs
 import pytest
 
 from interlingua.plugins import Loss
-from tests.serve import chat, messages
+from tests.serve import chat, generate, messages, ollama, responses
 from tests.serve.compare import Form, Known, reasons, written_back
 from tests.support import corpus as corpora
 
@@ -59,15 +60,25 @@ class Served:
 SERVED = {
     "messages": Served(messages.FORMS, messages.KNOWN, messages.OPTIONS),
     "chat": Served(chat.FORMS, chat.KNOWN, chat.OPTIONS),
+    "responses": Served(responses.FORMS, responses.KNOWN, responses.OPTIONS),
+    "generate": Served(generate.FORMS, generate.KNOWN, generate.OPTIONS),
+    "chat-native": Served(ollama.FORMS, ollama.KNOWN, ollama.OPTIONS),
 }
+_GENERATE = re.compile(r"/(?:models/)?(?P<model>[^/:?]+):(stream)?[gG]enerateContent$")
 
 
 def _which(url: str, body: dict[str, Any]) -> tuple[str, str, str] | None:
     """Return the provider whose API a request speaks, the API, and the model; None for requests of other APIs."""
     path, host = url.partition("?")[0], url.split("/")[2] if "://" in url else ""
     model = body.get("model")
+    if found := _GENERATE.search(path):
+        return "google", "generate", found["model"]
+    if isinstance(model, str) and path.rstrip("/").endswith("/responses"):
+        return "openai", "responses", model
     if not isinstance(model, str) or "messages" not in body:
         return None
+    if path.endswith("/api/chat"):
+        return "ollama", "chat-native", model
     if path.endswith("/v1/messages"):
         return "anthropic", "messages", model
     if path.endswith("/chat/completions"):

@@ -260,8 +260,9 @@ class _Contents:
         if isinstance(given, dict):
             parts = _objects(given.get("parts"), "systemInstruction.parts")
         texts = [TextBlock(text=part["text"]) for part in parts if isinstance(part.get("text"), str)]
+        role = given.get("role") if isinstance(given, dict) else None
         if texts:
-            self._add(Role.SYSTEM, texts)
+            self._add(Role.SYSTEM, texts, {"role": role} if isinstance(role, str) and role else None)
 
     def read(self, contents: Sequence[Mapping[str, Any]]) -> None:
         """Read all contents; neighbours of the model's are one answer where one of them carries a sealed state."""
