@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import attrs
 
 from interlingua import CallerError, InterlinguaError
-from interlingua.output import OutputAttempts, OutputPlan, PartialReader
+from interlingua.output import OutputPlan
 from interlingua.plugins import Activity
 from interlingua.types import (
     Message,
@@ -38,7 +38,6 @@ from interlingua_agents.calls import (
     Running,
     Taken,
     answer_cancelled,
-    answer_from_output,
 )
 from interlingua_agents.results import (
     AgentRun,
@@ -52,7 +51,8 @@ from interlingua_agents.results import (
     ToolStart,
     ToolUpdate,
 )
-from interlingua_agents.tools import Toolbox, ToolOutput
+from interlingua_agents.tools import Toolbox
+from interlingua_agents.typed_output import OutputSteps
 
 if TYPE_CHECKING:
     from interlingua_agents.protocols import Facts
@@ -82,8 +82,6 @@ T = TypeVar("T")
 RunStep: TypeAlias = Ask | Compact | Calls
 _log = logging.getLogger("interlingua")
 Listener: TypeAlias = Callable[[ev.AgentEvent], None]
-_BESIDE_FAILED = "not taken, for calls beside it failed or wait: give the answer after their results"
-_NOT_TAKEN = "not taken"
 _WENT_ON = "was not run: nobody decided about it before the user went on"
 _UNKNOWN_EFFECT = "interrupted while it ran; whether it took effect is unknown"
 
@@ -322,34 +320,19 @@ class Run:
         """
         if self._output is None or (others and len(others) == len(calls)):
             return False
+        failed = self.pending or any(one.is_error for message in self._results for one in message.tool_results())
         own = [call for call in calls if call not in others]
-        if others and (
-            self.pending or any(one.is_error for message in self._results for one in message.tool_results())
-        ):
-            self._answer_own(own, dict.fromkeys([call.id for call in own], _BESIDE_FAILED), failed=True)
-            return False
-        try:
-            said, taken = self._output.take(answer, own)
-        except InterlinguaError:
-            self._answer_own(own, {}, failed=True)
-            self._leave_out(answer if not others else None, ())
-            raise
-        texts = {result.tool_use_id: result for message in said for result in message.tool_results()}
-        self._answer_own(own, {name: _text_of(result) for name, result in texts.items()}, failed=not taken)
-        corrections = [self._facts.add(message) for message in said if message.role is Role.USER]
+        reply = self._output.read(answer, own, blocked=bool(others and failed))
+        for one in reply.results:
+            self._add_result(one)
+        corrections = [self._facts.add(message) for message in reply.corrections]
         for message in corrections:
             self._show(message)
-        if not taken:
+        if reply.is_attempt and not reply.taken:
             self._leave_out(answer if not others else None, corrections)
-        return taken
-
-    def _answer_own(self, own: Sequence[ToolUseBlock], texts: Mapping[str, str], *, failed: bool) -> None:
-        """Add results for the calls that are the typed answer."""
-        now = datetime.now(UTC)
-        for call in own:
-            text = texts.get(call.id, _NOT_TAKEN)
-            output = ToolOutput(content=text, is_error=failed)
-            self._add_result(answer_from_output(call, output, limit=len(text), at=now))
+        if reply.error is not None:
+            raise reply.error
+        return reply.taken
 
     def _leave_out(self, answer: Message | None, corrections: Sequence[Message]) -> None:
         """Note a typed answer that did not fit; the one before is not sent again, so that requests do not grow."""
@@ -587,50 +570,6 @@ def sum_usage(answers: Iterable[Message]) -> Usage:
     costs = [one.cost_usd for one in used]
     total["cost_usd"] = sum((cost for cost in costs if cost is not None), Decimal(0)) if None not in costs else None
     return Usage(**total, extra_units=units or None)
-
-
-class OutputSteps:
-    """The typed answer of a run: its attempts, and what there is of it while it is streamed.
-
-    Attributes:
-        is_taken: whether there is one.
-        value: the one that was taken.
-    """
-
-    def __init__(self, plan: OutputPlan[Any], retries: int) -> None:
-        self.is_taken = False
-        self.value: Any = None
-        self._plan = plan
-        self._attempts = OutputAttempts(plan, "-", retries)
-        self._lead = len(self._attempts.messages)  # the history is the loop's, not theirs
-        self.begin()
-
-    def begin(self) -> None:
-        """Expect a new answer."""
-        self.feed = PartialReader(self._plan).feed
-
-    def take(self, answer: Message, own: Sequence[ToolUseBlock]) -> tuple[Sequence[Message], bool]:
-        """Read an answer; return what the model is told of it, and whether it was taken.
-
-        Args:
-            answer: the model's.
-            own: the calls that are the typed answer; others are not looked at.
-
-        Raises:
-            InvalidOutputError: it does not fit, and no retry is left.
-            OutputTruncatedError, ContentRefusedError: there is no use in asking again.
-        """
-        content = [block for block in answer.content if not isinstance(block, ToolUseBlock) or block in own]
-        alone = attrs.evolve(answer, content=tuple(content))
-        found = self._attempts.take(alone, ())
-        if found is None:
-            return [message for message in self._attempts.messages[self._lead :] if message is not alone], False
-        self.is_taken, self.value = True, found.output
-        return found.messages[1:], True
-
-
-def _text_of(result: ToolResultBlock) -> str:
-    return "".join(block.text for block in result.content if isinstance(block, TextBlock))
 
 
 @attrs.frozen
