@@ -77,7 +77,7 @@ def test_after_a_refusal_one_request_goes_first() -> None:
     _run(body)
 
 
-def test_slow_answers_hold_the_limit_and_fewer_lower_it() -> None:
+def test_slow_answers_hold_the_limit_and_a_sudden_rise_lowers_it() -> None:
     async def body() -> None:
         clock = Clock()
         pace = Pace(1000, clock=clock)
@@ -89,6 +89,9 @@ def test_slow_answers_hold_the_limit_and_fewer_lower_it() -> None:
         await _round(pace, clock, seconds=4.0)
         assert held == limit
         assert pace.limit == pytest.approx(limit * 0.9)
+        for _ in range(60):
+            await _round(pace, clock, seconds=4.0)
+        assert pace.limit > 0.5 * limit, "what stays slow is the usual case, and does not take the limit to nothing"
 
     _run(body)
 
@@ -182,5 +185,22 @@ def test_a_wait_that_is_cancelled_leaves_its_place() -> None:
         pace.succeed(lease, None, 1)
         assert isinstance(await waiting[1], Lease)
         assert pace.in_flight == 1
+
+    _run(body)
+
+
+def test_one_answer_in_many_for_lack_of_capacity_changes_nothing_and_many_do() -> None:
+    async def body() -> None:
+        clock = Clock()
+        pace = Pace(100, clock=clock)
+        for _ in range(4):
+            pace.overload(await pace.acquire())
+            await _round(pace, clock)
+        assert pace.limit > 4 * FIRST
+        limit = pace.limit
+        for lease in [await pace.acquire() for _ in range(int(limit))]:
+            clock.now += 0.01
+            pace.overload(lease)
+        assert pace.limit == pytest.approx(0.7 * limit)
 
     _run(body)

@@ -16,6 +16,7 @@ import attrs
 FIRST = 8  # requests under way at the start: services refuse a rise that is too steep
 SLOW = 2.0  # a median time per output token of so many times the best one means that the service is overloaded
 LEAST_SAMPLES = 16
+MANY = 0.1  # share of a round's requests that the service was too busy for, from which on the limit falls
 _LONGEST_RESET_S = 120.0  # what a day's limit says is left to its 429
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -70,9 +71,10 @@ class Pace:
     """Decides when the next request to one model is sent. For one event loop.
 
     The limit on requests under way starts small, doubles with each round of answers until something says stop, then
-    grows by one a round. A refusal for load takes it to 0.7. Answers that became slow keep it where it is, unless more
-    of them come, and take it to 0.9 when fewer come. While a service asks to wait, nothing is sent; then one request
-    goes first, and the others follow its answer.
+    grows by one a round. A refusal for too many requests, or many for lack of capacity, take it to 0.7. Answers that
+    are slow beside the quickest keep it where it is, unless more of them arrive; those that are slow beside the usual
+    ones take it to 0.9. While a service asks to wait, nothing is sent; then one request goes first, and the others
+    follow its answer.
 
     Args:
         ceiling: most requests under way.
@@ -102,11 +104,13 @@ class Pace:
         self._probing = False
         self._decreased_at = -1.0
         self._strikes = 0  # refusals without a wait of the service's own, one after the other
+        self._overloads = 0  # in this round
         self._round: list[float] = []
         self._round_began = now
         self._peak = 0  # most under way in this round
-        self._best: float | None = None  # seconds per output token
-        self._best_rate = self._grown_rate = 0.0  # answers a second: the most, and when the limit grew last
+        self._best: float | None = None  # seconds per output token: the least, and the average of late
+        self._usual: float | None = None
+        self._grown_rate = 0.0  # answers a second when the limit grew last
         self._waiters: deque[tuple[float, asyncio.Future[Lease]]] = deque()
         self._timer: asyncio.TimerHandle | None = None
         self._names: tuple[tuple[str, str, str], ...] | None = None
@@ -148,7 +152,7 @@ class Pace:
         self._end()
 
     def refuse(self, lease: Lease, wait_s: float | None) -> float:
-        """Note a refusal for load, and return the seconds until anything is sent again.
+        """Note a refusal for too many requests or tokens, and return the seconds until anything is sent again.
 
         Args:
             lease: of the request that was refused.
@@ -168,6 +172,14 @@ class Pace:
         self._probing = True
         self._end()
         return max(self._closed_until - now, 0.0)
+
+    def overload(self, lease: Lease) -> None:
+        """Note that the service was short of capacity: one such answer among many says nothing about the others."""
+        self._overloads += 1
+        if self._overloads > MANY * max(self.limit, LEAST_SAMPLES) and lease.started > self._decreased_at:
+            self._overloads = 0
+            self._decrease(0.7, self._clock())
+        self.fail(lease)
 
     def fail(self, lease: Lease) -> None:
         """Note a request that ended in any other way."""
@@ -236,17 +248,18 @@ class Pace:
     def _end_round(self, now: float) -> None:
         typical, rate = median(self._round), len(self._round) / max(now - self._round_began, 1e-6)
         self._round.clear()
+        self._overloads = 0
         self._round_began = now
         self._best = typical if self._best is None else min(self._best * 1.01, typical)
-        self._best_rate = max(self._best_rate * 0.99, rate)
+        usual = self._usual = typical if self._usual is None else self._usual + 0.1 * (typical - self._usual)
         reached, self._peak = self._peak >= int(self.limit), 0
-        if not reached:
+        if typical > SLOW * usual:
+            self._decrease(0.9, now)
+        elif not reached:
             return  # then the limit says nothing
-        if typical <= SLOW * self._best or rate > 1.1 * self._grown_rate:
+        elif typical <= SLOW * self._best or rate > 1.1 * self._grown_rate:
             self._grown_rate = rate
             self.limit = min(self.limit * 2 if self._growing else self.limit + 1, float(self.ceiling))
-        elif rate < 0.9 * self._best_rate:
-            self._decrease(0.9, now)
         else:
             self._growing = False
 

@@ -7,6 +7,7 @@ from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from decimal import Decimal
+from random import uniform
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -170,7 +171,8 @@ class Sender:
             self._reserved -= reserved
 
     async def _exchange(self, row: Row, key: str | None, pace: Pace, exchange: Exchange, model: str | None) -> Answer:
-        attempts = failures = 0
+        attempts = failures = overloads = 0
+        waited = 0.0  # for capacity: that costs no try either
         wire = exchange.request.wire
         tokens = 0.0
         if self.limits.tokens_per_minute is not None:
@@ -186,8 +188,15 @@ class Sender:
                 message = await self.client.attempt(exchange)
             except InterlinguaError as error:
                 pace.note_headers(exchange.headers)
-                if isinstance(error, (RateLimitError, OverloadedError)) and error.retryable:
+                if isinstance(error, RateLimitError) and error.retryable:
                     self._check_wait(pace.refuse(lease, error.retry_after), error)
+                    continue
+                if isinstance(error, OverloadedError) and error.retryable and waited < self.limits.patience_s:
+                    pace.overload(lease)
+                    wait_s = error.retry_after or min(0.5 * 2.0**overloads, 60.0) * uniform(0.75, 1.25)  # noqa: S311
+                    self._check_wait(wait_s, error)
+                    overloads, waited = overloads + 1, waited + wait_s
+                    await self._turn(asyncio.sleep(wait_s))
                     continue
                 pace.fail(lease)
                 failures += 1
