@@ -187,7 +187,8 @@ class _Messages:
         thought = reasoning.read({**message, "reasoning_details": details}, whole=True)
         ends = {event.index: event.block for event in reasoning.end() if isinstance(event, BlockEnd)}
         signed = ends.pop(THINKING, None)
-        if thought:
+        echo = self._dialect.reasoning_echo
+        if thought or (echo is not None and message.get(echo) == ""):  # the empty text is a text too
             items.append(ThinkingBlock(text=thought))
         elif signed is not None:
             items.append(signed)
@@ -238,7 +239,7 @@ class _Messages:
         if pieces.refusal:
             replay["refusal"] = True
         blocks: list[ContentBlock] = []
-        if pieces.thinking:
+        if pieces.thinking or any(isinstance(part, dict) and part.get("type") == "thinking" for part in content):
             blocks.append(ThinkingBlock(text="".join(pieces.thinking), signature=pieces.signature))
         blocks += [TextBlock(text=text) for text in (*pieces.text, *pieces.refusal)]
         return blocks + [self._opaque(part, path) for part in pieces.other]

@@ -52,6 +52,8 @@ class Quirks:
         dropped_kinds: block kind -> reason why the adapter may leave it out though core sends it (with a ledger row).
         thinking_scope: why reasoning may go back to another model (the section that allows it), where that is declared.
         errors: cassette of a failure -> the error class that the documentation asks for.
+        echoed: api -> pointer into a whole answer at what callers send back with the next request: an element, or an
+            array of elements.
         headers: lower-case names of headers that cassettes may hold beyond the usual ones.
         import_ms: milliseconds of processor time that importing the plugin may take beyond core.
     """
@@ -66,6 +68,7 @@ class Quirks:
     dropped_kinds: Mapping[str, str] = attrs.field(factory=dict)
     thinking_scope: str = ""
     errors: Mapping[str, str] = attrs.field(factory=dict)
+    echoed: Mapping[str, str] = attrs.field(factory=dict)
     headers: frozenset[str] = frozenset()
     import_ms: int = 300
 

@@ -18,6 +18,7 @@ from interlingua_contract.rules import (
     processes,
     replay_state,
     requests,
+    serving,
     stream_parity,
     tool_calls,
 )
@@ -26,7 +27,7 @@ __all__ = ["ALL"]
 
 _MODULES = (  # imported because each registers its rules
     requests, processes, prefix, tool_calls, ordering, losses, replay_state, options, stream_parity, lossless_response,
-    faults, answer_metadata, errors, evidence, cassettes, installation,
+    faults, answer_metadata, errors, evidence, cassettes, installation, serving,
 )  # fmt: skip
 
 ALL: tuple[Rule, ...] = tuple(RULES[number] for number in sorted(RULES))

@@ -1,0 +1,399 @@
+"""Rules on serving: requests read as they were written, answers of anybody written so that this API's reader agrees."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import attrs
+
+from interlingua.errors import (
+    AuthenticationError,
+    BadRequestError,
+    CapabilityError,
+    InterlinguaError,
+    ModelNotFoundError,
+    OverloadedError,
+    PermissionDeniedError,
+    PluginError,
+    RateLimitError,
+    ServerError,
+)
+from interlingua.plugins import EMPTY, InboundRequest, ServeContext, WireRequest, WireResponse, write_request
+from interlingua.types import (
+    ContentBlock,
+    ErrorEvent,
+    Message,
+    Origin,
+    Role,
+    StopReason,
+    TextBlock,
+    ThinkingBlock,
+    ToolUseBlock,
+    user,
+)
+from interlingua_contract.json_paths import MARK, strings
+from interlingua_contract.recordings import recorded_answers, spread_places
+from interlingua_contract.rule import Finding, NotApplicable, rule
+from interlingua_contract.scenes import FOREIGN, LawBroken, assistant_turn, check_law, mixed_histories, offered_tools
+from interlingua_contract.served import (
+    ASKED,
+    Seals,
+    answer_events,
+    decode_stream,
+    serve_context,
+    served_apis,
+    whole_answers,
+)
+from interlingua_contract.subject import Aim, Subject
+
+_STOPS = (StopReason.END_TURN, StopReason.TOOL_USE, StopReason.MAX_TOKENS, StopReason.REFUSAL)
+_STATE = "sdor"  # the letters of marks that only the origin may read: signatures, data, opaque content, replay state
+_ERRORS = (
+    AuthenticationError, PermissionDeniedError, ModelNotFoundError, RateLimitError, OverloadedError, ServerError,
+    BadRequestError,
+)  # fmt: skip
+
+
+def _read(subject: Subject, request: WireRequest, **facts: Any) -> InboundRequest:
+    context = serve_context(subject, request.api, model="", **facts)
+    return subject.provider.from_wire_request(request, context)
+
+
+@rule(
+    "C60",
+    "A request that the adapter wrote is read as what was written: written again, it is the same.",
+    source="hook from_wire_request",
+    fix="""Read every form that `to_wire` writes, in the order of the wire. What no option says goes to `extra`
+    unchanged; where an option says it in another form, keep the exact one there and name it in `covered`.""",
+)
+def requests_are_read_as_written(subject: Subject) -> Iterator[Finding]:
+    """Generated conversations with tools, and the recorded requests."""
+    served = served_apis(subject)
+
+    def law(aim: Aim, history: list[Message]) -> None:
+        if aim.api in served:
+            _check_request(subject, subject.write(aim, history, offered_tools(aim)), aim.model)
+
+    yield from check_law(subject, law, mixed_histories(subject))
+    for exchange in subject.exchanges:
+        api, model = subject.api_of(exchange), subject.model_of(exchange)
+        if exchange.good and api in served and isinstance(exchange.request, dict):
+            body = json.dumps(exchange.request).encode()
+            request = WireRequest(path=exchange.uri, body=body, api=str(api))
+            try:
+                _check_request(subject, _written_again(subject, request, model), model)
+            except (InterlinguaError, LawBroken) as error:
+                yield Finding(str(error), exchange.cassette)
+
+
+def _check_request(subject: Subject, request: WireRequest, model: str) -> None:
+    again = _written_again(subject, request, model)
+    first, second = _said(json.loads(request.body)), _said(json.loads(again.body))
+    if first != second:
+        different = [name for name in {*first, *second} if first.get(name) != second.get(name)]
+        before, after = [{name: body.get(name) for name in different} for body in (first, second)]
+        raise LawBroken(f"{before!r:.300} is read and written again as {after!r:.300}")
+
+
+def _said(value: Any) -> Any:
+    """Return JSON without members that say nothing: null, and empty text."""
+    if isinstance(value, dict):
+        return {name: _said(item) for name, item in value.items() if item is not None and item != ""}
+    return [_said(item) for item in value] if isinstance(value, list) else value
+
+
+def _written_again(subject: Subject, request: WireRequest, model: str) -> WireRequest:
+    read = _read(subject, request)
+    messages, options, _ = read.for_upstream(subject.key, request.api, read.options.model or model)
+    return write_request(subject.provider, messages, read.tools, options)
+
+
+@rule(
+    "C61",
+    "A whole answer, whoever made it, says the same in this API: texts, thinking, calls, why it stopped, counts.",
+    source="hook to_wire_response",
+    fix="""Write every block that this API has a place for, in order; what it has none for is a row of the losses, or
+    goes into a seal. Counts are inclusive here: take them apart as the API counts.""",
+)
+def whole_answers_say_the_same(subject: Subject) -> Iterator[Finding]:
+    """Generated answers of this and another origin, and the recorded ones."""
+    yield from _each_answer(subject, _check_whole)
+
+
+def _check_whole(subject: Subject, api: str, message: Message, context: ServeContext) -> None:
+    response = subject.provider.to_wire_response(message, context)
+    if response.status != 200:
+        raise LawBroken(f"a good answer is written with status {response.status}")
+    _check_same(message, subject.provider.from_wire_response(response, subject.context_for(api, ASKED)))
+
+
+@rule(
+    "C62",
+    "A streamed answer says what the whole one says, whatever reads its events came in.",
+    source="hook stream_to_wire",
+    fix="""Keep the writer's state in the object that the hook returns. Bytes may not depend on how many events one call
+    of `feed` brings, save for what a reader passes over, such as pings.""",
+)
+def streams_say_the_same(subject: Subject) -> Iterator[Finding]:
+    """The same answers, their events one by one and all at once."""
+    yield from _each_answer(subject, _check_stream)
+
+
+def _check_stream(subject: Subject, api: str, message: Message, context: ServeContext) -> None:
+    events = answer_events(message)
+    for reads in ([[event] for event in events], [list(events)]):
+        writer = subject.provider.stream_to_wire(context)
+        body = b"".join([writer.feed(read) for read in reads]) + writer.end()
+        for size in (0, 7):
+            _check_same(message, decode_stream(subject, api, body, size).message())
+        if writer.feed(events) or writer.end():
+            raise LawBroken("bytes come behind the end of a stream")
+
+
+def _each_answer(subject: Subject, check: Callable[[Subject, str, Message, ServeContext], None]) -> Iterator[Finding]:
+    """Hold a check against generated answers and recorded ones, each with seals."""
+    served = served_apis(subject)
+
+    def law(aim: Aim, history: list[Message]) -> None:
+        for message in whole_answers(history):
+            if aim.api in served:
+                check(subject, aim.api, message, _sealing(subject, aim.api, message))
+
+    yield from check_law(subject, law, mixed_histories(subject, turns=2))
+    try:
+        recorded = recorded_answers(subject)
+    except NotApplicable:
+        return
+    for exchange, message in recorded:
+        api = subject.api_of(exchange)
+        if api in served and message.metadata.stop_reason is not StopReason.ERROR:
+            try:
+                check(subject, str(api), message, _sealing(subject, str(api), message))
+            except (InterlinguaError, LawBroken) as error:
+                yield Finding(str(error), exchange.cassette)
+
+
+def _sealing(subject: Subject, api: str, message: Message, **facts: Any) -> ServeContext:
+    seals = Seals()
+    origin = message.metadata.origin
+    return serve_context(subject, api, origin, **({"seal": seals.seal, "unseal": seals.unseal} | facts))
+
+
+def _check_same(message: Message, read: Message) -> None:
+    broken = any(call.parse_error for call in message.tool_calls())  # an API that wants an object gets another one
+    for what, wanted, found in zip(("texts", "thinking", "calls"), _facts(message), _facts(read), strict=True):
+        if wanted != found and not (broken and what == "calls"):
+            raise LawBroken(f"{what} differ: {wanted!r:.200} became {found!r:.200}")
+    reason = message.metadata.stop_reason
+    if reason in _STOPS and read.metadata.stop_reason is not reason:
+        raise LawBroken(f"stop reason {reason} became {read.metadata.stop_reason}")
+    before, after = message.metadata.usage, read.metadata.usage
+    for name in ("input_tokens", "output_tokens"):
+        count = getattr(before, name)
+        if count is not None and getattr(after, name, None) != count:
+            raise LawBroken(f"{name} {count} became {getattr(after, name, None)}")
+
+
+def _facts(message: Message) -> tuple[Any, ...]:
+    calls = [(call.name, call.input) for call in message.tool_calls()]
+    return message.text_content(), "".join([block.text for block in message.thinking()]), calls
+
+
+@rule(
+    "C63",
+    "An answer that broke off, or failed, never looks finished.",
+    source="hook stream_to_wire",
+    fix="""Write the API's own error event where no `MessageComplete` came: `end()` without one, and every `ErrorEvent`.
+    Write neither a stop reason nor an end mark then.""",
+)
+def cut_answers_do_not_look_finished(subject: Subject) -> Iterator[Finding]:
+    """An answer broken off at every event, silently and with an error."""
+    message = _sample(FOREIGN)
+    for api in served_apis(subject):
+        events = answer_events(message)[:-1]
+        for at in spread_places(len(events) + 1):
+            for error in (None, ServerError("contract")):
+                writer = subject.provider.stream_to_wire(_sealing(subject, api, message))
+                given = [*events[:at], *([ErrorEvent(error=error)] if error else [])]
+                body = writer.feed(given) + writer.end()
+                decoder = decode_stream(subject, api, body)
+                if decoder.complete or decoder.failed is None:
+                    how = "an error" if error else "no end"
+                    yield Finding(f"a stream with {how} after {at} events is read as a whole answer", api)
+                    return
+
+
+def _sample(origin: Origin) -> Message:
+    """Return an answer that thinks, speaks and calls."""
+    content: list[ContentBlock] = [
+        ThinkingBlock(text="First.", signature="c2ln"),
+        TextBlock(text="Let me see."),
+        ToolUseBlock(id="tu_01KAKDPZ000000000000000001", name="read_file", input={"path": "a"}),
+    ]
+    (made,) = whole_answers([assistant_turn(content, origin)])
+    return made
+
+
+@rule(
+    "C64",
+    "An answer says the model that was asked for, and has ids of its own.",
+    source="hook to_wire_response; hook stream_to_wire",
+    fix="""Write `context.model`, never the model that answered: clients drop reasoning of another name. Make the
+    answer's id of `context.answer_id`: clients glue answers of one id into one. Take time and ids from the context.""",
+)
+def answers_have_names_of_their_own(subject: Subject) -> Iterator[Finding]:
+    """One answer under two ids, whole and streamed."""
+    message = _sample(FOREIGN)
+    for api in served_apis(subject):
+        for how, write in (("whole", _whole_bytes), ("streamed", _stream_bytes)):
+            bodies = [
+                write(subject, message, _sealing(subject, api, message, answer_id=name, new_id=lambda name=name: name))
+                for name in ("01KAKDPZ0000000000000000AA", "01KAKDPZ0000000000000000BB")
+            ]
+            if FOREIGN.model.encode() in bodies[0]:
+                yield Finding(f"the {how} answer names the model that made it", api)
+            if _says_models(subject, api) and ASKED.encode() not in bodies[0]:
+                yield Finding(f"the {how} answer does not say the model that was asked for", api)
+            if bodies[0] == bodies[1] and _says_ids(subject, api):
+                yield Finding(f"two {how} answers have the same id", api)
+            if write(subject, message, _sealing(subject, api, message)) != write(
+                subject, message, _sealing(subject, api, message)
+            ):
+                yield Finding(f"written twice, the {how} answer is not the same", api)
+
+
+def _whole_bytes(subject: Subject, message: Message, context: ServeContext) -> bytes:
+    return subject.provider.to_wire_response(message, context).body
+
+
+def _stream_bytes(subject: Subject, message: Message, context: ServeContext) -> bytes:
+    writer = subject.provider.stream_to_wire(context)
+    return writer.feed(answer_events(message)) + writer.end()
+
+
+def _says(subject: Subject, api: str, told: Callable[[Any], bool]) -> bool:
+    """Tell whether recorded answers of an API have something; where there are none, they are taken to have it."""
+    bodies = [each for each in subject.exchanges if each.good and subject.api_of(each) == api and not each.streamed]
+    return not bodies or any(told(json.loads(each.body)) for each in bodies)
+
+
+def _says_models(subject: Subject, api: str) -> bool:
+    return _says(subject, api, lambda body: bool({"model", "modelVersion"} & set(body)))
+
+
+def _says_ids(subject: Subject, api: str) -> bool:
+    return _says(subject, api, lambda body: bool({"id", "responseId"} & set(body)))
+
+
+@rule(
+    "C65",
+    "What only an answer's origin can use comes back to it: sealed, sent back by a caller and read.",
+    source="hook to_wire_response; hook from_wire_request",
+    fix="""Seal what `AnswerState` gathers into a field that callers send back, and put the state in front of its block
+    when the answer is read again, for `restore_answer`. quirks.echoed names what of an answer callers send back.""",
+)
+def sealed_state_comes_back(subject: Subject) -> Iterator[Finding]:
+    """Generated answers of another origin, whole, sent back as they were written."""
+    echoed = {api: path for api, path in subject.quirks.echoed.items() if api in served_apis(subject)}
+    if not echoed:
+        raise NotApplicable("quirks.echoed names nothing that callers send back")
+
+    def law(aim: Aim, history: list[Message]) -> None:
+        for message in whole_answers(history):
+            if aim.api in echoed and message.metadata.provider == FOREIGN.provider:
+                _check_echo(subject, aim, message, echoed[aim.api])
+
+    yield from check_law(subject, law, mixed_histories(subject, turns=2, marked=True))
+
+
+def _check_echo(subject: Subject, aim: Aim, message: Message, path: str) -> None:
+    context = _sealing(subject, aim.api, message)
+    response = subject.provider.to_wire_response(message, context)
+    part: Any = json.loads(response.body)
+    for name in path.split("/")[1:]:
+        part = part[int(name)] if isinstance(part, list) else part[name]
+    request = subject.write(aim, [user("q")])
+    body = json.loads(request.body)
+    place = subject.quirks.elements.get(aim.api, "messages").split()[0]
+    body[place] += part if isinstance(part, list) else [part]
+    read = _read(
+        subject,
+        attrs.evolve(request, body=json.dumps(body).encode()),
+        seal=context.seal,
+        unseal=context.unseal,
+    )
+    (back,) = [each for each in read.messages if each.role is Role.ASSISTANT]
+    wanted, found = _state_of(message), _state_of(back)
+    if back.metadata.origin != message.metadata.origin:
+        if any(wanted):
+            raise LawBroken(f"the origin {message.metadata.origin} became {back.metadata.origin}")
+    elif wanted != found:
+        raise LawBroken(f"state {wanted!r:.300} came back as {found!r:.300}")
+
+
+def _state_of(message: Message) -> list[Any]:
+    """Return signatures, issued ids and content that only the origin reads, in order."""
+    found = [
+        (block.type, getattr(block, "signature", None) or None, getattr(block, "data", None))
+        for block in message.content
+        if getattr(block, "signature", None) or getattr(block, "data", None)
+    ]
+    issued = [call.provider_id for call in message.tool_calls() if call.provider_id]
+    replay = (message.metadata.provider_raw or EMPTY).get("replay", {})
+    return [*found, *issued, *[leaf for _, leaf in strings(replay)]]
+
+
+@rule(
+    "C66",
+    "State that only its origin can read is nowhere in an answer of another, but for the seal.",
+    source="hook to_wire_response; hook stream_to_wire",
+    fix="""Write signatures, encrypted reasoning, opaque blocks and replay state of another origin into the seal only.
+    Without a seal they are dropped, with a row of the writer's losses; they are never text.""",
+)
+def state_is_never_text(subject: Subject) -> Iterator[Finding]:
+    """Generated answers of another origin, with a mark in everything opaque; with a seal and without."""
+    served = served_apis(subject)
+
+    def law(aim: Aim, history: list[Message]) -> None:
+        for message in whole_answers(history):
+            if aim.api not in served or message.metadata.provider != FOREIGN.provider:
+                continue
+            for facts in ({}, {"seal": None}):
+                context = _sealing(subject, aim.api, message, **facts)
+                for write in (_whole_bytes, _stream_bytes):
+                    text = write(subject, message, context).decode()
+                    shown = [mark for mark in MARK.findall(text) if mark[2] in _STATE]
+                    if shown:
+                        raise LawBroken(f"{shown[0]!r}, which only its origin reads, is in the answer")
+
+    yield from check_law(subject, law, mixed_histories(subject, turns=2, marked=True))
+
+
+@rule(
+    "C67",
+    "A failure is written as this API's own error: read again it is of the same class, with its delay.",
+    source="hook to_wire_error",
+    fix="""Give each class of errors the status and the words that `from_wire_error` reads as that class, and the
+    delay as `retry-after`. What a PluginError says is for you, not for callers.""",
+)
+def errors_keep_their_class(subject: Subject) -> Iterator[Finding]:
+    """Seven classes, and a fault of our own."""
+    for api in served_apis(subject):
+        context = serve_context(subject, api)
+        for kind in _ERRORS:
+            response = subject.provider.to_wire_error(kind("contract words", retry_after=7.0), context)
+            read = subject.provider.from_wire_error(response, subject.context_for(api, ASKED))
+            if type(read) is not kind:
+                yield Finding(f"{kind.__name__} is read as {type(read).__name__} at {response.status}", api)
+            elif "contract words" not in read.message:
+                yield Finding(f"what {kind.__name__} says is lost", api)
+            elif read.retry_after != 7.0:
+                yield Finding(f"the delay of {kind.__name__} became {read.retry_after}", api)
+        failure: WireResponse = subject.provider.to_wire_error(PluginError("contract secret"), context)
+        if failure.status < 500 or b"contract secret" in failure.body:
+            yield Finding(f"a fault of ours is told to the caller, at {failure.status}", api)
+        refused = subject.provider.to_wire_error(CapabilityError("contract words", path="x"), context)
+        if not 400 <= refused.status < 500:
+            yield Finding(f"what cannot be done is written with status {refused.status}", api)

@@ -1,0 +1,141 @@
+"""What the rules on serving work with: contexts with a seal, and answers as the events that a model would give."""
+
+from __future__ import annotations
+
+import base64
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from itertools import count
+from typing import Any
+
+import attrs
+
+from interlingua.errors import CapabilityError
+from interlingua.plugins import EMPTY, ConnectionSettings, ServeContext, State
+from interlingua.response.decode import StreamDecoder
+from interlingua.response.framing import framer
+from interlingua.types import (
+    BlockEnd,
+    Message,
+    MessageComplete,
+    MessageStatus,
+    Origin,
+    RawUpdate,
+    StopReason,
+    StreamEvent,
+    TextBlock,
+    TextDelta,
+    ThinkingBlock,
+    ThinkingDelta,
+    ToolUseBlock,
+    ToolUseEnd,
+    ToolUseInputDelta,
+    ToolUseStart,
+    Usage,
+    UsageUpdate,
+)
+from interlingua_contract.rule import NotApplicable
+from interlingua_contract.subject import Subject
+
+ASKED = "contract-asked-model"
+_CLOCK = datetime(2026, 11, 21, tzinfo=UTC)
+COUNTED = Usage(input_tokens=120, output_tokens=30, cached_input_tokens=20, reasoning_tokens=10)
+
+
+class Seals:
+    """A seal that shows nothing of the state: a number in URL-safe base64."""
+
+    def __init__(self) -> None:
+        self._states: list[State] = []
+
+    def seal(self, state: State) -> str:
+        """Keep a state and return its number."""
+        self._states.append(state)
+        return base64.urlsafe_b64encode(b"contract-seal-%06d" % len(self._states)).decode()
+
+    def unseal(self, text: str) -> State | None:
+        """Return the state of a number; None for what is none."""
+        try:
+            data = base64.urlsafe_b64decode(text)
+        except ValueError:
+            return None
+        number = data.removeprefix(b"contract-seal-")
+        return self._states[int(number) - 1] if number != data else None
+
+
+def served_apis(subject: Subject) -> tuple[str, ...]:
+    """Return the APIs that the adapter serves.
+
+    Raises:
+        NotApplicable: it serves none.
+    """
+    found = []
+    for api in subject.apis:
+        try:
+            subject.provider.stream_to_wire(serve_context(subject, api))
+        except CapabilityError:
+            continue
+        found.append(api)
+    if not found:
+        raise NotApplicable("the plugin does not serve (hook from_wire_request)")
+    return tuple(found)
+
+
+def serve_context(subject: Subject, api: str, origin: Origin | None = None, **facts: Any) -> ServeContext:
+    """Return a context; every value is the same each time."""
+    numbers = count(1)
+    fixed: dict[str, Any] = {
+        "model": ASKED,
+        "answer_id": "01KAKDPZ0000000000000000AA",
+        "new_id": lambda: f"01KAKDPZ0000000000{next(numbers):06d}AA",
+        "clock": lambda: _CLOCK,
+        "echo": {"include_usage": True},
+    }
+    return ServeContext(provider=subject.key, api=api, origin=origin, **(fixed | facts))
+
+
+def whole_answers(messages: Sequence[Message]) -> Iterator[Message]:
+    """Yield the complete answers of a conversation, with counts."""
+    for message in messages:
+        if message.metadata.origin is not None and message.metadata.status is MessageStatus.COMPLETE:
+            yield attrs.evolve(message, metadata=attrs.evolve(message.metadata, usage=COUNTED))
+
+
+def answer_events(message: Message) -> tuple[StreamEvent, ...]:
+    """Return events that give this message: every text in two pieces."""
+    out: list[StreamEvent] = []
+    raw: Mapping[str, Any] = message.metadata.provider_raw or EMPTY
+    for index, block in enumerate(message.content):
+        if isinstance(block, (TextBlock, ThinkingBlock)):
+            delta = TextDelta if isinstance(block, TextBlock) else ThinkingDelta
+            out += [delta(index=index, text=text) for text in _halves(block.text)]
+            out.append(BlockEnd(index=index, block=attrs.evolve(block, text="")))
+        elif isinstance(block, ToolUseBlock):
+            out.append(ToolUseStart(index=index, id=block.id, name=block.name, provider_id=block.provider_id))
+            out += [ToolUseInputDelta(index=index, partial_json=text) for text in _halves(block.input_json)]
+            out.append(ToolUseEnd(index=index, block=block))
+        else:
+            out.append(BlockEnd(index=index, block=block))
+    if raw:
+        out.append(RawUpdate(replay=raw.get("replay"), trace=raw.get("trace")))
+    if message.metadata.usage is not None:
+        out.append(UsageUpdate(usage=message.metadata.usage))
+    reason = message.metadata.stop_reason or StopReason.END_TURN
+    out.append(MessageComplete(stop_reason=reason, stop_reason_raw=message.metadata.stop_reason_raw))
+    return tuple(out)
+
+
+def _halves(text: str) -> list[str]:
+    middle = len(text) // 2
+    return [piece for piece in (text[:middle], text[middle:]) if piece]
+
+
+def decode_stream(subject: Subject, api: str, body: bytes, size: int = 0) -> StreamDecoder:
+    """Read a stream with the adapter's own reader, in pieces of `size` bytes."""
+    framing = subject.provider.connection(ConnectionSettings(api=api)).framing
+    decoder = StreamDecoder(subject.provider, framer(framing), subject.context_for(api, ASKED))
+    step = size or max(len(body), 1)
+    for at in range(0, len(body), step):
+        decoder.feed(body[at : at + step])
+    decoder.end()
+    return decoder
