@@ -11,8 +11,9 @@ from tests.contract.broken.declarations import DECLARATIONS, DISTRIBUTIONS, Brok
 from tests.contract.broken.machine import Mutant
 from tests.contract.broken.other_wires import OTHER_WIRES
 from tests.contract.broken.requests import REQUESTS
+from tests.contract.broken.serving import SERVING
 from tests.contract.broken.streams import STREAMS
 
 SHELF: tuple[Mutant | BrokenDistribution, ...] = (
-    *REQUESTS, *ANSWERS, *STREAMS, *DECLARATIONS, *OTHER_WIRES, *BINARY, *DISTRIBUTIONS,
+    *REQUESTS, *ANSWERS, *STREAMS, *DECLARATIONS, *OTHER_WIRES, *BINARY, *SERVING, *DISTRIBUTIONS,
 )  # fmt: skip

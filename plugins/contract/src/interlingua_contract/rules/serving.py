@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from typing import Any
 
 import attrs
@@ -36,7 +36,15 @@ from interlingua.types import (
 from interlingua_contract.json_paths import MARK, strings
 from interlingua_contract.recordings import recorded_answers, spread_places
 from interlingua_contract.rule import Finding, NotApplicable, rule
-from interlingua_contract.scenes import FOREIGN, LawBroken, assistant_turn, check_law, mixed_histories, offered_tools
+from interlingua_contract.scenes import (
+    FOREIGN,
+    Law,
+    LawBroken,
+    assistant_turn,
+    check_law,
+    mixed_histories,
+    offered_tools,
+)
 from interlingua_contract.served import (
     ASKED,
     Seals,
@@ -158,10 +166,9 @@ def _each_answer(subject: Subject, check: Callable[[Subject, str, Message, Serve
 
     def law(aim: Aim, history: list[Message]) -> None:
         for message in whole_answers(history):
-            if aim.api in served:
-                check(subject, aim.api, message, _sealing(subject, aim.api, message))
+            check(subject, aim.api, message, _sealing(subject, aim.api, message))
 
-    yield from check_law(subject, law, mixed_histories(subject, turns=2))
+    yield from _check_answers(subject, law, served)
     try:
         recorded = recorded_answers(subject)
     except NotApplicable:
@@ -173,6 +180,12 @@ def _each_answer(subject: Subject, check: Callable[[Subject, str, Message, Serve
                 check(subject, str(api), message, _sealing(subject, str(api), message))
             except (InterlinguaError, LawBroken) as error:
                 yield Finding(str(error), exchange.cassette)
+
+
+def _check_answers(subject: Subject, law: Law, apis: Collection[str]) -> Iterator[Finding]:
+    """Run a law about answers, which no model of this provider makes different: on one model of each API."""
+    aims = {aim.api: aim for aim in reversed(subject.aims) if aim.api in apis}
+    yield from check_law(subject, law, mixed_histories(subject, turns=2, marked=True), aims=list(aims.values()))
 
 
 def _sealing(subject: Subject, api: str, message: Message, **facts: Any) -> ServeContext:
@@ -302,10 +315,10 @@ def sealed_state_comes_back(subject: Subject) -> Iterator[Finding]:
 
     def law(aim: Aim, history: list[Message]) -> None:
         for message in whole_answers(history):
-            if aim.api in echoed and message.metadata.provider == FOREIGN.provider:
+            if message.metadata.provider == FOREIGN.provider:
                 _check_echo(subject, aim, message, echoed[aim.api])
 
-    yield from check_law(subject, law, mixed_histories(subject, turns=2, marked=True))
+    yield from _check_answers(subject, law, tuple(echoed))
 
 
 def _check_echo(subject: Subject, aim: Aim, message: Message, path: str) -> None:
@@ -358,7 +371,7 @@ def state_is_never_text(subject: Subject) -> Iterator[Finding]:
 
     def law(aim: Aim, history: list[Message]) -> None:
         for message in whole_answers(history):
-            if aim.api not in served or message.metadata.provider != FOREIGN.provider:
+            if message.metadata.provider != FOREIGN.provider:
                 continue
             for facts in ({}, {"seal": None}):
                 context = _sealing(subject, aim.api, message, **facts)
@@ -368,7 +381,7 @@ def state_is_never_text(subject: Subject) -> Iterator[Finding]:
                     if shown:
                         raise LawBroken(f"{shown[0]!r}, which only its origin reads, is in the answer")
 
-    yield from check_law(subject, law, mixed_histories(subject, turns=2, marked=True))
+    yield from _check_answers(subject, law, served)
 
 
 @rule(
