@@ -164,6 +164,7 @@ def test_what_is_not_the_authors_to_write_passes_already(report: Report) -> None
 def test_what_waits_for_a_cassette_says_so(report: Report) -> None:
     waiting = {result.rule.number: result.reason for result in report.results if result.outcome == "skip"}
     by_hand = {number for number, reason in waiting.items() if "given by hand" in reason}
+    waiting = {number: reason for number, reason in waiting.items() if "does not serve" not in reason}  # optional
     others = {number: reason for number, reason in waiting.items() if "(C00 lists all)" not in reason}
 
     assert by_hand == {"C48", "C49", "C50"}  # the installed distribution: looked at in tests/wheels

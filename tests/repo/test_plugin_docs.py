@@ -102,4 +102,7 @@ def test_the_example_keeps_the_contract(example: ModuleType) -> None:
     looked = {result.rule.number for result in report.results if result.outcome == "pass"}
 
     assert not broken
-    assert {result.rule.number for result in report.results} - looked <= {"C48", "C49", "C50"}  # it is not installed
+    not_looked = {result.rule.number for result in report.results} - looked
+    assert not_looked <= {"C48", "C49", "C50"} | {
+        f"C{number}" for number in range(60, 68)
+    }  # not installed; serves nothing

@@ -289,7 +289,7 @@ def _stream_bytes(subject: Subject, message: Message, context: ServeContext) -> 
 def _says(subject: Subject, api: str, told: Callable[[Any], bool]) -> bool:
     """Tell whether recorded answers of an API have something; where there are none, they are taken to have it."""
     bodies = [each for each in subject.exchanges if each.good and subject.api_of(each) == api and not each.streamed]
-    return not bodies or any(told(json.loads(each.body)) for each in bodies)
+    return not bodies or any(isinstance(body := json.loads(each.body), dict) and told(body) for each in bodies)
 
 
 def _says_models(subject: Subject, api: str) -> bool:
