@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import subprocess
+import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -62,7 +63,7 @@ def asked(server: LocalServer) -> list[Any]:
 
 
 def test_the_default_model_is_asked_where_none_is_named(run: Run, server: LocalServer) -> None:
-    assert "none" in run("models", "default").stdout
+    assert run("models", "default").stdout == ""
     assert run("models", "default", "e").exit_code == 0
 
     assert run("models", "default").stdout == "e\n"
@@ -75,6 +76,10 @@ def test_the_default_model_is_asked_where_none_is_named(run: Run, server: LocalS
     assert (server.requests[-1]["model"], asked(server)) == ("third", ["e is a letter"])
     run("send", "note: buy milk")
     assert (server.requests[-1]["model"], asked(server)) == ("echo", ["note: buy milk"])
+    run("send", "here: and now")
+    assert (server.requests[-1]["model"], asked(server)) == ("echo", ["here: and now"])
+    run("send", "here:other", "--", "-o", "a", "b")
+    assert (server.requests[-1]["model"], asked(server)) == ("other", ["-o a b"])
     assert run("chat", input="hi\n").stdout == "Hello\n"
 
 
@@ -88,6 +93,16 @@ def test_a_default_that_is_no_model_is_refused_and_the_file_stays(run: Run, serv
     run("models", "default", "here:other")
     run("models", "default", "e")
     assert path.read_text("utf-8") == f'default_model = "e"\n{before}'  # once, and above the tables
+
+
+def test_a_link_to_the_configuration_stays_a_link(run: Run, server: LocalServer, home: Path, tmp_path: Path) -> None:
+    path = home / "interlingua" / "config.toml"
+    path.rename(tmp_path / "dotfile")
+    path.symlink_to(tmp_path / "dotfile")
+    run("models", "default", "e")
+
+    assert path.is_symlink()
+    assert run("models", "default").stdout == "e\n"
 
 
 def test_what_is_no_file_is_not_written_over(run: Run, server: LocalServer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -251,6 +266,7 @@ def test_a_command_line_is_saved_as_a_template(run: Run, server: LocalServer, ho
     assert json.loads(run("templates", "--json").stdout)[0]["name"] == "mine"
     assert "mine" in run("templates").stdout
     assert 'model = "here:other"' in run("templates", "show", "mine").stdout
+    assert run("send", "here:other", "-a", __file__, "hi", "--save", "x").exit_code == 2
     assert run("templates", "path").stdout.strip() == str(home / "interlingua" / "templates")
 
 
@@ -330,6 +346,9 @@ def test_a_schema_is_a_file_json_or_a_stored_id(run: Run, server: LocalServer, t
     assert json.loads(run("schemas", "show", stored["id"]).stdout) == schema
     assert run("send", "here:json", *KEEPS, "--schema", stored["id"], "a dog").exit_code == 0
     assert run("send", "-c", *KEEPS, "--schema", stored["id"], "another").exit_code == 0
+    run("send", "here:json", "--schema", "name, age int", "Invent $what", "--save", "dog")
+    of_template = run("send", "here:json", *KEEPS, "--schema", "t:dog", "a dog")
+    assert json.loads(of_template.stdout) == {"name": "Rex", "age": 3}
     assert run("send", "here:json", "--schema", "0123456789abcdef", "a dog").exit_code == 1
     assert run("send", "here:json", "--schema", "a", "--schema-multi", "b", "a dog").exit_code == 2
 
@@ -367,6 +386,17 @@ def test_a_tool_that_is_not_there_is_said(run: Run, server: LocalServer, tools: 
     assert said in result.stderr
 
 
+def test_without_interlingua_agents_tools_say_how_to_get_it(
+    run: Run, server: LocalServer, tools: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "interlingua_agents", None)
+    result = run("send", "here:caller", "-n", "-T", f"{tools}:weather", "hi")
+
+    assert (result.exit_code, server.requests) == (1, [])
+    assert "pip install interlingua-agents" in result.stderr
+    assert run("send", "-n", "here:echo", "hi").stdout == "Hello\n"
+
+
 def test_a_module_alone_means_all_its_tools(run: Run, server: LocalServer, tools: str) -> None:
     run("send", "here:caller", "-T", tools, "hi")
 
@@ -395,11 +425,11 @@ def test_a_template_with_tools_runs_no_code_without_consent(
 
 
 def at_terminal(answers: list[tuple[bytes, bytes]], *arguments: str) -> tuple[bytes, int]:
-    """Run the program at a terminal; write each answer once its question is shown."""
+    """Run the program at a terminal; write each answer once its question is shown, behind the last one."""
     child, terminal = pty.fork()
     if child == 0:
         os.execv(interrupt.PROGRAM, [interrupt.PROGRAM, *arguments])  # noqa: S606
-    shown = b""
+    shown, seen = b"", 0
     while True:
         try:
             data = os.read(terminal, 1024)
@@ -408,7 +438,8 @@ def at_terminal(answers: list[tuple[bytes, bytes]], *arguments: str) -> tuple[by
         if not data:
             break
         shown += data
-        if answers and answers[0][0] in shown:
+        if answers and (found := shown.find(answers[0][0], seen)) >= 0:
+            seen = found + len(answers[0][0])
             os.write(terminal, answers.pop(0)[1])
     return shown, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
@@ -454,6 +485,18 @@ def test_a_chat_reads_several_lines_an_editor_and_fragments(
     assert result.exit_code == 0, result.output
     assert asked(server)[0:-1:2] == ["one\n!end here\ntwo", "a\n!end\nb", "draft\n edited"]
     assert [part["text"] for part in asked(server)[-1]] == ["note.txt:\nbuy milk", "last"]
+
+
+def test_a_chat_at_a_terminal_stops_an_answer_and_goes_on(server: LocalServer, home: Path) -> None:
+    """Ctrl-C during an answer keeps what came, at the prompt it says how to end."""
+    answers = [(b">>> ", b"one\n"), (b"Hel", b"\x03"), (b">>> ", b"\x03"), (b">>> ", b"/quit\n")]
+    shown, code = at_terminal(answers, "chat", "here:slow")
+
+    assert (code, answers) == (0, []), shown
+    assert b"/quit ends)" in shown
+    done = subprocess.run([interrupt.PROGRAM, "logs", "--json"], capture_output=True, check=True)
+    (kept,) = json.loads(done.stdout)
+    assert (kept["prompt"], kept["answer"]) == ("one", "Hel")
 
 
 def test_a_chat_runs_tools(run: Run, server: LocalServer, tools: str) -> None:

@@ -36,6 +36,12 @@ def test_each_prompt_is_kept_in_a_file_of_the_user_alone(run: Run, server: Local
     assert stat.S_IMODE(place.stat().st_mode) == 0o600
 
 
+def test_a_model_of_nobody_leaves_no_conversation(run: Run, server: LocalServer, place: Path) -> None:
+    assert run("send", "nowhere:x", "one").exit_code == 1
+
+    assert conversations(place) == {}
+
+
 def test_a_store_that_others_could_read_is_closed_to_them(run: Run, server: LocalServer, place: Path) -> None:
     run("send", "here:echo", "one")
     place.chmod(0o644)

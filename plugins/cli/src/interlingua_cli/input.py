@@ -183,11 +183,13 @@ class PairCommand(click.Command):
         words = list(args)
         while words:
             joined.append(words.pop(0))
+            if joined[-1] == "--":
+                break
             if joined[-1] in ("-o", "--option", "-p", "--param") and words:
                 joined.append(words.pop(0))
                 if "=" not in joined[-1] and words:
                     joined[-1] += f"={words.pop(0)}"
-        return super().parse_args(ctx, joined)
+        return super().parse_args(ctx, [*joined, *words])
 
 
 def _check_url(_ctx: click.Context, _parameter: click.Parameter, url: str | None) -> str | None:

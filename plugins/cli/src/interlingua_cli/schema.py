@@ -120,7 +120,7 @@ def describe_schema(schema: Mapping[str, Any]) -> str:
 
 schema_option = click.option(
     "--schema", metavar="SCHEMA",
-    help="Answer with JSON of this schema: JSON, a file, a stored id, or `name, age int, tags: a hint`.",
+    help="Answer with JSON of this schema: JSON, a file, a stored id, t:TEMPLATE, or `name, age int, tags: a hint`.",
 )  # fmt: skip
 schema_multi_option = click.option(
     "--schema-multi", metavar="SCHEMA", help="As --schema, for a list of such objects under `items`."

@@ -80,7 +80,9 @@ class State:
         return Client(model, base_url=base_url, registry=self.registry, settings=self.settings)
 
     def is_model(self, name: str) -> bool:
-        """Tell whether this is an alias, or PROVIDER:NAME of a provider that is here."""
+        """Tell whether this is an alias, or PROVIDER:NAME of a provider that is here; a text with spaces is none."""
+        if len(name.split()) != 1:
+            return False
         try:
             return str(self.registry.resolve(name).provider) in self.registry.found()
         except CallerError:

@@ -5,13 +5,13 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 import click
 
 from interlingua.errors import CallerError, InterlinguaError
-from interlingua.types import ContentBlock, MessageStatus, TextBlock
+from interlingua.types import ContentBlock, Message, MessageStatus, TextBlock
 from interlingua_cli.attachments import Attachments, attach_option, attach_type_option, fragment_option
 from interlingua_cli.chat import TalkChat, run_chat
 from interlingua_cli.input import (
@@ -29,6 +29,7 @@ from interlingua_cli.show import Show
 from interlingua_cli.state import MODEL, State, long_plugin_option
 from interlingua_cli.talk import (
     MemoryTalk,
+    Talk,
     cid_option,
     continue_option,
     conversation_id,
@@ -45,7 +46,11 @@ from interlingua_cli.tools import (
     tools_debug_option,
 )
 
+if TYPE_CHECKING:
+    from interlingua_agents import AgentLoop
+
 F = TypeVar("F", bound=Callable[..., Any])
+_OF_TEMPLATE = "t:"  # begins a schema that is a template's
 _SYSTEM_OPTION = click.option(
     "-s", "--system", "instructions", type=check_text, metavar="TEXT", help="System prompt of a new conversation."
 )
@@ -159,6 +164,8 @@ def send(state: State, /, words: tuple[str, ...], model: str | None, media: tupl
     template = common.read_template(state, is_saved=save_as is not None)
     conversation = conversation_id(state, common.cid, last=common.go_on)
     if save_as is not None:
+        if media or typed:
+            raise click.UsageError("a template holds no attachments: leave -a and --at out, or use -f for texts")
         _save_template(state, save_as, common, template, model=model, words=words, schema=schema, multi=schema_multi)
         return
     if model is None:
@@ -173,30 +180,35 @@ def send(state: State, /, words: tuple[str, ...], model: str | None, media: tupl
     if loop is not None and wanted is not None:
         raise click.UsageError("an answer of a schema is asked for without tools: leave --tool or --schema out")
     name, is_named = _choose_model(state, model, template, conversation)
-    keep = not no_log
     with open_talk(state, conversation, model=name, is_named=is_named, url=common.url, instructions=instructions,
-                   options=options, keep=keep) as talk:  # fmt: skip
+                   options=options, keep=not no_log) as talk:  # fmt: skip
         if wanted is not None and talk.place is not None:
             store_schema(wanted, state.environ)
-        try:
-            if wanted is not None:
-                typed_answer = talk.ask_for(content, wanted)
-            else:
-                answer = talk.ask(content, show, loop)
-        except (InterlinguaError, KeyboardInterrupt) as error:
-            show.fail(error)
-            came = isinstance(error, InterlinguaError) and error.partial is not None and error.partial.content
-            if talk.place is not None and not came:
-                click.echo(talk.without_answer, err=True)
-            raise
-        if wanted is not None:
-            show.finish_value(typed_answer)
-        else:
-            show.finish(answer)
+        answer = _ask(talk, content, wanted, show, loop)
         if talk.place is not None and sys.stderr.isatty():
             click.secho(f"[kept as {talk.place}]", err=True, dim=True)
-    if wanted is None and answer.metadata.status is MessageStatus.CANCELLED:
+    if answer.metadata.status is MessageStatus.CANCELLED:
         raise KeyboardInterrupt
+
+
+def _ask(
+    talk: Talk, content: list[ContentBlock], schema: Mapping[str, Any] | None, show: Show, loop: AgentLoop | None
+) -> Message:
+    """Ask, print the answer and return it; where none came, say what has become of the question."""
+    try:
+        if schema is not None:
+            typed = talk.ask_for(content, schema)
+            show.finish_value(typed)
+            return typed.message
+        answer = talk.ask(content, show, loop)
+    except (InterlinguaError, KeyboardInterrupt) as error:
+        show.fail(error)
+        came = isinstance(error, InterlinguaError) and error.partial is not None and error.partial.content
+        if talk.place is not None and not came:
+            click.echo(talk.without_answer, err=True)
+        raise
+    show.finish(answer)
+    return answer
 
 
 def _split_model(state: State, words: tuple[str, ...], *, needed: bool) -> tuple[str | None, tuple[str, ...]]:
@@ -219,6 +231,8 @@ def _read_schema(
         if isinstance(template.schema, Mapping):
             return dict(template.schema)
         schema, schema_multi = template.schema, template.schema_multi
+    if schema is not None and schema.startswith(_OF_TEMPLATE):
+        return _read_schema(state, read_template(schema.removeprefix(_OF_TEMPLATE), state.environ), None, None)
     if schema is not None:
         return read_schema(schema, state.environ)
     return None if schema_multi is None else many(read_schema(schema_multi, state.environ))

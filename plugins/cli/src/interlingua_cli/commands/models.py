@@ -66,8 +66,10 @@ def _default_model(state: State, names: tuple[str, ...], *, as_json: bool) -> No
     if not names:
         if as_json:
             print_json(state.config.default_model)
+        elif state.config.default_model is None:
+            click.echo("there is none: `interlingua models default MODEL` sets one", err=True)
         else:
-            click.echo(state.config.default_model or "none: `interlingua models default MODEL` sets one")
+            click.echo(state.config.default_model)
         return
     MODEL.convert(names[0], None, click.get_current_context())
     state.registry.provider(state.registry.resolve(names[0]).provider)

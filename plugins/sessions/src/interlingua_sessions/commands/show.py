@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable
 from itertools import islice
 from typing import Any
@@ -53,7 +54,7 @@ def record_json(record: SessionRecord) -> dict[str, Any]:
 @click.command("show")
 @click.argument("session")
 @click.option("--limit", type=click.IntRange(1), help="Only so many of the newest messages.")
-@click.option("--whole", is_flag=True, help="Print texts whole, not their first line.")
+@click.option("--whole", is_flag=True, help="Print texts with their lines, none cut off.")
 @store_option
 @json_option
 @plugin_option
@@ -84,8 +85,9 @@ def _said(message: Message, *, whole: bool) -> str:
 
 
 def _first_line(parts: Iterable[str]) -> str:
+    """Return one line, cut off on a terminal alone."""
     line = " ".join(" ".join(parts).split())
-    return line if len(line) <= _SHORT else "".join(islice(line, _SHORT)) + "…"
+    return line if len(line) <= _SHORT or not sys.stdout.isatty() else "".join(islice(line, _SHORT)) + "…"
 
 
 def _why(message: Message) -> str | None:

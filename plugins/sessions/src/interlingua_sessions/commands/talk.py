@@ -139,6 +139,7 @@ class StoreLog:
         """As `Log.open`."""
         with self._store() as store, state.client(model, url) as client:
             if conversation is None:
+                state.registry.provider(state.registry.resolve(model).provider)  # or an empty session would stay
                 session = Session.open(store, client=client, system=instructions, workspace=str(Path.cwd()))
                 session.switch(model, reason="named when the conversation began")
                 yield StoredTalk(state, client, session, None, options)
