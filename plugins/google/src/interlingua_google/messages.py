@@ -126,8 +126,8 @@ def to_wire_contents(messages: Sequence[Message], model: str) -> Contents:
         reason = "the history ends with the model's words; this wire has no prefill and answers them as they are"
         losses.append(message_loss(len(messages) - 1, reason, messages[-1].id))
     body.append(b"]}]")
-    role = own_replay(messages[0], API).get("role") if leading else None  # as a caller's request said it
-    opened = b'{"role":' + dumps(role) + b',"parts":[' if role else b'{"parts":['
+    said = own_replay(messages[0], API).get("role") if leading else None  # as a caller's request said it
+    opened = b'{"role":' + dumps(said) + b',"parts":[' if said else b'{"parts":['
     return Contents(opened + system + b"]}" if system else None, body, tuple(losses))
 
 
