@@ -138,7 +138,7 @@ class ResponseWriter:
         self._used: set[int] = set()
         self._usage: Usage | None = None
         self._trace: dict[str, Any] = {}
-        self._delta: tuple[int, bytes] = (-1, b"")
+        self._delta: tuple[int, int, bytes] = (-1, 0, b"")  # block, part and head of more of the same
 
     def feed(self, events: Iterable[StreamEvent]) -> bytes:
         """Return the bytes for these events."""
@@ -146,9 +146,9 @@ class ResponseWriter:
             if type(event) is TextDelta and event.index == self._delta[0] and self._said is not None:
                 if not self._own:
                     self._state.note(event)
-                self._said.parts[event.index % SPAN if self._own else 0].append(event.text)
+                self._said.parts[self._delta[1]].append(event.text)
                 self._out.append(b"%b%b,\"logprobs\":[],\"sequence_number\":%d}\n\n" % (
-                    self._delta[1], dumps(event.text), self._number))  # fmt: skip
+                    self._delta[2], dumps(event.text), self._number))  # fmt: skip
                 self._number += 1
             elif not self._over:
                 self._take(event)
@@ -315,18 +315,33 @@ class ResponseWriter:
 
     # -- text and reasoning
 
+    def _part_of(self, index: int, kind: str) -> int | None:
+        """Return which part of the open item a block is; None for a block of another item.
+
+        Several parts has only a message that this API's own service announced.
+        """
+        said = self._said
+        if said is None or said.kind != kind:
+            return None
+        if index == self._key:
+            return 0
+        same = said.row is not None and kind == "message" and index // SPAN == self._key // SPAN
+        return index % SPAN if same else None
+
     def _say(self, index: int, kind: str, text: str) -> None:
-        key, part = (index // SPAN, index % SPAN) if self._own else (index, 0)
-        if key in self._done:
-            return
-        if self._said is None or self._key != key or self._said.kind != kind:
+        part = self._part_of(index, kind)
+        if part is None:
+            if index in self._done:
+                return
             self._settle()
+            part = 0
             if kind == "message":
                 self._said = self._open("message", "msg", status="in_progress", role="assistant", content=[])
             else:
                 self._said = self._open("reasoning", "rs", summary=[])
-            self._key = key
+            self._key = index
         said = self._said
+        assert said is not None  # noqa: S101  it was opened above
         about = {"item_id": said.item["id"], "output_index": said.place}
         if part not in said.parts and (text or kind == "message"):
             said.parts[part] = []
@@ -344,12 +359,12 @@ class ResponseWriter:
             return
         self._event("response.output_text.delta", **about, content_index=part, delta=text, logprobs=[])
         head = dumps({"type": "response.output_text.delta", **about, "content_index": part})[:-1]
-        self._delta = (index, b'event: response.output_text.delta\ndata: %b,"delta":' % head)
+        self._delta = (index, part, b'event: response.output_text.delta\ndata: %b,"delta":' % head)
 
     def _settle(self) -> None:
         """Close the item of text or reasoning that is open."""
         said, self._said = self._said, None
-        self._delta = (-1, b"")
+        self._delta = (-1, 0, b"")
         if said is None:
             return
         self._done.add(self._key)
@@ -389,35 +404,35 @@ class ResponseWriter:
         self._close(said, item, (ThinkingBlock(text=text, signature=sealed),))
 
     def _block_end(self, event: BlockEnd) -> None:
-        block = event.block
-        key, part = (event.index // SPAN, event.index % SPAN) if self._own else (event.index, 0)
-        if key != self._key:
+        block, index = event.block, event.index
+        kind = "reasoning" if isinstance(block, ThinkingBlock) else "message"
+        if self._part_of(index, kind) is None:
             self._settle()
         if isinstance(block, ToolUseBlock):
-            self._whole_call(event.index, block)
+            self._whole_call(index, block)
             return
         self._note(event)
         if isinstance(block, (TextBlock, ThinkingBlock)):
-            self._end_said(event.index, key, part, block)
+            self._end_said(index, kind, block)
         elif self._own and isinstance(block, RedactedThinkingBlock):
             opened = self._open("reasoning", "rs", summary=[])
             self._close(opened, _reasoning(opened.item["id"], "", block.data), (block,))
         elif self._own and isinstance(block, OpaqueBlock) and isinstance(block.data, Mapping):
             if self._said is not None:  # a part of the message that is open
-                self._said.ends[part] = block
+                self._said.ends[index % SPAN] = block
             else:
                 self._write_item(dict(block.data))
         elif not isinstance(block, (RedactedThinkingBlock, OpaqueBlock)):
             self._lose(block.type, f"this API has no {block.type} in an answer")
 
-    def _end_said(self, index: int, key: int, part: int, block: TextBlock | ThinkingBlock) -> None:
-        kind = "message" if isinstance(block, TextBlock) else "reasoning"
-        if self._said is None or self._key != key or part not in self._said.parts:
-            if key in self._done or (not block.text and not (self._own and kind == "reasoning")):
+    def _end_said(self, index: int, kind: str, block: TextBlock | ThinkingBlock) -> None:
+        part = self._part_of(index, kind)
+        if part is None or self._said is None or part not in self._said.parts:
+            if index in self._done or (not block.text and not (self._own and kind == "reasoning")):
                 return
             self._say(index, kind, block.text)
         if self._said is not None:
-            self._said.ends[part] = block
+            self._said.ends[self._part_of(index, kind) or 0] = block
 
     # -- calls
 
