@@ -157,7 +157,7 @@ def to_wire_parts(message: Message, model: str) -> Parts:
     rows: list[BlockLoss] = []
     if message.role is _TOOL:
         blocks = enumerate(message.content)
-        kept = own_replay(message, API).get("result")
+        kept = own_replay(message, API).get("parts")
         results = [
             _as_it_came(block, kept) or _result(block, index, rows)
             for index, block in blocks
@@ -258,15 +258,20 @@ def _result(block: ToolResultBlock, index: int, rows: list[BlockLoss]) -> Writte
     return WrittenResult(block.tool_name or block.tool_use_id, block.tool_use_id, rest)
 
 
-def _as_it_came(block: ToolResultBlock, part: Mapping[str, Any] | None) -> WrittenResult | None:
+def _as_it_came(block: ToolResultBlock, parts: Sequence[Mapping[str, Any]] | None) -> WrittenResult | None:
     """Return the result of a caller's request, unless it was changed since."""
-    if part is None or from_wire_result(part["functionResponse"]) != (block.content, block.is_error):
+    if not parts or from_wire_result(parts) != (block.content, block.is_error):
         return None
-    return WrittenResult(block.tool_use_id, block.tool_use_id, dumps(part), whole=True)
+    return WrittenResult(block.tool_use_id, block.tool_use_id, dumps(list(parts))[1:-1], whole=True)
 
 
-def from_wire_result(given: Mapping[str, Any]) -> tuple[tuple[ContentBlock, ...], bool]:
-    """Return content of a caller's `functionResponse`, and whether it is an error (WIRE.md, Tool results)."""
+def from_wire_result(result: Sequence[Mapping[str, Any]]) -> tuple[tuple[ContentBlock, ...], bool]:
+    """Return content of a caller's `functionResponse`, and whether it is an error (WIRE.md, Tool results).
+
+    Args:
+        result: its part, and the media that stand beside it.
+    """
+    given = result[0]["functionResponse"]
     response = given.get("response")
     is_error = isinstance(response, Mapping) and response.keys() == {"error"}
     value = response
@@ -274,7 +279,7 @@ def from_wire_result(given: Mapping[str, Any]) -> tuple[tuple[ContentBlock, ...]
         (value,) = response.values()
     text = value if isinstance(value, str) else dumps(value).decode()
     parts = given.get("parts")
-    listed = parts if isinstance(parts, (list, tuple)) else ()
+    listed = [*(parts if isinstance(parts, (list, tuple)) else ()), *result[1:]]
     media = [from_wire_media(dict(part)) for part in listed if isinstance(part, Mapping)]
     blocks: list[ContentBlock] = [TextBlock(text=text)] if value not in (None, {}) or not media else []
     return (*blocks, *[block for block in media if block is not None]), is_error

@@ -283,11 +283,16 @@ class _Contents:
     def _read_user(self, parts: Sequence[Mapping[str, Any]]) -> None:
         said: list[ContentBlock] = []
         media: dict[str, Any] = {}
+        result: list[Mapping[str, Any]] = []
         for part in parts:
             if isinstance(part.get("functionResponse"), dict):
-                self._result(part)
+                self._result(result)
+                result = [part]
+            elif result and not said and from_wire_media(dict(part)) is not None:
+                result.append(part)  # it stands beside the result
             else:
                 said.append(self._block(part, media))
+        self._result(result)
         if said:
             self._add(Role.USER, said, {"media": media} if media else None)
 
@@ -366,22 +371,24 @@ class _Contents:
         self._open.append((block, has_id))
         return block
 
-    def _result(self, part: Mapping[str, Any]) -> None:
-        given = part["functionResponse"]
+    def _result(self, parts: Sequence[Mapping[str, Any]]) -> None:
+        if not parts:
+            return
+        given = parts[0]["functionResponse"]
         name, wanted = given.get("name"), given.get("id")
         found = next((entry for entry in self._open if entry[1] and entry[0].id == wanted), None)
         found = found or next((entry for entry in self._open if entry[0].name == name), None)
         if found is not None:
             self._open.remove(found)
         call_id = found[0].id if found else str(wanted or name or "")
-        content, is_error = from_wire_result(given)
+        content, is_error = from_wire_result(parts)
         block = ToolResultBlock(
             tool_use_id=call_id,
             content=content,
             is_error=is_error,
             tool_name=name if isinstance(name, str) else None,
         )
-        self._add(Role.TOOL, [block], {"result": part}, call_id)
+        self._add(Role.TOOL, [block], {"parts": parts}, call_id)
 
     def _add(
         self,
