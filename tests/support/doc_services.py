@@ -17,26 +17,33 @@ _USAGE = {"input_tokens": 12, "output_tokens": 6}
 
 
 _SHAPED = '{"largest": "Ganymede"}'
-_CALL = {"type": "tool_use", "id": "toolu_1", "name": "opening_hours", "input": {"museum": "of the moon"}}
+_INPUT = {"museum": "of the moon"}
+_CALLED = ("opening_hours", "order_tickets")
 
 
-def _calls(asked: dict[str, Any]) -> bool:
-    """Tell whether the one tool that is called here is offered, and was not called yet."""
-    offered = any(tool.get("name") == _CALL["name"] for tool in asked.get("tools", ()))
-    return offered and len(asked["messages"]) == 1
+def _call(asked: dict[str, Any]) -> dict[str, Any] | None:
+    """Return the call of the one tool that is called here, where it is offered and was not called yet."""
+    offered = [tool.get("name") for tool in asked.get("tools", ()) if str(tool.get("name")).endswith(_CALLED)]
+    if not offered or any(message["role"] == "assistant" for message in asked["messages"]):
+        return None
+    return {"type": "tool_use", "id": "toolu_1", "name": offered[0], "input": _INPUT}
 
 
-def _messages(stream: bool) -> list[dict[str, Any]]:
+def _messages(stream: bool, call: dict[str, Any] | None) -> list[dict[str, Any]]:
     whole = {"id": "msg_1", "type": "message", "role": "assistant", "model": "m", "content": [],
              "stop_reason": None, "stop_sequence": None, "usage": _USAGE}  # fmt: skip
+    ended = "end_turn" if call is None else "tool_use"
+    block = call or {"type": "text", "text": SAID}
     if not stream:
-        return [{**whole, "content": [{"type": "text", "text": SAID}], "stop_reason": "end_turn"}]
+        return [{**whole, "content": [block], "stop_reason": ended}]
+    empty = {**call, "input": {}} if call else {"type": "text", "text": ""}
+    delta = {"type": "input_json_delta", "partial_json": json.dumps(_INPUT)} if call else {}
     return [
         {"type": "message_start", "message": whole},
-        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": ""}},
-        {"type": "content_block_delta", "index": 0, "delta": {"type": "text_delta", "text": SAID}},
+        {"type": "content_block_start", "index": 0, "content_block": empty},
+        {"type": "content_block_delta", "index": 0, "delta": delta or {"type": "text_delta", "text": SAID}},
         {"type": "content_block_stop", "index": 0},
-        {"type": "message_delta", "delta": {"stop_reason": "end_turn", "stop_sequence": None}, "usage": _USAGE},
+        {"type": "message_delta", "delta": {"stop_reason": ended, "stop_sequence": None}, "usage": _USAGE},
         {"type": "message_stop"},
     ]
 
@@ -69,10 +76,8 @@ class _Handler(BaseHTTPRequestHandler):
         if not self.path.endswith("/messages"):
             shaped = asked.get("text", {}).get("format", {}).get("type") == "json_schema"
             events = _responses(stream, _SHAPED if shaped else SAID)
-        elif _calls(asked):
-            events = [{**_messages(False)[0], "content": [_CALL], "stop_reason": "tool_use"}]
         else:
-            events = _messages(stream)
+            events = _messages(stream, _call(asked))
         if stream:
             lines = [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events]
             body, kind = "".join(lines).encode(), "text/event-stream"
