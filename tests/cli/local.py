@@ -60,6 +60,16 @@ TEXTS = {  # what models of these names answer; others answer Hello
 USAGE = {"prompt_tokens": 1000, "completion_tokens": 100, "total_tokens": 1100}
 
 
+def _called(request: dict[str, Any]) -> str | None:
+    """Return the tool that the model `caller` calls: the first, then the one that takes the answer, if there is one."""
+    if request["model"] != "caller":
+        return None
+    names = [tool["function"]["name"] for tool in request["tools"]]
+    if request["messages"][-1]["role"] != "tool":
+        return names[0]
+    return "answer" if "answer" in names else None
+
+
 def _handler(owner: LocalServer) -> type[BaseHTTPRequestHandler]:
     class Handler(BaseHTTPRequestHandler):
         def log_message(self, format: str, *args: Any) -> None:  # noqa: A002
@@ -72,8 +82,8 @@ def _handler(owner: LocalServer) -> type[BaseHTTPRequestHandler]:
             if request["model"] == "refused":
                 self._head(401, "application/json")
                 self.wfile.write(b'{"error": {"message": "bad key", "type": "invalid_api_key"}}')
-            elif request["model"] == "caller" and request["messages"][-1]["role"] != "tool":
-                self._call(request["tools"][0]["function"]["name"])
+            elif (name := _called(request)) is not None:
+                self._call(name)
             elif request.get("stream"):
                 self._stream(request["model"])
             else:

@@ -365,6 +365,17 @@ def test_a_tool_that_reads_runs_and_what_it_did_is_shown(run: Run, server: Local
     assert [message["role"] for message in server.requests[-1]["messages"]] == ["user", "assistant", "tool"]
 
 
+@pytest.mark.parametrize("keep", [("-n",), ()])
+def test_an_answer_of_a_schema_may_need_tools(run: Run, server: LocalServer, tools: str, keep: tuple[str, ...]) -> None:
+    asked_for = ("--schema", "city", "-T", f"{tools}:weather", "--td")
+    result = run("send", "here:caller", *keep, *asked_for, "weather?")
+
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout) == {"city": "Rome"}
+    assert "[runs weather({'city': 'Rome'})]" in result.stderr
+    assert [tool["function"]["name"] for tool in server.requests[0]["tools"]] == ["weather", "answer"]
+
+
 def test_what_changes_something_is_refused_without_a_terminal(run: Run, server: LocalServer, tools: str) -> None:
     result = run("send", "here:caller", "-n", "-T", f"{tools}:write", "write!")
 

@@ -19,7 +19,7 @@ from interlingua_cli.state import State
 from interlingua_cli.talk import Talk
 
 if TYPE_CHECKING:
-    from interlingua_agents import AgentLoop
+    from interlingua_cli.tools import Tools
 
 QUOTES = '"""'
 MULTI, EDIT, FRAGMENT = "!multi", "!edit", "!fragment"
@@ -134,7 +134,7 @@ class TalkChat:
     _state: State
     _talk: Talk
     _show: Show
-    _loop: AgentLoop | None = None
+    _tools: Tools | None = None
     _fragments: list[ContentBlock] = attrs.field(factory=list)  # before the next message
     _fill: Callable[[str], str] = str  # a template around each message
 
@@ -142,7 +142,7 @@ class TalkChat:
         """Ask, print the answer as it arrives, and keep both."""
         content = [*self._fragments, TextBlock(text=self._fill(text))]
         try:
-            answer = self._talk.ask(content, self._show, self._loop)
+            answer = self._talk.ask(content, self._show, self._tools)
         except KeyboardInterrupt:
             click.echo(self._talk.without_answer, err=True)
             return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from typing import Any, Literal
 
@@ -13,8 +13,7 @@ import click
 
 from interlingua.codec import encode_message
 from interlingua.errors import CallerError, CapabilityError, InterlinguaError
-from interlingua.output import Answer
-from interlingua.types import Message, Role, StopReason
+from interlingua.types import Message, Role, StopReason, ToolResultBlock, Usage
 from interlingua_cli.output import (
     end_lines,
     make_console,
@@ -111,11 +110,21 @@ class Show:
             if event.message.tool_calls() and self._prints_deltas:
                 self._end_text(event.message)
                 self._printed = False
-        elif event.type == "tool_execution_start" and self.tools:
-            _print_dim(f"[runs {event.tool_name}({dict(event.args)})]")
-        elif event.type == "tool_execution_end" and self.tools:
-            text = "".join(getattr(block, "text", f"[{block.type}]") for block in event.result.content)
-            _print_dim(f"[{'failed' if event.is_error else 'result'}: {text}]")
+        elif event.type == "tool_execution_start":
+            self.print_call(event.tool_name, event.args)
+        elif event.type == "tool_execution_end":
+            self.print_result(event.result)
+
+    def print_call(self, name: str, arguments: Mapping[str, Any]) -> None:
+        """Print a call of a tool, where that is wanted."""
+        if self.tools:
+            _print_dim(f"[runs {name}({dict(arguments)})]")
+
+    def print_result(self, result: ToolResultBlock) -> None:
+        """Print what a tool gave, where that is wanted."""
+        if self.tools:
+            text = "".join(getattr(block, "text", f"[{block.type}]") for block in result.content)
+            _print_dim(f"[{'failed' if result.is_error else 'result'}: {text}]")
 
     def _end_text(self, message: Message) -> None:
         """Print the text of a message where no event brought it."""
@@ -145,14 +154,14 @@ class Show:
             print_calls(message)
         print_usage(message)
 
-    def finish_value(self, answer: Answer[Any]) -> None:
+    def finish_value(self, value: Any, message: Message, usage: Usage) -> None:
         """Print the JSON of a typed answer, then, on stderr, what all attempts took."""
         if self.form == "json":
-            print_json(encode_message(answer.message))
+            print_json(encode_message(message))
             return
-        print_json(answer.output)
-        metadata = attrs.evolve(answer.message.metadata, usage=answer.usage, stop_reason=StopReason.END_TURN)
-        print_usage(attrs.evolve(answer.message, metadata=metadata))
+        print_json(value)
+        metadata = attrs.evolve(message.metadata, usage=usage, stop_reason=StopReason.END_TURN)
+        print_usage(attrs.evolve(message, metadata=metadata))
 
     def fail(self, error: BaseException) -> None:
         """Print what an error left of an answer, where JSON is wanted."""

@@ -11,8 +11,17 @@ import attrs
 import click
 
 from interlingua.errors import InterlinguaError
-from interlingua.output import Answer, Output
-from interlingua.types import DEFAULT_SESSION, ContentBlock, Message, RoutingDecisionRecord, RoutingMode, system, user
+from interlingua.output import Output
+from interlingua.types import (
+    DEFAULT_SESSION,
+    ContentBlock,
+    Message,
+    RoutingDecisionRecord,
+    RoutingMode,
+    Usage,
+    system,
+    user,
+)
 from interlingua_cli.config import data_folder
 from interlingua_cli.input import write_conversation
 from interlingua_cli.plan import add_next_message, plan_request
@@ -22,7 +31,7 @@ from interlingua_cli.state import State
 if TYPE_CHECKING:
     from interlingua.http.client import Client
     from interlingua.plugins import Loss
-    from interlingua_agents import AgentLoop
+    from interlingua_cli.tools import Tools
 
 SWAP_REASON = "user swap via /model command"
 NO_STORE = "conversations are kept by interlingua-sessions: pip install interlingua-sessions"
@@ -43,18 +52,22 @@ class Talk(Protocol):
     def model(self) -> str:
         """Canonical id of the model that answers, or a word for who decides."""
 
-    def ask(self, content: str | Sequence[ContentBlock], show: Show, loop: AgentLoop | None) -> Message:
+    def ask(self, content: str | Sequence[ContentBlock], show: Show, tools: Tools | None) -> Message:
         """Ask, print what arrives, and return the last answer, which is part of the conversation then.
 
-        One that was stopped has its status; with a loop, tools are run and asked on with.
+        One that was stopped has its status; calls of tools are run and asked on with.
 
         Raises:
             InterlinguaError: what the client raises; what came of an answer is kept.
             KeyboardInterrupt: nothing of an answer came.
         """
 
-    def ask_for(self, content: str | Sequence[ContentBlock], schema: Mapping[str, Any]) -> Answer[Any]:
-        """Ask for JSON of a schema; the question and the answer are part of the conversation then.
+    def ask_for(
+        self, content: str | Sequence[ContentBlock], schema: Mapping[str, Any], tools: Tools | None
+    ) -> tuple[Any, Message, Usage]:
+        """Ask for JSON of a schema; return it, the message, and what all attempts took.
+
+        The question and the answer are part of the conversation then, failed attempts are not.
 
         Raises:
             InvalidOutputError: no answer fits the schema.
@@ -149,19 +162,19 @@ class MemoryTalk:
         """As `Talk.place`."""
         return None if self.file is None else str(self.file)
 
-    def ask(self, content: str | Sequence[ContentBlock], show: Show, loop: AgentLoop | None) -> Message:
+    def ask(self, content: str | Sequence[ContentBlock], show: Show, tools: Tools | None) -> Message:
         """As `Talk.ask`."""
         asked = [*self.messages, self._question(content)]
         try:
-            if loop is None:
+            if tools is None:
                 answer = self._answer(asked, show)
                 asked.append(answer)
             else:
-                from interlingua_agents import MemoryTurn  # noqa: PLC0415  who has a loop has it
+                from interlingua_agents import MemoryTurn  # noqa: PLC0415  who has tools has it
 
-                answer = loop.run(MemoryTurn(self._client, asked, model=self.model, **self._arguments()))
+                answer = tools.loop().run(MemoryTurn(self._client, asked, model=self.model, **self._arguments()))
         except InterlinguaError as error:
-            if loop is None and isinstance(error.partial, Message) and error.partial.content:
+            if tools is None and isinstance(error.partial, Message) and error.partial.content:
                 asked.append(error.partial)
             raise
         finally:
@@ -169,12 +182,21 @@ class MemoryTalk:
                 self._keep(asked)
         return answer
 
-    def ask_for(self, content: str | Sequence[ContentBlock], schema: Mapping[str, Any]) -> Answer[Any]:
+    def ask_for(
+        self, content: str | Sequence[ContentBlock], schema: Mapping[str, Any], tools: Tools | None
+    ) -> tuple[Any, Message, Usage]:
         """As `Talk.ask_for`."""
+        if tools is not None:
+            run = tools.ask_for(
+                answer_of(schema), self._question(content), model=self.model, options=self._options,
+                history=self.messages, client=self._client,
+            )  # fmt: skip
+            self._keep([*self.messages, *run.messages])
+            return run.output, run.stop.message, run.usage
         asked = [*self.messages, self._question(content)]
         answer = self._client.send(asked, output=answer_of(schema), model=self.model, **self._arguments())
         self._keep([*asked, *answer.messages])
-        return answer
+        return answer.output, answer.message, answer.usage
 
     def _question(self, content: str | Sequence[ContentBlock]) -> Message:
         return user(content, session_id=self.messages[-1].session_id if self.messages else DEFAULT_SESSION)

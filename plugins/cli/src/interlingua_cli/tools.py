@@ -5,9 +5,10 @@ from __future__ import annotations
 import importlib
 import os
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+import attrs
 import click
 
 from interlingua.errors import CallerError
@@ -15,7 +16,7 @@ from interlingua_cli.show import Show
 from interlingua_cli.streams import escape_controls
 
 if TYPE_CHECKING:
-    from interlingua_agents import AgentLoop, Tool
+    from interlingua_agents import AgentLoop, AgentRun, Tool
     from interlingua_agents.tools import Confirmation
 
 _NO_AGENTS = "tools need interlingua-agents: pip install interlingua-agents"
@@ -61,8 +62,58 @@ def _load(name: str) -> list[Tool]:
     return [tool(value)]
 
 
-def make_loop(names: Sequence[str], show: Show, *, approve: bool, limit: int) -> AgentLoop | None:
-    """Return what runs the calls of a model; None where there are no tools.
+@attrs.frozen(kw_only=True)
+class Tools:
+    """Functions that a model may call, and how far it may go with them; needs interlingua-agents.
+
+    Attributes:
+        functions: the tools.
+        show: prints what happens.
+        settings: arguments of `AgentLoop` and `Agent`: who consents, how many answers one question may have.
+    """
+
+    functions: Sequence[Tool]
+    show: Show
+    settings: Mapping[str, Any]
+
+    def loop(self) -> AgentLoop:
+        """Return what runs the calls of a turn."""
+        from interlingua_agents import AgentLoop  # noqa: PLC0415  a distribution of its own
+
+        listen = self.show.listen if self.show.stream else None
+        return AgentLoop(self.functions, listen=listen, on_stop=_report_stop, **self.settings)
+
+    def ask_for(
+        self, output: Any, content: Any, *, model: str | None, options: Mapping[str, Any], **where: Any
+    ) -> AgentRun[Any]:
+        """Ask for an answer of a type, the calls before it run.
+
+        Args:
+            output: the type.
+            content: what is asked.
+            model: who is asked.
+            options: of every request.
+            **where: `history` and `client`, or `session`, as for `Agent.run_sync`.
+
+        Raises:
+            CallerError: the limit of answers was reached before.
+            InterlinguaError: what the client raises; no answer fits the type.
+        """
+        from interlingua_agents import Agent  # noqa: PLC0415  as above
+
+        agent: Agent[Any] = Agent(model, tools=self.functions, output=output, options=options, **self.settings)
+        with agent.stream_sync(content, **where) as stream:
+            for event in stream:
+                if event.type == "tool_start":
+                    self.show.print_call(event.call.name, event.call.input)
+                elif event.type == "tool_end":
+                    self.show.print_result(event.result)
+            _report_stop(stream.result.stop)
+            return stream.result
+
+
+def make_tools(names: Sequence[str], show: Show, *, approve: bool, limit: int) -> Tools | None:
+    """Return what a model may call; None where nothing is named.
 
     What changes something is asked for on a terminal and refused without one; the model reads that.
 
@@ -77,22 +128,21 @@ def make_loop(names: Sequence[str], show: Show, *, approve: bool, limit: int) ->
     """
     if not names:
         return None
-    tools = load_tools(names)
-    from interlingua_agents import AgentLoop, Permission  # noqa: PLC0415  as above
-
-    def on_stop(stopped: Any) -> None:
-        if stopped.cause in ("turn_limit", "budget"):
-            click.echo(f"(stopped after {stopped.turns} answers: --chain-limit allows more)", err=True)
+    functions = load_tools(names)
+    from interlingua_agents import Permission  # noqa: PLC0415  as above
 
     policy: Callable[[Any], Permission] | None = (lambda _tool: Permission.ASK) if approve else None
-    return AgentLoop(
-        tools,
-        max_turns=limit or _UNLIMITED,
-        policy=policy,
-        confirm=_confirm if sys.stdin.isatty() else _refuse,
-        listen=show.listen if show.stream else None,
-        on_stop=on_stop,
-    )
+    settings = {
+        "max_turns": limit or _UNLIMITED,
+        "policy": policy,
+        "confirm": _confirm if sys.stdin.isatty() else _refuse,
+    }
+    return Tools(functions=functions, show=show, settings=settings)
+
+
+def _report_stop(stopped: Any) -> None:
+    if stopped.cause in ("turn_limit", "budget"):
+        click.echo(f"(stopped after {stopped.turns} answers: --chain-limit allows more)", err=True)
 
 
 def _confirm(question: Confirmation) -> bool:

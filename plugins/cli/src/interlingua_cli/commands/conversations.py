@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import attrs
 import click
@@ -38,16 +38,14 @@ from interlingua_cli.talk import (
 )
 from interlingua_cli.template import Template, param_option, read_template, template_option, write_template
 from interlingua_cli.tools import (
+    Tools,
     chain_limit_option,
     confirm_template_tools,
-    make_loop,
+    make_tools,
     tool_option,
     tools_approve_option,
     tools_debug_option,
 )
-
-if TYPE_CHECKING:
-    from interlingua_agents import AgentLoop
 
 F = TypeVar("F", bound=Callable[..., Any])
 _OF_TEMPLATE = "t:"  # begins a schema that is a template's
@@ -104,12 +102,12 @@ class _Given:
         parameter = click.Option(["--option"])
         return {**read_options(context, parameter, template.option_pairs()), **self.options}
 
-    def loop(self, template: Template, show: Show) -> Any:
-        """Return what runs tools, after asking about those that a template brings."""
+    def all_tools(self, template: Template, show: Show) -> Tools | None:
+        """Return what the model may call, after asking about what a template brings."""
         brought = [name for name in template.tools if name not in self.tools]
         if self.template is not None:
             confirm_template_tools(self.template, brought)
-        return make_loop([*brought, *self.tools], show, approve=self.tools_approve, limit=self.chain_limit)
+        return make_tools([*brought, *self.tools], show, approve=self.tools_approve, limit=self.chain_limit)
 
     def all_fragments(self, template: Template) -> tuple[str, ...]:
         """Return the fragments, the template's first."""
@@ -176,15 +174,13 @@ def send(state: State, /, words: tuple[str, ...], model: str | None, media: tupl
     wanted = _read_schema(state, template, schema, schema_multi)
     attached = Attachments(fragments=common.all_fragments(template), media=media, typed=typed)
     content, instructions = _content(words, attached, template, common)
-    loop = common.loop(template, show)
-    if loop is not None and wanted is not None:
-        raise click.UsageError("an answer of a schema is asked for without tools: leave --tool or --schema out")
+    tools = common.all_tools(template, show)
     name, is_named = _choose_model(state, model, template, conversation)
     with open_talk(state, conversation, model=name, is_named=is_named, url=common.url, instructions=instructions,
                    options=options, keep=not no_log) as talk:  # fmt: skip
         if wanted is not None and talk.place is not None:
             store_schema(wanted, state.environ)
-        answer = _ask(talk, content, wanted, show, loop)
+        answer = _ask(talk, content, wanted, show, tools)
         if talk.place is not None and sys.stderr.isatty():
             click.secho(f"[kept as {talk.place}]", err=True, dim=True)
     if answer.metadata.status is MessageStatus.CANCELLED:
@@ -192,15 +188,15 @@ def send(state: State, /, words: tuple[str, ...], model: str | None, media: tupl
 
 
 def _ask(
-    talk: Talk, content: list[ContentBlock], schema: Mapping[str, Any] | None, show: Show, loop: AgentLoop | None
+    talk: Talk, content: list[ContentBlock], schema: Mapping[str, Any] | None, show: Show, tools: Tools | None
 ) -> Message:
     """Ask, print the answer and return it; where none came, say what has become of the question."""
     try:
         if schema is not None:
-            typed = talk.ask_for(content, schema)
-            show.finish_value(typed)
-            return typed.message
-        answer = talk.ask(content, show, loop)
+            value, message, usage = talk.ask_for(content, schema, tools)
+            show.finish_value(value, message, usage)
+            return message
+        answer = talk.ask(content, show, tools)
     except (InterlinguaError, KeyboardInterrupt) as error:
         show.fail(error)
         came = isinstance(error, InterlinguaError) and error.partial is not None and error.partial.content
@@ -306,7 +302,7 @@ def chat(state: State, /, model: str | None, no_log: bool, hide_reasoning: bool,
         raise click.UsageError("--resume goes on with a file, -c and --cid with what is in the store: give one")
     template = common.read_template(state)
     show = Show(thinking=not hide_reasoning, tools=common.tools_debug)
-    loop = common.loop(template, show)
+    tools = common.all_tools(template, show)
     fragments = Attachments(fragments=common.all_fragments(template)).blocks()
     name, is_named = _choose_model(state, model, template, conversation)
     instructions = common.instructions or template.fill_system("", common.parameters)
@@ -320,4 +316,4 @@ def chat(state: State, /, model: str | None, no_log: bool, hide_reasoning: bool,
             talk.file = file
             if resume is not None:
                 talk.messages = read_conversation(str(resume))
-        run_chat(TalkChat(state, talk, show, loop, fragments, fill))
+        run_chat(TalkChat(state, talk, show, tools, fragments, fill))

@@ -11,14 +11,14 @@ from typing import Any
 import attrs
 import click
 
-from interlingua import Answer, Client
+from interlingua import Client
 from interlingua.plugins import Loss
-from interlingua.types import ContentBlock, Message, Role, user
-from interlingua_agents.drivers import AgentLoop
+from interlingua.types import ContentBlock, Message, Role, Usage, user
 from interlingua_cli.input import write_conversation
 from interlingua_cli.show import Show
 from interlingua_cli.state import State
 from interlingua_cli.talk import SWAP_REASON, LogError, Talk, answer_of, losses_of_swap
+from interlingua_cli.tools import Tools
 from interlingua_sessions.commands.shared import VARIABLE, model_of, session_in, store_at
 from interlingua_sessions.compaction import build_context
 from interlingua_sessions.session import Session
@@ -56,10 +56,11 @@ class StoredTalk:
         """The model that answers."""
         return self._model or self._session.active_model or "the policy decides"
 
-    def ask(self, content: str | Sequence[ContentBlock], show: Show, loop: AgentLoop | None) -> Message:
+    def ask(self, content: str | Sequence[ContentBlock], show: Show, tools: Tools | None) -> Message:
         """Ask, print the answer as it comes; an answer that was stopped or failed stays with its status."""
         asked: Any = content if isinstance(content, str) else list(content)
-        if loop is not None:
+        if tools is not None:
+            loop = tools.loop()
             turn = self._session.turn(asked, model=self._model, tools=loop.definitions, **self._options)
             turn.start()
             return loop.run(turn)
@@ -73,16 +74,20 @@ class StoredTalk:
 
         return show.take(lambda: stream(asked, model=self._model, **self._options), send)
 
-    def ask_for(self, content: str | Sequence[ContentBlock], schema: Mapping[str, Any]) -> Answer[Any]:
-        """Ask for JSON of a schema; failed attempts are not stored."""
-        session = self._session
-        session.add(user(content, session_id=session.id))
-        answer = self._client.send(
-            session.context(), output=answer_of(schema), model=self._model or session.active_model, **self._options
-        )
+    def ask_for(
+        self, content: str | Sequence[ContentBlock], schema: Mapping[str, Any], tools: Tools | None
+    ) -> tuple[Any, Message, Usage]:
+        """As `Talk.ask_for`."""
+        session, model = self._session, self._model or self._session.active_model
+        question = user(content, session_id=session.id)
+        if tools is not None:
+            run = tools.ask_for(answer_of(schema), question, model=model, options=self._options, session=session)
+            return run.output, run.stop.message, run.usage
+        session.add(question)
+        answer = self._client.send(session.context(), output=answer_of(schema), model=model, **self._options)
         for message in answer.messages:
             session.add(attrs.evolve(message, session_id=session.id))
-        return answer
+        return answer.output, answer.message, answer.usage
 
     def swap(self, model: str) -> Sequence[Loss]:
         """Switch the session; one that cannot work is refused with the reason, and nothing changes."""
