@@ -212,6 +212,9 @@ def test_options_take_two_words_or_one(run: Run, server: LocalServer) -> None:
     assert server.requests[-1]["temperature"] == 0.5
     assert 7 in server.requests[-1].values()
     assert run("send", "here:echo", "hi", "-o", "temperature").exit_code == 2
+    stored = run("session", "send", "s", "-m", "e", "-p", "json", "-o", "temperature", "0.25", "hi")
+    assert stored.exit_code == 0, stored.output  # -p is a plugin's module here
+    assert server.requests[-1]["temperature"] == 0.25
 
 
 # templates

@@ -51,29 +51,33 @@ def run_chat(chat: Chat) -> None:
     """Read messages and commands from standard input until its end, and carry them out."""
     if sys.stdin.isatty():
         click.secho("/save FILE keeps the conversation, /help says what else there is, Ctrl-D ends", err=True, dim=True)
-    while True:
+    goes_on = True
+    while goes_on:
         try:
-            text = read_input()
+            goes_on = _do_next(chat)
         except KeyboardInterrupt:
             click.echo("\n(Ctrl-D or /quit ends)", err=True)
-            continue
-        if text is None:
-            return
-        word, _, rest = text.strip().partition(" ")
-        if word in ("/quit", "/exit", "/bye"):
-            return
-        if word == "/model":
-            chat.swap(rest.strip())
-        elif word == "/save":
-            chat.save(rest.strip())
-        elif word == FRAGMENT:
-            chat.add_fragment(rest.strip())
-        elif word in ("/help", "/?"):
-            click.echo(HELP, err=True)
-        elif word.startswith("/") and "\n" not in text and word[1:].isalpha():
-            click.echo(f"no command {word}; {HELP}", err=True)
-        elif text.strip():
-            chat.turn(text)
+
+
+def _do_next(chat: Chat) -> bool:
+    """Read one message or command and carry it out; False at the end."""
+    text = read_input()
+    word, _, rest = (text or "").strip().partition(" ")
+    if text is None or word in ("/quit", "/exit", "/bye"):
+        return False
+    if word == "/model":
+        chat.swap(rest.strip())
+    elif word == "/save":
+        chat.save(rest.strip())
+    elif word == FRAGMENT:
+        chat.add_fragment(rest.strip())
+    elif word in ("/help", "/?"):
+        click.echo(HELP, err=True)
+    elif word.startswith("/") and "\n" not in text and word[1:].isalpha():
+        click.echo(f"no command {word}; {HELP}", err=True)
+    elif text.strip():
+        chat.turn(text)
+    return True
 
 
 def read_input() -> str | None:

@@ -175,17 +175,18 @@ option_option = click.option(
 
 
 class PairCommand(click.Command):
-    """A command whose options `-o` and `-p` take NAME=VALUE, or NAME and VALUE as two words."""
+    """A command whose options of pairs (`-o`, a template's `-p`) take NAME=VALUE, or NAME and VALUE as two words."""
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         """Join the two words."""
+        pairs = {name for one in self.params if one.name in ("options", "parameters") for name in one.opts}
         joined: list[str] = []
         words = list(args)
         while words:
             joined.append(words.pop(0))
             if joined[-1] == "--":
                 break
-            if joined[-1] in ("-o", "--option", "-p", "--param") and words:
+            if joined[-1] in pairs and words:
                 joined.append(words.pop(0))
                 if "=" not in joined[-1] and words:
                     joined[-1] += f"={words.pop(0)}"
