@@ -252,7 +252,15 @@ def talk(kind: str, url: str, *, stream: bool, **settings: Any) -> tuple[str, il
 
 
 BOTH = pytest.mark.parametrize("kind", ["blocking", "asynchronous"])
+ANY = pytest.mark.parametrize("transport", ["httpx", "pyreqwest"])
 EITHER = pytest.mark.parametrize("stream", [True, False], ids=["stream", "send"])
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _loaded() -> None:
+    """Load both transports, whose libraries would count as memory of the first fault."""
+    for transport in ("httpx", "pyreqwest"):
+        il.Client("openai:gpt-5-mini", api_key="k", transport=transport).close()
 
 
 class Memory:
@@ -274,16 +282,17 @@ class Memory:
         return 0 if self._before < 0 else self._read("VmHWM") - self._before
 
 
+@ANY
 @BOTH
 @EITHER
 @pytest.mark.parametrize("name", FAULTS)
-def test_a_fault(kind: str, stream: bool, name: str) -> None:
+def test_a_fault(transport: str, kind: str, stream: bool, name: str) -> None:
     fault = FAULTS[name]
     scripts = fault.scripts if stream or fault.whole is None else fault.whole
     expected = fault.error if stream else fault.whole_error
     with faulty(*scripts) as server:
         memory, began = Memory(), time.monotonic()
-        kept, error = talk(kind, server.url, stream=stream, **fault.settings)
+        kept, error = talk(kind, server.url, stream=stream, transport=transport, **fault.settings)
         took, grown = time.monotonic() - began, memory.growth()
 
     assert type(error) is (expected or type(None)), error
@@ -297,60 +306,68 @@ def test_a_fault(kind: str, stream: bool, name: str) -> None:
     assert grown < 3 * LIMIT
 
 
+@ANY
 @BOTH
 @EITHER
-def test_a_redirect_to_another_host_gets_no_key(kind: str, stream: bool) -> None:
+def test_a_redirect_to_another_host_gets_no_key(transport: str, kind: str, stream: bool) -> None:
     with faulty(answer(GOOD)) as other, faulty([head(f"location: {other.url}/v1", status="307 Moved")]) as server:
-        _, error = talk(kind, server.url, stream=stream)
+        _, error = talk(kind, server.url, stream=stream, transport=transport)
         assert type(error) is BadRequestError
         assert other.requests == []
         assert b"the-key" in server.requests[0]
     assert "the-key" not in str(error)
 
 
+@ANY
 @BOTH
 @EITHER
-def test_tls_to_a_port_that_speaks_none(kind: str, stream: bool) -> None:
+def test_tls_to_a_port_that_speaks_none(transport: str, kind: str, stream: bool) -> None:
     with faulty([b"HTTP/1.1 400 Bad Request\r\n\r\n"]) as server:
         began = time.monotonic()
         address = server.url.replace("http:", "https:")
-        _, error = talk(kind, address, stream=stream, timeout=il.Timeout(connect=0.2, first_byte=0.2))
+        limits = il.Timeout(connect=0.2, first_byte=0.2)
+        _, error = talk(kind, address, stream=stream, transport=transport, timeout=limits)
     assert isinstance(error, APIConnectionError)
     assert error.retryable
     assert time.monotonic() - began < 0.3 + SLACK
 
 
+@ANY
 @BOTH
 @EITHER
-def test_nobody_listens(kind: str, stream: bool) -> None:
+def test_nobody_listens(transport: str, kind: str, stream: bool) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
         url = f"http://127.0.0.1:{taken.getsockname()[1]}"
-    _, error = talk(kind, url, stream=stream)
+    _, error = talk(kind, url, stream=stream, transport=transport)
     assert type(error) is APIConnectionError
     assert error.retryable
 
 
+@ANY
 @BOTH
 @EITHER
-def test_a_name_that_nobody_knows(kind: str, stream: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_name_that_nobody_knows(transport: str, kind: str, stream: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     def unknown(*_args: object, **_more: object) -> Iterable[object]:
         raise socket.gaierror(socket.EAI_NONAME, "Name or service not known")
 
     monkeypatch.setattr(socket, "getaddrinfo", unknown)
-    _, error = talk(kind, "http://service.invalid", stream=stream)
+    _, error = talk(kind, "http://service.invalid", stream=stream, transport=transport)
     assert type(error) is APIConnectionError
     assert "http://service.invalid" in str(error)
 
 
+@ANY
 @BOTH
 @EITHER
-def test_a_proxy_is_honoured_and_a_bad_one_typed(kind: str, stream: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_proxy_is_honoured_and_a_bad_one_typed(
+    transport: str, kind: str, stream: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
     for name in ("NO_PROXY", "no_proxy"):
         monkeypatch.delenv(name, raising=False)
     with faulty(answer(GOOD) if stream else answer(whole(), kind=JSON)) as proxy:
         monkeypatch.setenv("http_proxy", proxy.url)
-        assert talk(kind, "http://service.invalid", stream=stream) == ("hello", None)
+        assert talk(kind, "http://service.invalid", stream=stream, transport=transport) == ("hello", None)
     assert proxy.requests[0].startswith(b"POST http://service.invalid/")
     monkeypatch.setenv("http_proxy", "nonsense://")
-    _, error = talk(kind, "http://service.invalid", stream=stream)
+    _, error = talk(kind, "http://service.invalid", stream=stream, transport=transport)
     assert type(error) is CallerError

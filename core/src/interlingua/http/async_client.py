@@ -248,6 +248,7 @@ class AsyncClient(BaseClient):
         timeout: Timeout | float | None = None,
         retry: Retry | int | None = None,
         http_client: Any = None,
+        transport: str | None = None,
         headers: Mapping[str, str] | None = None,
         workspace: str | Path | None = None,
         environ: Mapping[str, str] | None = None,
@@ -257,7 +258,7 @@ class AsyncClient(BaseClient):
             model, api_key=api_key, base_url=base_url, registry=registry, settings=settings, timeout=timeout,
             retry=retry, headers=headers, workspace=workspace, environ=environ,
         )  # fmt: skip
-        self._transport = AsyncTransport(http_client, response_limit)
+        self._transport = AsyncTransport(http_client, response_limit, transport)
         self._named: set[str | None] = set()  # models whose provider is imported
         self._loaded: set[tuple[object, ...]] = set()  # kinds of requests that were answered
         self._shared.keep_http_client_timeout(given_client_has_own=self._transport.own_limits)

@@ -206,6 +206,8 @@ class Client(BaseClient):
         retry: when to try again; a number is how many times.
         http_client: an httpx-compatible client, used as it is and left open; its own time limits stay unless `timeout`
             is given or they are the library's default.
+        transport: what the requests go by, by name: `httpx`, or that of an installed distribution, such as the faster
+            `pyreqwest` of interlingua-pyreqwest.
         headers: further request headers, for every request.
         workspace: the folder that `file_ref` media are read from.
         environ: environment variables; None takes the process's.
@@ -229,6 +231,7 @@ class Client(BaseClient):
         timeout: Timeout | float | None = None,
         retry: Retry | int | None = None,
         http_client: Any = None,
+        transport: str | None = None,
         headers: Mapping[str, str] | None = None,
         workspace: str | Path | None = None,
         environ: Mapping[str, str] | None = None,
@@ -238,7 +241,7 @@ class Client(BaseClient):
             model, api_key=api_key, base_url=base_url, registry=registry, settings=settings, timeout=timeout,
             retry=retry, headers=headers, workspace=workspace, environ=environ,
         )  # fmt: skip
-        self._transport = SyncTransport(http_client, response_limit)
+        self._transport = SyncTransport(http_client, response_limit, transport)
         self._shared.keep_http_client_timeout(given_client_has_own=self._transport.own_limits)
 
     @overload

@@ -121,6 +121,12 @@ def check_kind(http_client: Any, *, blocking: bool) -> None:
         )
 
 
+def check_transport(http_client: Any, transport: Any) -> None:
+    """Raise CallerError where a transport is no name, or an HTTP client is given besides."""
+    if transport is not None and (http_client is not None or not isinstance(transport, str)):
+        raise CallerError("transport= is a name, such as 'httpx', and http_client= a client: give one of them")
+
+
 class _Inflater:
     """Decompresses a body piece by piece: a small one may hold a thousand times its size."""
 
@@ -256,12 +262,14 @@ class AsyncDirectClient(_Builder):
         return response
 
 
-def new_client(*, blocking: bool) -> Any:
-    """Make a client.
+def new_client(name: str | None, *, blocking: bool) -> Any:
+    """Make a client: httpx's, or of the transport of that name.
 
     Raises:
-        CallerError: the environment names a proxy or a certificate that cannot be used.
+        CallerError: the environment names a proxy or a certificate that cannot be used, or there is no such transport.
     """
+    if name not in (None, "httpx"):
+        return _other_client(name, blocking=blocking)
     proxied = any(getproxies().get(name) for name in ("http", "https", "all"))
     try:
         if proxied:
@@ -271,11 +279,25 @@ def new_client(*, blocking: bool) -> Any:
         raise error_for_no_client(error) from None
 
 
-def _load_async_client() -> Any:
+def _other_client(name: str, *, blocking: bool) -> Any:
+    """Make a client of the transport that an installed distribution has by this name."""
+    from importlib.metadata import entry_points  # noqa: PLC0415  httpx needs none
+
+    found = entry_points(group="interlingua.transports")
+    if name not in found.names:
+        there = ", ".join(sorted({"httpx", *found.names}))
+        raise CallerError(f"no transport {name!r}: pip install interlingua-{name}; there are: {there}")
+    try:
+        return found[name].load()(blocking=blocking)
+    except Exception as error:
+        raise error_for_no_client(error) from None
+
+
+def _load_async_client(name: str | None) -> Any:
     import anyio  # noqa: PLC0415  only the asynchronous client needs it
 
     anyio.run(anyio.sleep, 0)  # loads what would be loaded in the event loop, with its first connection
-    return new_client(blocking=False)
+    return new_client(name, blocking=False)
 
 
 class Answer(ResponseHead):
@@ -331,14 +353,16 @@ class SyncTransport:
     Args:
         http_client: used as it is, and left open; None makes one, which `close` closes.
         limit: bytes that a whole body may have, decompressed.
+        transport: name of the transport that makes one; None is httpx.
     """
 
-    def __init__(self, http_client: Any = None, limit: int = EVENT_LIMIT) -> None:
+    def __init__(self, http_client: Any = None, limit: int = EVENT_LIMIT, transport: str | None = None) -> None:
         self.limit = limit
+        check_transport(http_client, transport)
         self._own = http_client is None
         if not self._own:
             check_kind(http_client, blocking=True)
-        self._http = new_client(blocking=True) if http_client is None else http_client
+        self._http = new_client(transport, blocking=True) if http_client is None else http_client
         self.own_limits = not self._own and own_limits(http_client)
 
     def open(self, request: Outgoing, deadline: Deadline) -> Answer:
@@ -409,10 +433,13 @@ class AsyncTransport:
     Args:
         http_client: used as it is, and left open; None makes one per loop.
         limit: bytes that a whole body may have, decompressed.
+        transport: name of the transport that makes one; None is httpx.
     """
 
-    def __init__(self, http_client: Any = None, limit: int = EVENT_LIMIT) -> None:
+    def __init__(self, http_client: Any = None, limit: int = EVENT_LIMIT, transport: str | None = None) -> None:
         self.limit = limit
+        self._name = transport
+        check_transport(http_client, transport)
         self._given = http_client
         if http_client is not None:
             check_kind(http_client, blocking=False)
@@ -440,7 +467,7 @@ class AsyncTransport:
 
     async def _make(self, loop: asyncio.AbstractEventLoop) -> Any:
         try:
-            keeper = _keep(await asyncio.to_thread(_load_async_client))
+            keeper = _keep(await asyncio.to_thread(_load_async_client, self._name))
             client = await anext(keeper)
         finally:
             del self._making[loop]
