@@ -23,7 +23,8 @@ from processes import adapter_rows, cold_rows, import_rows, server, store_rows
 from report import Figure, Ratio, ratios_of, table
 
 HERE = Path(__file__).parent
-OURS, FLOOR = "run_interlingua.py", "floor.py"
+OURS, FLOOR, OTHER = "run_interlingua.py", "floor.py", "run_pyreqwest.py"
+TRANSPORTED = ("text_16k", "text", "think", "small")  # what the second transport is measured with
 BRIEF = ("text", "received_first")
 WIRES = ("anthropic", "openai")
 IMPORT_PAIRS = 11
@@ -45,6 +46,9 @@ def measure(rounds: int, workloads: list[str], wires: list[str], *, quick: bool)
                 mine = [name for name in inside if script == OURS or name not in MEMORY]
                 if mine:
                     figures += adapter_rows(HERE / script, wire, port, mine, quick=quick, number=number)
+                sent = [name for name in inside if script == OURS and name in TRANSPORTED]
+                if sent:
+                    figures += adapter_rows(HERE / OTHER, wire, port, sent, quick=quick, number=number)
             for script, wire in order:
                 wanted = [name for name in COLD if name in workloads]
                 figures += cold_rows(HERE / script, wire, port, wanted, number=number)

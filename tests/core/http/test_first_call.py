@@ -71,9 +71,9 @@ async def ask(client: il.AsyncClient, stream: bool) -> il.Message:
 def test_the_loop_goes_on_while_the_first_call_loads(stream: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     made = transport.new_client
 
-    def slowly(*, blocking: bool) -> Any:
+    def slowly(name: str | None, *, blocking: bool) -> Any:
         time.sleep(LOADING)
-        return made(blocking=blocking)
+        return made(name, blocking=blocking)
 
     monkeypatch.setattr(transport, "new_client", slowly)
     fake = Slow()
@@ -99,10 +99,10 @@ def test_the_loop_goes_on_while_the_first_call_loads(stream: bool, monkeypatch: 
 def test_calls_at_once_make_one_http_client_for_their_loop(monkeypatch: pytest.MonkeyPatch) -> None:
     made, count = transport.new_client, []
 
-    def counted(*, blocking: bool) -> Any:
+    def counted(name: str | None, *, blocking: bool) -> Any:
         count.append(blocking)
         time.sleep(0.05)
-        return made(blocking=blocking)
+        return made(name, blocking=blocking)
 
     monkeypatch.setattr(transport, "new_client", counted)
 

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from urllib.request import getproxies
 
 from pyreqwest.client import Client, ClientBuilder
-from pyreqwest.exceptions import ClientClosedError, ConnectTimeoutError, PoolTimeoutError, PyreqwestError
+from pyreqwest.exceptions import BuilderError, ClientClosedError, ConnectTimeoutError, PoolTimeoutError, PyreqwestError
 from pyreqwest.exceptions import RequestTimeoutError as PyreqwestTimeoutError
 
 from interlingua_pyreqwest.waiting import AsyncWait, BlockingWait
@@ -242,6 +242,8 @@ def _raise(error: PyreqwestError) -> NoReturn:
     text = causes[-1]["message"] if causes else str(getattr(error, "message", error))
     if isinstance(error, ClientClosedError):
         raise RuntimeError("the client is closed") from None
+    if isinstance(error, BuilderError) or "URL" in text:
+        raise InvalidURL(text) from None
     if isinstance(error, PoolTimeoutError):
         raise PoolTimeout(text) from None
     if isinstance(error, ConnectTimeoutError):

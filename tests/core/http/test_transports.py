@@ -1,0 +1,239 @@
+"""Transports by name: both send the same, stop when told, keep time limits, honour proxies and certificates."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import ssl
+import subprocess
+import threading
+import time
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import interlingua as il
+from tests.support.fake_provider import STREAM, WHOLE, Reply, Server, registry, served
+
+ANY = pytest.mark.parametrize("transport", ["httpx", "pyreqwest"])
+
+
+def _settings(url: str, transport: str, **more: Any) -> dict[str, Any]:
+    found = {"registry": registry(), "base_url": url, "api_key": "k", "environ": {}, "retry": 0}
+    return {**found, "transport": transport, **more}
+
+
+def _heads(server: Server) -> list[dict[str, str]]:
+    volatile = {"host", "user-agent", "connection", "accept", "accept-encoding"}
+    return [{name: text for name, text in got.headers.items() if name not in volatile} for got in server.got]
+
+
+def test_both_send_the_same() -> None:
+    with served() as server:
+        for transport in ("httpx", "pyreqwest"):
+            with il.Client("fake:known", **_settings(server.url, transport)) as client:
+                client.send("h\N{LATIN SMALL LETTER O WITH DIAERESIS}")
+        first, second = _heads(server)
+        assert first == second
+        assert server.got[0].body == server.got[1].body
+        assert server.got[1].headers["accept-encoding"] == "gzip, deflate"
+
+
+@ANY
+def test_pieces_come_when_they_arrive(transport: str) -> None:
+    times = []
+    with (
+        served(Reply(body=[STREAM[0], 0.3, *STREAM[1:]])) as server,
+        il.Client("fake:known", **_settings(server.url, transport)) as client,
+        client.stream("hi") as events,
+    ):
+        for _ in events:
+            times.append(time.monotonic())
+
+    assert times[1] - times[0] > 0.2
+
+
+@ANY
+def test_pieces_come_when_they_arrive_in_asyncio(transport: str) -> None:
+    async def read(url: str) -> list[float]:
+        async with il.AsyncClient("fake:known", **_settings(url, transport)) as client, client.stream("hi") as events:
+            return [time.monotonic() async for _ in events]
+
+    with served(Reply(body=[STREAM[0], 0.3, *STREAM[1:]])) as server:
+        times = asyncio.run(read(server.url))
+
+    assert times[1] - times[0] > 0.2
+
+
+@ANY
+def test_cancel_from_another_thread_wakes_a_read(transport: str) -> None:
+    with (
+        served(Reply(body=[STREAM[0], 5.0, *STREAM[1:]])) as server,
+        il.Client("fake:known", **_settings(server.url, transport)) as client,
+        client.stream("hi") as events,
+    ):
+        began = time.monotonic()
+        threading.Timer(0.2, events.cancel).start()
+        assert [event.type for event in events] == ["text_delta"]
+        assert time.monotonic() - began < 2
+        assert events.partial.metadata.status == "cancelled"
+
+
+@ANY
+def test_cancel_wakes_a_read_in_asyncio(transport: str) -> None:
+    async def read(url: str) -> None:
+        async with il.AsyncClient("fake:known", **_settings(url, transport)) as client, client.stream("hi") as events:
+            asyncio.get_running_loop().call_later(0.2, events.cancel)
+            began = time.monotonic()
+            assert [event.type async for event in events] == ["text_delta"]
+            assert time.monotonic() - began < 2
+            assert events.partial.metadata.status == "cancelled"
+
+    with served(Reply(body=[STREAM[0], 5.0, *STREAM[1:]])) as server:
+        asyncio.run(read(server.url))
+
+
+@ANY
+def test_ctrl_c_ends_a_blocking_read(transport: str) -> None:
+    slow = Reply(body=[STREAM[0], 5.0, *STREAM[1:]])
+    with served(slow) as server, il.Client("fake:known", **_settings(server.url, transport)) as client:
+        began = time.monotonic()
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt), client.stream("hi") as events:
+            for _ in events:
+                pass
+        assert time.monotonic() - began < 2
+        assert events.partial.metadata.status == "cancelled"
+
+
+@ANY
+def test_a_cancelled_task_leaves_the_client_usable(transport: str) -> None:
+    async def run(url: str) -> str:
+        async with il.AsyncClient("fake:known", **_settings(url, transport)) as client:
+            task = asyncio.create_task(client.send("hi"))
+            await asyncio.sleep(0.3)
+            task.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await task
+            return (await client.send("hi")).text_content()
+
+    with served(Reply(wait=3.0), Reply()) as server:
+        assert asyncio.run(run(server.url)) == "hello"
+
+
+@ANY
+def test_threads_and_loops_share_one_client(transport: str) -> None:
+    with served() as server, il.Client("fake:known", **_settings(server.url, transport)) as client:
+        texts: list[str] = []
+        threads = [threading.Thread(target=lambda: texts.append(client.send("hi").text_content())) for _ in range(20)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert texts == ["hello"] * 20
+
+        async def inside() -> str:  # blocking, in a thread that runs a loop
+            return client.send("hi").text_content()
+
+        assert asyncio.run(inside()) == "hello"
+
+        async def twenty() -> list[str]:
+            async with il.AsyncClient("fake:known", **_settings(server.url, transport)) as other:
+                found = await asyncio.gather(*(other.send("hi") for _ in range(20)))
+                return [one.text_content() for one in found]
+
+        assert asyncio.run(twenty()) == ["hello"] * 20
+
+
+@ANY
+def test_a_closed_client_says_so(transport: str) -> None:
+    with served() as server:
+        client = il.Client("fake:known", **_settings(server.url, transport))
+        client.send("hi")
+        client.close()
+        with pytest.raises(il.CallerError, match="client is closed"):
+            client.send("hi")
+
+
+@ANY
+@pytest.mark.parametrize("url", ["http://[::1", "http://a.test:port", "ftp://a.test"])
+def test_an_address_that_cannot_be_sent_to_is_the_callers_mistake(transport: str, url: str) -> None:
+    with (
+        il.Client("fake:known", **_settings(url, transport)) as client,
+        pytest.raises(il.CallerError, match="cannot be sent"),
+    ):
+        client.send("hi")
+
+
+@ANY
+def test_a_header_that_cannot_be_sent_is_named_without_its_value(transport: str) -> None:
+    own = {"x-own": "SECRET\nline"}
+    with (
+        il.Client("fake:known", **_settings("http://a.test", transport), headers=own) as client,
+        pytest.raises(il.CallerError, match="line break") as raised,
+    ):
+        client.send("hi")
+    assert "SECRET" not in str(raised.value)
+
+
+def test_a_name_that_is_no_transport_is_refused() -> None:
+    with pytest.raises(il.CallerError, match=r"no transport 'curl'.*httpx, pyreqwest"):
+        il.Client("fake:known", registry=registry(), transport="curl")
+    with pytest.raises(il.CallerError, match="give one of them"):
+        il.Client("fake:known", registry=registry(), transport="httpx", http_client=object())
+
+
+@pytest.fixture
+def certificates(tmp_path: Path) -> Path:
+    def openssl(*words: str) -> None:
+        subprocess.run(["openssl", *words], check=True, capture_output=True, cwd=tmp_path)
+
+    key = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+    (tmp_path / "names").write_text("subjectAltName=DNS:localhost\nbasicConstraints=CA:FALSE\n")
+    try:
+        openssl("req", "-x509", *key, "-days", "2", "-subj", "/CN=own", "-keyout", "root.key", "-out", "root.pem")
+    except FileNotFoundError:
+        pytest.skip("openssl is not installed")
+    openssl("req", *key, "-subj", "/CN=localhost", "-keyout", "leaf.key", "-out", "leaf.csr")
+    by = ("-CA", "root.pem", "-CAkey", "root.key", "-CAcreateserial", "-days", "2", "-extfile", "names")
+    openssl("x509", "-req", "-in", "leaf.csr", *by, "-out", "leaf.pem")
+    return tmp_path
+
+
+@ANY
+def test_certificates_are_checked_and_ones_own_are_trusted(
+    transport: str, certificates: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Handler(BaseHTTPRequestHandler):
+        def log_message(self, *_: object) -> None:
+            pass
+
+        def do_POST(self) -> None:
+            self.rfile.read(int(self.headers["content-length"]))
+            self.send_response(200)
+            self.send_header("content-length", str(len(WHOLE)))
+            self.end_headers()
+            self.wfile.write(WHOLE)
+
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(certificates / "leaf.pem", certificates / "leaf.key")
+    server = HTTPServer(("127.0.0.1", 0), Handler)
+    server.socket = context.wrap_socket(server.socket, server_side=True)
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    settings = _settings(f"https://localhost:{server.server_port}", transport)
+    try:
+        with il.Client("fake:known", **settings) as client, pytest.raises(il.errors.APIConnectionError) as raised:
+            client.send("hi")
+        assert "certificate" in str(raised.value).lower()
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificates / "root.pem"))
+        with il.Client("fake:known", **settings) as client:
+            assert client.send("hi").text_content() == "hello"
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificates / "none.pem"))
+        with pytest.raises(il.CallerError, match="SSL_CERT_FILE"):
+            il.Client("fake:known", **settings)
+    finally:
+        server.shutdown()
+        server.server_close()
