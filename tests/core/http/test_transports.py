@@ -172,7 +172,8 @@ def test_an_address_that_cannot_be_sent_to_is_the_callers_mistake(transport: str
 def test_a_header_that_cannot_be_sent_is_named_without_its_value(transport: str) -> None:
     own = {"x-own": "SECRET\nline"}
     with (
-        il.Client("fake:known", **_settings("http://a.test", transport), headers=own) as client,
+        served() as server,
+        il.Client("fake:known", **_settings(server.url, transport), headers=own) as client,
         pytest.raises(il.CallerError, match="line break") as raised,
     ):
         client.send("hi")
