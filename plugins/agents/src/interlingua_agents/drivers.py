@@ -31,6 +31,7 @@ from interlingua_agents.tools import Confirmation, Policy, Tool, Toolbox
 
 Confirm: TypeAlias = Callable[[Confirmation], bool | Awaitable[bool]]
 MakeBatch: TypeAlias = Callable[[AskPerson | None, Callable[[CallReport], None]], CallBatch]
+_LOOK_UP = 0.5  # seconds; a signal that comes just before a lock is waited for is seen when the wait ends
 _PATIENCE = 3.0  # seconds that an interrupted batch has to report how its calls ended
 
 
@@ -215,14 +216,10 @@ class AgentLoop:
                         stopped: Stopped = end.value
                         break
                     answer = error = None
-                    if not isinstance(step, Calls):  # a caller who leaves before the calls begin would leave them open
-                        for event in run.take_events():
-                            yield event
                     try:
-                        async with aclosing(driver.do(step)) as moments:
-                            async for _ in moments:
-                                for event in run.take_events():
-                                    yield event
+                        async with aclosing(self._do(driver, step)) as events:
+                            async for event in events:
+                                yield event
                         answer = driver.take_answer()
                     except InterlinguaError as caught:
                         if not isinstance(step, Ask):
@@ -240,6 +237,20 @@ class AgentLoop:
         finally:
             with self._lock:
                 self._active.pop(run, None)
+
+    @staticmethod
+    async def _do(driver: _Driver, step: RunStep) -> AsyncGenerator[RunEvent, None]:
+        """Do one step and yield the events up to its end."""
+        run = driver.run
+        if not isinstance(step, Calls):  # a caller who leaves before the calls begin would leave them open
+            for event in run.take_events():
+                yield event
+        if isinstance(step, Ask) and run.cancelled and run.answers:
+            return
+        async with aclosing(driver.do(step)) as moments:
+            async for _ in moments:
+                for event in run.take_events():
+                    yield event
 
     # what drivers use
 
@@ -547,7 +558,8 @@ class BlockingBatch:
             return
         assert self._confirm is not None  # noqa: S101  there are no questions otherwise
         consent = self._confirm(item.confirmation)
-        _call_in(self._loop, lambda: None if item.reply.done() else item.reply.set_result(consent))
+        with suppress(RuntimeError):  # cancelled meanwhile, and the loop has ended
+            _call_in(self._loop, lambda: None if item.reply.done() else item.reply.set_result(consent))
 
     def _drain(self) -> None:
         while not isinstance(item := self._next(_PATIENCE), _End | NoneType):
@@ -563,5 +575,7 @@ class BlockingBatch:
     def _next(self, timeout: float | None = None) -> Any:
         """Wait for the next item and leave it where it is: an interruption may come before it is handled."""
         with self._news:
-            self._news.wait_for(lambda: self._at < len(self._items), timeout)
-            return self._items[self._at] if self._at < len(self._items) else None
+            while not self._news.wait_for(lambda: self._at < len(self._items), timeout or _LOOK_UP):
+                if timeout is not None:
+                    return None
+            return self._items[self._at]

@@ -242,7 +242,7 @@ class Run:
         )
 
     def steps(self) -> Generator[RunStep, Message | None, Stopped]:
-        """Yield what is to be done next; an `Ask` is sent its answer, or the error is thrown in."""
+        """Yield what is to be done next; an `Ask` is sent its answer (None: cancelled), or the error is thrown in."""
         last, calls = unanswered_calls(self._facts.messages)
         if unknown := self.decisions.keys() - {call.id for call in calls}:
             raise CallerError(f"decisions about calls that do not wait at the end of the history: {', '.join(unknown)}")
@@ -275,7 +275,8 @@ class Run:
                     self.emit(ev.MessageEnd(message=error.partial))
                     self.emit(ev.TurnEnd(message=error.partial, tool_results=(), turn=self.turn))
                 raise
-            assert answer is not None  # noqa: S101  what an Ask is sent
+            if answer is None:  # cancelled between two answers
+                return self._end(StopCause.CANCELLED, self.answers[-1])
             self._count(answer)
             whole = answer.metadata.status is MessageStatus.COMPLETE
             calls = answer.tool_calls() if whole else []
