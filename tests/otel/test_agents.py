@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,11 @@ from opentelemetry.trace import StatusCode
 
 import interlingua as il
 from interlingua.http import transport as replay
-from interlingua_agents import Agent, ToolOutput, tool
+from interlingua_agents import Agent, McpServer, ToolOutput, tool
 from interlingua_agents.drivers import AgentLoop
 from tests.agents.scripted import MODEL, Say, Theatre, call, playing, registry
 from tests.otel.conftest import Telemetry
+from tests.support.tree import ROOT
 
 CANARY = "CANARY-91bc"
 
@@ -225,4 +227,25 @@ def test_a_sub_agent_is_inside_the_tool_that_asks_it(telemetry: Telemetry) -> No
     [outer], [nested], [called] = spans["invoke_agent outer"], spans["invoke_agent inner"], spans["execute_tool ask"]
     assert _is_child(called, outer)
     assert _is_child(nested, called)
+    assert CANARY not in telemetry.everything()
+
+
+@pytest.mark.filterwarnings("ignore::mcp.shared.exceptions.MCPDeprecationWarning")
+def test_the_client_span_of_an_mcp_library_is_inside_the_call(
+    telemetry: Telemetry, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("mcp.shared._otel._tracer", telemetry.tracers.get_tracer("mcp"))
+    theatre = Theatre(Say(parts=[call("web_echo", {"text": CANARY})]), "Done.")
+    command = [sys.executable, "-m", "tests.agents.mcp_stdio", str(tmp_path / "log")]
+    http = replay.replaying_client(theatre)
+    with (
+        McpServer(command, env={"PYTHONPATH": str(ROOT)}, prefix="web", trust=True) as web,
+        il.Client(MODEL, registry=registry([telemetry.plugin()]), http_client=http) as client,
+    ):
+        Agent(MODEL, tools=web.tools).run_sync(CANARY, client=client)
+
+    [called] = _by_name(telemetry)["execute_tool web_echo"]
+    below = [span for span in telemetry.spans if _is_child(span, called)]
+    assert [span.name for span in below] == ["MCP send tools/call echo"]
+    assert CANARY in str(theatre.asked[-1])
     assert CANARY not in telemetry.everything()

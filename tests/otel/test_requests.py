@@ -339,3 +339,10 @@ def test_settings_that_cannot_be_read_are_refused() -> None:
         OpenTelemetry(conventions="2.0")  # type: ignore[arg-type]
     with pytest.raises(il.CallerError, match="content_limit"):
         OpenTelemetry(content_limit=1)
+
+
+def test_the_variable_loads_the_plugin_for_the_global_providers(monkeypatch: pytest.MonkeyPatch) -> None:
+    from interlingua_otel import plugin
+
+    monkeypatch.setenv("INTERLINGUA_PLUGINS", "interlingua_otel:plugin")
+    assert Registry(entry_points=[]).plugins == [plugin]
