@@ -84,7 +84,10 @@ def _message(message: Message, answer: _Answer, context: ServeContext, dialect: 
         return body
     state = AnswerState(context.origin, strings=True)
     state.add_message(message, answer.call_id)
-    if (details := answer.details(state.take(whole=True), [call["id"] for call in calls])) is not None:
+    # reasoning goes back to its origin only, also where it is not signed
+    if (
+        details := answer.details(state.take(whole=True, always=bool(thoughts)), [call["id"] for call in calls])
+    ) is not None:
         body["reasoning_details"] = details
     return body
 
@@ -171,7 +174,8 @@ class _Answer:
         if state is None:
             return None
         if self._context.seal is None:
-            self.losses.append(Loss(path="content", block_type="message", verdict="dropped", reason=_STATELESS))
+            if state["replay"] or any(entry.keys() > {"type", "length", "id"} for entry in state["blocks"]):
+                self.losses.append(Loss(path="content", block_type="message", verdict="dropped", reason=_STATELESS))
             return None
         name = calls[0] if calls else f"rs_{self._context.answer_id}"
         seal = self._context.seal(state)
@@ -200,7 +204,7 @@ class ChatWriter:
         self._calls: dict[int, tuple[str, bool]] = {}  # id, and whether arguments were written
         self._texts: set[int] = set()
         self._replay: dict[str, Any] = {}
-        self._started = self._over = False
+        self._started = self._over = self._thought = False
 
     def feed(self, events: Iterable[StreamEvent]) -> bytes:
         """Return the chunks for these events."""
@@ -231,6 +235,7 @@ class ChatWriter:
             self._delta({"content": event.text})
         elif isinstance(event, ThinkingDelta):
             self._texts.add(event.index)
+            self._thought = True
             self._delta({self._reasoning: event.text})
         elif isinstance(event, ToolUseStart):
             self._call_start(event)
@@ -276,6 +281,7 @@ class ChatWriter:
     def _block_end(self, event: BlockEnd) -> None:
         block = event.block
         if isinstance(block, (TextBlock, ThinkingBlock)):
+            self._thought = self._thought or isinstance(block, ThinkingBlock)
             if block.text and event.index not in self._texts:
                 self._delta({"content" if isinstance(block, TextBlock) else self._reasoning: block.text})
             if self._state is None and isinstance(block, TextBlock) and block.citations:
@@ -289,7 +295,8 @@ class ChatWriter:
             return
         details: Any = self._replay.get("reasoning_details")
         if self._state is not None:
-            details = self._answer.details(self._state.take(whole=True), [name for name, _ in self._calls.values()])
+            state = self._state.take(whole=True, always=self._thought)
+            details = self._answer.details(state, [name for name, _ in self._calls.values()])
         if details:
             self._delta({"reasoning_details": details})
         if not self._started:
