@@ -100,7 +100,7 @@ def _state(message: Message) -> list[Any]:
         (block.type, getattr(block, "signature", None) or None, getattr(block, "provider_id", None),
          getattr(block, "data", None))
         for block in message.content
-        if block.type not in ("image", "audio") and (block.type != "text" or block.text)  # type: ignore[union-attr]
+        if block.type not in ("image", "audio") and (getattr(block, "text", "x") or getattr(block, "signature", None))
     ]  # fmt: skip
 
 
