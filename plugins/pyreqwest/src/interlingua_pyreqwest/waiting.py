@@ -49,11 +49,10 @@ class BlockingWait:
                 finally:
                     events._set_running_loop(outer)
                 while future is not None and not future.done():  # None: it can go on at once
-                    function, arguments = self._calls.get(timeout=None if end is None else end - time.monotonic())
+                    left = None if end is None else max(end - time.monotonic(), 0)
+                    function, arguments = self._calls.get(timeout=left)
                     function(*arguments)
-        except (Empty, ValueError) as error:
-            if isinstance(error, ValueError) and "timeout" not in str(error):
-                raise
+        except Empty:
             raise TimeoutError from None
 
     def break_off(self) -> None:
