@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 from pathlib import Path
 from typing import Any
@@ -72,6 +73,17 @@ def test_another_file_is_no_output(tmp_path: Path) -> None:
 
     assert "no output of" in invoke("status", rows).output
     assert invoke("retry", rows, "--failed").exit_code == 1
+
+
+@pytest.mark.skipif(importlib.util.find_spec("ray") is not None, reason="Ray is installed")
+def test_a_cluster_without_ray_says_what_to_install(tmp_path: Path) -> None:
+    rows, out = write_rows(tmp_path / "in.jsonl", 1), tmp_path / "out.jsonl"
+    done = invoke("run", rows, "--out", out, "--model", LOCAL, "--engine", "ray", "--url", "http://127.0.0.1:9/v1")
+    refused = invoke("run", rows, "--out", out, "--model", LOCAL, "--engine", "ray", "--budget", "1")
+
+    assert done.exit_code == 1
+    assert "pip install 'interlingua-bulk[ray]'" in done.output
+    assert refused.exit_code == 2
 
 
 def test_every_command_has_its_help() -> None:

@@ -1,7 +1,7 @@
 """Make .venv from nothing: Python's own venv, uv by pip, the workspace editable at the pinned versions.
 
 pip's settings are read and carried over to uv, which does not read them itself. The Makefile runs it:
-`python3 tests/tools/venv.py demo|dev|constraints`.
+`python3 tests/tools/venv.py demo|dev|ray|constraints`.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 VENV = ROOT / ".venv"
+RAY = ROOT / ".venv-ray"
 PYTHON = VENV / "bin" / "python"
 UV = VENV / "bin" / "uv"
 CONSTRAINTS = ROOT / "constraints.txt"
@@ -139,6 +140,18 @@ def install(kind: str) -> None:
         (VENV / f".{stamp}").touch()
 
 
+def install_ray() -> None:
+    """Make .venv-ray: what the tests of bulk on Ray need, beside .venv, for Ray is six times as large."""
+    _, env = installer()
+    python = RAY / "bin" / "python"
+    if not python.exists():
+        run(sys.executable, "-m", "venv", "--without-pip", RAY)
+    folders = ["./core", "./plugins/cli", "./plugins/contract", "./plugins/chat-completions", "./plugins/openai"]
+    what = [part for folder in [*folders, "./plugins/bulk[ray,parquet]"] for part in ("-e", folder)]
+    tests = ["pytest", "hypothesis", "pyyaml", "httpx"]
+    run(UV, "pip", "install", "--quiet", "--python", python, "-c", CONSTRAINTS, *what, *tests, env=env)
+
+
 def write_constraints() -> None:
     """Resolve everything anew, for the oldest Python served, and write constraints.txt."""
     make_venv()
@@ -165,5 +178,7 @@ if __name__ == "__main__":
         sys.exit(f"Python >= 3.11 is needed, this is {sys.version.split()[0]}: say make PYTHON=/path/to/python3.11")
     if sys.argv[1:] == ["constraints"]:
         write_constraints()
+    elif sys.argv[1:] == ["ray"]:
+        install_ray()
     else:
         install(sys.argv[1])

@@ -17,6 +17,7 @@ FIRST = 8  # requests under way at the start: services refuse a rise that is too
 SLOW = 2.0  # a median time per output token of so many times the best one means that the service is overloaded
 LEAST_SAMPLES = 16
 MANY = 0.1  # share of a round's requests that the service was too busy for, from which on the limit falls
+_LEASE_WAIT_S = 1.0  # whoever leases wakes the pace up before
 _LONGEST_RESET_S = 120.0  # what a day's limit says is left to its 429
 _SPAN = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h|d)")
 _UNITS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86400.0}
@@ -31,18 +32,35 @@ class Bucket:
         burst_s: seconds of the rate that may be taken at once: a limit of 60 a minute may be held as one a second.
     """
 
-    __slots__ = ("_at", "capacity", "level", "rate")
+    __slots__ = ("_at", "_leased", "capacity", "level", "rate")
 
     def __init__(self, per_minute: float | None, now: float, burst_s: float = 1.0) -> None:
         self.rate = None if per_minute is None else per_minute / 60.0
         self.capacity = 0.0 if self.rate is None else max(self.rate * burst_s, 1.0)
         self.level = self.capacity
         self._at = now
+        self._leased = False
+
+    def begin_lease(self, seconds: float) -> None:
+        """Hold what is given from now on, instead of a rate of its own.
+
+        Args:
+            seconds: until more is asked for; so much of the rate is kept at most, twice.
+        """
+        if self.rate is not None:
+            self._leased = True
+            self.level, self.capacity = 0.0, max(self.rate * seconds * 2, 1.0)
+
+    def wanted(self) -> float:
+        """Return how much more it may hold."""
+        return 0.0 if self.rate is None else max(self.capacity - self.level, 0.0)
 
     def wait(self, amount: float, now: float) -> float:
         """Return the seconds until so much is there; what is more than the bucket holds waits for it to be full."""
         if self.rate is None:
             return 0.0
+        if self._leased:
+            return 0.0 if self.level >= min(amount, self.capacity) else _LEASE_WAIT_S
         self.level = min(self.capacity, self.level + (now - self._at) * self.rate)
         self._at = now
         missing = min(amount, self.capacity) - self.level
@@ -189,6 +207,15 @@ class Pace:
     def close_for(self, seconds: float) -> None:
         """Send nothing for so long."""
         self._closed_until = max(self._closed_until, self._clock() + seconds)
+
+    @property
+    def closed_for(self) -> float:
+        """The seconds until anything is sent again."""
+        return max(self._closed_until - self._clock(), 0.0)
+
+    def wake(self) -> None:
+        """Look again whether something may be sent."""
+        self._pump()
 
     def note_headers(self, headers: Mapping[str, str]) -> None:
         """Wait for the reset where an answer's headers say that nothing is left of a limit."""

@@ -128,6 +128,11 @@ class Sender:
         """How many requests may be under way now, over all models."""
         return max(int(sum(pace.limit for pace in self._paces.values())), 1)
 
+    @property
+    def stopped(self) -> str | None:
+        """Why nothing more is sent."""
+        return self._stopped
+
     def pace(self, model: str | None) -> Pace:
         """Return the pace of a model."""
         found = self._paces.get(model)

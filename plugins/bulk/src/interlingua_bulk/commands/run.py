@@ -47,6 +47,9 @@ def pace_options(command: Callable[..., Any]) -> Callable[..., Any]:
 @click.option("--tools", type=click.Path(exists=True, dir_okay=False), help="Tools for rows that bring none, as JSON.")
 @pace_options
 @click.option("--dedupe", is_flag=True, help="Rows that ask the same share one answer.")
+@click.option("--engine", type=click.Choice(("local", "ray")), default="local", help="ray: send from a cluster.")
+@click.option("--address", help="Of a Ray cluster; without it Ray runs on this machine.")
+@click.option("--actors", type=click.IntRange(1), default=2, show_default=True, help="Processes that send, with ray.")
 @click.option("--force", is_flag=True, help="Go on although input, model or options are not those of the output.")
 @option_option
 @url_option
@@ -56,7 +59,7 @@ def pace_options(command: Callable[..., Any]) -> Callable[..., Any]:
 def run_command(
     ctx: click.Context, /, rows: Path, out: Path, model: str | None, tools: str | None, *, options: Mapping[str, Any],
     url: str | None, timeout: float | None, as_json: bool, budget: str | None, rpm: float | None, tpm: float | None,
-    attempts: int, **more: Any,
+    attempts: int, dedupe: bool, engine: str, address: str | None, actors: int, **more: Any,
 ) -> None:  # fmt: skip
     """Send every row of a file once, and append the answers to another.
 
@@ -67,7 +70,14 @@ def run_command(
     found: Sequence[ToolDefinition] = () if tools is None else read_tools(tools)
     limits = {"requests_per_minute": rpm, "tokens_per_minute": tpm, "budget_usd": budget, "max_attempts": attempts}
     arguments = {"model": model, "options": options, "tools": found, **limits, **more}
-    _run(ctx, state, rows, out, url, timeout, arguments, as_json=as_json)
+    if engine == "ray":
+        if dedupe or budget is not None or timeout is not None:
+            raise click.UsageError("--dedupe, --budget and --timeout are for runs on one machine")
+        del arguments["budget_usd"]
+        arguments |= {"address": address, "actors": actors}
+        _run_on_ray(ctx, state, rows, out, url, arguments, as_json=as_json)
+        return
+    _run(ctx, state, rows, out, url, timeout, {**arguments, "dedupe": dedupe}, as_json=as_json)
 
 
 @click.command("retry")
@@ -115,6 +125,31 @@ def _run(
         report = run(rows, out, on_progress=line.show, **arguments)
     finally:
         line.end()
+    _finish(ctx, state, report, out, as_json=as_json)
+
+
+def _run_on_ray(
+    ctx: click.Context, state: State, rows: Path, out: Path, url: str | None, arguments: dict[str, Any], *,
+    as_json: bool,
+) -> None:  # fmt: skip
+    from interlingua_bulk.ray_engine import run_on_ray  # noqa: PLC0415  for clusters only
+
+    settings = {key: dict(one) for key, one in state.settings.items()}
+    if url is not None and arguments["model"] is not None:
+        settings.setdefault(state.registry.resolve(arguments["model"]).provider, {})["base_url"] = url
+    registry = {"rows": state.config.rows, "aliases": state.config.aliases}
+    line = ProgressLine()
+    try:
+        report = run_on_ray(
+            rows, out, client={"settings": settings}, registry=registry, on_progress=line.show, **arguments
+        )
+    finally:
+        line.end()
+    _finish(ctx, state, report, out, as_json=as_json)
+
+
+def _finish(ctx: click.Context, state: State, report: Report, out: Path, *, as_json: bool) -> None:
+    """Print what a run did, and choose the exit code."""
     if as_json:
         print_json({**report.to_json(), "out": str(out)})
     if report.error is not None:

@@ -1,0 +1,445 @@
+"""The same rows on a cluster: a stage of Ray Data whose actors send them (extra `ray`).
+
+Ray runs a block again when its worker is lost, so that no row is lost or doubled in what comes back; it would pay for
+the block again too. Therefore each actor appends every answer to a ledger as it arrives, and looks there first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import importlib
+import os
+import shutil
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import attrs
+import orjson
+
+from interlingua import AsyncClient, Registry, Retry
+from interlingua.codec import decode_tool, encode_tool
+from interlingua.errors import CallerError
+from interlingua.types import ToolDefinition
+from interlingua_bulk.answers import AnswerFile, read_facts
+from interlingua_bulk.pace import Bucket
+from interlingua_bulk.rows import explain_row, inspect_input, iterate_rows, read_row, row_id, spool_rows
+from interlingua_bulk.runner import Report
+from interlingua_bulk.sender import Answer, Limits, Sender, StopRunError, error_line
+from interlingua_bulk.wire_rows import WireReader
+
+CHUNK = 250  # rows that are handed out and come back together
+_BLOCKS_PER_ACTOR = 8
+_TASK_RETRIES = 3  # Ray's own default is without end
+_REPORT_S = 0.25  # between two calls of the limiter
+_LEDGER = ".ledger"
+
+
+@attrs.frozen
+class Chunk:
+    """Some rows of the input.
+
+    Attributes:
+        number: from 0.
+        first: index of the first row.
+        offset: where that row's line begins in the file.
+        rows: how many.
+        done: 1 for each row that is not to be sent.
+    """
+
+    number: int
+    first: int
+    offset: int
+    rows: int
+    done: bytes
+
+
+@attrs.frozen(kw_only=True)
+class ActorSettings:
+    """What an actor needs to send rows; plain values, for it is made on another machine."""
+
+    path: str
+    ledger: str
+    model: str | None
+    options: Mapping[str, Any]
+    tools: Sequence[Mapping[str, Any]]
+    client: Mapping[str, Any]
+    registry: Mapping[str, Any]
+    limits: Limits
+    limiter: str
+    actors: int
+
+
+class Limiter:
+    """What all actors share: rates, and the pauses that the service asks one of them to make. A Ray actor.
+
+    Actors call it now and then and get a slice of the rates, never once a row.
+
+    Args:
+        requests_per_minute: of all actors together; None for no limit.
+        tokens_per_minute: likewise.
+    """
+
+    def __init__(self, requests_per_minute: float | None, tokens_per_minute: float | None) -> None:
+        now = time.monotonic()
+        self._buckets = (Bucket(requests_per_minute, now), Bucket(tokens_per_minute, now))
+        self._closed_until = 0.0
+
+    def lease(self, wanted: Sequence[float], closed_for: float) -> tuple[list[float], float]:
+        """Return how many requests and tokens an actor may use, and for how many seconds nothing is sent.
+
+        Args:
+            wanted: how many of each it can use until it calls again.
+            closed_for: seconds of the pause that the service asked this actor for; 0 for none.
+        """
+        now = time.monotonic()
+        self._closed_until = max(self._closed_until, now + closed_for)
+        granted = []
+        for bucket, amount in zip(self._buckets, wanted, strict=True):
+            bucket.wait(0, now)  # fills it
+            given = amount if bucket.rate is None else max(min(amount, bucket.level), 0.0)
+            bucket.take(given)
+            granted.append(given)
+        return granted, max(self._closed_until - now, 0.0)
+
+
+class RowActor:
+    """Sends chunks of rows, several at once, in an event loop of its own thread."""
+
+    def __init__(self, settings: ActorSettings) -> None:
+        self._settings = settings
+        self._loop = asyncio.new_event_loop()
+        threading.Thread(target=self._loop.run_forever, daemon=True).start()
+        Path(settings.ledger, f"actor-{os.getpid()}").touch()
+        asyncio.run_coroutine_threadsafe(self._begin(), self._loop).result()
+
+    async def __call__(self, batch: Mapping[str, Any]) -> dict[str, list[Any]]:
+        """Send the rows of the chunks in a batch; never raises, for Ray would drop or repeat the block."""
+        chunks = [_read_chunk(text) for text in batch["chunk"]]
+        futures = [asyncio.run_coroutine_threadsafe(self._send(chunk), self._loop) for chunk in chunks]
+        found = [await asyncio.wrap_future(future) for future in futures]
+        return {
+            "chunk": [chunk.number for chunk in chunks],
+            "lines": [b"".join(lines) for lines, _, _ in found],
+            "asked": [asked for _, asked, _ in found],
+            "stopped": [why for _, _, why in found],
+        }
+
+    async def _begin(self) -> None:
+        settings = self._settings
+        registry = Registry(**settings.registry)
+        self._client = AsyncClient(registry=registry, retry=Retry(max_attempts=1), **settings.client)
+        tools = [decode_tool(tool) for tool in settings.tools]
+        self._sender = Sender(self._client, settings.model, settings.options, tools, settings.limits)
+        self._wire = WireReader(self._client)
+        self._leasing = asyncio.create_task(self._lease())
+
+    async def _send(self, chunk: Chunk) -> tuple[list[bytes], int, str]:
+        """Return the lines of a chunk's rows, how many requests were sent, and why no further can be, if so."""
+        ledger = Path(self._settings.ledger, f"chunk-{chunk.number}.jsonl")
+        kept = _read_ledger(ledger)
+        asked = self._sender.asked
+        stopped = ""
+        fd = os.open(ledger, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+        try:
+            tasks: set[asyncio.Task[None]] = set()
+            for index, data in _chunk_rows(self._settings.path, chunk):
+                if index in kept:
+                    continue
+                while len(tasks) >= 2 * self._sender.in_flight_limit:
+                    _, tasks = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+                tasks.add(asyncio.create_task(self._keep(index, data, fd, kept)))
+            for result in await asyncio.gather(*tasks, return_exceptions=True):
+                if isinstance(result, BaseException):
+                    stopped = str(result) or type(result).__name__
+        except Exception as error:
+            stopped = f"{type(error).__name__}: {error}"
+        finally:
+            os.close(fd)
+        return list(kept.values()), self._sender.asked - asked, stopped or self._sender.stopped or ""
+
+    async def _keep(self, index: int, data: Mapping[str, Any], fd: int, kept: dict[int, bytes]) -> None:
+        try:
+            row = read_row(index, data, self._wire.read, self._settings.model)
+        except Exception as error:  # whatever is wrong with one row, the others go on
+            name = row_id(index, data)
+            answer = Answer(False, error_line(index, name, explain_row(error, name), 0))
+        else:
+            try:
+                answer = await self._sender.send(row)
+            except StopRunError as stopped:
+                self._sender.stop(stopped.why)
+                return
+        os.write(fd, answer.line)
+        kept[index] = answer.line
+
+    async def _lease(self) -> None:
+        """Get slices of the shared rates, and share pauses, as long as this actor lives."""
+        ray = importlib.import_module("ray")
+        limiter = ray.get_actor(self._settings.limiter)
+        pace = self._sender.pace(self._settings.model)
+        buckets = (pace.requests, pace.tokens)
+        for bucket in buckets:
+            bucket.begin_lease(_REPORT_S)
+        while True:
+            wanted = [bucket.wanted() for bucket in buckets]
+            granted, closed_for = await limiter.lease.remote(wanted, pace.closed_for)
+            for bucket, amount in zip(buckets, granted, strict=True):
+                bucket.take(-amount)
+            if closed_for > pace.closed_for:
+                pace.close_for(closed_for)
+            pace.wake()
+            await asyncio.sleep(_REPORT_S)
+
+
+def run_on_ray(
+    rows: str | Path | Sequence[Mapping[str, Any]],
+    out: str | Path,
+    *,
+    model: str | None = None,
+    options: Mapping[str, Any] | None = None,
+    tools: Sequence[ToolDefinition] = (),
+    address: str | None = None,
+    actors: int = 2,
+    concurrency: int = 128,
+    requests_per_minute: float | None = None,
+    tokens_per_minute: float | None = None,
+    max_attempts: int = 5,
+    patience_s: float = 600.0,
+    retry_failed: bool = False,
+    force: bool = False,
+    ledger: str | Path | None = None,
+    client: Mapping[str, Any] | None = None,
+    registry: Mapping[str, Any] | None = None,
+    on_progress: Callable[[Report], None] | None = None,
+) -> Report:
+    """As `run`, on a Ray cluster: the same rows in, the same lines out.
+
+    Args:
+        rows: as for `run`; the file has to be readable at the same path on every machine.
+        out: the output file, on the machine that this runs on.
+        model: for rows that name none.
+        options: of every request; a row's own win.
+        tools: for rows that bring none.
+        address: of a cluster; None runs Ray on this machine, bound to 127.0.0.1.
+        actors: how many processes send.
+        concurrency: most requests under way in one of them.
+        requests_per_minute: of all of them together.
+        tokens_per_minute: likewise.
+        max_attempts: as for `run`.
+        patience_s: likewise.
+        retry_failed: likewise.
+        force: likewise.
+        ledger: folder for the answers as they arrive, on a disk that all machines share; `<out>.ledger` without it.
+        client: arguments of `AsyncClient` by name, such as `settings`; keys come from the workers' environment.
+        registry: arguments of `Registry` by name, such as `rows`.
+        on_progress: called with each chunk that has come back.
+
+    Raises:
+        CallerError: Ray is not installed; or as `run`.
+    """
+    out = Path(out)
+    path = Path(rows) if isinstance(rows, (str, Path)) else spool_rows(rows, out.with_name(out.name + ".in.jsonl"))
+    if path.suffix == ".parquet":  # actors read lines from where they begin
+        path = spool_rows((data for _, data in iterate_rows(path)), out.with_name(out.name + ".in.jsonl"))
+    folder = Path(ledger) if ledger is not None else out.with_name(out.name + _LEDGER)
+    settings = ActorSettings(
+        path=str(path.resolve()),
+        ledger=str(folder.resolve()),
+        model=model,
+        options=dict(options or {}),
+        tools=[encode_tool(tool) for tool in tools],
+        client=dict(client or {}),
+        registry=dict(registry or {}),
+        limits=Limits(
+            concurrency=concurrency,
+            requests_per_minute=requests_per_minute,
+            tokens_per_minute=tokens_per_minute,
+            max_attempts=max_attempts,
+            patience_s=patience_s,
+        ),
+        limiter=f"interlingua-bulk-{os.getpid()}-{time.time_ns()}",
+        actors=actors,
+    )
+    return asyncio.run(
+        _drive(path, out, folder, settings, address, on_progress, retry_failed=retry_failed, force=force)
+    )
+
+
+async def _drive(
+    path: Path,
+    out: Path,
+    folder: Path,
+    settings: ActorSettings,
+    address: str | None,
+    on_progress: Callable[[Report], None] | None,
+    *,
+    retry_failed: bool,
+    force: bool,
+) -> Report:
+    facts = read_facts(out)
+    source = await asyncio.to_thread(inspect_input, path, None if facts is None else facts["input"]["sha256"])
+    tools = [str(tool["name"]) for tool in settings.tools]
+    asked = {"model": settings.model, "options": dict(settings.options), "tools": tools}
+    began = time.monotonic()
+    async with AnswerFile(out, source, asked, force=force) as answers:
+        for line in _left_lines(folder):
+            await _add(answers, line)
+        folder.mkdir(parents=True, exist_ok=True)
+        report = Report(rows=source.rows, resumed=answers.done + (0 if retry_failed else answers.failed))
+        chunks = [chunk for chunk in _chunks(path, answers, retry_failed=retry_failed) if 0 in chunk.done]
+        if chunks:
+            results = _results(chunks, settings, address)
+            while (result := await asyncio.to_thread(next, results, None)) is not None:
+                for line in result["lines"].splitlines(keepends=True):
+                    await _add(answers, line, report)
+                report.asked += int(result["asked"])
+                report.stopped = report.stopped or str(result["stopped"]) or None
+                report.done, report.failed = answers.done, answers.failed
+                report.seconds = time.monotonic() - began
+                if on_progress is not None:
+                    on_progress(report)
+        await answers.flush()
+        report.done, report.failed, report.seconds = answers.done, answers.failed, time.monotonic() - began
+    shutil.rmtree(folder, ignore_errors=True)  # every line of it is in the output
+    return report
+
+
+async def _add(answers: AnswerFile, line: bytes, report: Report | None = None) -> None:
+    data = orjson.loads(line)
+    index, ok = data["index"], data["status"] == "ok"
+    if not (answers.is_open(index) or answers.is_failed(index)):
+        return
+    await answers.add(index, line, ok=ok)
+    if report is not None and ok:
+        usage = data.get("usage") or {}
+        report.input_tokens += usage.get("input_tokens", 0)
+        report.output_tokens += usage.get("output_tokens", 0)
+        if data["cost_usd"] is None:
+            report.unpriced += 1
+        else:
+            report.cost_usd += type(report.cost_usd)(data["cost_usd"])
+
+
+def start_ray(processes: int, address: str | None = None) -> tuple[Any, bool]:
+    """Start Ray, without reports of its use.
+
+    Args:
+        processes: CPUs of a Ray on this machine.
+        address: of a cluster to join; None starts one here that listens on 127.0.0.1 only.
+
+    Returns:
+        The module, and False where Ray was running already.
+
+    Raises:
+        CallerError: Ray is not installed.
+    """
+    os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")
+    if address is None:  # the name is historical: without clusters Ray binds to the loopback address on every system
+        os.environ.setdefault("RAY_ENABLE_WINDOWS_OR_OSX_CLUSTER", "0")
+    try:
+        ray = importlib.import_module("ray")
+    except ModuleNotFoundError:
+        raise CallerError("a run on a cluster needs Ray: pip install 'interlingua-bulk[ray]'") from None
+    if ray.is_initialized():
+        return ray, False
+    if address is not None:
+        ray.init(address=address, log_to_driver=False)
+    else:
+        size = 200 * 2**20
+        ray.init(num_cpus=processes, include_dashboard=False, object_store_memory=size, log_to_driver=False)
+    return ray, True
+
+
+def _results(chunks: Sequence[Chunk], settings: ActorSettings, address: str | None) -> Iterator[dict[str, Any]]:
+    """Yield what comes back of each chunk, in any order."""
+    ray, own = start_ray(settings.actors, address)
+    data = importlib.import_module("ray.data")
+    limits = settings.limits
+    limiter = ray.remote(Limiter).options(name=settings.limiter, num_cpus=0).remote(
+        limits.requests_per_minute, limits.tokens_per_minute
+    )  # fmt: skip
+    try:
+        context = data.DataContext.get_current()
+        context.enable_progress_bars = False
+        items = [{"chunk": _chunk_text(chunk)} for chunk in chunks]
+        blocks = max(1, min(len(items), settings.actors * _BLOCKS_PER_ACTOR))
+        sent = data.from_items(items, override_num_blocks=blocks).map_batches(
+            RowActor,
+            batch_size=1,
+            compute=data.ActorPoolStrategy(size=settings.actors),
+            num_cpus=0.5,
+            fn_constructor_kwargs={"settings": settings},
+            max_restarts=-1,
+            max_task_retries=_TASK_RETRIES,
+        )
+        yield from sent.iter_rows()
+    finally:
+        ray.kill(limiter)
+        if own:
+            ray.shutdown()
+
+
+def _chunks(path: Path, answers: AnswerFile, *, retry_failed: bool) -> Iterator[Chunk]:
+    """Yield the chunks of a file of lines."""
+    states, index, begun, offset = answers.states, 0, 0, 0
+    position = 0
+    with path.open("rb", buffering=1 << 20) as file:
+        for line in file:
+            if line.strip():
+                if index - begun == CHUNK:
+                    yield _chunk(begun, offset, index, states, retry_failed=retry_failed)
+                    begun, offset = index, position
+                index += 1
+            position += len(line)
+    if index > begun:
+        yield _chunk(begun, offset, index, states, retry_failed=retry_failed)
+
+
+def _chunk(first: int, offset: int, end: int, states: bytearray, *, retry_failed: bool) -> Chunk:
+    open_states = (0, 2) if retry_failed else (0,)
+    done = bytes(0 if state in open_states else 1 for state in states[first:end])
+    return Chunk(first // CHUNK, first, offset, end - first, done)
+
+
+def _chunk_text(chunk: Chunk) -> str:
+    return orjson.dumps([chunk.number, chunk.first, chunk.offset, chunk.rows, chunk.done.hex()]).decode()
+
+
+def _read_chunk(text: str) -> Chunk:
+    number, first, offset, rows, done = orjson.loads(text)
+    return Chunk(number, first, offset, rows, bytes.fromhex(done))
+
+
+def _chunk_rows(path: str, chunk: Chunk) -> Iterator[tuple[int, Mapping[str, Any]]]:
+    index = chunk.first
+    with Path(path).open("rb") as file:
+        file.seek(chunk.offset)
+        for line in file:
+            if index == chunk.first + chunk.rows:
+                return
+            if line.strip():
+                if not chunk.done[index - chunk.first]:
+                    yield index, orjson.loads(line)
+                index += 1
+
+
+def _read_ledger(path: Path) -> dict[int, bytes]:
+    """Return the whole lines of a chunk's ledger by the index of their rows."""
+    try:
+        lines = path.read_bytes().splitlines(keepends=True)
+    except FileNotFoundError:
+        return {}
+    if lines and not lines[-1].endswith(b"\n"):
+        os.truncate(path, sum(map(len, lines[:-1])))
+        lines = lines[:-1]
+    return {orjson.loads(line)["index"]: line for line in lines}
+
+
+def _left_lines(folder: Path) -> Iterator[bytes]:
+    """Yield the lines of a run that ended before they were in the output, and remove that run's ledger."""
+    for path in sorted(folder.glob("chunk-*.jsonl")):
+        yield from _read_ledger(path).values()
+    shutil.rmtree(folder, ignore_errors=True)

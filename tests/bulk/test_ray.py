@@ -1,0 +1,135 @@
+"""The same rows on a local Ray. Skipped where Ray is not installed; `.ci/run` installs it beside and runs this module.
+
+One Ray serves all tests: it takes seconds to start.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.util
+import os
+import re
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.bulk.loopback import Loopback, loopback
+from tests.bulk.support import LOCAL, assert_every_row_once, lines, run, write_rows
+from tests.support.counts import FULL
+
+pytestmark = [
+    pytest.mark.skipif(importlib.util.find_spec("ray") is None, reason="Ray is not installed; .ci/run has it"),
+    pytest.mark.filterwarnings("ignore"),  # Ray's own
+]
+ROWS, IN_FLIGHT, ACTORS = (10_000 if FULL else 1_000), 32, 2
+
+
+@pytest.fixture(scope="module")
+def ray() -> Iterator[Any]:
+    from interlingua_bulk.ray_engine import start_ray
+
+    ray, _ = start_ray(ACTORS)
+    yield ray
+    ray.shutdown()
+
+
+def on_ray(rows: Path, out: Path, server: Loopback, **arguments: Any) -> Any:
+    from interlingua_bulk.ray_engine import run_on_ray
+
+    client = {"settings": {"vllm": {"base_url": server.url}}}
+    return run_on_ray(rows, out, model=LOCAL, client=client, actors=ACTORS, concurrency=IN_FLIGHT, **arguments)
+
+
+def essence(out: Path) -> dict[int, Any]:
+    """Return what has to be equal: all but ids and times that are made for each answer."""
+    found = {}
+    for line in lines(out):
+        message = line.get("message") or {}
+        parts = {name: line.get(name) for name in ("status", "id", "error", "cost_usd", "losses", "usage")}
+        if parts["usage"]:
+            parts["usage"] = {name: count for name, count in parts["usage"].items() if name != "latency_ms"}
+        stop = (message.get("metadata") or {}).get("stop_reason")
+        found[line["index"]] = (parts, message.get("content"), stop)
+    return found
+
+
+def test_rows_come_back_as_from_one_machine(ray: Any, tmp_path: Path) -> None:
+    rows = write_rows(tmp_path / "in.jsonl", ROWS)
+    with loopback(latency_ms=10, bad_rows=[7, 11]) as server:
+        one = run(rows, tmp_path / "one.jsonl", server.url, concurrency=IN_FLIGHT)
+        before = server.stats()
+        many = on_ray(rows, tmp_path / "many.jsonl", server)
+        stats = server.stats()
+
+    assert essence(tmp_path / "one.jsonl") == essence(tmp_path / "many.jsonl")
+    counts = ("rows", "done", "failed", "input_tokens", "output_tokens", "cost_usd")
+    assert [getattr(many, name) for name in counts] == [getattr(one, name) for name in counts]
+    assert many.asked == stats["asked"] - before["asked"] == ROWS
+    assert not (tmp_path / "many.jsonl.ledger").exists()
+
+
+def test_a_lost_worker_costs_at_most_what_was_under_way(ray: Any, tmp_path: Path) -> None:
+    rows, out = write_rows(tmp_path / "in.jsonl", ROWS), tmp_path / "out.jsonl"
+    killed: list[int] = []
+
+    with loopback(latency_ms=40) as server:
+
+        def kill() -> None:
+            while server.stats()["answers"] < ROWS * 0.35:
+                time.sleep(0.02)
+            name = sorted((tmp_path / "out.jsonl.ledger").glob("actor-*"))[0].name
+            killed.append(int(name.removeprefix("actor-")))
+            os.kill(killed[0], signal.SIGKILL)
+
+        thread = threading.Thread(target=kill)
+        thread.start()
+        on_ray(rows, out, server)
+        thread.join()
+        stats = server.stats()
+
+    assert len(killed) == 1
+    assert_every_row_once(out, ROWS)
+    assert stats["extra"] <= IN_FLIGHT, f"{stats['extra']} rows were paid for twice"
+
+
+def test_a_rate_is_shared_by_the_actors(ray: Any, tmp_path: Path) -> None:
+    rows, out = write_rows(tmp_path / "in.jsonl", 120), tmp_path / "out.jsonl"
+    marks: list[float] = []
+    with loopback(latency_ms=1) as server:
+        began = time.monotonic()
+        on_ray(rows, out, server, requests_per_minute=1200, on_progress=lambda _: marks.append(time.monotonic()))
+
+    assert_every_row_once(out, 120)
+    assert marks[-1] - began > 120 / 20 * 0.7, "1,200 a minute are 20 a second for all actors together"
+
+
+def test_a_refused_key_stops_the_run_and_it_goes_on_later(ray: Any, tmp_path: Path) -> None:
+    rows, out = write_rows(tmp_path / "in.jsonl", 600), tmp_path / "out.jsonl"
+    with loopback(latency_ms=5, refuse_from=100) as server:
+        report = on_ray(rows, out, server)
+        asked = server.stats()["asked"]
+    assert report.stopped
+    assert asked < 100 + 4 * IN_FLIGHT
+    assert len(lines(out)) == 99
+    with loopback(latency_ms=1) as server:
+        report = on_ray(rows, out, server)
+
+    assert (report.resumed, report.stopped) == (99, None)
+    assert_every_row_once(out, 600)
+
+
+def test_ray_listens_on_this_machine_alone(ray: Any) -> None:
+    assert [node["NodeManagerAddress"] for node in ray.nodes()] == ["127.0.0.1"]
+    assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"
+    with contextlib.suppress(FileNotFoundError):  # ss
+        listed = subprocess.run(["ss", "-ltnpH"], capture_output=True, text=True, check=False).stdout.splitlines()
+        loopbacks = ("127.0.0.1:", "[::1]:", "[::ffff:127.0.0.1]:")
+        own = [line for line in listed if re.search(r"raylet|gcs_server|ray::", line)]
+        open_to_others = [line for line in own if not line.split()[3].startswith(loopbacks)]
+        assert not open_to_others, open_to_others
