@@ -37,13 +37,16 @@ class Service:
         self.per_second = settings.get("per_second")  # requests; above are 429
         self.retry_after_ms = settings.get("retry_after_ms", 50)
         self.input_tokens, self.output_tokens = settings.get("input_tokens", 20), settings.get("output_tokens", 18)
+        self.refuse_every = settings.get("refuse_every")  # after so many answers all get 429 for a while
+        self.refuse_for = settings.get("refuse_for_ms", 30) / 1000
+        self.refused_until = 0.0
         self.refuse_from = settings.get("refuse_from")  # requests from this one on get 401
         self.bad_rows = set(settings.get("bad_rows", ()))  # rows that draw a 400
         self.level, self.at = float(self.per_second or 0), time.monotonic()
         self.asked: Counter[int] = Counter()
         self.answered: Counter[int] = Counter()
         self.kinds: Counter[str] = Counter()
-        self.under_way = self.most = 0
+        self.under_way = self.most = self.total = 0
 
     def limited(self) -> bool:
         if not self.per_second:
@@ -63,13 +66,16 @@ class Service:
             return self.failure("401 Unauthorized", "invalid_api_key", "authentication_error")
         if row in self.bad_rows:
             return self.failure("400 Bad Request", "bad_row", "invalid_request_error")
-        if self.limited():
+        if self.limited() or time.monotonic() < self.refused_until:
             return self.failure("429 Too Many Requests", "rate_limit_exceeded", "requests")
         chance = self.random.random()
         if chance < self.errors:
             status = "500 Internal Server Error" if chance < self.errors / 2 else "503 Service Unavailable"
             return self.failure(status, "server_error", "server_error")
         self.answered[row] += 1
+        self.total += 1
+        if self.refuse_every and self.total % self.refuse_every == 0:
+            self.refused_until = time.monotonic() + self.refuse_for
         if chance < self.errors + self.cuts:
             self.kinds["cut"] += 1
             return "", b"", True
