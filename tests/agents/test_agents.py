@@ -119,6 +119,16 @@ def test_a_session_and_a_history_exclude_each_other(tmp_path: Path) -> None:
         Agent(MODEL).run_sync("x", session=session, history=[il.user("y")])
 
 
+def test_each_face_wants_its_own_client_and_session(tmp_path: Path) -> None:
+    agent: Any = Agent(MODEL)
+    with client(Theatre()) as used, pytest.raises(il.CallerError, match="AsyncClient"):
+        asyncio.run(agent.run("x", client=used))
+    with pytest.raises(il.CallerError, match="a Session or Client"):
+        agent.run_sync("x", client=async_client(Theatre()))
+    with playing(Theatre(), tmp_path / "s.db") as session, pytest.raises(il.CallerError, match="AsyncSession"):
+        asyncio.run(agent.run("x", session=session))
+
+
 def test_in_a_session_the_model_may_be_the_sessions_and_instructions_are_not_stored(tmp_path: Path) -> None:
     theatre = Theatre("Hello.", "Again.")
     with playing(theatre, tmp_path / "s.db", system="Be kind.") as session:

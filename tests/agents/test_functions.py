@@ -5,6 +5,8 @@ Expected schemas are written by hand from the JSON Schema specification and form
 
 from __future__ import annotations
 
+import asyncio
+import dataclasses
 import datetime as dt
 import enum
 import functools
@@ -263,6 +265,50 @@ def test_a_bare_decorator_makes_a_tool_that_counts_as_the_most_careful_class() -
     assert tool()(moons.function).definition == moons.definition
     with pytest.raises(il.CallerError, match=r"@tool\(side_effects='read'\)"):
         tool("read")  # type: ignore[call-overload]
+
+
+@dataclasses.dataclass
+class Place:
+    """Where."""
+
+    town: str
+    floor: int = 0
+
+
+class Seat(TypedDict):
+    row: int
+
+
+@attrs.frozen
+class Guest:
+    name: str
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+def test_classes_of_every_kind_are_read_for_functions_of_both_kinds(asynchronous: bool) -> None:
+    def book(place: Place, seat: Seat, guest: Guest, pet: Pet) -> str:
+        """Book.
+
+        Args:
+            place: where it is.
+            seat: which one.
+            guest: who comes.
+            pet: who comes along.
+        """
+        assert (type(place), type(seat), type(guest), type(pet)) == (Place, dict, Guest, Pet)
+        return f"{place.town} {seat['row']} {guest.name}"
+
+    async def book_later(place: Place, seat: Seat, guest: Guest, pet: Pet) -> str:
+        return book(place, seat, guest, pet)
+
+    book_later.__doc__ = book.__doc__
+    made = tool(book_later if asynchronous else book)
+    given = {"place": {"town": "Rome"}, "seat": {"row": 3}, "guest": {"name": "Ada"}, "pet": {"name": "Rex"}}
+    assert made.definition.input_schema["properties"]["guest"]["description"] == "who comes."
+    assert made.definition.input_schema["properties"]["place"]["properties"]["town"]["type"] == "string"
+    assert made.is_async is asynchronous
+    returned = made(**made.read(given))
+    assert (asyncio.run(returned) if asynchronous else returned) == "Rome 3 Ada"
 
 
 def test_side_effects_must_be_known() -> None:

@@ -362,6 +362,30 @@ def test_names_are_canonical_and_keep_both_ends() -> None:
         il.ToolDefinition(name=made, description="", input_schema={"type": "object"}, side_effects="none")
 
 
+@pytest.mark.parametrize("name", ["protocol_error", "echo", "refuse", "absent"])
+def test_content_of_calls_is_in_no_event_or_log(name: str, caplog: pytest.LogCaptureFixture) -> None:
+    canary = "CANARY-7f3a"
+    events: list[Any] = []
+
+    class Watching:
+        @il.plugins.hookimpl
+        def observe(self, event: Any) -> None:
+            events.append(event)
+
+    theatre = Theatre(Say(parts=[call(name, {"text": canary})]), "Done.")
+    http = replay.replaying_client(theatre)
+    with (
+        caplog.at_level(logging.DEBUG, "interlingua"),
+        inproc() as server,
+        il.Client(registry=registry([Watching()]), http_client=http, retry=0) as client,
+    ):
+        Agent(MODEL, tools=server.tools, policy=ALLOWED).run_sync("go", client=client)
+
+    assert events
+    assert canary not in str(events)
+    assert canary not in "".join(record.getMessage() for record in caplog.records if record.name == "interlingua")
+
+
 def test_a_server_over_http() -> None:
     """The same server behind uvicorn on the loopback."""
     import uvicorn

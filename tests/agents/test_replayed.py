@@ -8,8 +8,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 import interlingua as il
 from interlingua.http.transport import Recorded, replaying_client
+from interlingua_agents.agent import Agent
 from interlingua_agents.drivers import AgentLoop
 from interlingua_agents.events import AgentEvent, ToolExecutionEnd
 from interlingua_agents.results import StopCause, Stopped
@@ -28,7 +31,8 @@ def read_file(path: str) -> str:
     return FILES[path]
 
 
-def test_the_recorded_session_plays_through_the_loop(tmp_path: Path) -> None:
+@pytest.mark.parametrize("by_agent", [False, True])
+def test_the_recorded_session_plays_through_the_loop(tmp_path: Path, by_agent: bool) -> None:
     cast = recorded_scenario()
     assert cast.cassette is not None
     keys = {key: {**settings, "api_key": "k"} for key, settings in cast.settings.items()}
@@ -44,7 +48,11 @@ def test_the_recorded_session_plays_through_the_loop(tmp_path: Path) -> None:
             hint = il.CacheHint() if turn is cast.turns[0] else None
             question = [il.TextBlock(text=turn.text, cache=hint)]
             session.switch(cast.models[turn.model])
-            session.send(question, tools=loop)
+            if by_agent:
+                run = Agent(tools=[tool_of(READ_FILE, read_file)]).run_sync(question, session=session)
+                stops.append(run.stop)
+            else:
+                session.send(question, tools=loop)
 
         calls = store.tool_calls("s")
         read = [message.tool_results()[0] for message in session.messages if message.role is il.Role.TOOL]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AsyncExitStack, ExitStack, aclosing, asynccontextmanager, contextmanager
 from decimal import Decimal
@@ -234,7 +235,7 @@ class Agent(Generic[AnswerT]):
         *,
         streamed: bool,
     ) -> Iterator[StartedRun]:
-        loop = self._new_loop(prompt, history, session, client, decisions)
+        loop = self._new_loop(prompt, history, session, client, decisions, asynchronous=False)
         with ExitStack() as stack:
             turn: StartableSteps
             if session is None:
@@ -260,7 +261,7 @@ class Agent(Generic[AnswerT]):
         *,
         streamed: bool,
     ) -> AsyncIterator[StartedRun]:
-        loop = self._new_loop(prompt, history, session, client, decisions)
+        loop = self._new_loop(prompt, history, session, client, decisions, asynchronous=True)
         async with AsyncExitStack() as stack:
             turn: AsyncStartableSteps
             if session is None:
@@ -276,10 +277,21 @@ class Agent(Generic[AnswerT]):
             yield note(loop.start_async(turn, streamed=streamed, **more))
 
     def _new_loop(
-        self, prompt: Prompt, history: Sequence[Message], session: Any, client: Any, decisions: Sequence[Decision]
+        self,
+        prompt: Prompt,
+        history: Sequence[Message],
+        session: Any,
+        client: Any,
+        decisions: Sequence[Decision],
+        *,
+        asynchronous: bool,
     ) -> AgentLoop:
         if session is not None and (client is not None or history):
             raise CallerError("a session has a history and a client of its own: give either it or them")
+        given = session if client is None else client
+        if given is not None and inspect.iscoroutinefunction(given.send) is not asynchronous:
+            ways = "run and stream need an AsyncSession or AsyncClient"
+            raise CallerError(ways if asynchronous else "run_sync and stream_sync need a Session or Client")
         if prompt is not None and decisions:
             raise CallerError("decisions are about the calls the history ends with: give them with the prompt None")
         if prompt is None and session is None and not history:
