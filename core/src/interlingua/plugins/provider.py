@@ -330,6 +330,9 @@ class Provider:
         """
         try:
             read: InboundRequest = self._serve("from_wire_request", context, request=request)
+        except CallerError as error:  # what a value's class says of its field is for the caller; its name is not
+            error.message = re.sub(r"^[A-Z]\w+\.", "", error.message)
+            raise
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
             text = f"the request is not what the API allows: {type(error).__name__}: {error}"
             raise CallerError(text) from error
