@@ -333,6 +333,7 @@ def test_an_answer_of_a_schema_is_checked_json(run: Run, server: LocalServer, ke
     wrong = run("send", "here:json", *keep, *KEEPS, "--schema", "name, size int", "a dog")
     assert wrong.exit_code == 1
     assert "does not fit" in wrong.stderr
+    assert ("the question is kept" in wrong.stderr) is not bool(keep)
     assert len(server.requests) == 3  # the second was asked again
 
 

@@ -6,8 +6,6 @@ import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
-from urllib.error import URLError
-from urllib.request import Request, urlopen
 
 import attrs
 import click
@@ -48,6 +46,9 @@ def _read(place: str) -> bytes:
     if place == STANDARD:
         data = sys.stdin.buffer.read()
     elif _is_address(place):
+        from urllib.error import URLError  # noqa: PLC0415  not free to import, and few attach an address
+        from urllib.request import Request, urlopen  # noqa: PLC0415
+
         request = Request(place, headers={"user-agent": "interlingua"})  # noqa: S310  http and https only
         try:
             with urlopen(request, timeout=_FETCH_SECONDS) as response:  # noqa: S310

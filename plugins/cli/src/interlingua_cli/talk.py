@@ -11,7 +11,6 @@ import attrs
 import click
 
 from interlingua.errors import InterlinguaError
-from interlingua.output import Output
 from interlingua.types import (
     DEFAULT_SESSION,
     ContentBlock,
@@ -24,12 +23,12 @@ from interlingua.types import (
 )
 from interlingua_cli.config import data_folder
 from interlingua_cli.input import write_conversation
-from interlingua_cli.plan import add_next_message, plan_request
 from interlingua_cli.show import Show
 from interlingua_cli.state import State
 
 if TYPE_CHECKING:
     from interlingua.http.client import Client
+    from interlingua.output import Output
     from interlingua.plugins import Loss
     from interlingua_cli.tools import Tools
 
@@ -239,6 +238,8 @@ class MemoryTalk:
 
 def answer_of(schema: Mapping[str, Any]) -> Output[Any]:
     """Return the output that asks for JSON of a schema."""
+    from interlingua.output import Output  # noqa: PLC0415  help needs it not
+
     return Output(schema, name="answer")
 
 
@@ -248,6 +249,8 @@ def losses_of_swap(
     """Return the ledger of a conversation at another model, its next question included; nothing is sent."""
     if not messages:
         return ()
+    from interlingua_cli.plan import add_next_message, plan_request  # noqa: PLC0415  it loads the client
+
     exchange = plan_request(state, add_next_message(messages), model, exact=False, options=options)
     return exchange.request.wire.losses
 

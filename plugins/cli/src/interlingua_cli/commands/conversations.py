@@ -199,8 +199,8 @@ def _ask(
         answer = talk.ask(content, show, tools)
     except (InterlinguaError, KeyboardInterrupt) as error:
         show.fail(error)
-        came = isinstance(error, InterlinguaError) and error.partial is not None and error.partial.content
-        if talk.place is not None and not came:
+        kept = isinstance(error, InterlinguaError) and schema is None and error.partial and error.partial.content
+        if talk.place is not None and not kept:
             click.echo(talk.without_answer, err=True)
         raise
     show.finish(answer)
