@@ -11,9 +11,10 @@ import attrs
 import pytest
 
 import interlingua as il
+from interlingua_agents.agent import Agent
 from interlingua_agents.drivers import AgentLoop
 from interlingua_agents.events import AgentEvent, MessageUpdate, ToolExecutionEnd
-from interlingua_agents.results import StopCause, Stopped
+from interlingua_agents.results import RunEnd, StopCause, Stopped
 from interlingua_agents.tools import tool_of
 from interlingua_cli.demo.session import FILES, READ_FILE, local_scenario
 from interlingua_sessions import Session, open_store
@@ -50,3 +51,36 @@ def test_a_real_model_calls_a_tool_in_a_streamed_answer(tmp_path: Path, monkeypa
     assert "text_delta" in kinds
     (end,) = [event for event in told if isinstance(event, ToolExecutionEnd)]
     assert end.result.content == (il.TextBlock(text=FILES["README.md"]),)
+
+
+@attrs.frozen
+class Licence:
+    """What a licence is."""
+
+    name: str
+    years: int
+
+
+@pytest.mark.skipif(ABSENT is not None, reason=ABSENT or "")
+def test_an_agent_streams_calls_and_gives_a_typed_answer_live(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tree.ROOT)
+    with LocalServer() as server:
+        cast = local_scenario(server.url)
+        keys = {key: {**settings, "api_key": "k"} for key, settings in cast.settings.items()}
+        options = {**cast.options, "max_tokens": 300}
+        with il.Client(settings=keys, environ={}) as client:
+            agent = Agent(cast.models[0], tools=[tool_of(READ_FILE, lambda path: FILES[path])], options=options)
+            with agent.stream_sync(cast.turns[0].text, client=client) as stream:
+                events = list(stream)
+        model = f"llamacpp:{cast.models[0].partition(':')[2]}"  # it forces the schema; so small a model needs that
+        with il.Client(model, base_url=f"{server.url}/v1", environ={}) as client:
+            typed = Agent(output=Licence, options={"max_tokens": 300})
+            run = typed.run_sync("Invent a licence: its name, and for how many years it holds.", client=client)
+
+    ended = events[-1]
+    assert isinstance(ended, RunEnd)
+    assert ended.run.stop.cause is StopCause.DONE
+    kinds = [event.type for event in events]
+    assert kinds.index("tool_end") < len(kinds) - 1 - kinds[::-1].index("text_delta")
+    assert not il.validate_conversation(list(ended.run.messages))
+    assert isinstance(run.output, Licence)
