@@ -249,6 +249,9 @@ def _output(
     if effort is not None:
         output["effort"] = effort
     if options.response_schema is not None:
+        if not capabilities_of(options.model).supports_structured_output:
+            text = f"{options.model} takes no response schema; output= finds another way"
+            raise CapabilityError(text, path="options.response_schema")
         output["format"] = {"type": "json_schema", "schema": to_wire_schema(options.response_schema, losses)}
     if output:
         fields["output_config"] = dumps(output)
