@@ -30,6 +30,7 @@ from interlingua.types import (
     Usage,
     UsageUpdate,
 )
+from interlingua_chat_completions.content import REFUSAL
 from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.errors import error_detail, to_wire_error
 
@@ -57,7 +58,7 @@ def to_wire_response(message: Message, context: ServeContext, dialect: Dialect) 
         "choices": [choice],
         "usage": to_wire_usage(metadata.usage or Usage()),
     }
-    return WireResponse(headers=_JSON, body=dumps(whole))
+    return WireResponse(headers=_JSON, body=dumps(whole), losses=tuple(answer.losses))
 
 
 def _message(message: Message, answer: _Answer, context: ServeContext, dialect: Dialect) -> dict[str, Any]:
@@ -214,7 +215,7 @@ class ChatWriter:
             if self._state is not None:
                 wire_id = self._answer.call_id(event) if type(event) is ToolUseStart else ""
                 self._state.note(event, wire_id)
-            if type(event) is TextDelta and self._started:
+            if type(event) is TextDelta and self._started and event.index != REFUSAL:
                 self._texts.add(event.index)
                 self._out.append(self._text_head + dumps(event.text) + self._text_tail)
             else:
@@ -232,7 +233,8 @@ class ChatWriter:
     def _take(self, event: StreamEvent) -> None:
         if isinstance(event, TextDelta):
             self._texts.add(event.index)
-            self._delta({"content": event.text})
+            refused = event.index == REFUSAL and self._state is None  # of other origins an index says nothing
+            self._delta({"refusal" if refused else "content": event.text})
         elif isinstance(event, ThinkingDelta):
             self._texts.add(event.index)
             self._thought = True
