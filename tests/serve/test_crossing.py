@@ -11,10 +11,12 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
+import attrs
 import pytest
 
 from interlingua.plugins import WireRequest, write_request
 from interlingua.types import AdapterOptions, Message, ToolDefinition, WireTool, tool_result, user
+from interlingua_contract.served import answer_events
 from tests.serve.answers import Answer, context, recorded
 from tests.serve.compare import REGISTRY, differences
 from tests.serve.test_answers import APIS, MESSAGES, Api
@@ -101,3 +103,64 @@ def test_the_maker_gets_its_answer_as_it_made_it(api: Api, streamed: bool) -> No
 
     assert not changed, f"{len(changed)} of {sum(seen.values()) + len(changed)}: " + "\n".join(changed[:12])
     assert seen["equal"] > 250
+
+
+def _thoughtful(key: str, api: str, number: int) -> Answer:
+    """Return an answer that calls a tool, with state that only its provider can use; made of two if need be."""
+    ours = [answer for answer in recorded() if answer.origin[:2] == (key, api)]
+    calling = [answer for answer in ours if answer.message.tool_calls()]
+    both = [answer for answer in calling if _signed(answer.message)]
+    if both:
+        return both[number % len(both)]
+    thoughts = next(blocks for answer in ours if (blocks := _signed(answer.message)))
+    answer = calling[number % len(calling)]
+    return attrs.evolve(answer, message=attrs.evolve(answer.message, content=(*thoughts, *answer.message.content)))
+
+
+def _signed(message: Message) -> list[Any]:
+    return [block for block in message.content if getattr(block, "signature", None)]
+
+
+@pytest.mark.parametrize("streamed", [False, True], ids=["whole", "streamed"])
+def test_five_turns_whose_upstreams_alternate(streamed: bool) -> None:
+    """Each upstream gets the request that it would get if the library kept the conversation, with the same ledger."""
+    makers = [("anthropic", "messages"), ("openai", "responses"), ("google", "generate")]
+    answers = [_thoughtful(*makers[turn % 3], turn // 3) for turn in range(5)]
+    direct: list[Message] = [user("q")]
+    turns: list[dict[str, Any]] = [{"role": "user", "content": "q"}]
+    provider = REGISTRY.provider("anthropic")
+    for number, answer in enumerate(answers):
+        asked = context("anthropic", "messages", answer.origin, answer_id=f"01KAKDPZ00000000000000{number:04d}")
+        message = _with_ids(answer.message, number)
+        if streamed:
+            writer = provider.stream_to_wire(asked)
+            body = MESSAGES.streamed(writer.feed(answer_events(message)) + writer.end())
+        else:
+            body = MESSAGES.whole(provider.to_wire_response(message, asked).body)
+        turns.append({"role": "assistant", "content": body["content"]})
+        turns += _results(MESSAGES, turns[-1])
+        direct += [message, *[tool_result(call, "r") for call in message.tool_calls()], user("n")]
+        request = {"model": "asked-for", "max_tokens": 9, "messages": turns}
+        wire = WireRequest(path="/", body=json.dumps(request).encode(), api="messages")
+        read = provider.from_wire_request(wire, asked)
+        for key, api in makers:
+            model = next(each.origin.model for each in answers if each.origin.provider == key)
+            options = AdapterOptions(model=model, api=api, max_tokens=64)
+            tools = _schema(sorted({call.name for each in answers for call in each.message.tool_calls()}))
+            messages, _, _ = read.for_upstream(key, api, model)
+            crossed, kept = [
+                write_request(REGISTRY.provider(key), history, tools, options) for history in (list(messages), direct)
+            ]
+            found = differences(json.loads(kept.body), json.loads(crossed.body))
+            # ids of calls that others made: those that the callers of the first have seen
+            assert [each for each in found if not str(each.before).startswith("tu_")] == []
+            assert Counter(loss.reason for loss in crossed.losses) == Counter(loss.reason for loss in kept.losses)
+
+
+def _with_ids(message: Message, number: int) -> Message:
+    """Return the answer as of another turn: ids that core mints are given out once."""
+    content = [
+        attrs.evolve(block, id=f"{block.id[:-6]}{number:03d}{at:03d}") if block.type == "tool_use" else block
+        for at, block in enumerate(message.content)
+    ]
+    return attrs.evolve(message, id=f"{message.id[:-4]}{number:04d}", content=tuple(content))
