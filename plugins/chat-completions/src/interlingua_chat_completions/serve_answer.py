@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import attrs
+
 from interlingua.errors import InterlinguaError, ServerError, StreamInterruptedError
 from interlingua.plugins import EMPTY, AnswerState, Loss, ServeContext, State, WireResponse, dumps, own_replay
 from interlingua.types import (
@@ -203,6 +205,7 @@ class ChatWriter:
         self._text_tail = b"}" + self._tail
         self._out: list[bytes] = []
         self._calls: dict[int, tuple[str, bool]] = {}  # id, and whether arguments were written
+        self._nameless: dict[int, ToolUseStart] = {}
         self._texts: set[int] = set()
         self._replay: dict[str, Any] = {}
         self._started = self._over = self._thought = False
@@ -263,6 +266,9 @@ class ChatWriter:
         self._out.append(self._head + dumps(delta) + self._tail)
 
     def _call_start(self, event: ToolUseStart) -> None:
+        if not event.name:  # it comes with the end
+            self._nameless[event.index] = event
+            return
         name = self._answer.call_id(event)
         at = len(self._calls)
         self._calls[event.index] = name, False
@@ -277,6 +283,9 @@ class ChatWriter:
         self._delta({"tool_calls": [{"index": at, "function": {"arguments": text}}]})
 
     def _call_end(self, event: ToolUseEnd) -> None:
+        start = self._nameless.pop(event.index, None)
+        if start is not None and event.block is not None:
+            self._call_start(attrs.evolve(start, name=event.block.name or "unnamed"))
         if event.index in self._calls and not self._calls[event.index][1]:
             self._arguments(event.index, (event.block.input_json if event.block is not None else "") or "{}")
 
