@@ -22,7 +22,7 @@ _NAMES = {
     "plugins.hookspecs": "CONTRACT_VERSION PLUGIN_HOOKS PROJECT PROVIDER_HOOKS PluginHooks ProviderHooks hookimpl",
     "plugins.provider": "Distribution Provider Target",
     "plugins.registry": "Activity EntryPoints PROVIDERS ProviderEntry ROWS Registry load_format new_manager",
-    "plugins.serve": "AnswerState InboundRequest ServeContext State StreamWriter restore_answer",
+    "plugins.serve": "AnswerState InboundRequest ServeContext State StreamWriter dumps_line restore_answer",
     "plugins.wire": (
         "Auth BatchLimits BlockLoss Connection ConnectionSettings Credentials Endpoint Loss Outgoing RequestContext "
         "Sign Step Verdict WireChunk WireRequest WireResponse bearer_auth describe_unsent error_class_for_status "

@@ -78,8 +78,10 @@ def from_wire_request(request: WireRequest, context: ServeContext) -> InboundReq
     options |= {name: body[key] for key, name in _PLAIN.items() if body.get(key) is not None}
     if body.get("stream") is False:
         extra["stream"], covered["stream"] = False, ()
-    if betas := request.headers.get("anthropic-beta"):
-        extra["betas"] = betas
+    for header, name in (("anthropic-beta", "betas"), ("anthropic-version", "anthropic_version")):
+        if value := request.headers.get(header):
+            extra[name] = value
+            covered[name] = ()  # names of features in test are no content: what uses one is a row of its own
     return InboundRequest(
         messages=tuple(reader.messages),
         tools=tools,

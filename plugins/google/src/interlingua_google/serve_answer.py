@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from interlingua.errors import InterlinguaError, ServerError, StreamInterruptedError
-from interlingua.plugins import EMPTY, AnswerState, FrozenDict, Loss, ServeContext, WireResponse, dumps
+from interlingua.plugins import EMPTY, AnswerState, FrozenDict, Loss, ServeContext, WireResponse, dumps, dumps_line
 from interlingua.types import (
     BlockEnd,
     ContentBlock,
@@ -60,7 +60,7 @@ def to_wire_response(message: Message, context: ServeContext) -> WireResponse:
         candidate = {"content": {"parts": made, "role": "model"}, **candidate}
     usage = parts.usage(metadata.usage)
     body: dict[str, Any] = {"candidates": [candidate], **({"usageMetadata": usage} if usage else {})}
-    return WireResponse(headers=_JSON, body=dumps({**body, **_names(context)}), losses=tuple(parts.losses))
+    return WireResponse(headers=_JSON, body=dumps({**body, **_names(context)}))
 
 
 def to_wire_auxiliary(kind: str, value: Any, context: ServeContext) -> WireResponse | None:
@@ -97,18 +97,20 @@ class AnswerParts:
         self._last: dict[str, Any] | None = None
         self._index = -1  # block that the last part is of
         self._spoken: set[int] = set()
-        self._thought = False
+        self._stateful = False  # there is something to restore
         self._media: Mapping[str, Any] = EMPTY
         self._trace: dict[str, Any] = {}
 
     def say(self, event: TextDelta | ThinkingDelta) -> None:
-        """Add text or thinking; it joins the last part while that is of the same block."""
+        """Add text or thinking; it is a part of its own."""
         self.note(event)
         self._spoken.add(event.index)
         thought = isinstance(event, ThinkingDelta)
-        self._thought = self._thought or thought
+        self._stateful = self._stateful or thought
         if event.text:
-            self._push(event.index, {"text": event.text, "thought": True} if thought else {"text": event.text})
+            self.release()
+            self._index = event.index
+            self._last = {"text": event.text, "thought": True} if thought else {"text": event.text}
 
     def note(self, event: StreamEvent, wire_id: str = "") -> None:
         """Note what another origin attaches."""
@@ -126,14 +128,15 @@ class AnswerParts:
     def add(self, index: int, block: ContentBlock) -> None:
         """Add a whole block; of text or thinking whose pieces were added it is only the end."""
         own = self._context.is_own
+        signature = getattr(block, "signature", None) if own else None
+        part = None if index in self._spoken else self._part(block)
+        if part is not None and (signature or part.get("text") != ""):
+            self.release()  # its seal is of what came up to it
+            self._last, self._index = {**part, "thoughtSignature": signature} if signature else part, index
+        elif signature and self._index == index and self._last is not None:
+            self._last["thoughtSignature"] = signature
         if not own:
             self._state.add(index, block, block.id if isinstance(block, ToolUseBlock) else "")
-        signature = getattr(block, "signature", None) if own else None
-        if index in self._spoken:
-            if signature and self._index == index and self._last is not None:
-                self._last["thoughtSignature"] = signature
-        elif (part := self._part(block)) is not None and (signature or part.get("text") != ""):
-            self._push(index, {**part, "thoughtSignature": signature} if signature else part)
 
     def _part(self, block: ContentBlock) -> dict[str, Any] | None:
         """Return a block's part, None where it goes into a seal, or is lost."""
@@ -141,7 +144,7 @@ class AnswerParts:
         if isinstance(block, TextBlock):
             return {"text": block.text}
         if isinstance(block, ThinkingBlock):
-            self._thought = True
+            self._stateful = True
             return {"text": block.text, "thought": True}
         if isinstance(block, ToolUseBlock):
             call_id = block.provider_id if own else block.id
@@ -157,10 +160,6 @@ class AnswerParts:
             self._lose(block.type, f"this API has no {block.type} in an answer")
         return None
 
-    def _push(self, index: int, part: dict[str, Any]) -> None:
-        self.release()
-        self._last, self._index = part, index
-
     def release(self) -> None:
         """Let go of the part that waits."""
         if self._last is None:
@@ -169,8 +168,10 @@ class AnswerParts:
             self._attach(self._last, state)
         self.ready.append(self._last)
         self._last = None
+        self._stateful = True  # which pieces are one text is known by its seal: an SDK sends each back by itself
 
     def _attach(self, part: dict[str, Any], state: Mapping[str, Any]) -> None:
+        self._stateful = True
         if self._context.seal is not None:
             part["thoughtSignature"] = self._context.seal(state)
         elif state["blocks"] or state["replay"]:
@@ -179,7 +180,7 @@ class AnswerParts:
     def take_last(self) -> list[dict[str, Any]]:
         """Return the last part, with what is left to be sealed."""
         part, self._last = self._last, None
-        state = None if self._context.is_own else self._state.take(whole=True, always=self._thought)
+        state = None if self._context.is_own else self._state.take(whole=True, always=self._stateful)
         if state is not None:
             if part is None and self._context.seal is not None:
                 part = {"text": ""}
@@ -306,11 +307,11 @@ class ChunkWriter:
     def _fail(self, error: InterlinguaError) -> None:
         self._parts.release()
         self._flush()
-        self._write(dumps(error_envelope(error)))
+        self._write(dumps_line(error_envelope(error)))
         self._close()
 
     def _chunk(self, body: dict[str, Any]) -> None:
-        self._write(dumps({**body, **_names(self._context)}))
+        self._write(dumps_line({**body, **_names(self._context)}))
 
     def _write(self, data: bytes) -> None:
         if self._array:

@@ -332,7 +332,7 @@ class _Contents:
                     continue
             if isinstance(part.get("functionCall"), dict):
                 ids = [each["id"] for each in state["blocks"] if each["type"] == "tool_use"] if state else []
-                yield self._call(part, at, ids[-1] if ids else None)
+                yield self._call(part, at, ids[-1] if ids else None, sealed=bool(states))
             else:
                 yield self._block(part, media)
 
@@ -351,8 +351,8 @@ class _Contents:
         kind = next((name for name in part if name not in MODIFIERS), "thoughtSignature")
         return OpaqueBlock(provider=self._context.provider, kind=kind, data=part)
 
-    def _call(self, part: Mapping[str, Any], at: int, sealed_id: str | None) -> ToolUseBlock:
-        """Read a call; a caller that drops ids has it in the seal."""
+    def _call(self, part: Mapping[str, Any], at: int, sealed_id: str | None, *, sealed: bool) -> ToolUseBlock:
+        """Read a call; a caller that drops ids has it in the seal, as has another origin's its own."""
         call = part["functionCall"]
         args = call.get("args")
         if args is not None and not isinstance(args, dict):
@@ -365,7 +365,7 @@ class _Contents:
             id=issued if has_id else sealed_id or f"call_{self._calls}",
             name=_text(call, "name", f"contents[{at}].parts.functionCall"),
             input=args,
-            provider_id=issued if has_id else None,
+            provider_id=issued if has_id and not sealed else None,
             signature=signature if isinstance(signature, str) and signature else None,
         )
         self._open.append((block, has_id))

@@ -32,6 +32,7 @@ from interlingua.plugins import (
     WireRequest,
     WireResponse,
     dumps,
+    dumps_line,
     loads,
 )
 from interlingua.types import (
@@ -308,7 +309,7 @@ def to_wire_response(message: Message, context: ServeContext) -> WireResponse:
     writer.note_replay((metadata.provider_raw or EMPTY).get("replay"))
     body = writer.done(metadata.stop_reason, metadata.stop_reason_raw, metadata.usage or Usage())
     body["message"] = writer.joined()
-    return WireResponse(headers=_JSON, body=dumps(body), losses=tuple(writer.losses))
+    return WireResponse(headers=_JSON, body=dumps(body))
 
 
 def to_wire_error(error: InterlinguaError, context: ServeContext) -> WireResponse:
@@ -404,7 +405,7 @@ class LineWriter:
             self._fail(event.error)
 
     def _line(self, message: dict[str, Any]) -> None:
-        self._out.append(dumps({**self._head(), "message": message, "done": False}) + b"\n")
+        self._out.append(dumps_line({**self._head(), "message": message, "done": False}) + b"\n")
 
     def _head(self) -> dict[str, Any]:
         return {"model": self._context.model, "created_at": _time(self._context)}
@@ -425,7 +426,7 @@ class LineWriter:
             message = _piece(block, block.text)
         elif isinstance(block, ToolUseBlock):
             message["tool_calls"] = [self._call(block)]
-        elif isinstance(block, ImageBlock) and block.source.kind == "base64":
+        elif self._context.is_own and isinstance(block, ImageBlock) and block.source.kind == "base64":
             message["images"] = [block.source.data]
         elif self._context.is_own and isinstance(block, OpaqueBlock) and block.kind == FOREIGN_CALL:
             message["tool_calls"] = [block.data]
@@ -466,7 +467,7 @@ class LineWriter:
             self._fail(ServerError("the model's answer ended with an error"))
             return
         body = self.done(event.stop_reason, event.stop_reason_raw, self._usage)
-        self._out.append(dumps(body) + b"\n")
+        self._out.append(dumps_line(body) + b"\n")
         self._over = True
 
     def done(self, reason: StopReason | None, raw: str | None, usage: Usage) -> dict[str, Any]:
@@ -488,7 +489,7 @@ class LineWriter:
         return whole
 
     def _fail(self, error: InterlinguaError) -> None:
-        self._out.append(dumps({"error": _sentence(error)}) + b"\n")
+        self._out.append(dumps_line({"error": _sentence(error)}) + b"\n")
         self._over = True
 
     def _lose(self, kind: str, reason: str) -> None:

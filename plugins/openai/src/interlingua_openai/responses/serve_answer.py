@@ -8,7 +8,7 @@ from typing import Any
 import attrs
 
 from interlingua.errors import InterlinguaError, ServerError, StreamInterruptedError
-from interlingua.plugins import EMPTY, AnswerState, Loss, ServeContext, WireResponse, dumps
+from interlingua.plugins import EMPTY, AnswerState, Loss, ServeContext, WireResponse, dumps, dumps_line
 from interlingua.types import (
     BlockEnd,
     ContentBlock,
@@ -82,8 +82,7 @@ def to_wire_response(message: Message, context: ServeContext) -> WireResponse:
         writer.feed([*events, *[BlockEnd(index=at * SPAN, block=block) for at, block in enumerate(message.content)]])
         items = writer.finish_items()
     reason, word = metadata.stop_reason or StopReason.OTHER, metadata.stop_reason_raw
-    body = dumps(writer.response(items, reason, word, metadata.usage))
-    return WireResponse(headers=_JSON, body=body, losses=tuple(writer.losses))
+    return WireResponse(headers=_JSON, body=dumps(writer.response(items, reason, word, metadata.usage)))
 
 
 @attrs.define
@@ -149,7 +148,7 @@ class ResponseWriter:
                     self._state.note(event)
                 self._said.parts[self._delta[1]].append(event.text)
                 self._out.append(b"%b%b,\"logprobs\":[],\"sequence_number\":%d}\n\n" % (
-                    self._delta[2], dumps(event.text), self._number))  # fmt: skip
+                    self._delta[2], dumps_line(event.text), self._number))  # fmt: skip
                 self._number += 1
             elif not self._over:
                 self._take(event)
@@ -193,7 +192,7 @@ class ResponseWriter:
     # -- the response
 
     def _event(self, kind: str, **fields: Any) -> None:
-        body = dumps({"type": kind, **fields, "sequence_number": self._number})
+        body = dumps_line({"type": kind, **fields, "sequence_number": self._number})
         self._out.append(b"event: %b\ndata: %b\n\n" % (kind.encode(), body))
         self._number += 1
 

@@ -349,6 +349,8 @@ class _Items:
                 self._losses.append(Loss(path=path, block_type="thinking", verdict="dropped", reason=_REFUSED))
         if not content:
             return
+        if len(kept) < len(items):  # another origin's, whose call ids are in the states
+            content = [replace(each, provider_id=None) if isinstance(each, ToolUseBlock) else each for each in content]
         replay = {**replay_state(kept), "sent": True}
         message = restore_answer(self._made(Role.ASSISTANT, (), replay, imported=True), content)
         self._calls.update({block.id: block.name for block in message.tool_calls()})

@@ -1,0 +1,242 @@
+"""Answers of every provider, written in Responses, generateContent and Ollama's chat: as in `test_answers`."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import attrs
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from interlingua.errors import RateLimitError, ServerError
+from interlingua.plugins import EMPTY, ServeContext, WireRequest
+from interlingua.types import ErrorEvent, Message, Origin, StopReason, StreamEvent, read_tool_input
+from interlingua_contract.served import answer_events, whole_answers
+from interlingua_contract.strategies import conversations
+from tests.oracle import google_sdk, openai_sdk
+from tests.serve import lint_others
+from tests.serve.answers import context, recorded
+from tests.serve.compare import REGISTRY
+from tests.support.counts import FULL, examples
+
+ORIGINS = (Origin("elsewhere", "chat", "m-1"), Origin("faraway", "messages", "m-2"))
+MEDIA = {"image", "audio", "video", "document"}
+
+
+@attrs.frozen
+class Api:
+    """A served API: its provider, its SDK, our linters, and how callers send an answer back."""
+
+    key: str
+    api: str
+    whole: Callable[[bytes], dict[str, Any]]
+    streamed: Callable[..., dict[str, Any]]
+    facts: Callable[[dict[str, Any]], Any]
+    lint_whole: Callable[..., list[str]]
+    lint: Callable[..., list[str]]
+    sent_back: Callable[[dict[str, Any]], dict[str, Any]]
+    path: str = "/"
+
+
+def _response_facts(response: dict[str, Any]) -> Any:
+    items = response["output"]
+    parts = [part for item in items if item["type"] == "message" for part in item["content"]]
+    thoughts = [part for item in items if item["type"] == "reasoning" for part in item.get("summary") or ()]
+    calls = [(item["name"], read_tool_input(item["arguments"])[0]) for item in items if item["type"] == "function_call"]
+    said = "".join(part.get("text", part.get("refusal")) or "" for part in parts)
+    return said, "".join(part["text"] for part in thoughts), calls
+
+
+def _generate_facts(answer: dict[str, Any]) -> Any:
+    parts = answer["candidates"][0].get("content", {}).get("parts", ())
+    texts = [
+        "".join(part.get("text", "") for part in parts if bool(part.get("thought")) is kind) for kind in (False, True)
+    ]
+    calls = [part["functionCall"] for part in parts if "functionCall" in part]
+    return *texts, [(call["name"], call["args"]) for call in calls]
+
+
+def _ollama_facts(answer: dict[str, Any]) -> Any:
+    message = answer["message"]
+    calls = [call["function"] for call in message.get("tool_calls") or ()]
+    said = message.get("content") or "", message.get("thinking") or ""
+    return *said, [(call["name"], call["arguments"]) for call in calls]
+
+
+def _streamed_response(body: bytes, size: int = 0) -> dict[str, Any]:
+    if size == 1 and b"event: response.completed" in body:  # what an application calls: once in a while, it takes long
+        with (
+            openai_sdk.client(body, headers={"content-type": "text/event-stream"}) as sdk,
+            sdk.responses.stream(**openai_sdk.RESPONSES) as stream,
+        ):
+            final: dict[str, Any] = stream.get_final_response().to_dict(mode="json", warnings=False)
+            return final
+    return openai_sdk.streamed_response(body)
+
+
+def _user(text: str) -> dict[str, Any]:
+    return {"role": "user", "content": text}
+
+
+RESPONSES = Api(
+    "openai", "responses", openai_sdk.whole_response, _streamed_response, _response_facts,
+    lint_others.lint_responses_body, lint_others.lint_responses_stream,
+    lambda response: {"model": "asked-for", "input": [_user("q"), *response["output"]]},
+)  # fmt: skip
+GENERATE = Api(
+    "google", "generate", google_sdk.whole_generate, google_sdk.streamed_generate, _generate_facts,
+    lint_others.lint_generate_body, lint_others.lint_generate_stream,
+    lambda answer: {"contents": [{"role": "user", "parts": [{"text": "q"}]}, answer["candidates"][0].get("content")]},
+    "/v1beta/models/asked-for:generateContent",
+)  # fmt: skip
+OLLAMA = Api(
+    "ollama", "chat-native", google_sdk.whole_ollama, google_sdk.streamed_ollama, _ollama_facts,
+    lint_others.lint_ollama_body, lint_others.lint_ollama_stream,
+    lambda answer: {"model": "asked-for", "messages": [_user("q"), answer["message"]]},
+)  # fmt: skip
+APIS = pytest.mark.parametrize("api", [RESPONSES, GENERATE, OLLAMA], ids=lambda api: api.api)
+
+
+@pytest.fixture(autouse=True)
+def _quiet() -> Iterator[None]:
+    logging.disable(logging.WARNING)
+    yield
+    logging.disable(logging.NOTSET)
+
+
+def _same(message: Message, found: Any) -> None:
+    calls = [(call.name, call.input) for call in message.tool_calls()]
+    wanted = message.text_content(), "".join([block.text for block in message.thinking()]), calls
+    if any(call.parse_error for call in message.tool_calls()):
+        wanted, found = wanted[:2], found[:2]  # type: ignore[assignment]
+    assert found == wanted
+
+
+def _state(message: Message) -> list[Any]:
+    return [
+        (block.type, getattr(block, "signature", None) or None, getattr(block, "provider_id", None),
+         getattr(block, "data", None))
+        for block in message.content
+        if block.type not in MEDIA and (getattr(block, "text", None) != "" or getattr(block, "signature", None))
+    ]  # fmt: skip
+
+
+def _read_back(api: Api, request: dict[str, Any], asked: ServeContext) -> Message:
+    wire = WireRequest(path=api.path, body=json.dumps(request).encode(), api=api.api)
+    return REGISTRY.provider(api.key).from_wire_request(wire, asked).messages[1]
+
+
+def _check_state(message: Message, back: Message, origin: Origin) -> None:
+    """Hold an answer that a caller sent back against the one that its origin made."""
+    replay = (message.metadata.provider_raw or EMPTY).get("replay")
+    signed = [
+        block
+        for block in message.content
+        if getattr(block, "signature", None) or (block.type == "thinking" and block.text)  # type: ignore[union-attr]
+    ]
+    if not signed and not replay:
+        return
+    assert back.metadata.origin == origin
+    assert ((back.metadata.provider_raw or EMPTY).get("replay") or None) == (replay or None)
+    if not MEDIA & {block.type for block in message.content}:
+        assert _state(back) == _state(message)
+
+
+def _check(api: Api, message: Message, origin: Origin, reads: list[list[StreamEvent]], size: int) -> None:
+    asked = context(api.key, api.api, origin)
+    provider = REGISTRY.provider(api.key)
+    body = provider.to_wire_response(message, asked).body
+    empty = not any(getattr(block, "text", "x") for block in message.content)
+    usage = message.metadata.usage
+    counted = usage is not None and bool(usage.input_tokens or usage.output_tokens)
+    if not empty:
+        assert api.lint_whole(body, usage=counted) == []
+    read = api.whole(body)
+    _same(message, api.facts(read))
+    events = [event for group in reads for event in group]
+    bodies = []
+    for grouped in (reads, [[event] for event in events], [events]):
+        writer = provider.stream_to_wire(asked)
+        stream = b"".join([writer.feed(group) for group in grouped]) + writer.end()
+        if not empty:
+            assert api.lint(stream, usage=counted) == []
+        streamed = api.streamed(stream, size and max(size, len(stream) // 500))
+        _same(message, api.facts(streamed))
+        bodies.append(stream)
+    if api is OLLAMA or asked.is_own or empty:
+        return
+    for answer in (read, *[api.streamed(stream) for stream in bodies]):
+        _check_state(message, _read_back(api, api.sent_back(answer), asked), origin)
+    for at in {0, len(events) // 2, len(events) - 1}:  # broken off, silently and with an error
+        for last in ([], [ErrorEvent(error=ServerError("it failed"))]):
+            writer = provider.stream_to_wire(asked)
+            assert api.lint(writer.feed(events[:at]) + writer.feed(last) + writer.end(), failed=True) == []
+
+
+@APIS
+def test_recorded_answers_are_read_by_the_sdk(api: Api) -> None:
+    answers = [answer for answer in recorded() if answer.message.metadata.stop_reason is not StopReason.ERROR]
+    assert len(answers) > 300
+    for at, answer in enumerate(answers):
+        if FULL or at % 4 == 0:
+            _check(api, answer.message, answer.origin, [list(read) for read in answer.reads], (0, 1, 7)[at % 3])
+
+
+@APIS
+@settings(max_examples=examples(30), deadline=None, suppress_health_check=list(HealthCheck))
+@given(history=conversations(ORIGINS, turns=2), size=st.sampled_from((0, 1, 3, 64)))
+def test_drawn_answers_are_read_by_the_sdk(api: Api, history: list[Message], size: int) -> None:
+    for message in whole_answers(history):
+        origin = message.metadata.origin
+        assert origin is not None
+        _check(api, message, origin, [list(answer_events(message))], size)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_chats_of_googles_sdk_send_all_back(stream: bool) -> None:
+    checked = 0
+    for answer in recorded():
+        message, origin = answer.message, answer.origin
+        spoken = any(block.type in ("text", "tool_use") and getattr(block, "text", "x") for block in message.content)
+        if message.metadata.stop_reason is StopReason.ERROR or not spoken or origin.provider in ("google", "vertex"):
+            continue
+        asked = context("google", "generate", origin)
+        provider = REGISTRY.provider("google")
+        writer = provider.stream_to_wire(asked)
+        body = (
+            writer.feed(answer_events(message)) + writer.end()
+            if stream
+            else provider.to_wire_response(message, asked).body
+        )
+        back = _read_back(GENERATE, google_sdk.chat_again(body, stream=stream), asked)
+        assert back.text_content() == message.text_content()
+        _check_state(message, back, origin)
+        checked += 1
+
+    assert checked > 200
+
+
+@APIS
+def test_a_failure_is_the_sdks_error(api: Api) -> None:
+    response = REGISTRY.provider(api.key).to_wire_error(
+        RateLimitError("slow down", retry_after=3), context(api.key, api.api, None)
+    )
+
+    assert (response.status, response.headers["retry-after"]) == (429, "3")
+    with pytest.raises(Exception, match="slow down"):
+        _ask(api, response.body, response.status)
+
+
+def _ask(api: Api, body: bytes, status: int) -> None:
+    wire = google_sdk.Wire(body, status=status)
+    if api is RESPONSES:
+        with openai_sdk.client(body, status=status) as sdk:
+            sdk.responses.create(**openai_sdk.RESPONSES)
+    elif api is GENERATE:
+        google_sdk.gemini(wire).models.generate_content(model="m", contents="q")
+    else:
+        google_sdk.ollama_client(wire).chat("m", [])
