@@ -32,7 +32,7 @@ from interlingua_bulk.wire_rows import WireReader
 
 CHUNK = 250  # rows that are handed out and come back together
 _BLOCKS_PER_ACTOR = 8
-_TASK_RETRIES = 3  # Ray's own default is without end
+_STARTS = 4  # of one chunk: Ray itself begins a lost worker's again without end
 _REPORT_S = 0.25  # between two calls of the limiter
 _LEDGER = ".ledger"
 
@@ -140,7 +140,9 @@ class RowActor:
         """Return the lines of a chunk's rows, how many requests were sent, and why no further can be, if so."""
         ledger = Path(self._settings.ledger, f"chunk-{chunk.number}.jsonl")
         kept = _read_ledger(ledger)
-        asked = self._sender.asked
+        if (begun := _count_start(ledger)) > _STARTS:
+            return list(kept.values()), 0, f"chunk {chunk.number} was lost with its worker {begun - 1} times"
+        asked: list[int] = []  # attempts of each row
         stopped = ""
         fd = os.open(ledger, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         try:
@@ -150,7 +152,7 @@ class RowActor:
                     continue
                 while len(tasks) >= 2 * self._sender.in_flight_limit:
                     _, tasks = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
-                tasks.add(asyncio.create_task(self._keep(index, data, fd, kept)))
+                tasks.add(asyncio.create_task(self._keep(index, data, fd, kept, asked)))
             for result in await asyncio.gather(*tasks, return_exceptions=True):
                 if isinstance(result, BaseException):
                     stopped = str(result) or type(result).__name__
@@ -158,9 +160,11 @@ class RowActor:
             stopped = f"{type(error).__name__}: {error}"
         finally:
             os.close(fd)
-        return list(kept.values()), self._sender.asked - asked, stopped or self._sender.stopped or ""
+        return list(kept.values()), sum(asked), stopped or self._sender.stopped or ""
 
-    async def _keep(self, index: int, data: Mapping[str, Any], fd: int, kept: dict[int, bytes]) -> None:
+    async def _keep(
+        self, index: int, data: Mapping[str, Any], fd: int, kept: dict[int, bytes], asked: list[int]
+    ) -> None:
         try:
             row = read_row(index, data, self._wire.read, self._settings.model)
         except Exception as error:  # whatever is wrong with one row, the others go on
@@ -174,6 +178,7 @@ class RowActor:
                 return
         os.write(fd, answer.line)
         kept[index] = answer.line
+        asked.append(answer.attempts)
 
     async def _lease(self) -> None:
         """Get slices of the shared rates, and share pauses, as long as this actor lives."""
@@ -372,8 +377,6 @@ def _results(chunks: Sequence[Chunk], settings: ActorSettings, address: str | No
             compute=data.ActorPoolStrategy(size=settings.actors),
             num_cpus=0.5,
             fn_constructor_kwargs={"settings": settings},
-            max_restarts=-1,
-            max_task_retries=_TASK_RETRIES,
         )
         yield from sent.iter_rows()
     finally:
@@ -436,6 +439,14 @@ def _read_ledger(path: Path) -> dict[int, bytes]:
         os.truncate(path, sum(map(len, lines[:-1])))
         lines = lines[:-1]
     return {orjson.loads(line)["index"]: line for line in lines}
+
+
+def _count_start(ledger: Path) -> int:
+    """Note that a chunk is begun, and return how often that was."""
+    path = ledger.with_suffix(".starts")
+    with path.open("ab") as file:
+        file.write(b".")
+    return path.stat().st_size
 
 
 def _left_lines(folder: Path) -> Iterator[bytes]:
