@@ -176,6 +176,17 @@ def test_drawn_answers_are_read_by_the_sdk(api: Api, history: list[Message]) -> 
         _check_stream(api, message, origin, [list(answer_events(message))])
 
 
+@pytest.mark.parametrize("size", [1, 7, 64])
+@pytest.mark.parametrize("api", APIS, ids=lambda api: f"{api.api}-{api.key}")
+def test_the_sdk_reads_the_same_however_the_bytes_are_cut(api: Api, size: int) -> None:
+    for answer in recorded()[:: 24 if size > 1 else 48]:
+        writer = api.writer(context(api.key, api.api, answer.origin))
+        body = b"".join([writer.feed(read) for read in answer.reads]) + writer.end()
+        pieces: Any = (body[at : at + size] for at in range(0, len(body), size))
+
+        assert api.streamed(pieces) == api.streamed(body)
+
+
 @pytest.mark.parametrize("api", APIS, ids=lambda api: f"{api.api}-{api.key}")
 def test_a_failure_is_the_sdks_error(api: Api) -> None:
     asked = context(api.key, api.api, None)

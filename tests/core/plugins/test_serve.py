@@ -155,6 +155,13 @@ def test_only_an_upstream_of_the_same_api_gets_what_only_that_api_has() -> None:
     assert (len(messages), options.model, options.provider_options, losses) == (3, "real-m", {"store": False}, ())
     assert messages[2].metadata.model == "fake:real-m"
 
+    messages, options, losses = request.for_upstream("host", "fake", "m")
+    assert (len(messages), options.provider_options, [loss.path for loss in losses]) == (
+        2,
+        {"store": False},
+        ["messages[0]"],
+    )
+
     messages, options, losses = request.for_upstream("acme", "talk", "acme-1")
     assert [message.role for message in messages] == ["user", "assistant"]
     assert (options.model, options.api, options.max_tokens, options.provider_options) == ("acme-1", "talk", 9, {})
@@ -162,6 +169,22 @@ def test_only_an_upstream_of_the_same_api_gets_what_only_that_api_has() -> None:
         ("options.provider_options.store", "dropped"),
         ("messages[0]", "dropped"),
     ]
+
+
+def test_the_exact_form_of_an_option_is_for_the_very_model_that_was_asked_for() -> None:
+    request = InboundRequest(
+        messages=(user("Hi."),),
+        options=AdapterOptions(model="m", api="fake", max_tokens=9, thinking=True),
+        extra={"limit": 9, "thinking": {"type": "adaptive"}},
+        covered={"limit": ("max_tokens",), "thinking": ()},
+        provider="fake",
+    )
+
+    _, exact, _ = request.for_upstream("fake", "fake", "m")
+    assert (exact.max_tokens, exact.thinking, exact.provider_options) == (None, True, request.extra)
+    for upstream in (("fake", "fake", "other"), ("host", "fake", "m"), ("acme", "talk", "m")):
+        _, options, losses = request.for_upstream(*upstream)
+        assert (options.max_tokens, options.thinking, options.provider_options, losses) == (9, True, {}, ())
 
 
 def test_a_tool_of_a_request_keeps_name_and_schema() -> None:

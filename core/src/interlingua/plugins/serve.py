@@ -81,7 +81,8 @@ class InboundRequest:
         """Return messages and options for the model that will answer, and the losses.
 
         An upstream that speaks this API gets all that was said; another, less what only this API can say. The exact
-        form of what is `covered` is for the very model that was asked for: another may not take it.
+        form of what is `covered` is for this API's own service and the very model that was asked for: others may not
+        take it.
 
         Args:
             provider: its provider key.
@@ -89,27 +90,27 @@ class InboundRequest:
             model: its model name without provider key.
         """
         asked, messages, losses = self.options.model, self.messages, list(self.losses)
-        options = attrs.evolve(self.options, model=model, api=api)
-        if api != self.options.api:
-            gone = [name for name, value in self.extra.items() if name not in self.covered and value is not None]
-            losses += [option_loss(f"provider_options.{name}", "dropped", "only this API has it") for name in gone]
-            lost = [message_loss(at, "it is for this API's own service") for at in self.private]
-            losses += [attrs.evolve(row, verdict="dropped") for row in lost]
-            return tuple([each for at, each in enumerate(messages) if at not in self.private]), options, tuple(losses)
-        if model == asked:
+        own = provider == self.provider and api == self.options.api
+        if own and model == asked:
             left_out: dict[str, Any] = dict.fromkeys(name for names in self.covered.values() for name in names)
-            options = attrs.evolve(options, **left_out, provider_options=self.extra)
-            return messages, options, tuple(losses)
-        if provider == self.provider:  # unsealed answers are taken for those of the model in use
-            own, new = f"{provider}:{asked}", f"{provider}:{model}"
+            return messages, attrs.evolve(self.options, **left_out, provider_options=self.extra), tuple(losses)
+        extra = {name: value for name, value in self.extra.items() if name not in self.covered}
+        if api != self.options.api:
+            losses += [option_loss(f"provider_options.{name}", "dropped", "only this API has it") for name in extra]
+            extra = {}
+        if own:  # unsealed answers are taken for those of the model in use
+            before, now = f"{provider}:{asked}", f"{provider}:{model}"
             messages = tuple(
                 [
-                    replace(each, metadata=replace(each.metadata, model=new)) if each.metadata.model == own else each
+                    replace(each, metadata=replace(each.metadata, model=now)) if each.metadata.model == before else each
                     for each in messages
                 ]
             )
-        extra = {name: value for name, value in self.extra.items() if name not in self.covered}
-        return messages, attrs.evolve(options, provider_options=extra), tuple(losses)
+        else:
+            lost = [message_loss(at, "it is for this API's own service") for at in self.private]
+            losses += [attrs.evolve(row, verdict="dropped") for row in lost]
+            messages = tuple([each for at, each in enumerate(messages) if at not in self.private])
+        return messages, attrs.evolve(self.options, model=model, api=api, provider_options=extra), tuple(losses)
 
 
 def _now() -> datetime:
