@@ -20,8 +20,9 @@ from tests.support.counts import FULL
 
 ROWS, KILLS, IN_FLIGHT = (5000, 100, 32) if FULL else (600, 4, 16)
 
-_SETTINGS = ActorSettings(path="", ledger="", model=LOCAL, options={}, tools=(), client={}, registry={}, limits=Limits(),
-                          limiter="", actors=1)  # fmt: skip
+_SETTINGS = ActorSettings(
+    path="", ledger="", model=LOCAL, options={}, tools=(), client={}, registry={}, limits=Limits(), limiter="", actors=1
+)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="kills by SIGKILL")
