@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 import interlingua_bulk as bulk
-from interlingua import AsyncClient
-from interlingua.errors import AuthenticationError, CallerError, DecodeError
+from interlingua import AsyncClient, Registry, Retry
+from interlingua.errors import AuthenticationError, BadRequestError, CallerError, DecodeError
+from interlingua.plugins import hookimpl
 from interlingua_bulk.answers import compact_answers
 from tests.bulk.loopback import loopback
 from tests.bulk.support import PRICED, assert_every_row_once, lines, run, write_rows
@@ -274,3 +275,34 @@ def test_the_output_is_synchronised_in_groups(tmp_path: Path, monkeypatch: pytes
         run(rows, out, server.url)
 
     assert 1 <= calls < 60
+
+
+def test_plugins_see_one_piece_of_work_a_row_whatever_it_took(tmp_path: Path) -> None:
+    ended: list[type[BaseException] | None] = []
+
+    class Scope:
+        def __enter__(self) -> None: ...
+
+        def __exit__(self, *_: object) -> None: ...
+
+        def end(self, _result: Any, error: BaseException | None, _facts: Any) -> None:
+            ended.append(None if error is None else type(error))
+
+    class Watch:
+        @hookimpl
+        def around(self, kind: str, facts: Any) -> Scope | None:
+            return Scope() if kind == "chat" else None
+
+    rows, out = write_rows(tmp_path / "in.jsonl", 30), tmp_path / "out.jsonl"
+
+    async def main(url: str) -> None:
+        settings: Any = {"base_url": url, "retry": Retry(max_attempts=1), "registry": Registry(plugins=[Watch()])}
+        async with AsyncClient("vllm:small", **settings) as client:
+            await bulk.arun(rows, out, client=client, concurrency=8)
+
+    with loopback(latency_ms=1, errors=0.2, refuse_every=10, bad_rows=[4]) as server:
+        asyncio.run(main(server.url))
+        kinds = server.stats()["kinds"]
+
+    assert kinds["429"] + kinds.get("500", 0) + kinds.get("503", 0) > 0
+    assert sorted(map(str, ended)) == sorted([str(BadRequestError), *["None"] * 29])

@@ -251,14 +251,17 @@ class Sender:
         Raises:
             StopRunError: every other row would fail like this one.
         """
-        with suppress(InterlinguaError):
+        delay = self._retry.delay(error, failures)
+        if delay is not None:
+            return delay
+        with suppress(InterlinguaError):  # raised again, and told to plugins that watch the request
             if not exchange.retry_delay(error):  # another secret is there in the place of one that was refused
                 return 0.0
         everyones = isinstance(error, (AuthenticationError, QuotaExceededError))
         first = isinstance(error, (PermissionDeniedError, ModelNotFoundError)) and model not in self._answered
         if everyones or first:
             raise StopRunError(str(error), error)
-        return self._retry.delay(error, failures)
+        return None
 
     # -- money --------------------------------------------------------------------------------------------------
 
