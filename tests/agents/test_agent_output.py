@@ -248,3 +248,20 @@ def test_in_a_session_everything_that_was_said_is_stored(tmp_path: Path) -> None
 def test_types_that_are_no_objects(kind: Any, value: Any) -> None:
     with client(Theatre(Say(parts=[f'{{"value": {value}}}'])), "native") as used:
         assert Agent(MODEL, output=kind).run_sync("go", client=used).output == value
+
+
+@pytest.mark.parametrize("end", ["leave", "cancel"])
+@pytest.mark.parametrize("kind", ["tool_start", "tool_end"])
+def test_a_run_that_ends_before_the_answer_is_taken_leaves_no_call_open(kind: str, end: str) -> None:
+    theatre = Theatre(Say(parts=[call("report", GOOD), call("add", {"a": 1, "b": 3}), call("add", {"a": 1, "b": 1})]))
+    with client(theatre, "tool") as used:
+        with Agent(MODEL, tools=[add], output=Report).stream_sync("go", client=used) as stream:
+            for event in stream:
+                if event.type == kind and end == "leave":
+                    break
+                if event.type == kind:
+                    stream.cancel()
+        valid(stream.messages)
+
+    calls = {one.id for message in stream.messages for one in message.tool_calls()}
+    assert {result.tool_use_id for message in stream.messages for result in message.tool_results()} == calls

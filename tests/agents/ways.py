@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +12,8 @@ import httpx
 
 import interlingua as il
 from interlingua.http import transport as replay
-from interlingua_agents import Agent, AgentLoop, StopCause, Stopped, messages_of
+from interlingua_agents import Agent, AgentLoop, Stopped, messages_of
 from interlingua_agents import events as ev
-from interlingua_sessions import open_store
 from tests.agents.scripted import MODEL, Theatre, playing, playing_async, registry
 
 STREAMED = (
@@ -257,24 +255,20 @@ class _Way:
         )
 
     def stored(self, session: Any) -> Played:
-        with nullcontext(session.store) as store:
-            rows = store.tool_calls("s")
-            kept = {row.id: whole for row in rows if (whole := store.kept_result(row.id)) is not None}
-            return Played(
-                messages=list(store.messages("s")),
-                stopped=self.stopped,
-                error=self.error,
-                events=self.events,
-                rows=rows,
-                findings=list(store.verify("s")),
-                kept=kept,
-            )
+        store = session.store
+        rows = store.tool_calls("s")
+        return Played(
+            messages=list(store.messages("s")),
+            stopped=self.stopped,
+            error=self.error,
+            events=self.events,
+            rows=rows,
+            findings=list(store.verify("s")),
+            kept={row.id: whole for row in rows if (whole := store.kept_result(row.id)) is not None},
+        )
 
 
 def calls_at_end(played: Played) -> list[str]:
     """The names of the calls that have no result."""
     answered = {result.tool_use_id for result in played.results}
     return [call.name for message in played.messages for call in message.tool_calls() if call.id not in answered]
-
-
-__all__ = ["LISTENED", "STOPPABLE", "STREAMED", "WAYS", "Played", "StopCause", "calls_at_end", "open_store", "play"]

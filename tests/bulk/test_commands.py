@@ -17,6 +17,7 @@ from interlingua_bulk.commands import batches, bulk, files
 from interlingua_cli.root import cli
 from tests.bulk.loopback import loopback
 from tests.bulk.support import LOCAL, assert_every_row_once, lines, write_rows
+from tests.bulk.test_rows import WIRE_TOOL
 
 
 def invoke(*arguments: Any) -> Result:
@@ -25,8 +26,11 @@ def invoke(*arguments: Any) -> Result:
 
 def test_run_status_retry_and_compact(tmp_path: Path) -> None:
     rows, out = write_rows(tmp_path / "in.jsonl", 8), tmp_path / "out.jsonl"
+    tools = tmp_path / "tools.json"
+    tools.write_text(json.dumps([WIRE_TOOL]))
     with loopback(latency_ms=1, bad_rows=[2, 5]) as server:
-        first = invoke("run", rows, "--out", out, "--model", LOCAL, "--url", server.url, "--json")
+        arguments = ("--out", out, "--model", LOCAL, "--tools", tools, "--url", server.url, "--json")
+        first = invoke("run", rows, *arguments)
     status = json.loads(invoke("status", out, "--json").output)
     with loopback(latency_ms=1) as server:
         unsure = invoke("retry", out, "--url", server.url)
@@ -42,6 +46,8 @@ def test_run_status_retry_and_compact(tmp_path: Path) -> None:
     assert second.exit_code == 0, second.output
     assert compacted.exit_code == 0
     assert_every_row_once(out, 8)
+    side = json.loads((tmp_path / "out.jsonl.run.json").read_text())
+    assert [tool["name"] for tool in side["asked"]["tools"]] == ["look"]
     assert "8/8 rows" in second.stderr
     assert "done" in invoke("status", out).output
 

@@ -49,10 +49,10 @@ def test_a_refusal_for_load_costs_no_try(tmp_path: Path) -> None:
 def test_a_run_goes_on_where_it_was(tmp_path: Path) -> None:
     rows, out = write_rows(tmp_path / "in.jsonl", 30), tmp_path / "out.jsonl"
     with loopback(latency_ms=1) as server:
-        run(rows, out, server.url)
+        run(rows, out, server.url, options={"stop": ("END",)})
         kept = out.read_bytes().splitlines(keepends=True)
         out.write_bytes(b"".join(kept[:20]) + kept[20][:37])  # as after a power failure
-        report = run(rows, out, server.url)
+        report = run(rows, out, server.url, options={"stop": ("END",)})
 
     assert (report.resumed, report.asked) == (20, 10)
     assert_every_row_once(out, 30)

@@ -24,12 +24,13 @@ CLOCK = datetime(2026, 11, 22, tzinfo=UTC)
 
 @attrs.frozen
 class Answer:
-    """One answer: who made it, its message, and its events as they came of each read."""
+    """One answer: who made it, its message, and its events as they came of each read, made up where it came whole."""
 
     name: str
     origin: Origin
     message: Message
     reads: tuple[tuple[StreamEvent, ...], ...]
+    streamed: bool = True
 
 
 @cache
@@ -56,7 +57,7 @@ def _of(key: str) -> Iterator[Answer]:
             continue
         read = read_whole(subject, exchange)
         if read.error is None and read.message is not None:
-            yield Answer(exchange.cassette, origin, read.message, (answer_events(read.message),))
+            yield Answer(exchange.cassette, origin, read.message, (answer_events(read.message),), streamed=False)
 
 
 def seal(state: Any) -> str:

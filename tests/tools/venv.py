@@ -121,10 +121,20 @@ def dev_requirements() -> list[str]:
     return [requirement for requirement in group if not requirement.startswith("interlingua")]
 
 
-def workspace(extras: str) -> list[str | Path]:
-    """Return the arguments that install the workspace editable, core with these extras; contract is one of them."""
+def workspace(extras: str, *, of_demo: bool = False) -> list[str | Path]:
+    """Return the arguments that install the workspace editable, core with these extras; contract is one of them.
+
+    The demo needs the command line and the providers alone.
+    """
     folders: list[str | Path] = [f"./core[{extras}]"]
     plugins = sorted(path.parent for path in ROOT.glob("plugins/*/pyproject.toml"))
+    if of_demo:
+        groups = ('"interlingua.providers"', '"interlingua.rows"', '"interlingua.formats"')
+        plugins = [
+            path
+            for path in plugins
+            if path.name == "cli" or any(group in (path / "pyproject.toml").read_text() for group in groups)
+        ]
     folders += [path for path in plugins if path.name != "contract" or "contract" in extras.split(",")]
     return [part for folder in folders for part in ("-e", folder)]
 
@@ -133,7 +143,8 @@ def install(kind: str) -> None:
     """Install what `kind` (demo or dev) needs and write its stamp; dev holds all of demo."""
     make_venv()
     command, env = installer()
-    what = workspace("cli") if kind == "demo" else [*workspace("cli,contract,images"), *dev_requirements()]
+    everything = [*workspace("cli,contract,images"), *dev_requirements()]
+    what = workspace("cli", of_demo=True) if kind == "demo" else everything
     print(f"installing the workspace ({kind})", flush=True)
     run(*command, "-c", CONSTRAINTS, *what, env=env)
     for stamp in ["demo"] if kind == "demo" else ["demo", "dev"]:

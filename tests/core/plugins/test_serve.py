@@ -20,6 +20,7 @@ from interlingua.plugins import (
 )
 from interlingua.types import (
     AdapterOptions,
+    BlockEnd,
     Message,
     OpaqueBlock,
     Origin,
@@ -112,6 +113,31 @@ def test_states_in_several_places_restore_what_stood_behind_each() -> None:
             )
 
     assert restore_answer(ECHOED, items).content == BLOCKS
+
+
+def test_of_answers_put_together_the_last_ones_origin_counts() -> None:
+    states = []
+    for origin, signature in ((Origin("other", "talk", "x"), "s0"), (ACME, "s1")):
+        gathered = AnswerState(origin, strings=False)
+        gathered.add(0, ThinkingBlock(text="Hm.", signature=signature))
+        states.append(gathered.take() or {})
+    thought, text = ThinkingBlock(text="Hm."), TextBlock(text="x")
+
+    restored = restore_answer(ECHOED, [states[0], thought, text, states[1], thought, text])
+
+    assert restored.content == (text, ThinkingBlock(text="Hm.", signature="s1"), text)
+    assert restored.metadata.origin == ACME
+
+
+def test_what_came_after_its_block_goes_back_to_it() -> None:
+    gathered = AnswerState(ACME, strings=False)
+    gathered.note(BlockEnd(index=0, block=ThinkingBlock(text="", signature="late")))
+    state = gathered.take()
+    assert state is not None
+
+    restored = restore_answer(ECHOED, [ThinkingBlock(text="Hm."), TextBlock(text="x"), state])
+
+    assert [block.signature for block in restored.thinking()] == ["late"]
 
 
 def test_a_streamed_call_is_gathered_as_a_whole_one() -> None:

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 
 from interlingua.errors import CallerError, PluginError
-from interlingua.plugins import InboundRequest, Registry, WireRequest, write_request
+from interlingua.plugins import InboundRequest, Registry, RequestContext, SseFramer, WireRequest, write_request
+from interlingua.response.decode import StreamDecoder
 from interlingua.types import (
     BlockEnd,
     Message,
@@ -21,6 +22,7 @@ from interlingua.types import (
     ThinkingBlock,
     ThinkingDelta,
     ToolChoice,
+    ToolUseBlock,
     ToolUseEnd,
     ToolUseInputDelta,
     ToolUseStart,
@@ -144,6 +146,7 @@ def test_what_the_format_does_not_allow_is_the_callers_mistake(change: dict[str,
         _read(_asking() | change)
 
 
+DETAIL = {"type": "reasoning.text", "text": "Hm.", "signature": "s", "index": 0}
 FOREIGN = Origin("google", "generate", "gemini")
 
 
@@ -182,8 +185,43 @@ def test_parallel_calls_are_streamed_as_they_come_and_the_state_behind_them() ->
     assert state["blocks"][2]["provider_id"] == "x 1"
 
 
+def test_a_call_whose_name_comes_last_is_written_then() -> None:
+    writer = REGISTRY.provider("openai").stream_to_wire(context("openai", "chat", FOREIGN))
+    call = ToolUseBlock(id="tu_1", name="read", input={"p": 1})
+    body = writer.feed(
+        [
+            ToolUseStart(index=0, id="tu_1", name=""),
+            ToolUseInputDelta(index=0, partial_json='{"p":1}'),
+            ToolUseEnd(index=0, block=call),
+            MessageComplete(stop_reason=StopReason.TOOL_USE),
+        ]
+    )
+    lines = [json.loads(line[6:]) for line in body.decode().split("\n") if line.startswith("data: {")]
+    calls = [call for line in lines for choice in line["choices"] for call in choice["delta"].get("tool_calls", ())]
+
+    assert [(call.get("id"), call["function"]) for call in calls] == [
+        ("tu_1", {"name": "read", "arguments": ""}),
+        (None, {"arguments": '{"p":1}'}),
+    ]
+
+
+def test_reasoning_that_details_repeat_is_read_once() -> None:
+    """OpenRouter streams the text in `reasoning`; a gateway may send the details in a chunk of their own."""
+    chunks = [
+        {"choices": [{"index": 0, "delta": {"reasoning": "Hm."}, "finish_reason": None}]},
+        {"choices": [{"index": 0, "delta": {"reasoning_details": [DETAIL]}, "finish_reason": None}]},
+        {"choices": [{"index": 0, "delta": {"content": "Hi."}, "finish_reason": "stop"}]},
+    ]
+    provider = REGISTRY.provider("openrouter")
+    decoder = StreamDecoder(provider, SseFramer(), RequestContext(origin=Origin("openrouter", "chat", "m")))
+    decoder.feed(b"".join(b"data: " + json.dumps(chunk).encode() + b"\n\n" for chunk in chunks))
+    decoder.end()
+
+    assert [block.text for block in decoder.message().thinking()] == ["Hm."]
+
+
 def test_a_router_gets_its_own_details_back() -> None:
-    details = [{"type": "reasoning.text", "text": "Hm.", "signature": "s", "index": 0}]
+    details = [DETAIL]
     raw = {"origin": ["openrouter", "chat", "m"], "replay": {"reasoning_details": details}, "trace": {}}
     metadata = MessageMetadata(provider="openrouter", api="chat", model="openrouter:m", provider_raw=raw)
     content = (ThinkingBlock(text="Hm."), TextBlock(text="Hi."))

@@ -277,7 +277,8 @@ def restore_answer(message: Message, items: Sequence[ContentBlock | State]) -> M
         message: without content.
         items: its blocks, and each state that was sealed in front of the block that it stood with.
     """
-    states: list[State] = [item for item in items if isinstance(item, Mapping) and item.get("origin")]
+    items = _of_one_origin(items)
+    states: list[State] = [item for item in items if isinstance(item, Mapping)]
     echoed: list[ContentBlock] = [item for item in items if not isinstance(item, Mapping)]
     if not states:
         return replace(message, content=tuple(echoed))
@@ -295,6 +296,25 @@ def restore_answer(message: Message, items: Sequence[ContentBlock | State]) -> M
     raw = {"origin": [provider, api, model], "replay": replay, "trace": {}} if replay else None
     metadata = replace(message.metadata, provider=provider, api=api, model=f"{provider}:{model}", provider_raw=raw)
     return replace(message, content=tuple(content), metadata=metadata)
+
+
+def _of_one_origin(items: Sequence[ContentBlock | State]) -> list[ContentBlock | State]:
+    """Return the items without states of others than the last one's origin, and without the thinking behind those.
+
+    A caller may have put answers of two origins together.
+    """
+    origin = next((item["origin"] for item in reversed(items) if isinstance(item, Mapping) and item), None)
+    out: list[ContentBlock | State] = []
+    other = False
+    for item in items:
+        if isinstance(item, Mapping):
+            other = bool(item) and item["origin"] != origin
+            if item and not other:
+                out.append(item)
+        elif not (other and isinstance(item, ThinkingBlock)):
+            other = False
+            out.append(item)
+    return out
 
 
 def _divided(entries: Sequence[State], echoed: Sequence[ContentBlock]) -> list[ContentBlock] | None:
@@ -328,7 +348,7 @@ def _in_order(items: Sequence[ContentBlock | State], calls: Mapping[str, State])
     waiting: list[State] = []
     for item in items:
         if isinstance(item, Mapping):
-            entries = item.get("blocks", ())
+            entries = item["blocks"]
             out += [_with_state(None, entry) for entry in entries if entry["type"] in _WHOLE]
             waiting += [entry for entry in entries if entry["type"] in ("text", "thinking")]
         elif isinstance(item, ToolUseBlock):

@@ -191,11 +191,13 @@ class WireResponse:
         status: HTTP status.
         headers: names in lower case.
         body: the whole body.
+        losses: what its API could not say, where an adapter wrote it (`to_wire_response`).
     """
 
     status: int = 200
     headers: Mapping[str, str] = attrs.field(factory=dict)
     body: bytes = b""
+    losses: tuple[Loss, ...] = ()
 
 
 @attrs.frozen(kw_only=True)

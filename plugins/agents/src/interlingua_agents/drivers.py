@@ -26,7 +26,6 @@ from interlingua_agents.events import AssistantMessageEvent, MessageStart, Messa
 from interlingua_agents.protocols import AsyncSteps, Compactor, Facts, Steps
 from interlingua_agents.results import DEFER, AgentRun, Decision, Defer, RunEnd, RunEvent, Stopped, set_messages_of
 from interlingua_agents.run import Ask, Calls, Listener, Run, RunStep, StartedRun, iterate_blocking
-from interlingua_agents.streams import AsyncRunStream, RunStream
 from interlingua_agents.tools import Confirmation, Policy, Tool, Toolbox
 
 Confirm: TypeAlias = Callable[[Confirmation], bool | Awaitable[bool]]
@@ -131,14 +130,6 @@ class AgentLoop:
             async for _ in events:
                 pass
         return started.result().stop.message
-
-    def stream(self, steps: Steps) -> RunStream[Any]:
-        """Run as `run` does, to be used in a `with` statement: iterating yields the events of the run."""
-        return RunStream(nullcontext(self.start(steps, streamed=True)))
-
-    def stream_async(self, steps: AsyncSteps) -> AsyncRunStream[Any]:
-        """As `stream`, with `async with` and `async for`."""
-        return AsyncRunStream(nullcontext(self.start_async(steps, streamed=True)))
 
     def start(self, steps: Steps, *, streamed: bool = False, **more: Unpack[RunSettings]) -> StartedRun:
         """Return a run over a turn that begins when its events are iterated over.

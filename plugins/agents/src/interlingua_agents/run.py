@@ -82,6 +82,7 @@ T = TypeVar("T")
 RunStep: TypeAlias = Ask | Compact | Calls
 _log = logging.getLogger("interlingua")
 Listener: TypeAlias = Callable[[ev.AgentEvent], None]
+_NOT_READ = "cancelled before it was taken"
 _WENT_ON = "was not run: nobody decided about it before the user went on"
 _UNKNOWN_EFFECT = "interrupted while it ran; whether it took effect is unknown"
 
@@ -282,8 +283,15 @@ class Run:
             calls = answer.tool_calls() if whole else []
             others = [call for call in calls if self._plan is None or call.name != self._plan.tool]
             if others:
-                yield from self._run_calls(answer, others)
-            taken = whole and not self.cancelled and self._take_output(answer, calls, others)
+                try:
+                    yield from self._run_calls(answer, others)
+                except BaseException:  # nobody wants the rest
+                    now = datetime.now(UTC)
+                    for call in calls:
+                        if call not in others:
+                            self._add_result(answer_cancelled(call, _NOT_READ, at=now))
+                    raise
+            taken = whole and self._take_output(answer, calls, others)
             self.emit(ev.TurnEnd(message=answer, tool_results=tuple(self._results), turn=self.turn))
             called = bool(calls) or (self._plan is not None and whole)
             cause = StopCause.DONE if taken else self._stop_cause(answer, called=called)

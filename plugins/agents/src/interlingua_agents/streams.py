@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
-from typing import Any, Generic, Self
+from typing import Any, Generic, Self, TypeVar
 
 from interlingua import CallerError
 from interlingua.types import Message
 from interlingua_agents.events import TextDelta
 from interlingua_agents.results import AgentRun, OutputT, RunEvent
 from interlingua_agents.run import StartedRun, iterate_blocking, run_blocking
+
+ResultT = TypeVar("ResultT")
 
 
 class _Stream(Generic[OutputT]):
@@ -115,12 +117,12 @@ class AsyncRunStream(_Stream[OutputT]):
     @property
     def result(self) -> Awaitable[AgentRun[OutputT]]:
         """As `RunStream.result`, to be awaited."""
-        return self._rest()
+        return _Later(self._rest)
 
     @property
     def message(self) -> Awaitable[Message]:
         """As `RunStream.message`, to be awaited."""
-        return self._last()
+        return _Later(self._last)
 
     async def _rest(self) -> AgentRun[OutputT]:
         async for _ in self:
@@ -129,3 +131,13 @@ class AsyncRunStream(_Stream[OutputT]):
 
     async def _last(self) -> Message:
         return (await self._rest()).stop.message
+
+
+class _Later(Generic[ResultT]):
+    """What is to be awaited; nothing runs before, so reading the property alone leaves no coroutine."""
+
+    def __init__(self, make: Callable[[], Coroutine[Any, Any, ResultT]]) -> None:
+        self._make = make
+
+    def __await__(self) -> Generator[Any, None, ResultT]:
+        return self._make().__await__()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import chain
 from typing import Any, NamedTuple
 
 import attrs
@@ -17,7 +16,6 @@ from interlingua.plugins import (
     append_member,
     concat_arrays,
     dumps,
-    encode_each,
     fit_effort,
     json_array,
     json_object,
@@ -171,7 +169,9 @@ def _headers(extra: dict[str, Any], messages: Sequence[Message]) -> dict[str, st
     for option, header in _HEADERS.items():
         if (value := extra.pop(option, None)) is not None:
             headers[header] = value if isinstance(value, str) else ",".join(value)
-    if needed := dict.fromkeys(chain.from_iterable(encode_each(messages, "anthropic.betas", _betas))):
+    # the beta features that blocks are from (WIRE.md, Server tools)
+    kinds = [block.kind for message in messages for block in message.content if type(block) is OpaqueBlock]
+    if needed := dict.fromkeys([_BETAS[kind] for kind in kinds if kind in _BETAS]):
         given = list(filter(None, headers.get("anthropic-beta", "").split(",")))
         features = {beta[: -len("-2026-01-01")] for beta in given}
         more = [beta for beta in needed if beta[: -len("-2026-01-01")] not in features]
@@ -179,13 +179,6 @@ def _headers(extra: dict[str, Any], messages: Sequence[Message]) -> dict[str, st
     if not extra.keys().isdisjoint(_SAMPLING):
         headers.setdefault("anthropic-version", SAMPLING_VERSION)
     return headers
-
-
-def _betas(message: Message) -> tuple[str, ...]:
-    """Return the beta features that the message's blocks are from (WIRE.md, Server tools)."""
-    if OpaqueBlock not in map(type, message.content):
-        return ()
-    return tuple(_BETAS[block.kind] for block in message.content if type(block) is OpaqueBlock and block.kind in _BETAS)
 
 
 def _max_tokens(options: AdapterOptions) -> int:
@@ -256,6 +249,9 @@ def _output(
     if effort is not None:
         output["effort"] = effort
     if options.response_schema is not None:
+        if not capabilities_of(options.model).supports_structured_output:
+            text = f"{options.model} takes no response schema; output= finds another way"
+            raise CapabilityError(text, path="options.response_schema")
         output["format"] = {"type": "json_schema", "schema": to_wire_schema(options.response_schema, losses)}
     if output:
         fields["output_config"] = dumps(output)

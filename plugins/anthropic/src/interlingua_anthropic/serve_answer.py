@@ -55,7 +55,7 @@ def to_wire_response(message: Message, context: ServeContext) -> WireResponse:
     }
     if stop_details := trace.get("stop_details"):
         body["stop_details"] = stop_details
-    return WireResponse(headers=_JSON, body=dumps(body))
+    return WireResponse(headers=_JSON, body=dumps(body), losses=tuple(writer.losses))
 
 
 def envelope(context: ServeContext) -> dict[str, Any]:

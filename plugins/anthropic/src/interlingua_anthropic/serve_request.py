@@ -78,10 +78,8 @@ def from_wire_request(request: WireRequest, context: ServeContext) -> InboundReq
     options |= {name: body[key] for key, name in _PLAIN.items() if body.get(key) is not None}
     if body.get("stream") is False:
         extra["stream"], covered["stream"] = False, ()
-    for header, name in (("anthropic-beta", "betas"), ("anthropic-version", "anthropic_version")):
-        if value := request.headers.get(header):
-            extra[name] = value
-            covered[name] = ()  # names of features in test are no content: what uses one is a row of its own
+    if betas := request.headers.get("anthropic-beta"):
+        extra["betas"] = betas
     return InboundRequest(
         messages=tuple(reader.messages),
         tools=tools,

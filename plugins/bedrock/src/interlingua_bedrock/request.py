@@ -37,7 +37,7 @@ from interlingua_bedrock.messages import (
     fit_ttl,
     to_wire_turns,
 )
-from interlingua_bedrock.models import API, Family, facts_of, family_of
+from interlingua_bedrock.models import API, Family, capabilities_of, facts_of, family_of
 from interlingua_bedrock.reasoning import Reasoning, to_wire_reasoning
 from interlingua_bedrock.schema import complete_schema, to_wire_schema
 
@@ -244,6 +244,9 @@ def _more(
 def _output(options: AdapterOptions, reasoning: Reasoning, losses: list[Loss]) -> dict[str, Any]:
     output: dict[str, Any] = {}
     if options.response_schema is not None:
+        if not capabilities_of(options.model).supports_structured_output:
+            text = f"{options.model} takes no response schema; output= finds another way"
+            raise CapabilityError(text, path="options.response_schema")
         schema = to_wire_schema(options.response_schema, losses)
         definition = {"schema": dumps(schema).decode(), "name": options.response_name}
         output["textFormat"] = {"type": "json_schema", "structure": {"jsonSchema": definition}}

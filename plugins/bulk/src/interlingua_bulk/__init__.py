@@ -14,6 +14,7 @@ _NAMES = {
     "answers": "read_answers",
     "batches": "Batch BatchRun UncertainBatchError",
     "runner": "Report arun run",
+    "sizing": "Estimate Plan estimate",
 }
 
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from interlingua_bulk.answers import *
     from interlingua_bulk.batches import *
     from interlingua_bulk.runner import *
+    from interlingua_bulk.sizing import *
 else:
     __all__ = list(_MODULES)
 

@@ -182,6 +182,7 @@ class AnswerFile:
     def _check(self, source: Input, asked: dict[str, Any], *, force: bool) -> None:
         """Compare with the run that began this file, or write down what this one asks."""
         known = {"path": str(source.path.resolve()), "rows": source.rows, "sha256": source.sha256}
+        asked = orjson.loads(orjson.dumps(asked, default=str))  # as it is read again
         facts = {"format": FORMAT, "input": known, "asked": asked}
         before = read_facts(self.path)
         if before is None:

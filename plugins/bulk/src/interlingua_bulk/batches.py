@@ -15,6 +15,7 @@ import attrs
 import orjson
 
 from interlingua import AsyncClient, Retry
+from interlingua.codec import decode_tool, encode_tool
 from interlingua.errors import (
     BadRequestError,
     CallerError,
@@ -107,7 +108,7 @@ class BatchRun:
         rows: the input; None for the one that the output was begun with.
         model: for rows that name none; None for the output's.
         options: of every request; None for the output's.
-        tools: for rows that bring none.
+        tools: for rows that bring none; empty for the output's.
         client: makes and sends requests.
     """
 
@@ -121,7 +122,7 @@ class BatchRun:
         options: Mapping[str, Any] | None = None,
         tools: Sequence[ToolDefinition] = (),
     ) -> None:
-        self.out, self.client, self.tools = Path(out), client, tools
+        self.out, self.client = Path(out), client
         facts = read_facts(self.out)
         if facts is None and rows is None:
             raise CallerError(f"{out} is no output of `bulk submit`")
@@ -130,14 +131,14 @@ class BatchRun:
         self.model = model or asked.get("model") or client.model
         self.options = dict(options if options is not None else asked.get("options") or {})
         self._known = None if facts is None else facts["input"]["sha256"]
-        self._names = [tool.name for tool in tools] or list(asked.get("tools") or ())
+        self.tools = tools or [decode_tool(tool) for tool in asked.get("tools") or ()]
         self.run_id, self.batches = read_batches(self.out)
         self._wire = WireReader(client)
         self._retry = Retry(max_attempts=_TRIES)
 
     async def __aenter__(self) -> BatchRun:
         source = await asyncio.to_thread(inspect_input, self.path, self._known)
-        asked = {"model": self.model, "options": self.options, "tools": self._names}
+        asked = {"model": self.model, "options": self.options, "tools": [encode_tool(tool) for tool in self.tools]}
         self.answers = AnswerFile(self.out, source, asked)
         self.answers.start()
         return self

@@ -286,8 +286,7 @@ async def _drive(
 ) -> Report:
     facts = read_facts(out)
     source = await asyncio.to_thread(inspect_input, path, None if facts is None else facts["input"]["sha256"])
-    tools = [str(tool["name"]) for tool in settings.tools]
-    asked = {"model": settings.model, "options": dict(settings.options), "tools": tools}
+    asked = {"model": settings.model, "options": dict(settings.options), "tools": list(settings.tools)}
     began = time.monotonic()
     async with AnswerFile(out, source, asked, force=force) as answers:
         for line in _left_lines(folder):

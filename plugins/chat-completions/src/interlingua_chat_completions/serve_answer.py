@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
+import attrs
+
 from interlingua.errors import InterlinguaError, ServerError, StreamInterruptedError
 from interlingua.plugins import EMPTY, AnswerState, Loss, ServeContext, State, WireResponse, dumps, own_replay
 from interlingua.types import (
@@ -30,6 +32,7 @@ from interlingua.types import (
     Usage,
     UsageUpdate,
 )
+from interlingua_chat_completions.content import REFUSAL
 from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.errors import error_detail, to_wire_error
 
@@ -57,7 +60,7 @@ def to_wire_response(message: Message, context: ServeContext, dialect: Dialect) 
         "choices": [choice],
         "usage": to_wire_usage(metadata.usage or Usage()),
     }
-    return WireResponse(headers=_JSON, body=dumps(whole))
+    return WireResponse(headers=_JSON, body=dumps(whole), losses=tuple(answer.losses))
 
 
 def _message(message: Message, answer: _Answer, context: ServeContext, dialect: Dialect) -> dict[str, Any]:
@@ -202,6 +205,7 @@ class ChatWriter:
         self._text_tail = b"}" + self._tail
         self._out: list[bytes] = []
         self._calls: dict[int, tuple[str, bool]] = {}  # id, and whether arguments were written
+        self._nameless: dict[int, ToolUseStart] = {}
         self._texts: set[int] = set()
         self._replay: dict[str, Any] = {}
         self._started = self._over = self._thought = False
@@ -214,7 +218,7 @@ class ChatWriter:
             if self._state is not None:
                 wire_id = self._answer.call_id(event) if type(event) is ToolUseStart else ""
                 self._state.note(event, wire_id)
-            if type(event) is TextDelta and self._started:
+            if type(event) is TextDelta and self._started and event.index != REFUSAL:
                 self._texts.add(event.index)
                 self._out.append(self._text_head + dumps(event.text) + self._text_tail)
             else:
@@ -232,7 +236,8 @@ class ChatWriter:
     def _take(self, event: StreamEvent) -> None:
         if isinstance(event, TextDelta):
             self._texts.add(event.index)
-            self._delta({"content": event.text})
+            refused = event.index == REFUSAL and self._state is None  # of other origins an index says nothing
+            self._delta({"refusal" if refused else "content": event.text})
         elif isinstance(event, ThinkingDelta):
             self._texts.add(event.index)
             self._thought = True
@@ -261,6 +266,9 @@ class ChatWriter:
         self._out.append(self._head + dumps(delta) + self._tail)
 
     def _call_start(self, event: ToolUseStart) -> None:
+        if not event.name:  # it comes with the end
+            self._nameless[event.index] = event
+            return
         name = self._answer.call_id(event)
         at = len(self._calls)
         self._calls[event.index] = name, False
@@ -275,6 +283,9 @@ class ChatWriter:
         self._delta({"tool_calls": [{"index": at, "function": {"arguments": text}}]})
 
     def _call_end(self, event: ToolUseEnd) -> None:
+        start = self._nameless.pop(event.index, None)
+        if start is not None and event.block is not None:
+            self._call_start(attrs.evolve(start, name=event.block.name or "unnamed"))
         if event.index in self._calls and not self._calls[event.index][1]:
             self._arguments(event.index, (event.block.input_json if event.block is not None else "") or "{}")
 

@@ -130,11 +130,12 @@ class Aim:
 
 _SIZE_LIMITS = ("max_context", "max_output", "max_image", "many_images", "max_document", "max_media")
 
-# models that differ in sizes only are written alike
+# models that differ in sizes only are written alike, and in what core alone goes by when it asks for a typed answer
+_FOR_PLANS = ("schema_", "structured_in_prompt", "forced_tool_with_thinking", "thinks_by_default")
 _WITHOUT_SIZES: dict[str, Any] = {
     field.name: field.default
     for field in attrs.fields(AdapterCapabilities)
-    if field.name == "assumed" or field.name.startswith(_SIZE_LIMITS)
+    if field.name == "assumed" or field.name.startswith((*_SIZE_LIMITS, *_FOR_PLANS))
 }  # fmt: skip
 
 

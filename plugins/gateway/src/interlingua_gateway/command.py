@@ -11,6 +11,8 @@ from typing import TYPE_CHECKING
 
 import click
 
+from interlingua_cli.state import plugin_option
+
 if TYPE_CHECKING:
     from interlingua_cli.state import State
     from interlingua_gateway.config import GatewayConfig
@@ -25,6 +27,7 @@ _CONFIG = click.option(
 @_CONFIG
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", default=8790, show_default=True, type=click.IntRange(0, 65_535), help="Port to listen on.")
+@plugin_option
 @click.pass_context
 def gateway(context: click.Context, file: Path | None, host: str, port: int) -> None:
     """Serve the providers' own APIs over any provider.

@@ -177,7 +177,7 @@ class _Request:
             gone.cancel()
         context = attrs.evolve(self._context, origin=message.metadata.origin or target.origin)
         response = self._provider.to_wire_response(message, context)
-        await self._respond(response, self._facts(target, losses))
+        await self._respond(response, self._facts(target, [*losses, *response.losses]))
         await self._settle(message, None)
 
     async def _ask(self, client: AsyncClient, target: _Target) -> tuple[Message, Sequence[Loss]]:

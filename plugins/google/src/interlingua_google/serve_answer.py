@@ -60,7 +60,7 @@ def to_wire_response(message: Message, context: ServeContext) -> WireResponse:
         candidate = {"content": {"parts": made, "role": "model"}, **candidate}
     usage = parts.usage(metadata.usage)
     body: dict[str, Any] = {"candidates": [candidate], **({"usageMetadata": usage} if usage else {})}
-    return WireResponse(headers=_JSON, body=dumps({**body, **_names(context)}))
+    return WireResponse(headers=_JSON, body=dumps({**body, **_names(context)}), losses=tuple(parts.losses))
 
 
 def to_wire_auxiliary(kind: str, value: Any, context: ServeContext) -> WireResponse | None:

@@ -309,7 +309,7 @@ def to_wire_response(message: Message, context: ServeContext) -> WireResponse:
     writer.note_replay((metadata.provider_raw or EMPTY).get("replay"))
     body = writer.done(metadata.stop_reason, metadata.stop_reason_raw, metadata.usage or Usage())
     body["message"] = writer.joined()
-    return WireResponse(headers=_JSON, body=dumps(body))
+    return WireResponse(headers=_JSON, body=dumps(body), losses=tuple(writer.losses))
 
 
 def to_wire_error(error: InterlinguaError, context: ServeContext) -> WireResponse:

@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from interlingua import AsyncClient, Retry, Timeout
+from interlingua.codec import decode_tool
 from interlingua.errors import CallerError
 from interlingua.types import ToolDefinition
 from interlingua_bulk.answers import read_facts
@@ -100,10 +101,9 @@ def retry_command(
     if not failed:
         raise click.UsageError("say which rows are sent again: --failed")
     asked = facts["asked"]
-    if asked.get("tools"):
-        raise CallerError("the run had tools: run it again with --tools, and name only the failed rows")
     limits = {"requests_per_minute": rpm, "tokens_per_minute": tpm, "budget_usd": budget, "max_attempts": attempts}
     arguments = {"model": asked["model"], "options": asked["options"], "retry_failed": True, **limits, **more}
+    arguments["tools"] = [decode_tool(tool) for tool in asked["tools"]]
     _run(ctx, state, Path(facts["input"]["path"]), out, url, timeout, arguments, as_json=as_json)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import attrs
@@ -76,7 +76,16 @@ _BY_ITSELF = (
 )  # fmt: skip
 """What a service may do unrequested although nothing of it can be sent back."""
 
-FLAGS = tuple(field.name for field in attrs.fields(AdapterCapabilities) if field.name.startswith("supports_"))
+_BESIDE_SCHEMAS: dict[str, Callable[[Exchange, set[Shape]], bool]] = {
+    "structured_output_with_tools": lambda exchange, tools: bool(tools & _shapes_of(exchange.request)),
+    "structured_output_streams": lambda exchange, _: exchange.streamed,
+}
+"""What may stand beside a response schema: told of a request that has one, given the shapes of tools."""
+
+FLAGS = (
+    *(field.name for field in attrs.fields(AdapterCapabilities) if field.name.startswith("supports_")),
+    *_BESIDE_SCHEMAS,
+)
 
 
 def support_table(subject: Subject) -> list[Support]:
@@ -88,13 +97,20 @@ def support_table(subject: Subject) -> list[Support]:
         mine = [exchange for exchange in subject.exchanges if exchange.good and subject.api_of(exchange) == api]
         for flag in FLAGS:
             declaring = [aim for aim in aims if getattr(aim.capabilities, flag)]
-            shapes = {one for aim in declaring for one in _shapes(subject, aim, flag)}
+            probed = "supports_structured_output" if flag in _BESIDE_SCHEMAS else flag
+            shapes = {one for aim in declaring for one in _shapes(subject, aim, probed)}
+            beside = _BESIDE_SCHEMAS.get(flag)
+            tools = _tool_shapes(subject, declaring) if flag in _BESIDE_SCHEMAS else set()
             first = 2 if flag == "supports_system_messages_in_list" else 0
             shown = [
                 exchange.cassette
                 for exchange in mine
                 if (flag in IN_ANSWERS and IN_ANSWERS[flag](exchange, read_once[id(exchange)]))
-                or (shapes and shapes & _shapes_of(exchange.request, first))
+                or (
+                    shapes
+                    and shapes & _shapes_of(exchange.request, first)
+                    and (beside is None or beside(exchange, tools))
+                )
             ]
             rows.append(
                 Support(
@@ -153,6 +169,14 @@ def _shapes(subject: Subject, aim: Aim, flag: str) -> set[Shape]:
     held = [(shape(body, path), bool(payload) and payload in leaf) for path, leaf in strings(body)]
     # a document that goes as ordinary text is told from none
     return {one for one, holds in held if holds} - {one for one, holds in held if not holds}
+
+
+def _tool_shapes(subject: Subject, aims: Sequence[Aim]) -> set[Shape]:
+    found: set[Shape] = set()
+    for aim in aims:
+        body = subject.body(aim, [user("q")], offered_tools(aim))
+        found |= _shapes_of(body) - _shapes_of(subject.body(aim, [user("q")]))
+    return found
 
 
 def _later_system(subject: Subject, aim: Aim) -> set[Shape]:

@@ -82,7 +82,8 @@ def to_wire_response(message: Message, context: ServeContext) -> WireResponse:
         writer.feed([*events, *[BlockEnd(index=at * SPAN, block=block) for at, block in enumerate(message.content)]])
         items = writer.finish_items()
     reason, word = metadata.stop_reason or StopReason.OTHER, metadata.stop_reason_raw
-    return WireResponse(headers=_JSON, body=dumps(writer.response(items, reason, word, metadata.usage)))
+    body = dumps(writer.response(items, reason, word, metadata.usage))
+    return WireResponse(headers=_JSON, body=body, losses=tuple(writer.losses))
 
 
 @attrs.define

@@ -1,0 +1,113 @@
+"""How long a run takes and what holds it up: a small simulation of a run's parts, checked against measured runs."""
+
+from __future__ import annotations
+
+import heapq
+from random import Random
+
+import attrs
+
+from interlingua.errors import CallerError
+from interlingua_bulk.pace import FIRST
+
+
+@attrs.frozen(kw_only=True)
+class Plan:
+    """A run to be.
+
+    Attributes:
+        rows: how many.
+        latency_s: mean time in seconds from sending to the answer.
+        cpu_s: processor time in seconds that a row takes of a process.
+        tokens: input and output of a row together.
+        processes: that send, each with a core of its own.
+        concurrency: most requests under way in one of them.
+        requests_per_minute: of all of them together; None for no limit.
+        tokens_per_minute: likewise.
+    """
+
+    rows: int
+    latency_s: float
+    cpu_s: float = 0.003
+    tokens: float = 1000.0
+    processes: int = 1
+    concurrency: int = 128
+    requests_per_minute: float | None = None
+    tokens_per_minute: float | None = None
+
+    def __attrs_post_init__(self) -> None:
+        for name, value in attrs.asdict(self).items():
+            if value is not None and value <= 0:
+                raise CallerError(f"{name} is a number above 0, not {value!r}")
+
+
+@attrs.frozen(kw_only=True)
+class Estimate:
+    """What a simulation found.
+
+    Attributes:
+        rows_per_second: once the run is under way.
+        seconds: of the whole run.
+        bottleneck: `processor`, `concurrency`, `requests_per_minute` or `tokens_per_minute`.
+        bounds: rows a second that each of these alone would allow.
+    """
+
+    rows_per_second: float
+    seconds: float
+    bottleneck: str
+    bounds: dict[str, float]
+
+
+def bounds(plan: Plan) -> dict[str, float]:
+    """Return how many rows a second each part would allow if the others did not matter."""
+    found = {
+        "processor": plan.processes / plan.cpu_s,
+        "concurrency": plan.processes * plan.concurrency / (plan.latency_s + plan.cpu_s),
+    }
+    if plan.requests_per_minute is not None:
+        found["requests_per_minute"] = plan.requests_per_minute / 60
+    if plan.tokens_per_minute is not None:
+        found["tokens_per_minute"] = plan.tokens_per_minute / plan.tokens / 60
+    return found
+
+
+def estimate(plan: Plan, *, sample: int | None = None, seed: int = 1) -> Estimate:
+    """Simulate the first rows of a run, and extend their rate to all.
+
+    Each process has one processor, that a row needs before it is sent, and places for requests under way: few at
+    first, twice as many with each round. The rates are shared. Latencies differ by half of their mean.
+
+    Args:
+        plan: the run.
+        sample: rows to simulate; None for twenty rounds.
+        seed: of the latencies.
+    """
+    allowed = bounds(plan)
+    chance = Random(seed)  # noqa: S311  a simulation
+    count = min(plan.rows, sample or max(20_000, 20 * plan.processes * plan.concurrency))
+    first = min(FIRST, plan.concurrency)
+    places = [(0.0, process) for process in range(plan.processes) for _ in range(first)]
+    heapq.heapify(places)
+    open_places = [first] * plan.processes
+    processor = [0.0] * plan.processes
+    gaps = [1 / allowed[name] for name in ("requests_per_minute", "tokens_per_minute") if name in allowed]
+    next_allowed = [0.0] * len(gaps)
+    ends: list[float] = []
+    for _ in range(count):
+        free, process = heapq.heappop(places)
+        start = max(free, processor[process], *next_allowed) if gaps else max(free, processor[process])
+        next_allowed = [start + gap for gap in gaps]
+        processor[process] = start + plan.cpu_s
+        end = processor[process] + plan.latency_s * (0.5 + chance.random())
+        ends.append(end)
+        heapq.heappush(places, (end, process))
+        if open_places[process] < plan.concurrency:
+            open_places[process] += 1
+            heapq.heappush(places, (end, process))
+    ends.sort()
+    half = count // 2
+    measured = (count - half) / (ends[-1] - ends[half - 1]) if half else count / ends[-1]
+    rate = min(measured, *allowed.values())
+    seconds = ends[-1] + (plan.rows - count) / rate
+    bottleneck = min(allowed, key=lambda name: allowed[name])
+    return Estimate(rows_per_second=rate, seconds=seconds, bottleneck=bottleneck, bounds=allowed)
