@@ -55,7 +55,8 @@ def _items(items: list[dict[str, Any]]) -> Iterator[str]:
         yield "item ids are missing or not unique"
     for item in items:
         kind = item.get("type")
-        if kind in ("message", "function_call", "custom_tool_call") and item.get("status") != "completed":
+        ended = item.get("status") in ("completed", "incomplete")
+        if kind in ("message", "function_call", "custom_tool_call") and not ended:
             yield f"a {kind} is not completed"
         if kind == "reasoning" and not item["id"].startswith("rs_"):
             yield "a reasoning item's id does not begin with rs_"

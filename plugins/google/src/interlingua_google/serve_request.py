@@ -127,9 +127,7 @@ def _generation(extra: dict[str, Any], covered: dict[str, tuple[str, ...]]) -> d
             options[field] = value
         elif name == "stopSequences" and isinstance(value, list) and all(isinstance(one, str) for one in value):
             options["stop"] = value
-        elif name == "responseJsonSchema" and isinstance(value, dict):
-            options["response_schema"] = value
-        elif name == "responseSchema" and isinstance(value, dict):
+        elif name in ("responseJsonSchema", "responseSchema") and isinstance(value, dict):
             options["response_schema"] = from_wire_schema(value)
         elif name == "thinkingConfig" and isinstance(value, dict):
             _thinking(value, options)
@@ -184,10 +182,12 @@ def _tools(given: Any) -> tuple[tuple[WireTool, ...], list[Any]]:
 
 
 def _tool(declared: Mapping[str, Any], path: str) -> WireTool:
-    schema = declared.get("parametersJsonSchema")
+    schema: Any = declared.get("parametersJsonSchema")
     extra = {name: value for name, value in declared.items() if name not in ("name", "description")}
     if isinstance(schema, dict):
-        del extra["parametersJsonSchema"]
+        schema = from_wire_schema(schema)
+        if schema == extra["parametersJsonSchema"]:
+            del extra["parametersJsonSchema"]
     else:
         extra["parametersJsonSchema"] = None
         given = declared.get("parameters")
@@ -202,7 +202,10 @@ def _tool(declared: Mapping[str, Any], path: str) -> WireTool:
 
 
 def from_wire_schema(schema: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the JSON Schema of a schema in the service's own form: types in capitals, `nullable`, counts as texts."""
+    """Return the JSON Schema of a schema in the service's own form: types in capitals, `nullable`, counts as texts.
+
+    Callers mix the two: Gemini CLI names types in capitals in `responseJsonSchema`.
+    """
     out: dict[str, Any] = {}
     for name, value in camel_case(schema).items() if "any_of" in schema else schema.items():
         if name == "type" and isinstance(value, str):

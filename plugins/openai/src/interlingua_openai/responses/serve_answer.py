@@ -33,7 +33,6 @@ from interlingua.types import (
     read_tool_input,
 )
 from interlingua_chat_completions.errors import error_detail, to_wire_error
-from interlingua_openai.responses.items import call_id_of
 from interlingua_openai.responses.replay import ItemMatch, match_items, to_wire_item
 from interlingua_openai.responses.stream_blocks import SPAN
 
@@ -94,7 +93,7 @@ class _Item:
         place: its `output_index`.
         kind: message, reasoning, function_call or custom_tool_call.
         item: the item as it was announced.
-        row: place of its skeleton in the replay state, where this API's own service makes the answer.
+        announced: this API's own service announced it under its id: its skeleton is in the replay state.
         parts: pieces of each part's text; a call's arguments are part 0.
         ends: the whole block of each part, where it came.
     """
@@ -102,7 +101,7 @@ class _Item:
     place: int
     kind: str
     item: dict[str, Any]
-    row: int | None = None
+    announced: bool = False
     parts: dict[int, list[str]] = attrs.field(factory=dict)
     ends: dict[int, ContentBlock] = attrs.field(factory=dict)
     start: ToolUseStart | None = None
@@ -136,7 +135,7 @@ class ResponseWriter:
         self._calls: dict[int, _Item] = {}
         self._done: set[int] = set()
         self._rows: Any = ()
-        self._used: set[int] = set()
+        self._used: set[str] = set()
         self._usage: Usage | None = None
         self._trace: dict[str, Any] = {}
         self._delta: tuple[int, int, bytes] = (-1, 0, b"")  # block, part and head of more of the same
@@ -274,8 +273,8 @@ class ResponseWriter:
         rows = (event.replay or EMPTY).get("items")
         if rows is not None:
             self._rows = rows
-            if self._said is not None and self._said.row == len(rows) - 1:
-                self._settle()  # its own service has ended it
+            if self._said is not None and _is_done(self._shell(self._said)):
+                self._settle()
 
     # -- items
 
@@ -284,19 +283,21 @@ class ResponseWriter:
 
     def _open(self, kind: str, prefix: str, **fields: Any) -> _Item:
         """Announce an item: with the id that its own service gave it, where it did."""
-        row = len(self._rows) - 1 if self._own else -1
-        shell = self._rows[row]["item"] if row >= 0 and row not in self._used else EMPTY
-        if shell.get("type") == kind:
-            self._used.add(row)
-        else:
-            row, shell = -1, EMPTY
-        item = {"id": shell.get("id") or self._new_id(prefix), "type": kind, **fields}
-        if "phase" in shell:
+        shell = self._rows[-1]["item"] if self._own and self._rows else EMPTY  # the item that has begun stands last
+        announced = shell.get("type") == kind and shell.get("id") not in self._used and isinstance(shell.get("id"), str)
+        item = {"id": shell["id"] if announced else self._new_id(prefix), "type": kind, **fields}
+        self._used.add(item["id"])
+        if announced and "phase" in shell:
             item["phase"] = shell["phase"]
         self._items.append(None)
-        opened = _Item(len(self._items) - 1, kind, item, row if row >= 0 else None)
+        opened = _Item(len(self._items) - 1, kind, item, announced)
         self._event("response.output_item.added", output_index=opened.place, item=item)
         return opened
+
+    def _shell(self, opened: _Item) -> Mapping[str, Any]:
+        """Return the skeleton that its own service's reader keeps of an item."""
+        items = (row["item"] for row in self._rows) if opened.announced else ()
+        return next((item for item in items if item.get("id") == opened.item["id"]), EMPTY)
 
     def _write_item(self, item: dict[str, Any]) -> None:
         """Write an item that is whole."""
@@ -307,10 +308,9 @@ class ResponseWriter:
 
     def _close(self, opened: _Item, item: dict[str, Any], blocks: tuple[ContentBlock | None, ...]) -> None:
         """Write the end of an item: as its own service has it, where the skeleton is known."""
-        if opened.row is not None and opened.row < len(self._rows):
-            shell = self._rows[opened.row]["item"]
-            if opened.kind != "message" or len(shell.get("content") or ()) == len(blocks):
-                item = {**to_wire_item(ItemMatch(shell, blocks, same=True)), "id": opened.item["id"]}
+        shell = self._shell(opened)
+        if shell and (opened.kind != "message" or len(shell.get("content") or ()) == len(blocks)):
+            item = to_wire_item(ItemMatch(shell, blocks, same=True))
         self._items[opened.place] = item
         self._event("response.output_item.done", output_index=opened.place, item=item)
 
@@ -326,7 +326,7 @@ class ResponseWriter:
             return None
         if index == self._key:
             return 0
-        same = said.row is not None and kind == "message" and index // SPAN == self._key // SPAN
+        same = said.announced and kind == "message" and index // SPAN == self._key // SPAN
         return index % SPAN if same else None
 
     def _say(self, index: int, kind: str, text: str) -> None:
@@ -415,13 +415,17 @@ class ResponseWriter:
         self._note(event)
         if isinstance(block, (TextBlock, ThinkingBlock)):
             self._end_said(index, kind, block)
+        elif index in self._done:
+            return  # the end of the answer says it again, encrypted anew
         elif self._own and isinstance(block, RedactedThinkingBlock):
+            self._done.add(index)
             opened = self._open("reasoning", "rs", summary=[])
             self._close(opened, _reasoning(opened.item["id"], "", block.data), (block,))
         elif self._own and isinstance(block, OpaqueBlock) and isinstance(block.data, Mapping):
             if self._said is not None:  # a part of the message that is open
                 self._said.ends[index % SPAN] = block
             else:
+                self._done.add(index)
                 self._write_item(dict(block.data))
         elif not isinstance(block, (RedactedThinkingBlock, OpaqueBlock)):
             self._lose(block.type, f"this API has no {block.type} in an answer")
@@ -429,7 +433,7 @@ class ResponseWriter:
     def _end_said(self, index: int, kind: str, block: TextBlock | ThinkingBlock) -> None:
         part = self._part_of(index, kind)
         if part is None or self._said is None or part not in self._said.parts:
-            if index in self._done or (not block.text and not (self._own and kind == "reasoning")):
+            if index in self._done or (not block.text and not self._own):
                 return
             self._say(index, kind, block.text)
         if self._said is not None:
@@ -492,11 +496,16 @@ class ResponseWriter:
             item["arguments"] = raw
             name = item["name"]
             self._event("response.function_call_arguments.done", **about, name=name, arguments=raw)
-        if opened.row is not None and call_id_of(self._rows[opened.row]["item"]) == item["call_id"]:
-            held = {key: value for key, value in self._rows[opened.row]["item"].items() if key not in item}
-            item |= held
+        item |= {key: value for key, value in self._shell(opened).items() if key not in item}
         self._items[opened.place] = item
         self._event("response.output_item.done", output_index=opened.place, item=item)
+
+
+def _is_done(shell: Mapping[str, Any]) -> bool:
+    """Tell whether an item's skeleton is of the whole item."""
+    if "status" in shell:
+        return bool(shell["status"] != "in_progress")
+    return any(shell.get(name) for name in ("content", "summary", "encrypted_content"))
 
 
 def _reasoning(item_id: str, text: str, encrypted: str | None) -> dict[str, Any]:

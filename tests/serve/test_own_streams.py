@@ -1,0 +1,119 @@
+"""An answer of an API's own service: its stream has the items, ids and signatures that the service gave."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from interlingua.plugins import RequestContext
+from interlingua.response.decode import StreamDecoder
+from interlingua.response.framing import framer
+from interlingua.types import Origin
+from tests.serve.answers import context
+from tests.serve.compare import REGISTRY
+from tests.serve.lint_others import lint_generate_stream, lint_responses_stream
+from tests.support import corpus as corpora
+
+pytestmark = pytest.mark.skipif(corpora.find() is None, reason=corpora.SKIP_REASON)
+
+
+def _written(key: str, api: str, file: str, host: str) -> Iterator[tuple[str, bytes, bytes]]:
+    """Yield name, stream of the service and stream of ours, of each recorded stream that is whole."""
+    corpus = corpora.find()
+    assert corpus is not None
+    provider = REGISTRY.provider(key)
+    for entry in corpus.entries(file):
+        if entry["status"] != 200 or not entry["stream"] or host not in entry["url"]:
+            continue
+        origin = Origin(key, api, entry["model"] or "m")
+        decoder = StreamDecoder(provider, framer("sse"), RequestContext(origin=origin))
+        writer = provider.stream_to_wire(context(key, api, origin))
+        body, out = entry["response_text"].encode(), b""
+        for at in range(0, len(body), 4096):
+            out += writer.feed(decoder.feed(body[at : at + 4096]))
+        out += writer.feed(decoder.end()) + writer.end()
+        if decoder.complete:
+            yield entry["id"], body, out
+
+
+def _events(body: bytes) -> list[dict[str, Any]]:
+    lines = body.decode().replace("\r", "").split("\n")
+    return [json.loads(line[6:]) for line in lines if line.startswith("data: {")]
+
+
+def _items(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the items that were done, in the order of their places, without probabilities."""
+    done = {event["output_index"]: event["item"] for event in events if event["type"] == "response.output_item.done"}
+    for item in done.values():
+        if item["type"] == "function_call":
+            item["status"] = (
+                "completed"  # a call that was cut off is said to be: the response says that it is incomplete
+            )
+        for part in item.get("content") or ():
+            part.pop("logprobs", None)
+    return [item for _, item in sorted(done.items())]
+
+
+def test_items_of_responses_come_out_as_they_came() -> None:
+    found: Counter[str] = Counter()
+    for name, body, out in _written("openai", "responses", "openai-responses", "api.openai.com"):
+        theirs, ours = _events(body), _events(out)
+        if sum(event["type"] == "response.created" for event in theirs) != 1:
+            found["a recording of several answers"] += 1
+            continue
+        if not theirs[0]["response"]["id"].startswith("resp_"):
+            found["another server, whose ids are of another form"] += 1
+            continue
+        said = "".join(event["delta"] for event in theirs if event["type"] == "response.output_text.delta")
+        parts = [part for item in _items(theirs) if item["type"] == "message" for part in item["content"]]
+        if said != "".join(part.get("text", "") for part in parts):
+            found["the deltas say something else than the items"] += 1
+            continue
+        if len(_items(theirs)) != len(theirs[-1]["response"]["output"]):
+            found["the end names other items than were streamed"] += 1
+            continue
+        assert lint_responses_stream(out, usage="usage" in theirs[-1].get("response", {})) == [], name
+        assert ours[0]["response"]["id"] == theirs[0]["response"]["id"], name
+        assert _items(ours) == _items(theirs), name
+        assert ours[-1]["type"] == theirs[-1]["type"], name
+        found["equal"] += 1
+
+    assert found["equal"] > 250, found
+
+
+def _parts(events: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the parts of the first candidate; pieces of one text are joined, which the writer may divide elsewhere."""
+    out: list[dict[str, Any]] = []
+    candidates = [each for event in events for each in event.get("candidates", ()) if each.get("index", 0) == 0]
+    for part in [part for each in candidates for part in (each.get("content") or {}).get("parts") or ()]:
+        shown = {name: value for name, value in part.items() if (name, value) != ("thought", False)}
+        if shown == {"text": ""}:
+            continue
+        if out and shown.keys() == out[-1].keys() and shown.keys() <= {"text", "thought"}:
+            out[-1] = {**out[-1], "text": out[-1]["text"] + shown["text"]}
+        else:
+            out.append(shown)
+    return out
+
+
+def test_parts_of_generate_content_come_out_as_they_came() -> None:
+    found: Counter[str] = Counter()
+    for name, body, out in _written("google", "generate", "google-generate", "streamGenerateContent"):
+        if not body.startswith(b"data:"):
+            found["a recording of an array"] += 1
+            continue
+        if b'"willContinue"' in body:
+            found["a call in pieces is one"] += 1
+            continue
+        theirs, ours = _events(body), _events(out)
+        assert _parts(ours) == _parts(theirs) or not _parts(theirs), name
+        assert ours[-1].get("usageMetadata") == theirs[-1].get("usageMetadata"), name
+        found["equal"] += 1
+        if _parts(theirs):
+            assert lint_generate_stream(out, usage=False) == [], name
+
+    assert found["equal"] > 200, found
