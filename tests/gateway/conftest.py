@@ -129,10 +129,15 @@ def serving(app: Any) -> Iterator[str]:
 
 
 @contextmanager
-def gateway(upstream: Upstream, environ: Mapping[str, str] | None = None, **config: Any) -> Iterator[str]:
+def gateway(
+    upstream: Upstream,
+    environ: Mapping[str, str] | None = None,
+    settings: Mapping[str, Mapping[str, Any]] | None = None,
+    **config: Any,
+) -> Iterator[str]:
     """Serve a gateway whose models are all the scripted service's; gives its address."""
     routes = [{"match": "*", "to": ["llamacpp:up-1"], "retries": 0}]
-    settings = {"llamacpp": {"base_url": f"{upstream.url}/v1"}}
+    settings = settings or {"llamacpp": {"base_url": f"{upstream.url}/v1"}}
     app = create_app(config_of({"routes": routes, **config}), settings=settings, environ=environ or {})
     with serving(app) as url:
         yield url

@@ -80,6 +80,7 @@ class _Request:
         self._context = ServeContext(provider=api.key, api=api.api)
         self._started = time.perf_counter()
         self._admission: Admission | None = None
+        self._inbound: InboundRequest
         self.id = self._context.answer_id
         self.begun = False
 
@@ -103,6 +104,9 @@ class _Request:
         inbound = self._provider.from_wire_request(wire, context)
         self._context = context = attrs.evolve(context, model=inbound.options.model, echo=inbound.echo)
         self._admission = await gateway.access.admit(key, inbound.options.model, self._api.key)
+        if gateway.recall is not None:
+            inbound = await gateway.recall.restore(self._admission.tenant, inbound, self._api.api)
+        self._inbound = inbound
         if self._api.kind != "send":
             await self._count(inbound)
         elif inbound.options.stream:
@@ -246,6 +250,10 @@ class _Request:
         if self._admission is not None:
             admission, self._admission = self._admission, None
             await self._gateway.access.settle(admission, message, error)
+            recall = self._gateway.recall
+            own = (self._api.key, self._api.api)
+            if recall is not None and message is not None and (message.metadata.origin or own)[:2] != own:
+                await recall.keep(admission.tenant, self._inbound, message)
 
     async def _read_body(self, headers: Mapping[str, str]) -> bytes:
         limit = self._gateway.config.body_limit

@@ -22,6 +22,7 @@ from interlingua.plugins import Registry, ServeContext
 from interlingua_gateway.access import Access
 from interlingua_gateway.config import GatewayConfig, Route
 from interlingua_gateway.exchange import ServedApi
+from interlingua_gateway.recall import Recall
 from interlingua_gateway.seal import KEY_BYTES, Sealer, read_keys
 from interlingua_gateway.store import GatewayStore
 
@@ -60,6 +61,7 @@ class Gateway:
         given = read_keys(self._environ.get(config.seal_keys_env, ""))
         kept = [self.store.seal_key() if self.store else os.urandom(KEY_BYTES)]
         self._sealer = Sealer(given or kept)
+        self.recall = Recall(self.store, self._sealer) if self.store else None
 
     def client(self, route: Route) -> AsyncClient:
         """Return the client that keeps a route's limits."""

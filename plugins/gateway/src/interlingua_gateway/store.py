@@ -250,7 +250,7 @@ class GatewayStore:
             _STATES.c.tenant == tenant, _STATES.c.handle.in_(handles)
         )
         with self._begin() as connection:
-            return dict(connection.execute(query).tuples().all())
+            return {row.handle: row.seal for row in connection.execute(query)}
 
     def drop_states(self, before: datetime) -> int:
         """Forget states kept before a time; return how many."""

@@ -1,0 +1,130 @@
+"""Answers kept for callers that do not send back what their models need: found again by what they do send.
+
+Ollama's API has no place for a foreign model's state, and an agent may drop it when it changes models. An answer that
+holds such state is therefore kept, sealed, under a digest of what the caller sees of it and of the message before it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Sequence
+from datetime import UTC, datetime, timedelta
+from typing import Any
+
+import attrs
+import orjson
+
+from interlingua.codec import dumps_message, loads_message
+from interlingua.errors import InterlinguaError
+from interlingua.plugins import InboundRequest
+from interlingua.types import (
+    Message,
+    OpaqueBlock,
+    Origin,
+    RedactedThinkingBlock,
+    Role,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+)
+from interlingua_gateway.seal import Sealer
+from interlingua_gateway.store import GatewayStore
+
+_AGE = timedelta(days=30)
+_log = logging.getLogger("interlingua.gateway")
+
+
+class Recall:
+    """Keeps answers and puts them back.
+
+    Args:
+        store: where they are kept.
+        sealer: seals what is kept, for a tenant each.
+    """
+
+    def __init__(self, store: GatewayStore, sealer: Sealer) -> None:
+        self._store, self._sealer = store, sealer
+        store.drop_states(datetime.now(UTC) - _AGE)
+
+    async def keep(self, tenant: str, asked: InboundRequest, answer: Message) -> None:
+        """Keep an answer whose state the caller's API may not bring back."""
+        if not asked.messages or not _has_state(answer):
+            return
+        state = {"message": dumps_message(answer)}
+        seals = {_handle(asked.messages[-1], answer): self._sealer.seal(state, tenant)}
+        try:
+            await asyncio.to_thread(self._store.keep_states, tenant, seals)
+        except InterlinguaError as error:
+            _log.error("an answer's state was not kept: %s", error)
+
+    async def restore(self, tenant: str, request: InboundRequest, api: str) -> InboundRequest:
+        """Return a request with the answers in it as they were made, where they are kept and came back without state.
+
+        Args:
+            tenant: whose request it is.
+            request: what was read.
+            api: in which of its provider's APIs.
+        """
+        messages = request.messages
+        bare = {
+            at: _handle(messages[at - 1], message)
+            for at, message in enumerate(messages)
+            if at and message.role is Role.ASSISTANT and _is_bare(message.metadata.origin, request.provider, api)
+        }
+        if not bare:
+            return request
+        found = await asyncio.to_thread(self._store.find_states, tenant, list(bare.values()))
+        restored = list(messages)
+        for at, handle in bare.items():
+            state = self._sealer.unseal(found[handle], tenant) if handle in found else None
+            if state and (answer := _put_back(messages[at], loads_message(state["message"]))) is not None:
+                restored[at] = answer
+        return attrs.evolve(request, messages=tuple(restored)) if found else request
+
+
+def _is_bare(origin: Origin | None, provider: str, api: str) -> bool:
+    return origin is None or origin[:2] == (provider, api)
+
+
+def _has_state(message: Message) -> bool:
+    raw = message.metadata.provider_raw
+    if raw and raw.get("replay"):
+        return True
+    return any(
+        isinstance(block, ThinkingBlock | RedactedThinkingBlock | OpaqueBlock) or getattr(block, "signature", None)
+        for block in message.content
+    )
+
+
+def _handle(before: Message, answer: Message) -> str:
+    """Return the digest of what any API shows of an answer and of the message before it."""
+    return hashlib.sha256(orjson.dumps([_shown(before), _shown(answer)])).hexdigest()[:40]
+
+
+def _shown(message: Message) -> list[Any]:
+    texts: list[str] = []
+    calls: list[Any] = []
+    for block in message.content:
+        if isinstance(block, TextBlock):
+            texts.append(block.text)
+        elif isinstance(block, ToolUseBlock):
+            calls.append([block.name, orjson.dumps(block.input, option=orjson.OPT_SORT_KEYS, default=dict).decode()])
+        elif isinstance(block, ToolResultBlock):
+            texts += [part.text for part in block.content if isinstance(part, TextBlock)]
+    return ["".join(texts).strip(), calls]
+
+
+def _put_back(echoed: Message, kept: Message) -> Message | None:
+    """Return the kept answer with the ids of calls that the caller uses; None where they differ in number."""
+    ids = [block.id for block in echoed.content if isinstance(block, ToolUseBlock)]
+    calls: Sequence[ToolUseBlock] = [block for block in kept.content if isinstance(block, ToolUseBlock)]
+    if len(ids) != len(calls):
+        return None
+    names = iter(ids)
+    content = [
+        attrs.evolve(block, id=next(names)) if isinstance(block, ToolUseBlock) else block for block in kept.content
+    ]
+    return attrs.evolve(echoed, content=tuple(content), metadata=kept.metadata)

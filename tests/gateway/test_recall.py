@@ -1,0 +1,92 @@
+"""State of the model that answered comes back to it, by a seal or from the store, whatever the caller's API holds."""
+
+from __future__ import annotations
+
+import json
+from http.server import BaseHTTPRequestHandler
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.gateway.conftest import Upstream, gateway, send_bytes
+
+THOUGHT = {"type": "thinking", "thinking": "Look it up.", "signature": "c2lnbmF0dXJlIG9mIHRoZSBzZXJ2aWNl"}
+CALL = {"type": "tool_use", "id": "toolu_01A09q90qw90lq917835lq9", "name": "look", "input": {"moon": "Io"}}
+PARAMETERS = {"type": "object", "properties": {"moon": {"type": "string"}}}
+QUESTION = {"role": "user", "content": "How wide is Io?"}
+
+
+def think(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
+    """Answer as the Messages API does: with thinking and a call, then with a text."""
+    turn = sum(message["role"] == "assistant" for message in body["messages"])
+    content = [THOUGHT, CALL] if turn == 0 else [{"type": "text", "text": "3,643 km."}]
+    whole = {
+        "id": "msg_1", "type": "message", "role": "assistant", "model": "claude-up", "content": content,
+        "stop_reason": "tool_use" if turn == 0 else "end_turn", "stop_sequence": None,
+        "usage": {"input_tokens": 7, "output_tokens": 3},
+    }  # fmt: skip
+    send_bytes(handler, 200, "application/json", json.dumps(whole).encode())
+
+
+def _post(url: str, path: str, body: dict[str, Any]) -> Any:
+    answer = httpx.post(url + path, json=body)
+    assert answer.status_code == 200, answer.text
+    return answer.json()
+
+
+def _chat(url: str, echo: Any) -> None:
+    tool = {"type": "function", "function": {"name": "look", "parameters": PARAMETERS}}
+    body = {"model": "gpt-x", "tools": [tool], "messages": [QUESTION]}
+    message = _post(url, "/v1/chat/completions", body)["choices"][0]["message"]
+    result = {"role": "tool", "tool_call_id": message["tool_calls"][0]["id"], "content": "3643"}
+    _post(url, "/v1/chat/completions", {**body, "messages": [QUESTION, echo(message), result]})
+
+
+def _ollama(url: str, echo: Any) -> None:
+    tool = {"type": "function", "function": {"name": "look", "parameters": PARAMETERS}}
+    body = {"model": "qwen-x", "stream": False, "tools": [tool], "messages": [QUESTION]}
+    message = _post(url, "/api/chat", body)["message"]
+    result = {"role": "tool", "tool_name": "look", "content": "3643"}
+    _post(url, "/api/chat", {**body, "messages": [QUESTION, echo(message), result]})
+
+
+def _only(*names: str) -> Any:
+    return lambda message: {name: message[name] for name in ("role", *names) if name in message}
+
+
+@pytest.mark.parametrize(
+    ("ask", "echo"),
+    [
+        (_chat, lambda message: message),
+        (_chat, _only("content", "tool_calls")),  # reasoning and its seal are dropped
+        (_ollama, _only("content", "thinking", "tool_calls")),
+        (_ollama, _only("content", "tool_calls")),
+    ],
+    ids=["chat", "chat without reasoning", "ollama", "ollama without thinking"],
+)
+def test_a_signature_comes_back(upstream: Upstream, tmp_path: Path, ask: Any, echo: Any) -> None:
+    upstream.answers = [think]
+    settings = {"anthropic": {"base_url": upstream.url, "api_key": "k"}}
+    routes = [{"match": "*", "to": ["anthropic:claude-opus-4-5"], "retries": 0}]
+    with gateway(upstream, settings=settings, routes=routes, store=f"sqlite:///{tmp_path}/g.db") as url:
+        ask(url, echo)
+
+    [answer] = [message for message in upstream.requests[1][1]["messages"] if message["role"] == "assistant"]
+    [thought, call] = answer["content"]
+    assert {name: thought[name] for name in THOUGHT} == THOUGHT
+    assert {name: call[name] for name in CALL} == CALL
+    [result] = upstream.requests[1][1]["messages"][2]["content"]
+    assert result["tool_use_id"] == CALL["id"]
+
+
+def test_a_kept_answer_is_sealed_and_its_tenants_own(upstream: Upstream, tmp_path: Path) -> None:
+    upstream.answers = [think]
+    settings = {"anthropic": {"base_url": upstream.url, "api_key": "k"}}
+    routes = [{"match": "*", "to": ["anthropic:claude-opus-4-5"], "retries": 0}]
+    with gateway(upstream, settings=settings, routes=routes, store=f"sqlite:///{tmp_path}/g.db") as url:
+        _ollama(url, _only("content", "tool_calls"))
+    kept = b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    assert THOUGHT["thinking"].encode() not in kept
+    assert THOUGHT["signature"].encode() not in kept
