@@ -201,6 +201,13 @@ def test_the_services_own_call_is_streamed_as_it_comes() -> None:
     assert b'"partial_json":"{"' in writer.feed([ToolUseInputDelta(index=0, partial_json="{")])
 
 
+def test_a_tool_of_anothers_service_is_no_call_of_the_caller() -> None:
+    writer = PROVIDER.stream_to_wire(context("anthropic", "messages", FOREIGN))
+    body = writer.feed([TextDelta(index=0, text="x"), MessageComplete(stop_reason=StopReason.TOOL_USE)])
+
+    assert b'"stop_reason":"end_turn"' in body
+
+
 def test_without_a_seal_state_is_a_row() -> None:
     asked = context("anthropic", "messages", FOREIGN, seal=None)
     writer = PROVIDER.stream_to_wire(asked)

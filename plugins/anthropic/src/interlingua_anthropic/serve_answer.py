@@ -49,7 +49,9 @@ def to_wire_response(message: Message, context: ServeContext) -> WireResponse:
     body = {
         **envelope(context),
         "content": writer.content,
-        "stop_reason": to_wire_stop(metadata.stop_reason, metadata.stop_reason_raw, context),
+        "stop_reason": to_wire_stop(
+            metadata.stop_reason, metadata.stop_reason_raw, context, called=bool(message.tool_calls())
+        ),
         "stop_sequence": trace.get("stop_sequence"),
         "usage": to_wire_usage(metadata.usage or Usage()),
     }
@@ -63,12 +65,12 @@ def envelope(context: ServeContext) -> dict[str, Any]:
     return {"id": f"msg_{context.answer_id}", "type": "message", "role": "assistant", "model": context.model}
 
 
-def to_wire_stop(reason: StopReason | None, raw: str | None, context: ServeContext) -> str:
-    """Return why the model stopped, in this API's words."""
+def to_wire_stop(reason: StopReason | None, raw: str | None, context: ServeContext, *, called: bool) -> str:
+    """Return why the model stopped, in this API's words; `called`: there are calls in the answer."""
     if context.is_own and raw:
         return raw
-    if reason is StopReason.PAUSE_TURN and not context.is_own:
-        return "end_turn"  # a caller would answer it by asking again with this API's own server tools
+    if not context.is_own and (reason is StopReason.PAUSE_TURN or (reason is StopReason.TOOL_USE and not called)):
+        return "end_turn"  # it waits for a tool of its own service, which a caller knows nothing of
     return _STOPS.get(reason or StopReason.OTHER, "end_turn")
 
 

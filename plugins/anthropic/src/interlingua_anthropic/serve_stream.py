@@ -60,6 +60,7 @@ class MessagesWriter:
         self._index = -1  # of the block written last
         self._open: int | None = None  # the canonical index of the block that is open
         self._live: int | None = None  # the same where it is a call, which no other block may interrupt
+        self._called = False
         self._moved = False  # arguments of that call were written
         self._written: set[int] = set()  # canonical indexes of texts and thoughts
         self._queue: list[StreamEvent] = []
@@ -211,6 +212,7 @@ class MessagesWriter:
 
     def _call_start(self, event: ToolUseStart) -> None:
         wire_id = self._blocks.call_id(event)
+        self._called = True
         self._note(event, wire_id)
         self._settle()
         self._starts[event.index] = event
@@ -283,7 +285,7 @@ class MessagesWriter:
         self._end_live()
         self._settle()
         self._blocks.end()
-        stop = to_wire_stop(event.stop_reason, event.stop_reason_raw, self._blocks.context)
+        stop = to_wire_stop(event.stop_reason, event.stop_reason_raw, self._blocks.context, called=self._called)
         delta = {"stop_reason": stop, "stop_sequence": self._stop_sequence}
         self._event("message_delta", delta=delta, usage=to_wire_usage(self._usage))
         self._event("message_stop")

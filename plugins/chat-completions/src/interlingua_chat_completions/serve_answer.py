@@ -54,7 +54,12 @@ def to_wire_response(message: Message, context: ServeContext, dialect: Dialect) 
         return to_wire_error(ServerError("the model's answer ended with an error"))
     answer = _Answer(context)
     body = _message(message, answer, context, dialect)
-    choice = {"index": 0, "message": body, "logprobs": None, "finish_reason": _finish(metadata.stop_reason, context)}
+    choice = {
+        "index": 0,
+        "message": body,
+        "logprobs": None,
+        "finish_reason": _finish(metadata.stop_reason, called="tool_calls" in body),
+    }
     whole = {
         **answer.envelope("chat.completion"),
         "choices": [choice],
@@ -103,7 +108,10 @@ def _add_own(message: Message, replay: Mapping[str, Any], body: dict[str, Any]) 
         body["annotations"] = citations
 
 
-def _finish(reason: StopReason | None, context: ServeContext) -> str:
+def _finish(reason: StopReason | None, *, called: bool) -> str:
+    """Return why the model stopped; one that waits for a tool of its own service has called none of the caller's."""
+    if reason is StopReason.TOOL_USE and not called:
+        return "stop"
     return _FINISH.get(reason or StopReason.OTHER, "stop")
 
 
@@ -312,7 +320,7 @@ class ChatWriter:
             self._delta({"reasoning_details": details})
         if not self._started:
             self._delta({})
-        finish = _finish(event.stop_reason, self._context)
+        finish = _finish(event.stop_reason, called=bool(self._calls))
         self._out.append(self._head + b'{},"logprobs":null,"finish_reason":' + dumps(finish) + b"}]}\n\n")
         if self._context.echo.get("include_usage"):
             self._out.append(self._empty + b'],"usage":' + dumps(to_wire_usage(self._usage)) + b"}\n\n")
