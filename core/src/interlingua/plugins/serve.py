@@ -96,7 +96,8 @@ class InboundRequest:
             return messages, attrs.evolve(self.options, **left_out, provider_options=self.extra), tuple(losses)
         extra = {name: value for name, value in self.extra.items() if name not in self.covered}
         if api != self.options.api:
-            losses += [option_loss(f"provider_options.{name}", "dropped", "only this API has it") for name in extra]
+            said = [name for name, value in extra.items() if value is not None]
+            losses += [option_loss(f"provider_options.{name}", "dropped", "only this API has it") for name in said]
             extra = {}
         if own:  # unsealed answers are taken for those of the model in use
             before, now = f"{provider}:{asked}", f"{provider}:{model}"
