@@ -170,9 +170,9 @@ def test_a_stream_without_sse_is_one_array() -> None:
 
 
 def test_schemas_in_the_services_own_form_are_json_schemas_elsewhere() -> None:
-    user = {"role": "user", "parts": [{"text": "q"}]}
-    contents = [user, {"role": "model", "parts": calls}, {"role": "user", "parts": results}]
-           "items": {"type": "INTEGER"}}}, "required": ["a"]}  # fmt: skip
+    array = {"type": "ARRAY", "minItems": "1", "items": {"type": "INTEGER"}}
+    properties = {"a": {"type": "STRING", "nullable": True}, "b": array}
+    own = {"type": "OBJECT", "properties": properties, "required": ["a"]}
     read = _generate(
         {
             "contents": [{"role": "user", "parts": [{"text": "q"}]}],
