@@ -9,7 +9,7 @@ import pytest
 
 from interlingua.errors import CapabilityError
 from interlingua.http.transport import outgoing
-from interlingua.plugins.wire import ConnectionSettings, WireRequest
+from interlingua.plugins.wire import ConnectionSettings, Loss, WireRequest
 from interlingua.types.blocks import (
     CacheHint,
     DocumentBlock,
@@ -22,6 +22,7 @@ from interlingua.types.blocks import (
 from interlingua.types.factories import tool_result, user
 from interlingua.types.messages import Message, Role
 from interlingua.types.options import ToolChoice
+from interlingua_anthropic.request import to_wire_schema
 from interlingua_cli.lint import lint_request
 from tests.plugins.anthropic.asking import ANTHROPIC, NEW, OLD, answer, asked, body, body_of, elements
 from tests.support.adapter import READ
@@ -500,3 +501,11 @@ def test_stop_sequences_of_white_space_are_left_out(stop: tuple[str, ...], sent:
     assert body_of(request).get("stop_sequences") == sent
     assert [loss.path for loss in request.losses] == (["options.stop"] if sent != list(stop) else [])
     assert lint_request(ANTHROPIC, request) == ()
+
+
+def test_a_schema_that_is_no_object_stays_as_it_is() -> None:
+    schema = {"type": "object", "properties": {"a": True, "b": {"anyOf": [False, {"type": "string"}]}}}
+    losses: list[Loss] = []
+
+    assert to_wire_schema(schema, losses) == {**schema, "additionalProperties": False}
+    assert to_wire_schema({"properties": [], "anyOf": "x"}, losses) == {"properties": [], "anyOf": "x"}
