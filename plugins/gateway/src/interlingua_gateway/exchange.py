@@ -105,7 +105,7 @@ class _Request:
         self._context = context = attrs.evolve(context, model=inbound.options.model, echo=inbound.echo)
         self._admission = await gateway.access.admit(key, inbound.options.model, self._api.key)
         if gateway.recall is not None:
-            inbound = await gateway.recall.restore(self._admission.tenant, inbound, self._api.api)
+            inbound = await gateway.recall.restore(self._admission.tenant, inbound)
         self._inbound = inbound
         if self._api.kind != "send":
             await self._count(inbound)

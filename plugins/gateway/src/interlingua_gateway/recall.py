@@ -22,7 +22,6 @@ from interlingua.plugins import InboundRequest
 from interlingua.types import (
     Message,
     OpaqueBlock,
-    Origin,
     RedactedThinkingBlock,
     Role,
     TextBlock,
@@ -60,33 +59,28 @@ class Recall:
         except InterlinguaError as error:
             _log.error("an answer's state was not kept: %s", error)
 
-    async def restore(self, tenant: str, request: InboundRequest, api: str) -> InboundRequest:
-        """Return a request with the answers in it as they were made, where they are kept and came back without state.
+    async def restore(self, tenant: str, request: InboundRequest) -> InboundRequest:
+        """Return a request with the answers in it as they were made, where they are kept.
 
         Args:
             tenant: whose request it is.
             request: what was read.
-            api: in which of its provider's APIs.
         """
         messages = request.messages
-        bare = {
+        answers = {
             at: _handle(messages[at - 1], message)
             for at, message in enumerate(messages)
-            if at and message.role is Role.ASSISTANT and _is_bare(message.metadata.origin, request.provider, api)
+            if at and message.role is Role.ASSISTANT
         }
-        if not bare:
+        if not answers:
             return request
-        found = await asyncio.to_thread(self._store.find_states, tenant, list(bare.values()))
+        found = await asyncio.to_thread(self._store.find_states, tenant, list(answers.values()))
         restored = list(messages)
-        for at, handle in bare.items():
+        for at, handle in answers.items():
             state = self._sealer.unseal(found[handle], tenant) if handle in found else None
             if state and (answer := _put_back(messages[at], loads_message(state["message"]))) is not None:
                 restored[at] = answer
         return attrs.evolve(request, messages=tuple(restored)) if found else request
-
-
-def _is_bare(origin: Origin | None, provider: str, api: str) -> bool:
-    return origin is None or origin[:2] == (provider, api)
 
 
 def _has_state(message: Message) -> bool:
