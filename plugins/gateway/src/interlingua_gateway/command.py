@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import signal
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal, InvalidOperation
 from pathlib import Path
@@ -47,6 +48,7 @@ def gateway(context: click.Context, file: Path | None, host: str, port: int) -> 
         raise click.UsageError(f"{host} is reachable by others: {how}")
     app = create_app(config, registry=state.registry, settings=state.settings, environ=state.environ)
     click.echo(f"serving on http://{host}:{port}; stop with Ctrl-C", err=True)
+    signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn stops well, then raises it again: that would be exit 143
     uvicorn.run(
         app, host=host, port=port, log_level="warning", access_log=False, ws="none",
         timeout_graceful_shutdown=round(config.drain),
