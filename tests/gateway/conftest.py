@@ -124,7 +124,6 @@ def serving(app: Any) -> Iterator[str]:
         yield f"http://127.0.0.1:{port}"
     finally:
         server.should_exit = True
-        server.force_exit = True
         thread.join(timeout=15)
 
 

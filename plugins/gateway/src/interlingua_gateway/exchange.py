@@ -20,8 +20,31 @@ from interlingua.errors import (
     PermissionDeniedError,
     ServerError,
 )
-from interlingua.plugins import InboundRequest, Loss, Provider, ServeContext, WireRequest, WireResponse
-from interlingua.types import AdapterOptions, AudioBlock, DocumentBlock, ImageBlock, Message, Origin, ToolResultBlock
+from interlingua.plugins import (
+    InboundRequest,
+    Loss,
+    Provider,
+    Registry,
+    ServeContext,
+    WireRequest,
+    WireResponse,
+    estimate_input_tokens,
+)
+from interlingua.pricing import cost_of
+from interlingua.types import (
+    AdapterOptions,
+    AudioBlock,
+    ContentBlock,
+    DocumentBlock,
+    ImageBlock,
+    Message,
+    MessageStatus,
+    Origin,
+    Role,
+    ToolResultBlock,
+    ToolUseBlock,
+    Usage,
+)
 from interlingua_gateway.access import NOBODY
 
 if TYPE_CHECKING:
@@ -80,6 +103,7 @@ class _Request:
         self._context = ServeContext(provider=api.key, api=api.api)
         self._started = time.perf_counter()
         self._admission: Admission | None = None
+        self._asked: _Target | None = None
         self._inbound: InboundRequest
         self.id = self._context.answer_id
         self.begun = False
@@ -139,6 +163,7 @@ class _Request:
         for place, name in enumerate(targets, 1):
             try:
                 target = self._target(inbound, name, route.max_tokens)
+                self._asked = target
                 if self._admission is not None:
                     self._admission.target = target.name
                 await ask(client, target)
@@ -170,15 +195,16 @@ class _Request:
         gone = asyncio.ensure_future(self._wait_until_gone())
         try:
             await asyncio.wait({asking, gone}, return_when=asyncio.FIRST_COMPLETED)
-            if not asking.done():
+        finally:
+            gone.cancel()
+            if left := not asking.done():
                 asking.cancel()
                 with suppress(asyncio.CancelledError, InterlinguaError):
                     await asking
                 await self._settle(None, None)
-                return
-            message, losses = asking.result()
-        finally:
-            gone.cancel()
+        if left:
+            return
+        message, losses = asking.result()
         context = attrs.evolve(self._context, origin=message.metadata.origin or target.origin)
         response = self._provider.to_wire_response(message, context)
         await self._respond(response, self._facts(target, [*losses, *response.losses]))
@@ -204,13 +230,18 @@ class _Request:
             gone = asyncio.ensure_future(self._wait_until_gone())
             try:
                 await asyncio.wait({pump, gone}, return_when=asyncio.FIRST_COMPLETED)
+            except asyncio.CancelledError:  # the gateway stops and gives no more time
+                pump.cancel()
+                await self._send({"type": "http.response.body", "body": writer.end(), "more_body": False})
+                raise
             finally:
                 gone.cancel()
-                if not pump.done():
-                    pump.cancel()
-                with suppress(asyncio.CancelledError):
-                    await pump
-        await self._settle(stream.partial, None if pump.cancelled() else pump.result())
+                pump.cancel()
+                await asyncio.wait({pump})
+                broken = None if pump.cancelled() else pump.exception() or pump.result()
+                await self._settle(stream.partial, broken)
+            if not pump.cancelled():
+                pump.result()  # raises what is the gateway's own fault
 
     async def _pump(self, stream: AsyncMessageStream, writer: Any) -> BaseException | None:
         """Write what one upstream read brought in one write; return what ended the answer badly."""
@@ -249,6 +280,8 @@ class _Request:
     async def _settle(self, message: Message | None, error: BaseException | None) -> None:
         if self._admission is not None:
             admission, self._admission = self._admission, None
+            if message is not None and message.metadata.status is not MessageStatus.COMPLETE and self._asked:
+                message = self._asked.with_estimate(message, self._gateway.registry)
             await self._gateway.access.settle(admission, message, error)
             recall = self._gateway.recall
             own = (self._api.key, self._api.api)
@@ -309,6 +342,20 @@ class _Target:
         found = {name: getattr(self.options, name) for name in _OPTIONS}
         return {name: value for name, value in found.items() if value is not None}
 
+    def with_estimate(self, message: Message, registry: Registry) -> Message:
+        """Return a cut answer with an estimate of its use: services report it at the end, which never came."""
+        provider = registry.provider(self.origin.provider)
+        options = attrs.evolve(self.options, model=self.origin.model)
+        usage = message.metadata.usage or Usage()
+        given = usage.input_tokens
+        if given is None:
+            given = estimate_input_tokens(provider, self.messages, self.tools, options)
+        said = Message(role=Role.USER, content="".join(map(_text_of, message.content)))
+        made = max(usage.output_tokens or 0, estimate_input_tokens(provider, [said], (), options))
+        usage = attrs.evolve(usage, input_tokens=given, output_tokens=made)
+        usage = cost_of(usage, provider.model(self.origin.model), message.created_at)
+        return attrs.evolve(message, metadata=attrs.evolve(message.metadata, usage=usage))
+
 
 def _without_upstreams_key(error: InterlinguaError) -> InterlinguaError:
     """Return an error for the caller; that the gateway's own key was refused is no fault of his."""
@@ -317,6 +364,13 @@ def _without_upstreams_key(error: InterlinguaError) -> InterlinguaError:
     failure = ServerError("the service of this model does not accept the gateway's key", provider=error.provider)
     failure.partial = error.partial
     return failure
+
+
+def _text_of(block: ContentBlock) -> str:
+    if isinstance(block, ToolUseBlock):
+        return block.input_json
+    text = getattr(block, "text", "")
+    return text if isinstance(text, str) else ""
 
 
 def _refuse_urls(messages: Sequence[Message], model: str) -> None:
