@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
@@ -16,12 +17,26 @@ from tests.gateway.conftest import Upstream, chat_chunks, gateway, refuse, say, 
 QUESTION: Any = [{"role": "user", "content": "Say hello."}]
 
 
+_open: list[anthropic.Anthropic | openai.OpenAI] = []
+
+
+@pytest.fixture(autouse=True)
+def _closed_clients() -> Iterator[None]:
+    yield
+    while _open:
+        _open.pop().close()
+
+
 def _anthropic(url: str) -> anthropic.Anthropic:
-    return anthropic.Anthropic(base_url=url, api_key="x", max_retries=0)
+    client = anthropic.Anthropic(base_url=url, api_key="x", max_retries=0)
+    _open.append(client)
+    return client
 
 
 def _openai(url: str) -> openai.OpenAI:
-    return openai.OpenAI(base_url=f"{url}/v1", api_key="x", max_retries=0)
+    client = openai.OpenAI(base_url=f"{url}/v1", api_key="x", max_retries=0)
+    _open.append(client)
+    return client
 
 
 def test_messages_are_answered_whole_and_streamed(upstream: Upstream) -> None:

@@ -17,7 +17,9 @@ from interlingua.errors import (
     CallerError,
     CapabilityError,
     InterlinguaError,
+    ModelNotFoundError,
     PermissionDeniedError,
+    PluginError,
     ServerError,
 )
 from interlingua.plugins import (
@@ -175,8 +177,12 @@ class _Request:
                 return
 
     def _target(self, inbound: InboundRequest, name: str, most: int | None) -> _Target:
-        model = self._gateway.registry.resolve(name)
-        provider = self._gateway.registry.provider(model.provider)
+        try:
+            model = self._gateway.registry.resolve(name)
+            provider = self._gateway.registry.provider(model.provider)
+        except (CallerError, PluginError) as error:  # its text is for who runs the gateway: it lists what is installed
+            self._gateway.log.warning("request %s: no model %r: %s", self.id, name, error)
+            raise ModelNotFoundError(f"the model {inbound.options.model!r} does not exist") from None
         can = provider.capabilities(model.name)
         messages, options, losses = inbound.for_upstream(model.provider, can.api, model.name)
         if not self._gateway.config.fetch_urls and not can.supports_image_urls:
