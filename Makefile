@@ -7,7 +7,7 @@ BIN := $(VENV)/bin
 INPUTS := pyproject.toml core/pyproject.toml $(wildcard plugins/*/pyproject.toml) constraints.txt tests/tools/venv.py
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test ray mutants lint wheels bench matrix record venv constraints clean
+.PHONY: help demo test docs ray mutants lint wheels bench matrix record venv constraints clean
 
 help: ## List the targets
 	@sed -n 's/^\([a-z]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 14
@@ -17,6 +17,10 @@ demo: $(VENV)/.demo ## Replay one conversation across four services and back (AR
 
 test: $(VENV)/.dev ## Run the tests on every CPU (ARGS="tests/core -k name" to choose; INTERLINGUA_FULL=1 repeats the long laws in full; INTERLINGUA_CORPUS=folder adds recorded traffic)
 	$(BIN)/python -m pytest $(WORKERS) $(ARGS)
+
+docs: $(VENV)/.docs ## Build the documentation site into site/, strictly: a broken link fails (ARGS=--help for options)
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build $(ARGS)
+	@echo "site/index.html: $(BIN)/python -m http.server --directory site --bind 127.0.0.1 8000"
 
 ray: $(VENV)/.dev ## Install Ray beside .venv and run the tests of bulk on it
 	@$(PYTHON) tests/tools/venv.py ray
@@ -48,7 +52,7 @@ constraints: ## Resolve the newest versions again and write constraints.txt
 	$(PYTHON) tests/tools/venv.py constraints
 
 clean: ## Remove .venv and caches
-	rm -rf $(VENV) .venv-ray .mypy_cache .ruff_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) .venv-ray site .mypy_cache .ruff_cache .hypothesis .import_linter_cache
 
-$(VENV)/.demo $(VENV)/.dev: $(INPUTS)
+$(VENV)/.demo $(VENV)/.dev $(VENV)/.docs: $(INPUTS)
 	@$(PYTHON) tests/tools/venv.py $(patsubst .%,%,$(notdir $@))

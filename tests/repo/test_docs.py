@@ -12,6 +12,7 @@ import pytest
 
 from tests.support import tree
 from tests.support.doc_services import documented_services
+from tests.tools import demo_picture
 
 FENCE = re.compile(r"^```(?P<info>[^\n`]*)\n(?P<body>.*?)^```\s*$", re.MULTILINE | re.DOTALL)
 SHELL = {"sh", "bash", "console", "shell"}
@@ -109,3 +110,9 @@ def test_decisions_have_a_number_each() -> None:
 
     assert [path.name for path in pages if numbers.count(path.name[:3]) > 1] == []
     assert [path.name for path in pages if not path.read_text().startswith(f"# {path.name[:3]} ")] == []
+
+
+def test_the_picture_shows_what_the_demo_prints() -> None:
+    drawn = demo_picture.PICTURE.read_text(encoding="utf-8")
+
+    assert drawn == demo_picture.draw(), "run `python -m tests.tools.demo_picture`"

@@ -1,7 +1,7 @@
 """Make .venv from nothing: Python's own venv, uv by pip, the workspace editable at the pinned versions.
 
 pip's settings are read and carried over to uv, which does not read them itself. The Makefile runs it:
-`python3 tests/tools/venv.py demo|dev|ray|constraints`.
+`python3 tests/tools/venv.py demo|dev|docs|ray|constraints`.
 """
 
 from __future__ import annotations
@@ -113,12 +113,12 @@ def installer() -> tuple[list[str | Path], dict[str, str]]:
     return [UV, "pip", "install", "--quiet", "--python", PYTHON], uv_environment()
 
 
-def dev_requirements() -> list[str]:
-    """Return the dev group's requirements that are not distributions of this workspace."""
+def requirements(group: str) -> list[str]:
+    """Return the requirements of a dependency group (dev or docs) that are not distributions of this workspace."""
     import tomllib  # an older Python must reach the message at the end of this file
 
-    group = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]["dev"]
-    return [requirement for requirement in group if not requirement.startswith("interlingua")]
+    groups = tomllib.loads((ROOT / "pyproject.toml").read_text())["dependency-groups"]
+    return [requirement for requirement in groups[group] if not requirement.startswith("interlingua")]
 
 
 def workspace(extras: str, *, of_demo: bool = False) -> list[str | Path]:
@@ -140,14 +140,14 @@ def workspace(extras: str, *, of_demo: bool = False) -> list[str | Path]:
 
 
 def install(kind: str) -> None:
-    """Install what `kind` (demo or dev) needs and write its stamp; dev holds all of demo."""
+    """Install what `kind` (demo, dev or docs) needs and write its stamp; the others hold all of demo."""
     make_venv()
     command, env = installer()
-    everything = [*workspace("cli,contract,images"), *dev_requirements()]
-    what = workspace("cli", of_demo=True) if kind == "demo" else everything
+    everything = workspace("cli,contract,images")
+    what = workspace("cli", of_demo=True) if kind == "demo" else [*everything, *requirements(kind)]
     print(f"installing the workspace ({kind})", flush=True)
     run(*command, "-c", CONSTRAINTS, *what, env=env)
-    for stamp in ["demo"] if kind == "demo" else ["demo", "dev"]:
+    for stamp in {"demo", kind}:
         (VENV / f".{stamp}").touch()
 
 
@@ -168,7 +168,8 @@ def write_constraints() -> None:
     make_venv()
     installer()
     optional: list[str | Path] = ["-e", "./plugins/bulk[ray,parquet]"]  # not in .venv: `.ci/run` installs it beside
-    asked = [*workspace("cli,contract,images"), *optional, *dev_requirements(), "hatchling", "editables", "uv"]
+    groups = [*requirements("dev"), *requirements("docs")]
+    asked = [*workspace("cli,contract,images"), *optional, *groups, "hatchling", "editables", "uv"]
     oldest = ".".join(map(str, OLDEST))
     done = subprocess.run(
         [UV, "pip", "compile", "--quiet", "--no-header", "--no-annotate", "--python-version", oldest, "-"],
