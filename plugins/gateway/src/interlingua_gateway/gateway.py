@@ -145,9 +145,15 @@ _APIS = (
     ("/v1/messages/count_tokens", "anthropic", "messages", "count_tokens"),
     ("/v1/chat/completions", "openai", "chat", "send"),
     ("/v1/responses", "openai", "responses", "send"),
-    ("/v1beta/models/{model:path}:generateContent", "google", "generate", "send"),
-    ("/v1beta/models/{model:path}:streamGenerateContent", "google", "generate", "send"),
-    ("/v1beta/models/{model:path}:countTokens", "google", "generate", "count_tokens"),
+    *(
+        (f"/{version}/models/{{model:path}}:{verb}", "google", "generate", kind)
+        for version in ("v1beta", "v1")  # the older SDKs, the newer ones
+        for verb, kind in (
+            ("generateContent", "send"),
+            ("streamGenerateContent", "send"),
+            ("countTokens", "count_tokens"),
+        )
+    ),
     ("/api/chat", "ollama", "chat-native", "send"),
 )
 
