@@ -62,7 +62,6 @@ class GatewayConfig:
         drain: seconds that open answers get when the gateway stops.
         fetch_urls: True to fetch images that a caller names by address, where a model takes no addresses. Off: a caller
             could make the gateway read addresses of its own network.
-        sessions: store of interlingua-sessions in which conversations are kept; empty keeps none.
     """
 
     routes: tuple[Route, ...] = ()
@@ -72,7 +71,6 @@ class GatewayConfig:
     body_limit: int = 32 * MEGABYTE
     drain: float = 30.0
     fetch_urls: bool = False
-    sessions: str = ""
 
     def route(self, asked: str, provider: str) -> Route:
         """Return the route of a name.
