@@ -1,7 +1,7 @@
-"""What MkDocs is told beyond mkdocs.yml: the navigation, the API reference, and files outside docs/ that pages link to.
+"""What MkDocs is told beyond mkdocs.yml: the navigation, the API reference, and other files that documents link to.
 
-The documents link to each other as they lie in the repository. A page's links out of docs/ lead to a copy of that file
-on the site, below repository/: a document as it is, code as a page that shows it.
+The documents link to each other as they lie in the repository. Links to documents outside docs/ and to code lead to a
+copy on the site, below repository/: a document as it is, code as a page that shows it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mkdocs.structure.pages import Page
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCS = ROOT / "docs"
-SECTIONS = ["how-to", "agents", "sessions", "plugins", "reference", "explanation"]
+SECTIONS = ["how-to", "examples", "agents", "sessions", "plugins", "reference", "explanation"]
 PACKAGES = [
     "interlingua",
     "interlingua.types",
@@ -39,6 +39,7 @@ PACKAGES = [
 FENCE = re.compile(r"^(```.*?^```\s*?$)", re.MULTILINE | re.DOTALL)
 LINK = re.compile(r"(\]\()(?!\w+:|#)([^)#\s]+)")
 INFO = re.compile(r"^(```\w+) .*$", re.MULTILINE)  # words for the tests behind a block's language: no-run, file=…
+PLACED = {".md", ".html", ".svg", ".css"}  # what MkDocs itself takes from docs/
 COPIES = "repository"
 
 
@@ -50,14 +51,16 @@ def links_of(page: Path) -> list[str]:
 def source_of(page: str) -> Path:
     """Return the file that a page of the site is made of."""
     below = page.removeprefix(f"{COPIES}/")
-    return DOCS / page if below == page else ROOT / below.removesuffix(".show.md")
+    if below == page:
+        return DOCS / page
+    return ROOT / below if (ROOT / below).exists() else ROOT / below.removesuffix(".md")
 
 
 def place_of(target: Path) -> str:
     """Return where a file of the repository stands on the site."""
-    if target.is_relative_to(DOCS):
+    if target.is_relative_to(DOCS) and target.suffix in PLACED:
         return target.relative_to(DOCS).as_posix()
-    return f"{COPIES}/{target.relative_to(ROOT).as_posix()}" + ("" if target.suffix == ".md" else ".show.md")
+    return f"{COPIES}/{target.relative_to(ROOT).as_posix()}" + ("" if target.suffix == ".md" else ".md")
 
 
 def title_of(page: Path) -> str:
@@ -70,9 +73,11 @@ def entries(folder: Path) -> list[Any]:
     found: list[Any] = [place_of(folder / "README.md")]
     for target in dict.fromkeys(links_of(folder / "README.md")):
         page = (folder / target).resolve()
-        if not page.is_relative_to(folder) or page.suffix != ".md" or place_of(page) in found:
+        if not page.is_relative_to(folder) or page.suffix not in (".md", ".py") or place_of(page) in found:
             continue
-        if page.name == "README.md":
+        if page.suffix == ".py":
+            found.append({page.name: place_of(page)})
+        elif page.name == "README.md":
             found.append({title_of(page): entries(page.parent)})
         else:
             found.append(place_of(page))
@@ -91,7 +96,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> Files:
-    """Add the API reference and the files outside docs/ that documents link to, and those that these link to."""
+    """Add the API reference and the other files that documents link to, and those that these link to."""
     at: dict[str, str] = {}  # what is described, each at one place: `interlingua` repeats names of its subpackages
     for package in sorted(PACKAGES, key=lambda name: name == "interlingua"):
         files.append(File.generated(config, f"reference/api/{package}.md", content=api_page(package, at)))
@@ -100,7 +105,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
         page = waiting.pop()
         for target in links_of(page):
             file = (page.parent / target).resolve()
-            if file.is_relative_to(DOCS) or files.get_file_from_path(place_of(file)) is not None:
+            if files.get_file_from_path(place_of(file)) is not None:
                 continue
             if file.suffix == ".md":
                 waiting.append(file)
@@ -109,7 +114,7 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
 
 
 def shown(file: Path) -> str:
-    """Return a file outside docs/ as a page: a document as it is, code in a block, a folder as a list."""
+    """Return a file as a page: a document as it is, code in a block, a folder as a list."""
     name = file.relative_to(ROOT).as_posix()
     if file.is_dir():
         return f"# {name}\n\n" + "".join(f"- `{path.name}`\n" for path in sorted(file.glob("[a-z]*")))
@@ -143,7 +148,7 @@ def api_page(package: str, at: dict[str, str]) -> str:
 
 
 def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Lead links between docs/ and the files outside it to their places on the site."""
+    """Lead links to files of the repository to their places on the site."""
     if page.file.src_uri.startswith("reference/api/"):
         return markdown
     source, up = source_of(page.file.src_uri), "../" * page.file.src_uri.count("/")
