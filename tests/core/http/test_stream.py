@@ -173,6 +173,14 @@ def test_cancel_from_another_thread_wakes_a_read() -> None:
         assert stream.message.metadata.status is il.MessageStatus.CANCELLED
 
 
+def test_batches_hold_the_same_events_as_the_stream() -> None:
+    with served(Reply(body=STREAM), Reply(body=STREAM)) as server, client(server) as c:
+        with c.stream("hi") as one, c.stream("hi") as other:
+            events = [event for events in other.batches() for event in events]
+            assert [*map(type, events)] == [*map(type, one)]
+        assert other.message.metadata.status is il.MessageStatus.COMPLETE
+
+
 def test_leaving_after_the_terminal_event_is_no_cancellation() -> None:
     with served(Reply(body=STREAM)) as server, client(server) as c:
         with c.stream("hi") as stream:

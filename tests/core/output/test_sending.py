@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from decimal import Decimal
+from importlib import metadata
 from typing import Any
 
 import attrs
@@ -22,6 +23,7 @@ from interlingua import (
     validate_conversation,
 )
 from interlingua.errors import CapabilityError, ContentRefusedError
+from interlingua.output import load_output_plan
 from tests.core.output.scripted import Service, said, streamed
 
 READ = ToolDefinition(
@@ -51,6 +53,7 @@ class Invoice:
 GOOD = json.dumps({"lines": [{"what": "tea", "count": 2}, {"what": "cup"}], "total": "7.50"})
 VALUE = Invoice([Line("tea", 2), Line("cup")], Decimal("7.50"))
 BAD = json.dumps({"lines": [{"what": "CANARY", "count": "2"}], "total": "7.50"})
+OURS = {"group": "interlingua.output"}
 CALL = ("invoice", json.loads(GOOD))
 
 
@@ -259,3 +262,15 @@ def test_the_plan_is_what_a_loop_needs() -> None:
     history = [user("Read.")]
     assert plan.messages(history) == history
     assert plan.is_answer(assistant("text"))
+
+
+def test_without_its_distribution_the_error_says_what_to_install(both: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    service = Service(said(GOOD))
+    installed = metadata.entry_points
+    with monkeypatch.context() as patched:
+        patched.setattr(metadata, "entry_points", lambda **of: () if of == OURS else installed(**of))
+        load_output_plan.cache_clear()
+        with pytest.raises(CallerError, match=r"pip install interlingua\[output\]"):
+            send(service, both, output=Invoice)
+        assert not service.bodies
+    assert send(service, both, output=Invoice).output == VALUE

@@ -20,7 +20,7 @@ from interlingua.http.shared import (
     read_image,
 )
 from interlingua.http.transport import AsyncAnswer, AsyncTransport
-from interlingua.output import Answer, Output, OutputAttempts, OutputPlan, Partial, PartialReader, read_answer
+from interlingua.output import Answer, Output, Partial
 from interlingua.plugins.registry import Registry
 from interlingua.plugins.wire import Outgoing, WireRequest, WireResponse
 from interlingua.response.finalize import FAILED
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from interlingua.request.media import Fetched
     from interlingua.types.messages import RoutingDecisionRecord
     from interlingua.types.tools import ToolDefinition
+    from interlingua_output import OutputPlan
 
 _Result = TypeVar("_Result")
 _T = TypeVar("_T")
@@ -61,7 +62,8 @@ class AsyncMessageStream(BaseStream):
         self._sleep = sleep
         self._chunks: AsyncIterator[bytes]
         self._first_events: list[StreamEvent] = []
-        self._events: AsyncGenerator[Any, None] | None = None
+        self._batches: AsyncGenerator[list[StreamEvent], None] | None = None
+        self._events: AsyncGenerator[StreamEvent, None] | None = None
 
     async def __aenter__(self) -> AsyncMessageStream:
         with self._exchange.around:
@@ -80,10 +82,9 @@ class AsyncMessageStream(BaseStream):
 
     def batches(self) -> AsyncIterator[list[StreamEvent]]:
         """Iterate over the events of each read of the answer, together; in place of `async for` over the stream."""
-        if self._events is None:
+        if self._batches is None:
             raise CallerError("the stream is not open: use it in an async with statement")
-        self._events = self._run(together=True)
-        return self._events
+        return self._batches
 
     @property
     def text_stream(self) -> AsyncIterator[str]:
@@ -105,7 +106,8 @@ class AsyncMessageStream(BaseStream):
             while self._events is None:
                 try:
                     self._first_events = await self._open(exchange)
-                    self._events = self._run()
+                    self._batches = self._run()
+                    self._events = self._iterate(self._batches)
                 except InterlinguaError as error:
                     await self._close()
                     await self._sleep(exchange.retry_delay(error))
@@ -131,23 +133,24 @@ class AsyncMessageStream(BaseStream):
             return self._state.raise_early_error(reader.end(error))
         return self._state.raise_early_error(reader.end())
 
-    async def _run(self, *, together: bool = False) -> AsyncGenerator[Any, None]:
+    async def _iterate(self, batches: AsyncIterator[list[StreamEvent]]) -> AsyncGenerator[StreamEvent, None]:
+        async for events in batches:
+            for event in events:
+                if self._state.stopped:
+                    break
+                yield event
+
+    async def _run(self) -> AsyncGenerator[list[StreamEvent], None]:
         state, reader = self._state, self._state.reader
         assert reader is not None  # noqa: S101
         broken: InterlinguaError | None = None
-        events, feed = self._first_events, reader.feed
+        events = self._first_events
         try:
             try:
-                while True:
-                    if together:
-                        yield events
-                    for event in () if together else events:
-                        if state.stopped:
-                            break
-                        yield event
-                    if state.stopped or (events and type(events[-1]) is ErrorEvent):
-                        break
-                    events = feed(await anext(self._chunks))
+                yield events
+                while not (state.stopped or (events and type(events[-1]) is ErrorEvent)):
+                    events = reader.feed(await anext(self._chunks))
+                    yield events
             except StopAsyncIteration:
                 pass
             except APIConnectionError as error:
@@ -155,11 +158,7 @@ class AsyncMessageStream(BaseStream):
             if state.stopped:
                 state.cancel()
                 return
-            events = reader.end(broken)
-            if together:
-                yield events
-            for event in () if together else events:
-                yield event
+            yield reader.end(broken)
             state.finish()
         except InterlinguaError as error:
             state.fail(error)
@@ -182,17 +181,14 @@ class AsyncMessageStream(BaseStream):
 
     async def _leave(self) -> None:
         self._state.cancel()
-        if self._events is not None:
+        if self._events is not None and self._batches is not None:
             await self._events.aclose()
+            await self._batches.aclose()
         await self._close()
 
 
 class AsyncOutputStream(AsyncMessageStream, Generic[_T]):
     """A streamed typed answer: as `AsyncMessageStream`, with `partials` and `await stream.answer`."""
-
-    def __init__(self, plan: OutputPlan[_T], *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self._plan = plan
 
     async def __aenter__(self) -> AsyncOutputStream[_T]:
         await super().__aenter__()
@@ -201,7 +197,7 @@ class AsyncOutputStream(AsyncMessageStream, Generic[_T]):
     @property
     def partials(self) -> AsyncIterator[Partial]:
         """What has arrived of the answer, each time it grows."""
-        feed = PartialReader(self._plan).feed
+        feed = self._exchange.plan.partials().feed
         return (part async for event in self if (part := feed(event)) is not None)
 
     @property
@@ -214,7 +210,8 @@ class AsyncOutputStream(AsyncMessageStream, Generic[_T]):
         return _Rest(self._read)
 
     async def _read(self) -> Answer[_T]:
-        return read_answer(self._plan, await self._rest(), self.request.losses)
+        answer: Answer[_T] = self._exchange.plan.answer(await self._rest(), self.request.losses)
+        return answer
 
 
 class _Rest(Generic[_T]):
@@ -309,7 +306,7 @@ class AsyncClient(BaseClient):
         plan = attempts = None
         if output is not None:
             plan = await asyncio.to_thread(self._shared.plan_output, output, model, tools, options)
-            attempts = OutputAttempts(plan, messages, output_retries)
+            attempts = plan.attempts(messages, output_retries)
             messages = attempts.messages
         while True:
             exchange = await self.prepare(messages, model=model, tools=tools, routing=routing, plan=plan, **options)
@@ -397,13 +394,10 @@ class AsyncClient(BaseClient):
     ) -> AsyncMessageStream | AsyncOutputStream[Any]:
         """Return the answer as a stream, to be used in an `async with` statement; arguments as for `send`."""
         options |= {"user_id": user_id, "team_id": team_id}
-        share = self._shared
-        plan = None if output is None else share.plan_output(output, model, tools, options, stream=True)
-        messages = messages if plan is None else plan.messages(messages)
-        exchange = share.begin_exchange(messages, model, tools, options, routing=routing, stream=True, plan=plan)
-        if plan is None:
-            return AsyncMessageStream(exchange, self._write, self._open_reader, self._transport, self._sleep)
-        return AsyncOutputStream(plan, exchange, self._write, self._open_reader, self._transport, self._sleep)
+        begin = self._shared.begin_exchange
+        exchange = begin(messages, model, tools, options, routing=routing, stream=True, output=output)
+        kind = AsyncMessageStream if output is None else AsyncOutputStream
+        return kind(exchange, self._write, self._open_reader, self._transport, self._sleep)
 
     async def to_wire(
         self,
@@ -420,11 +414,8 @@ class AsyncClient(BaseClient):
         Nothing is sent and nothing fetched: where an image has to be fetched first, its address stands in the place of
         its data, and a row of the ledger says so.
         """
-        share = self._shared
-        plan = None if output is None else share.plan_output(output, model, tools, options, stream=stream)
-        messages = messages if plan is None else plan.messages(messages)
-        exchange = share.begin_exchange(messages, model, tools, options, stream=stream, plan=plan).write(None)
-        return exchange.request.wire
+        exchange = self._shared.begin_exchange(messages, model, tools, options, stream=stream, output=output)
+        return exchange.write(None).request.wire
 
     async def live_models(self, provider: str | None = None) -> list[str]:
         """Ask the service which models it has: names without provider key, of the provider named or the default's.

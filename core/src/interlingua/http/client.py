@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import chain
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
@@ -22,7 +21,7 @@ from interlingua.http.shared import (
 )
 from interlingua.http.transport import Answer as HTTPAnswer
 from interlingua.http.transport import SyncTransport
-from interlingua.output import Answer, Output, OutputAttempts, OutputPlan, Partial, PartialReader, read_answer
+from interlingua.output import Answer, Output, Partial
 from interlingua.plugins.registry import Registry
 from interlingua.plugins.wire import WireRequest
 from interlingua.response.finalize import FAILED
@@ -36,6 +35,7 @@ if TYPE_CHECKING:
     from interlingua.request.media import Fetched
     from interlingua.types.messages import RoutingDecisionRecord
     from interlingua.types.tools import ToolDefinition
+    from interlingua_output import OutputPlan
 
 _T = TypeVar("_T")
 
@@ -55,6 +55,7 @@ class MessageStream(BaseStream):
         self._sleep = sleep
         self._chunks: Iterator[bytes] = iter(())
         self._first_events: list[StreamEvent] = []
+        self._batches: Iterator[list[StreamEvent]] | None = None
         self._events: Iterator[StreamEvent] | None = None
 
     def __enter__(self) -> MessageStream:
@@ -71,6 +72,12 @@ class MessageStream(BaseStream):
         if self._events is None:
             raise CallerError("the stream is not open: use it in a with statement")
         return self._events
+
+    def batches(self) -> Iterator[list[StreamEvent]]:
+        """Iterate over the events of each read of the answer, together; in place of iterating over the stream."""
+        if self._batches is None:
+            raise CallerError("the stream is not open: use it in a with statement")
+        return self._batches
 
     @property
     def text_stream(self) -> Iterator[str]:
@@ -94,7 +101,8 @@ class MessageStream(BaseStream):
             while self._events is None:
                 try:
                     self._first_events = self._open(exchange)
-                    self._events = self._run()
+                    self._batches = self._run()
+                    self._events = self._iterate(self._batches)
                 except InterlinguaError as error:
                     self._close()
                     self._sleep(exchange.retry_delay(error))
@@ -124,28 +132,32 @@ class MessageStream(BaseStream):
             return self._state.raise_early_error(reader.end(error))
         return self._state.raise_early_error(reader.end())
 
-    def _run(self) -> Iterator[StreamEvent]:
+    def _iterate(self, batches: Iterator[list[StreamEvent]]) -> Iterator[StreamEvent]:
+        for events in batches:
+            for event in events:
+                if self._state.stopped:
+                    break
+                yield event
+
+    def _run(self) -> Iterator[list[StreamEvent]]:
         state, reader = self._state, self._state.reader
         assert reader is not None  # noqa: S101
         broken: InterlinguaError | None = None
-        events, feed = self._first_events, reader.feed
+        events = self._first_events
         try:
             try:
-                for raw in chain((b"",), self._chunks):  # the first events are there already
-                    if raw:
-                        events = feed(raw)
-                    for event in events:
-                        if state.stopped:
-                            break
-                        yield event
-                    if state.stopped or (events and type(events[-1]) is ErrorEvent):
-                        break
+                yield events
+                while not (state.stopped or (events and type(events[-1]) is ErrorEvent)):
+                    events = reader.feed(next(self._chunks))
+                    yield events
+            except StopIteration:
+                pass
             except APIConnectionError as error:
                 broken = error
             if state.stopped:
                 state.cancel()
                 return
-            yield from reader.end(broken)
+            yield reader.end(broken)
             state.finish()
         except InterlinguaError as error:
             state.fail(error)
@@ -168,10 +180,6 @@ class MessageStream(BaseStream):
 class OutputStream(MessageStream, Generic[_T]):
     """A streamed typed answer: as `MessageStream`, with `partials` and `answer`."""
 
-    def __init__(self, plan: OutputPlan[_T], *arguments: Any) -> None:
-        super().__init__(*arguments)
-        self._plan = plan
-
     def __enter__(self) -> OutputStream[_T]:
         super().__enter__()
         return self
@@ -179,7 +187,7 @@ class OutputStream(MessageStream, Generic[_T]):
     @property
     def partials(self) -> Iterator[Partial]:
         """What has arrived of the answer, each time it grows."""
-        feed = PartialReader(self._plan).feed
+        feed = self._exchange.plan.partials().feed
         return (part for event in self if (part := feed(event)) is not None)
 
     @property
@@ -190,7 +198,8 @@ class OutputStream(MessageStream, Generic[_T]):
             InvalidOutputError: it does not fit.
             InterlinguaError: what ended the stream, with `.partial`.
         """
-        return read_answer(self._plan, self.message, self.request.losses)
+        answer: Answer[_T] = self._exchange.plan.answer(self.message, self.request.losses)
+        return answer
 
 
 class Client(BaseClient):
@@ -308,7 +317,7 @@ class Client(BaseClient):
         plan = attempts = None
         if output is not None:
             plan = self._shared.plan_output(output, model, tools, options)
-            attempts = OutputAttempts(plan, messages, output_retries)
+            attempts = plan.attempts(messages, output_retries)
             messages = attempts.messages
         while True:
             exchange = self._shared.begin_exchange(messages, model, tools, options, routing=routing, plan=plan)
@@ -392,15 +401,12 @@ class Client(BaseClient):
     ) -> MessageStream | OutputStream[Any]:
         """Return the answer as a stream, to be used in a `with` statement; arguments as for `send`."""
         options |= {"user_id": user_id, "team_id": team_id}
-        share = self._shared
-        plan = None if output is None else share.plan_output(output, model, tools, options, stream=True)
-        messages = messages if plan is None else plan.messages(messages)
-        exchange = share.begin_exchange(messages, model, tools, options, routing=routing, stream=True, plan=plan)
+        begin = self._shared.begin_exchange
+        exchange = begin(messages, model, tools, options, routing=routing, stream=True, output=output)
         with exchange.around:
             self._write(exchange)
-        if plan is not None:
-            return OutputStream(plan, exchange, self._transport, self._sleep)
-        return MessageStream(exchange, self._transport, self._sleep)
+        kind = MessageStream if output is None else OutputStream
+        return kind(exchange, self._transport, self._sleep)
 
     def to_wire(
         self,
@@ -417,11 +423,8 @@ class Client(BaseClient):
         Nothing is sent and nothing fetched: where an image has to be fetched first, its address stands in the place of
         its data, and a row of the ledger says so.
         """
-        share = self._shared
-        plan = None if output is None else share.plan_output(output, model, tools, options, stream=stream)
-        messages = messages if plan is None else plan.messages(messages)
-        exchange = share.begin_exchange(messages, model, tools, options, stream=stream, plan=plan).write(None)
-        return exchange.request.wire
+        exchange = self._shared.begin_exchange(messages, model, tools, options, stream=stream, output=output)
+        return exchange.write(None).request.wire
 
     def live_models(self, provider: str | None = None) -> list[str]:
         """Ask the service which models it has: names without provider key, of the provider named or the default's.

@@ -12,7 +12,7 @@ from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import attrs
 
@@ -23,7 +23,7 @@ from interlingua.http.limits import Deadline, Retry, Timeout
 from interlingua.http.transport import ResponseHead, no_key, outgoing
 from interlingua.ids import ModelId
 from interlingua.json import EMPTY
-from interlingua.output import OutputPlan
+from interlingua.output import load_output_plan
 from interlingua.plugins.provider import Provider
 from interlingua.plugins.registry import Registry
 from interlingua.plugins.wire import (
@@ -44,6 +44,9 @@ from interlingua.response.finalize import FAILED, ResponseReader, add_header_fac
 from interlingua.response.stream import StreamState
 from interlingua.types.messages import Message, Origin, RoutingDecisionRecord, RoutingMode
 from interlingua.types.tools import ToolDefinition
+
+if TYPE_CHECKING:
+    from interlingua_output import OutputPlan
 
 _log = logging.getLogger("interlingua")
 _SETTINGS = frozenset({"api", "api_key", "base_url", "options"})
@@ -171,11 +174,13 @@ class SharedState:
         *,
         routing: RoutingDecisionRecord | None = None,
         stream: bool = False,
+        output: Any = None,
         plan: OutputPlan[Any] | None = None,
     ) -> Exchange:
         """Read a caller's arguments into an exchange; its image URLs are still to be fetched and its bytes written.
 
-        A plan for a typed answer adds its tools, options and rows of the ledger; its messages are in `messages`.
+        A plan for a typed answer adds its tools, options and rows of the ledger; its messages are in `messages`, unless
+        it is made here for an `output`.
 
         Raises:
             CallerError: an option or the conversation cannot be read; anything `resolve_model` raises.
@@ -184,6 +189,9 @@ class SharedState:
         """
         resolved = self.resolve_model(model)
         losses: tuple[Loss, ...] = ()
+        if output is not None:
+            plan = self.plan_output(output, model, tools, options, stream=stream)
+            messages = plan.messages(messages)
         if plan is not None:
             tools, options, losses = plan.tools, {**options, **plan.options}, plan.losses
         if routing is not None and type(routing) is not RoutingDecisionRecord:
@@ -194,7 +202,7 @@ class SharedState:
         read = read_options(given, self._settings.get(resolved.provider.key, EMPTY), self.headers, **fixed)
         routing = routing or resolved.routing
         request = PreparedRequest(resolved.provider, messages, tools, read, routing, team_id, losses)
-        return Exchange(self, request, typed=plan is not None)
+        return Exchange(self, request, plan)
 
     def plan_output(
         self,
@@ -210,7 +218,7 @@ class SharedState:
         given = {name: value for name, value in options.items() if name not in ("user_id", "team_id")}
         settings = self._settings.get(resolved.provider.key, EMPTY)
         read = read_options(given, settings, self.headers, model=resolved.id.name, stream=stream)
-        return OutputPlan(output, tools, read, resolved.provider.capabilities(read.model, read))
+        return load_output_plan()(output, tools, read, resolved.provider.capabilities(read.model, read))
 
 
 class _Attempts:
@@ -301,6 +309,7 @@ class Exchange(_Attempts):
         request: what is sent.
         response: reads its answers.
         headers: of the last answer to an attempt, names in lower case.
+        plan: how its typed answer is asked for and read, if it has one.
         around: what plugins put around it, current in a `with` statement.
         kind: what decides which of the provider's modules take part.
         deadline: time limits, counted from the first attempt.
@@ -308,8 +317,9 @@ class Exchange(_Attempts):
 
     deadline: Deadline
 
-    def __init__(self, shared: SharedState, request: PreparedRequest, *, typed: bool = False) -> None:
+    def __init__(self, shared: SharedState, request: PreparedRequest, plan: OutputPlan[Any] | None) -> None:
         self.request = request
+        self.plan: Any = plan
         self._shared, self._provider, self._api = shared, request.provider, request.options.api
         self._model_info = partial(shared.model_info, request.provider, request.options.model)
         self.kind = (request.provider.key, request.options.api, request.options.stream)
@@ -317,7 +327,7 @@ class Exchange(_Attempts):
         self.headers: Mapping[str, str] = EMPTY
         self.around: AbstractContextManager[None] = nullcontext()
         if shared.registry.plugins:
-            self.around = _Around(shared, request, self.response, typed)
+            self.around = _Around(shared, request, self.response, plan is not None)
 
     def write(self, fetched: Mapping[str, Fetched] | None) -> Exchange:
         """Write the request, given what its image URLs hold; None where it is only to be looked at.

@@ -28,7 +28,7 @@ _NAMES = {
         "Sign Step Verdict WireChunk WireRequest WireResponse bearer_auth describe_unsent error_class_for_status "
         "error_for_status fit_effort message_loss no_auth option_loss own_replay retry_after wrap_stream"
     ),
-    "request.prepare": "estimate_input_tokens write_request",
+    "request.prepare": "estimate_input_tokens read_messages write_request",
     "response.decode": "Assembler",
     "response.framing": "Framer NdjsonFramer SseFramer",
 }

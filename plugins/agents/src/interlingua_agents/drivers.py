@@ -18,7 +18,6 @@ import attrs
 
 from interlingua import CallerError, InterlinguaError
 from interlingua.errors import CapabilityError
-from interlingua.output import OutputPlan
 from interlingua.types import Message, ToolDefinition, ToolUseBlock
 from interlingua_agents.calls import AskPerson, CallBatch, CallReport, ToolLimits
 from interlingua_agents.event_stream import assistant_events, assistant_events_async
@@ -27,6 +26,7 @@ from interlingua_agents.protocols import AsyncSteps, Compactor, Facts, Steps
 from interlingua_agents.results import DEFER, AgentRun, Decision, Defer, RunEnd, RunEvent, Stopped, set_messages_of
 from interlingua_agents.run import Ask, Calls, Listener, Run, RunStep, StartedRun, iterate_blocking
 from interlingua_agents.tools import Confirmation, Policy, Tool, Toolbox
+from interlingua_output import OutputPlan
 
 Confirm: TypeAlias = Callable[[Confirmation], bool | Awaitable[bool]]
 MakeBatch: TypeAlias = Callable[[AskPerson | None, Callable[[CallReport], None]], CallBatch]

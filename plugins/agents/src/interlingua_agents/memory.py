@@ -14,10 +14,10 @@ from typing import Any, Generic, Self, TypeVar
 import attrs
 
 from interlingua import AsyncClient, CallerError, Client, InterlinguaError
-from interlingua.output import OutputPlan
 from interlingua.plugins import Activity
 from interlingua.types import Message, MessageStatus, StreamEvent, ToolDefinition, ToolResultBlock, ToolUseBlock
 from interlingua_agents.calls import Answer
+from interlingua_output import OutputPlan
 
 ClientT = TypeVar("ClientT", Client, AsyncClient)
 

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, Any, Protocol, Self
 from interlingua.types import Message, StreamEvent, ToolDefinition, ToolUseBlock
 
 if TYPE_CHECKING:
-    from interlingua.output import OutputPlan
     from interlingua.plugins import Activity
     from interlingua_agents.calls import Answer
     from interlingua_agents.run import StartedRun
+    from interlingua_output import OutputPlan
 
 
 class Facts(Protocol):

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import attrs
 
 from interlingua import CallerError, InterlinguaError
-from interlingua.output import OutputPlan
 from interlingua.plugins import Activity
 from interlingua.types import (
     Message,
@@ -53,6 +52,7 @@ from interlingua_agents.results import (
 )
 from interlingua_agents.tools import Toolbox
 from interlingua_agents.typed_output import OutputSteps
+from interlingua_output import OutputPlan
 
 if TYPE_CHECKING:
     from interlingua_agents.protocols import Facts

@@ -9,10 +9,10 @@ from typing import Any
 import attrs
 
 from interlingua import InterlinguaError
-from interlingua.output import OutputAttempts, OutputPlan, PartialReader
 from interlingua.types import Message, Role, TextBlock, ToolResultBlock, ToolUseBlock
 from interlingua_agents.calls import Answer, answer_from_output
 from interlingua_agents.tools import ToolOutput
+from interlingua_output import OutputPlan
 
 _BLOCKED = "not taken, for calls beside it failed or wait: give the answer after their results"
 _ENDED = "not taken"
@@ -53,13 +53,13 @@ class OutputSteps:
         self.is_taken = False
         self.value: Any = None
         self._plan = plan
-        self._attempts = OutputAttempts(plan, "-", retries)
+        self._attempts = plan.attempts("-", retries)
         self._lead = len(self._attempts.messages)  # the history is the loop's, not theirs
         self.begin()
 
     def begin(self) -> None:
         """Expect a new answer of the model, whose events are given to `feed`."""
-        self.feed = PartialReader(self._plan).feed
+        self.feed = self._plan.partials().feed
 
     def read(self, answer: Message, own: Sequence[ToolUseBlock], *, blocked: bool) -> OutputReply:
         """Read an answer.

@@ -12,7 +12,6 @@ from typing import Any, Generic, NamedTuple, TypeAlias, TypeVar
 import attrs
 
 from interlingua import AsyncClient, CallerError, Client, InterlinguaError
-from interlingua.output import OutputPlan
 from interlingua.plugins import Activity, Registry
 from interlingua.types import (
     ContentBlock,
@@ -28,6 +27,7 @@ from interlingua.types import (
 from interlingua_agents.calls import Answer
 from interlingua_agents.protocols import Compactor
 from interlingua_agents.tools import Phase, Tool
+from interlingua_output import OutputPlan
 from interlingua_sessions.compaction import SessionContext
 from interlingua_sessions.routing.policy import RoutingPolicy, decode_policy, encode_policy
 from interlingua_sessions.routing.router import (

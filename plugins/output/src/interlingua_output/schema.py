@@ -17,9 +17,9 @@ from uuid import UUID
 import attrs
 
 from interlingua.errors import CallerError
-from interlingua.json import dumps
-from interlingua.plugins.wire import Loss
-from interlingua.types.options import AdapterCapabilities
+from interlingua.output import OutputProblem
+from interlingua.plugins import Loss, dumps
+from interlingua.types import AdapterCapabilities
 
 Node: TypeAlias = dict[str, Any]
 _NULL = {"type": "null"}
@@ -40,13 +40,6 @@ _CHECKS: Mapping[str, Callable[[Any], bool]] = {
 }
 _LISTS: tuple[Any, ...] = (list, tuple, set, frozenset, Sequence, Set)
 _SUBSET = {"type", "enum", "required", "properties", "items", "description", "format", "additionalProperties"}
-
-
-class OutputProblem(NamedTuple):
-    """One place of an answer that does not fit: its path (`lines/0/total`; "" is the answer), and what is wrong."""
-
-    path: str
-    message: str
 
 
 class _Field(NamedTuple):
