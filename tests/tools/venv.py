@@ -157,7 +157,8 @@ def install_ray() -> None:
     python = RAY / "bin" / "python"
     if not python.exists():
         run(sys.executable, "-m", "venv", "--without-pip", RAY)
-    folders = ["./core", "./plugins/cli", "./plugins/contract", "./plugins/chat-completions", "./plugins/openai"]
+    names = ("cli", "output", "contract", "chat-completions", "openai")
+    folders = ["./core", *(f"./plugins/{name}" for name in names)]
     what = [part for folder in [*folders, "./plugins/bulk[ray,parquet]"] for part in ("-e", folder)]
     tests = ["pytest", "hypothesis", "pyyaml", "httpx"]
     run(UV, "pip", "install", "--quiet", "--python", python, "-c", CONSTRAINTS, *what, *tests, env=env)
