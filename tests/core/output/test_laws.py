@@ -16,9 +16,9 @@ import jsonschema
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from interlingua.output import OutputPlan, PartialReader
-from interlingua.output_schema import OutputType, project_schema
 from interlingua.types import AdapterCapabilities, AdapterOptions, TextDelta, check_schema
+from interlingua_output import OutputPlan
+from interlingua_output.schema import OutputType, project_schema
 
 TEXT = st.text(max_size=8)
 
@@ -135,7 +135,7 @@ def test_a_tools_form_is_inside_the_subset_of_tools() -> None:
 @given(VALUES, st.integers(1, 7), st.sampled_from(["", "```json\n", "Here: "]))
 def test_partials_grow_at_every_cut_and_end_whole(value: Everything, size: int, before: str) -> None:
     can = AdapterCapabilities(supports_structured_output=True, schema_recursive=True)
-    reader = PartialReader(OutputPlan(Everything, (), AdapterOptions(model="m"), can))
+    reader = OutputPlan(Everything, (), AdapterOptions(model="m"), can).partials()
     data = to_json(value, pairs=True)
     text = before + json.dumps(data)
     parts = [reader.feed(TextDelta(index=0, text=text[at : at + size])) for at in range(0, len(text), size)]
@@ -148,6 +148,6 @@ def test_partials_grow_at_every_cut_and_end_whole(value: Everything, size: int, 
 @given(st.text(alphabet='{}[]",:\\u1234ntrue e-.', max_size=60), st.integers(1, 5))
 def test_partials_never_raise(text: str, size: int) -> None:
     can = AdapterCapabilities(supports_structured_output=True, schema_recursive=True)
-    reader = PartialReader(OutputPlan(Everything, (), AdapterOptions(model="m"), can))
+    reader = OutputPlan(Everything, (), AdapterOptions(model="m"), can).partials()
     for at in range(0, len(text), size):
         reader.feed(TextDelta(index=0, text=text[at : at + size]))
