@@ -6,6 +6,7 @@ import logging
 import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from functools import cached_property
+from json import JSONDecodeError
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -334,8 +335,8 @@ class Provider:
             error.message = re.sub(r"^[A-Z]\w+\.", "", error.message)
             raise
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
-            text = f"the request is not what the API allows: {type(error).__name__}: {error}"
-            raise CallerError(text) from error
+            why = str(error) if isinstance(error, JSONDecodeError) else "a field is missing or of another type"
+            raise CallerError(f"the request is not what the API allows: {why}") from error
         return read
 
     def to_wire_response(self, message: Message, context: ServeContext) -> WireResponse:

@@ -28,6 +28,7 @@ from interlingua_gateway.store import GatewayStore, Key
 NOBODY = "local"
 """The tenant of requests where no keys are asked for."""
 _KEPT = 5.0  # seconds for which a key that was found is not looked up again
+_MODELS = 200  # most models that metrics tell apart
 _log = logging.getLogger("interlingua.gateway")
 
 
@@ -58,6 +59,7 @@ class Access:
     def __init__(self, store: GatewayStore | None) -> None:
         self._store = store
         self._known: dict[bytes, tuple[Key, float]] = {}
+        self._labels: set[str] = set()
         self.metrics = CollectorRegistry()
         facts: dict[str, Any] = {"registry": self.metrics, "namespace": "interlingua_gateway"}
         names = ("api", "model")
@@ -122,7 +124,7 @@ class Access:
 
     async def settle(self, admission: Admission, message: Message | None, error: BaseException | None) -> None:
         """Note what a request came to: its answer, or what was received of it, and what went wrong."""
-        names = (admission.api, admission.target if message is not None else "")  # callers invent names without end
+        names = (admission.api, self._label(admission.target) if message is not None and message.content else "")
         self._open.labels(admission.api).dec()
         self._requests.labels(*names, type(error).__name__ if error is not None else "ok").inc()
         self._seconds.labels(*names).observe(time.perf_counter() - admission.begun)
@@ -138,6 +140,13 @@ class Access:
                 await asyncio.to_thread(self._store.add_usage, admission.tenant, given, made, cost or Decimal(0))
             except OverloadedError as failure:
                 _log.error("key %s: %d + %d tokens, %s USD not noted: %s", admission.tenant, given, made, cost, failure)
+
+    def _label(self, target: str) -> str:
+        """Return the model as metrics name it: callers invent names without end, and some services answer to all."""
+        if target not in self._labels and len(self._labels) >= _MODELS:
+            return "other"
+        self._labels.add(target)
+        return target
 
     def count_refusal(self, api: str, error: InterlinguaError) -> None:
         """Note a request that was not let in."""

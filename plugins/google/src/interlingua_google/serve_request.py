@@ -31,7 +31,7 @@ from interlingua_google.models import API
 from interlingua_google.stream import MODIFIERS
 
 _path = re.compile(
-    r"(?:.*/)?(?P<model>models/[^:?]+|tunedModels/[^:?]+|[^/:?]+):(?P<method>\w+)(?P<query>\?.*)?"
+    r"(?:.*?/)?(?P<model>(?:models|tunedModels)/[^?]+|[^/?]+):(?P<method>\w+)(?P<query>\?.*)?"
 ).fullmatch
 _METHODS = ("generateContent", "streamGenerateContent", "countTokens")
 _READ = ("contents", "systemInstruction", "tools")
