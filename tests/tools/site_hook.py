@@ -27,6 +27,7 @@ PACKAGES = [
     "interlingua.pricing",
     "interlingua.catalogue",
     "interlingua.plugins",
+    "interlingua_output",
     "interlingua_agents",
     "interlingua_sessions",
     "interlingua_transcripts",
