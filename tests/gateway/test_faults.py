@@ -235,6 +235,7 @@ def test_streams_that_do_not_end_in_time_end_in_an_error(upstream: Upstream, tmp
                     data += piece
             assert api.finished not in data.replace(b'": ', b'":'), api.name
             assert b"[DONE]" not in data
+            assert error_message(api, last_value(data))
         assert child.wait(10) == 0
 
 
