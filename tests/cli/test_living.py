@@ -6,9 +6,12 @@ import base64
 import json
 import os
 import pty
+import select
+import signal
 import subprocess
 import sys
 import threading
+import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -439,6 +442,9 @@ def test_a_template_with_tools_runs_no_code_without_consent(
     assert (allowed.exit_code, allowed.stdout) == (0, "Hello\n"), allowed.output
 
 
+_SILENCE = 60.0  # seconds after which the program hangs
+
+
 def at_terminal(answers: list[tuple[bytes, bytes]], *arguments: str) -> tuple[bytes, int]:
     """Run the program at a terminal; write each answer once its question is shown, behind the last one."""
     child, terminal = pty.fork()
@@ -446,6 +452,9 @@ def at_terminal(answers: list[tuple[bytes, bytes]], *arguments: str) -> tuple[by
         os.execv(interrupt.PROGRAM, [interrupt.PROGRAM, *arguments])  # noqa: S606
     shown, seen = b"", 0
     while True:
+        if not select.select([terminal], [], [], _SILENCE)[0]:
+            os.kill(child, signal.SIGKILL)
+            break
         try:
             data = os.read(terminal, 1024)
         except OSError:  # the end, on Linux
@@ -455,6 +464,7 @@ def at_terminal(answers: list[tuple[bytes, bytes]], *arguments: str) -> tuple[by
         shown += data
         if answers and (found := shown.find(answers[0][0], seen)) >= 0:
             seen = found + len(answers[0][0])
+            time.sleep(0.2)  # Python's prompt misses a signal that comes before it has begun to wait
             os.write(terminal, answers.pop(0)[1])
     return shown, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 

@@ -119,7 +119,7 @@ def test_a_terminal_that_cannot_write_a_character_gets_its_escape() -> None:
 
 
 def test_what_the_demo_says_itself_is_not_warned_of() -> None:
-    done = _demo("utf-8")
+    done = _demo("utf-8", "--recorded")
 
     assert done.stderr == b""
     assert b"runs on this machine and has no price" in done.stdout

@@ -97,6 +97,7 @@ def test_cancel_wakes_a_read_in_asyncio(transport: str) -> None:
 
 
 @ANY
+@pytest.mark.usefixtures("hears_ctrl_c")
 def test_ctrl_c_ends_a_blocking_read(transport: str) -> None:
     slow = Reply(body=[STREAM[0], 5.0, *STREAM[1:]])
     with served(slow) as server, il.Client("fake:known", **_settings(server.url, transport)) as client:

@@ -27,7 +27,9 @@ from tests.support.cassettes import FOLDER, Exchange, load_exchanges
 from tests.support.chat_merge import merged
 
 KEYS = ("groq", "deepseek", "xai", "together", "fireworks", "cerebras", "moonshot", "lmstudio", "vllm")
-NAMES = [(key, path.stem) for key in KEYS for path in sorted((FOLDER / key).glob("*.yaml"))]
+_TYPED = "typed"  # several exchanges each: tests/plugins/typed plays them
+FILES = [(key, path.stem) for key in KEYS for path in sorted((FOLDER / key).glob("*.yaml"))]
+NAMES = [(key, name) for key, name in FILES if not name.startswith(_TYPED)]
 BACK = {"xai": "parallel_calls", **dict.fromkeys(("groq", "deepseek", "cerebras", "moonshot"), "thinking_then_call")}
 """Per service the answer whose reasoning goes back with its calls."""
 

@@ -19,7 +19,7 @@ from interlingua_cli.cassettes import Exchange, read_body
 from tests.plugins.typed.kinds import City
 from tests.plugins.typed.wires import Said, streamed, whole
 from tests.support.adapter import READ
-from tests.support.cassettes import FOLDER
+from tests.support.cassettes import FOLDER, REQUEST_HEADERS
 from tests.support.quiet import quiet_ledger
 
 BAD = '{"name":"Oslo","people":"many"}'
@@ -121,7 +121,7 @@ def write(cassette: str) -> None:
         words = {name: value for name, value in json.loads(request.content).items() if name not in _SCHEMAS}
         response = said.pop(0)(len(json.dumps(words)) // _BYTES_PER_TOKEN + _ADDED.get(api, 0))
         body = {"method": request.method, "uri": str(request.url)}
-        headers = {"content-type": ["application/json"]}
+        headers = {name: [value] for name, value in sorted(request.headers.items()) if name in REQUEST_HEADERS - {"accept"}}
         written.append(
             {"request": {**body, "headers": headers, "parsed_body": json.loads(request.content)}, "response": response}
         )

@@ -372,8 +372,12 @@ def state_is_never_text(subject: Subject) -> Iterator[Finding]:
     """Generated answers of another origin, with a mark in everything opaque; with a seal and without."""
     served = served_apis(subject)
 
+    signed = ThinkingBlock(text="plan", signature="mks0q")  # others are drawn, and not by every seed
+    sample = _sample(FOREIGN)
+    sample = attrs.evolve(sample, content=(signed, *sample.content))
+
     def law(aim: Aim, history: list[Message]) -> None:
-        for message in whole_answers(history):
+        for message in (sample, *whole_answers(history)):
             if message.metadata.provider != FOREIGN.provider:
                 continue
             for facts in ({}, {"seal": None}):
