@@ -121,7 +121,8 @@ def write(cassette: str) -> None:
         words = {name: value for name, value in json.loads(request.content).items() if name not in _SCHEMAS}
         response = said.pop(0)(len(json.dumps(words)) // _BYTES_PER_TOKEN + _ADDED.get(api, 0))
         body = {"method": request.method, "uri": str(request.url)}
-        headers = {name: [value] for name, value in sorted(request.headers.items()) if name in REQUEST_HEADERS - {"accept"}}
+        kept = REQUEST_HEADERS - {"accept"}
+        headers = {name: [value] for name, value in sorted(request.headers.items()) if name in kept}
         written.append(
             {"request": {**body, "headers": headers, "parsed_body": json.loads(request.content)}, "response": response}
         )
