@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 import uvicorn
 
+from interlingua.plugins import Registry
 from interlingua_gateway import config_of, create_app
 
 
@@ -132,11 +133,14 @@ def gateway(
     upstream: Upstream,
     environ: Mapping[str, str] | None = None,
     settings: Mapping[str, Mapping[str, Any]] | None = None,
+    registry: Registry | None = None,
     **config: Any,
 ) -> Iterator[str]:
     """Serve a gateway whose models are all the scripted service's; gives its address."""
     routes = [{"match": "*", "to": ["llamacpp:up-1"], "retries": 0}]
     settings = settings or {"llamacpp": {"base_url": f"{upstream.url}/v1"}}
-    app = create_app(config_of({"routes": routes, **config}), settings=settings, environ=environ or {})
+    app = create_app(
+        config_of({"routes": routes, **config}), registry=registry, settings=settings, environ=environ or {}
+    )
     with serving(app) as url:
         yield url

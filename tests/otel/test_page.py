@@ -9,7 +9,8 @@ from interlingua_otel import names
 from tests.support.tree import ROOT
 
 PAGE = (ROOT / "docs" / "reference" / "opentelemetry.md").read_text(encoding="utf-8")
-NAME = re.compile(r"(?:gen_ai|server|error|exception|interlingua)\.[a-z_.]+")
+PREFIXES = r"(?:gen_ai|server|error|exception|interlingua|http|url|network|client|user_agent)"
+NAME = re.compile(PREFIXES + r"\.[a-z_.]+")
 
 
 def _texts(value: Any) -> set[str]:
@@ -31,7 +32,7 @@ def test_every_name_of_the_code_is_on_the_page() -> None:
 
 def test_every_name_on_the_page_is_recorded_or_said_not_to_be() -> None:
     unset = {"gen_ai.prompt.name", "gen_ai.prompt.version", "gen_ai.prompt.variable", "gen_ai.conversation.compacted"}
-    named = set(re.findall(r"`((?:gen_ai|server|error|exception|interlingua)\.[a-z_.]+)`", PAGE))
+    named = set(re.findall(rf"`({PREFIXES}\.[a-z_.]+)`", PAGE))
     assert named - _in_code() == unset
     for name in unset:
         [row] = [line for line in PAGE.splitlines() if f"`{name}`" in line]

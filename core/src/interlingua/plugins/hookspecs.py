@@ -262,7 +262,7 @@ class PluginHooks:
         """Called when a piece of work begins: return what is to be put around it, None for nothing.
 
         Args:
-            kind: `chat` (a request with its retries), `execute_tool`, `invoke_agent` (an agent's run).
+            kind: `chat` (a request with its retries), `execute_tool`, `invoke_agent` (an agent's run), `serve_request`.
             facts: what is known at the beginning; docs/reference/hooks.md lists them for each kind. They are the
                 values themselves, contents included: a plugin decides what of them it passes on.
         """

@@ -6,7 +6,7 @@ import asyncio
 import json
 import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import parse_qsl, urlencode
 
@@ -76,24 +76,31 @@ class ServedApi:
         provider: key of the provider whose API it is.
         api: which of that provider's APIs.
         kind: `send` for a conversation, else a kind of `to_wire_auxiliary`.
+        path: the path, as a pattern.
     """
 
-    def __init__(self, gateway: Gateway, provider: str, api: str, kind: str = "send") -> None:
-        self.gateway, self.key, self.api, self.kind = gateway, provider, api, kind
+    def __init__(self, gateway: Gateway, provider: str, api: str, kind: str, path: str) -> None:
+        self.gateway, self.key, self.api, self.kind, self.path = gateway, provider, api, kind, path
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; what goes wrong is answered as this API's errors are."""
         provider = self.gateway.registry.provider(self.key)
         request = _Request(self, provider, scope, receive, send)
-        try:
-            await request.answer()
-        except InterlinguaError as error:
-            await request.fail(error)
-        except Exception as error:
-            self.gateway.log.exception("request %s failed", request.id)
-            if request.begun:
-                raise
-            await request.fail(ServerError(f"the gateway failed; its log has more under {request.id}"), cause=error)
+        activity = self.gateway.registry.around("serve_request", request.facts())
+        with activity or nullcontext():
+            try:
+                await request.answer()
+            except InterlinguaError as error:
+                await request.fail(error)
+            except Exception as error:
+                self.gateway.log.exception("request %s failed", request.id)
+                request.failure = error
+                if request.status is not None:
+                    raise
+                await request.fail(ServerError(f"the gateway failed; its log has more under {request.id}"), cause=error)
+            finally:
+                if activity is not None:
+                    activity.end(None, request.failure, {"status": request.status})
 
 
 class _Request:
@@ -107,8 +114,19 @@ class _Request:
         self._admission: Admission | None = None
         self._asked: _Target | None = None
         self._inbound: InboundRequest
+        self._headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in scope["headers"]}
         self.id = self._context.answer_id
-        self.begun = False
+        self.status: int | None = None  # as soon as the answer has begun
+        self.failure: BaseException | None = None
+
+    def facts(self) -> dict[str, Any]:
+        """Return what plugins are told of the request: nothing that holds a key."""
+        scope = self._scope
+        return {
+            "method": scope["method"], "scheme": scope.get("scheme", "http"), "path": scope["path"],
+            "route": self._api.path, "http_version": scope.get("http_version", "1.1"), "client": scope.get("client"),
+            "headers": {name: value for name, value in self._headers.items() if name not in _SECRETS},
+        }  # fmt: skip
 
     async def answer(self) -> None:
         """Read the request, have it answered, write the answer.
@@ -117,7 +135,7 @@ class _Request:
             InterlinguaError: it cannot be read or is not let in, or no model answers.
         """
         gateway, context = self._gateway, self._context
-        headers = {name.decode("latin-1"): value.decode("latin-1") for name, value in self._scope["headers"]}
+        headers = self._headers
         query = parse_qsl(self._scope["query_string"].decode("latin-1"), keep_blank_values=True)
         key = await gateway.access.authenticate(headers, dict(query).get("key"))
         self._context = context = gateway.context(context, NOBODY if key is None else key.id)
@@ -142,11 +160,12 @@ class _Request:
 
     async def fail(self, error: InterlinguaError, cause: BaseException | None = None) -> None:
         """Write an error, unless an answer has begun: a stream says itself how it ended."""
+        self.failure = cause or error
         if self._admission is not None:
             await self._settle(error.partial, cause or error)
         else:
             self._gateway.access.count_refusal(self._api.key, error)
-        if not self.begun:
+        if self.status is None:
             response = self._provider.to_wire_error(error, self._context)
             if isinstance(error, BodyTooLargeError):
                 response = attrs.evolve(response, status=413)
@@ -170,7 +189,7 @@ class _Request:
                     self._admission.target = target.name
                 await ask(client, target)
             except InterlinguaError as error:
-                if self.begun or place == len(targets) or isinstance(error, CallerError):
+                if self.status is not None or place == len(targets) or isinstance(error, CallerError):
                     raise _without_upstreams_key(error) from error
                 self._gateway.log.warning("request %s: %s did not answer: %s", self.id, name, type(error).__name__)
             else:
@@ -244,8 +263,8 @@ class _Request:
                 gone.cancel()
                 pump.cancel()
                 await asyncio.wait({pump})
-                broken = None if pump.cancelled() else pump.exception() or pump.result()
-                await self._settle(stream.partial, broken)
+                self.failure = None if pump.cancelled() else pump.exception() or pump.result()
+                await self._settle(stream.partial, self.failure)
             if not pump.cancelled():
                 pump.result()  # raises what is the gateway's own fault
 
@@ -321,7 +340,7 @@ class _Request:
         }
 
     async def _begin(self, status: int, headers: Mapping[str, str]) -> None:
-        self.begun = True
+        self.status = status
         encoded = [(name.encode("latin-1"), value.encode("latin-1", "replace")) for name, value in headers.items()]
         await self._send({"type": "http.response.start", "status": status, "headers": encoded})
 

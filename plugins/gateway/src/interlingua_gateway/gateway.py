@@ -163,7 +163,7 @@ def _paths(gateway: Gateway) -> list[Path]:
     made = []
     for path, provider, api, kind in _APIS:
         if provider in found:
-            endpoint: ASGIApp = ServedApi(gateway, provider, api, kind)
+            endpoint: ASGIApp = ServedApi(gateway, provider, api, kind, path)
             made.append(Path(path, endpoint, methods=["POST"]))
     return [
         *made,

@@ -14,6 +14,7 @@ from interlingua_otel import names
 Conventions = Literal["latest", "1.41"]
 _OF_REQUEST = (names.OPERATION, names.PROVIDER, names.REQUEST_MODEL, names.RESPONSE_MODEL)
 _OF_SERVER = (names.SERVER_ADDRESS, names.SERVER_PORT)
+_OF_SERVED = (names.HTTP_METHOD, names.URL_SCHEME, names.HTTP_ROUTE, names.HTTP_VERSION, names.HTTP_STATUS)
 
 
 class Instruments:
@@ -48,6 +49,7 @@ class Instruments:
             self._tokens = dict.fromkeys(names.TOKEN_HISTOGRAMS, usage)
         self._tool = seconds(names.TOOL_DURATION, "Duration of a tool's call.")
         self._agent = seconds(names.AGENT_DURATION, "Duration of an agent's run.", names.AGENT_SECONDS)
+        self._served = seconds(names.SERVER_DURATION, "Duration of HTTP server requests.", names.SERVER_SECONDS)
         self._agent_requests = counts(
             names.AGENT_INFERENCE_CALLS, "{inference_call}", "Requests of an agent's run.", names.CALLS
         )
@@ -103,6 +105,11 @@ class Instruments:
         self._agent.record(seconds, _with_error(common, attributes), context)
         self._agent_requests.record(requests, common, context)
         self._agent_calls.record(calls, common, context)
+
+    def record_served(self, attributes: Mapping[str, Any], seconds: float, context: Context) -> None:
+        """Record a request that a gateway answered."""
+        common = {name: attributes[name] for name in _OF_SERVED if name in attributes}
+        self._served.record(seconds, _with_error(common, attributes), context)
 
 
 def _with_error(common: dict[str, Any], attributes: Mapping[str, Any]) -> dict[str, Any]:

@@ -69,6 +69,16 @@ TOOL_RESULT: Final = "gen_ai.tool.call.result"
 AGENT_NAME: Final = "gen_ai.agent.name"
 AGENT_DESCRIPTION: Final = "gen_ai.agent.description"
 
+# of a request to a gateway: the conventions for HTTP, status stable
+HTTP_METHOD: Final = "http.request.method"
+HTTP_ROUTE: Final = "http.route"
+HTTP_STATUS: Final = "http.response.status_code"
+URL_PATH: Final = "url.path"
+URL_SCHEME: Final = "url.scheme"
+HTTP_VERSION: Final = "network.protocol.version"
+CLIENT_ADDRESS: Final = "client.address"
+USER_AGENT: Final = "user_agent.original"
+
 SYSTEM_INSTRUCTIONS: Final = "gen_ai.system_instructions"
 INPUT_MESSAGES: Final = "gen_ai.input.messages"
 OUTPUT_MESSAGES: Final = "gen_ai.output.messages"
@@ -108,7 +118,9 @@ TOOL_DURATION: Final = "gen_ai.execute_tool.duration"
 AGENT_DURATION: Final = "gen_ai.invoke_agent.duration"
 AGENT_INFERENCE_CALLS: Final = "gen_ai.invoke_agent.inference_calls"
 AGENT_TOOL_CALLS: Final = "gen_ai.invoke_agent.tool_calls"
+SERVER_DURATION: Final = "http.server.request.duration"
 
+SERVER_SECONDS: Final = (0.005, 0.01, 0.025, 0.05, 0.075, 0.1, 0.25, 0.5, 0.75, 1, 2.5, 5, 7.5, 10)
 SECONDS: Final = tuple(0.01 * 2**step for step in range(14))  # 0.01 to 81.92
 AGENT_SECONDS: Final = tuple(0.1 * 2**step for step in range(13))  # 0.1 to 409.6
 TOKENS: Final = tuple(4**step for step in range(14))  # 1 to 67108864

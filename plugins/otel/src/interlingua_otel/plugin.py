@@ -17,7 +17,7 @@ from interlingua.errors import CallerError
 from interlingua.plugins import hookimpl
 from interlingua_otel.content import VARIABLE, CaptureContent, fit, read_capture
 from interlingua_otel.metrics import Conventions, Instruments
-from interlingua_otel.scopes import AgentScope, RequestScope, SpanScope, ToolScope
+from interlingua_otel.scopes import AgentScope, RequestScope, ServedScope, SpanScope, ToolScope
 
 ContentFilter = Callable[[str, Any], Any]
 
@@ -27,6 +27,7 @@ _SCOPES: dict[str, Callable[[OpenTelemetry, Mapping[str, Any]], SpanScope]] = {
     "chat": RequestScope,
     "execute_tool": ToolScope,
     "invoke_agent": AgentScope,
+    "serve_request": ServedScope,
 }
 
 
@@ -89,6 +90,8 @@ class OpenTelemetry:
     @hookimpl
     def around(self, kind: str, facts: Mapping[str, Any]) -> SpanScope | None:
         """Return a span for a piece of work; None where nobody would get it."""
+        if kind == "serve_request" and trace.get_current_span().get_span_context().is_valid:
+            return None  # an instrumentation of the web framework has made the server's span
         make = _SCOPES.get(kind)
         return make(self, facts) if make is not None and self._is_heard() else None
 

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from opentelemetry import trace
 from opentelemetry._logs import SeverityNumber
 from opentelemetry.context import Context, attach, detach
+from opentelemetry.propagate import extract
 from opentelemetry.trace import SpanKind, Status, StatusCode
 
 from interlingua.types import DEFAULT_SESSION, AdapterOptions, Message, ToolResultBlock
@@ -33,11 +34,13 @@ class SpanScope:
     _token: Token[Context] | None = None
     _ended = True  # until there is a span
 
-    def __init__(self, plugin: OpenTelemetry, name: str, attributes: dict[str, Any]) -> None:
+    def __init__(
+        self, plugin: OpenTelemetry, name: str, attributes: dict[str, Any], parent: Context | None = None
+    ) -> None:
         self._plugin = plugin
         self._attributes = attributes
-        self._span = plugin.tracer.start_span(name, kind=self.kind, attributes=attributes)
-        self._context = trace.set_span_in_context(self._span)
+        self._span = plugin.tracer.start_span(name, parent, self.kind, attributes)
+        self._context = trace.set_span_in_context(self._span, parent)
         self._began = time.perf_counter()
         self._ended = False
 
@@ -262,6 +265,40 @@ class AgentScope(SpanScope):
     def _record(self, seconds: float, result: Any, facts: Mapping[str, Any]) -> None:
         turns, calls = facts.get("turns", 0), facts.get("tool_calls", 0)
         self._plugin.instruments.record_agent(self._attributes, seconds, turns, calls, self._context)
+
+
+class ServedScope(SpanScope):
+    """The span of a request that a gateway answers, under the caller's span where its headers name one."""
+
+    kind = SpanKind.SERVER
+
+    def __init__(self, plugin: OpenTelemetry, facts: Mapping[str, Any]) -> None:
+        headers: Mapping[str, str] = facts["headers"]
+        attributes = {
+            names.HTTP_METHOD: facts["method"],
+            names.HTTP_ROUTE: facts["route"],
+            names.URL_PATH: facts["path"],
+            names.URL_SCHEME: facts["scheme"],
+            names.HTTP_VERSION: facts["http_version"],
+            **_server(f"{facts['scheme']}://{headers.get('host', '')}"),
+        }
+        if facts["client"]:
+            attributes[names.CLIENT_ADDRESS] = facts["client"][0]
+        if "user-agent" in headers:
+            attributes[names.USER_AGENT] = headers["user-agent"]
+        super().__init__(plugin, f"{facts['method']} {facts['route']}", attributes, extract(headers))
+
+    def end(self, result: Any, error: BaseException | None, facts: Mapping[str, Any]) -> None:
+        """As `SpanScope.end`; what the caller did wrong (a status of 4xx) is no error of the server's."""
+        status = facts["status"]
+        super().end(result, None if status is not None and 400 <= status < 500 else error, facts)
+
+    def _describe(self, known: dict[str, Any], result: Any, facts: Mapping[str, Any]) -> None:
+        if facts["status"] is not None:
+            known[names.HTTP_STATUS] = facts["status"]
+
+    def _record(self, seconds: float, result: Any, facts: Mapping[str, Any]) -> None:
+        self._plugin.instruments.record_served(self._attributes, seconds, self._context)
 
 
 @lru_cache(maxsize=64)
