@@ -41,6 +41,7 @@ class Service:
         self.refuse_for = settings.get("refuse_for_ms", 30) / 1000
         self.refused_until = 0.0
         self.refuse_from = settings.get("refuse_from")  # requests from this one on get 401
+        self.fail_from = settings.get("fail_from")  # requests from this one on get 500
         self.bad_rows = set(settings.get("bad_rows", ()))  # rows that draw a 400
         self.level, self.at = float(self.per_second or 0), time.monotonic()
         self.asked: Counter[int] = Counter()
@@ -64,6 +65,8 @@ class Service:
         self.asked[row] += 1
         if self.refuse_from is not None and self.asked.total() >= self.refuse_from:
             return self.failure("401 Unauthorized", "invalid_api_key", "authentication_error")
+        if self.fail_from is not None and self.asked.total() >= self.fail_from:
+            return self.failure("500 Internal Server Error", "server_error", "server_error")
         if row in self.bad_rows:
             return self.failure("400 Bad Request", "bad_row", "invalid_request_error")
         if self.limited() or time.monotonic() < self.refused_until:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,8 @@ import pytest
 from interlingua import AsyncClient
 from interlingua.codec import encode_message
 from interlingua.errors import CallerError, DecodeError
-from interlingua.types import ToolDefinition, user
-from interlingua_bulk.rows import content_key, inspect_input, iterate_rows, read_row
+from interlingua.types import ToolChoice, ToolDefinition, user
+from interlingua_bulk.rows import content_key, inspect_input, iterate_rows, read_options, read_row, write_asked
 from interlingua_bulk.wire_rows import WireReader
 from tests.bulk.support import write_rows
 
@@ -56,6 +57,15 @@ def test_messages_are_canonical_or_plain() -> None:
 def test_what_is_no_request_is_refused(data: Any) -> None:
     with pytest.raises(CallerError):
         read_row(0, data)
+
+
+def test_the_one_tool_to_call_is_given_by_its_name_and_kept_so() -> None:
+    row = read_row(0, {"prompt": "Hello", "options": {"tool_choice": {"name": "look"}, "temperature": 0}})
+
+    assert row.options == {"tool_choice": ToolChoice("look"), "temperature": 0}
+    kept = json.loads(json.dumps(write_asked("vllm:small", row.options, ())))
+    assert kept["options"] == {"tool_choice": {"name": "look"}, "temperature": 0}
+    assert read_options(kept["options"]) == row.options
 
 
 def test_a_body_needs_a_reader() -> None:

@@ -13,7 +13,14 @@ import pytest
 
 import interlingua_bulk as bulk
 from interlingua import AsyncClient, Registry, Retry
-from interlingua.errors import AuthenticationError, BadRequestError, CallerError, DecodeError
+from interlingua.errors import (
+    APIConnectionError,
+    AuthenticationError,
+    BadRequestError,
+    CallerError,
+    DecodeError,
+    ServerError,
+)
 from interlingua.plugins import hookimpl
 from interlingua_bulk.answers import compact_answers
 from tests.bulk.loopback import loopback
@@ -142,6 +149,35 @@ def test_a_refused_key_stops_the_run_and_nothing_is_lost(tmp_path: Path) -> None
     with loopback(latency_ms=1) as server:
         assert run(rows, out, server.url).stopped is None
     assert_every_row_once(out, 200)
+
+
+def test_a_service_that_is_not_there_stops_the_run_and_no_row_fails(tmp_path: Path) -> None:
+    rows, out = write_rows(tmp_path / "in.jsonl", 200), tmp_path / "out.jsonl"
+    with loopback() as server:
+        url = server.url
+    report = run(rows, out, url, max_attempts=2)
+
+    assert isinstance(report.error, APIConnectionError)
+    assert url.removesuffix("/v1") in str(report.error)
+    assert (report.done, report.failed, lines(out)) == (0, 0, [])
+    with loopback(latency_ms=1) as server:
+        assert run(rows, out, server.url).stopped is None
+    assert_every_row_once(out, 200)
+
+
+def test_a_service_that_goes_down_in_the_middle_stops_the_run(tmp_path: Path) -> None:
+    rows, out = write_rows(tmp_path / "in.jsonl", 400), tmp_path / "out.jsonl"
+    with loopback(latency_ms=2, fail_from=100) as server:
+        report = run(rows, out, server.url, concurrency=8, max_attempts=1)
+
+    assert isinstance(report.error, ServerError)
+    assert "32 rows failed one after the other" in (report.stopped or "")
+    assert report.done == 99
+    assert 31 <= report.failed < 50, "those under way end as well"
+    with loopback(latency_ms=1) as server:
+        assert run(rows, out, server.url, retry_failed=True).stopped is None
+    assert compact_answers(out) == 400
+    assert_every_row_once(out, 400)
 
 
 def test_a_wait_longer_than_the_patience_stops_the_run(tmp_path: Path) -> None:

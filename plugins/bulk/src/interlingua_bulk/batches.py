@@ -15,7 +15,7 @@ import attrs
 import orjson
 
 from interlingua import AsyncClient, Retry
-from interlingua.codec import decode_tool, encode_tool
+from interlingua.codec import decode_tool
 from interlingua.errors import (
     BadRequestError,
     CallerError,
@@ -31,7 +31,16 @@ from interlingua.plugins import BatchAnswer, BatchLimits, BatchStatus, Connectio
 from interlingua.pricing import cost_of
 from interlingua.types import Message, ToolDefinition
 from interlingua_bulk.answers import AnswerFile, read_facts, replace_file
-from interlingua_bulk.rows import Row, explain_row, inspect_input, iterate_rows, read_row, row_id
+from interlingua_bulk.rows import (
+    Row,
+    explain_row,
+    inspect_input,
+    iterate_rows,
+    read_options,
+    read_row,
+    row_id,
+    write_asked,
+)
 from interlingua_bulk.sender import answer_line, error_line
 from interlingua_bulk.wire_rows import WireReader
 
@@ -129,7 +138,7 @@ class BatchRun:
         asked = {} if facts is None else facts["asked"]
         self.path = Path(rows) if rows is not None else Path(facts["input"]["path"])  # type: ignore[index]
         self.model = model or asked.get("model") or client.model
-        self.options = dict(options if options is not None else asked.get("options") or {})
+        self.options = dict(options) if options is not None else read_options(asked.get("options") or {})
         self._known = None if facts is None else facts["input"]["sha256"]
         self.tools = tools or [decode_tool(tool) for tool in asked.get("tools") or ()]
         self.run_id, self.batches = read_batches(self.out)
@@ -138,7 +147,7 @@ class BatchRun:
 
     async def __aenter__(self) -> BatchRun:
         source = await asyncio.to_thread(inspect_input, self.path, self._known)
-        asked = {"model": self.model, "options": self.options, "tools": [encode_tool(tool) for tool in self.tools]}
+        asked = write_asked(self.model, self.options, self.tools)
         self.answers = AnswerFile(self.out, source, asked)
         self.answers.start()
         return self

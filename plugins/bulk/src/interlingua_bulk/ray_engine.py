@@ -13,6 +13,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -20,12 +21,19 @@ import attrs
 import orjson
 
 from interlingua import AsyncClient, Registry, Retry
-from interlingua.codec import decode_tool, encode_tool
 from interlingua.errors import CallerError
 from interlingua.types import ToolDefinition
 from interlingua_bulk.answers import AnswerFile, read_facts
 from interlingua_bulk.pace import Bucket
-from interlingua_bulk.rows import explain_row, inspect_input, iterate_rows, read_row, row_id, spool_rows
+from interlingua_bulk.rows import (
+    explain_row,
+    inspect_input,
+    iterate_rows,
+    read_row,
+    row_id,
+    spool_rows,
+    write_asked,
+)
 from interlingua_bulk.runner import Report
 from interlingua_bulk.sender import Answer, Limits, Sender, StopRunError, error_line
 from interlingua_bulk.wire_rows import WireReader
@@ -64,7 +72,7 @@ class ActorSettings:
     ledger: str
     model: str | None
     options: Mapping[str, Any]
-    tools: Sequence[Mapping[str, Any]]
+    tools: Sequence[ToolDefinition]
     client: Mapping[str, Any]
     registry: Mapping[str, Any]
     limits: Limits
@@ -131,8 +139,7 @@ class RowActor:
         settings = self._settings
         registry = Registry(**settings.registry)
         self._client = AsyncClient(registry=registry, retry=Retry(max_attempts=1), **settings.client)
-        tools = [decode_tool(tool) for tool in settings.tools]
-        self._sender = Sender(self._client, settings.model, settings.options, tools, settings.limits)
+        self._sender = Sender(self._client, settings.model, settings.options, settings.tools, settings.limits)
         self._wire = WireReader(self._client)
         self._leasing = asyncio.create_task(self._lease())
 
@@ -211,6 +218,7 @@ def run_on_ray(
     concurrency: int = 128,
     requests_per_minute: float | None = None,
     tokens_per_minute: float | None = None,
+    budget_usd: Decimal | float | str | None = None,
     max_attempts: int = 5,
     patience_s: float = 600.0,
     retry_failed: bool = False,
@@ -233,6 +241,7 @@ def run_on_ray(
         concurrency: most requests under way in one of them.
         requests_per_minute: of all of them together.
         tokens_per_minute: likewise.
+        budget_usd: of all of them together: each may spend an equal share, and sends nothing more when that is spent.
         max_attempts: as for `run`.
         patience_s: likewise.
         retry_failed: likewise.
@@ -255,13 +264,14 @@ def run_on_ray(
         ledger=str(folder.resolve()),
         model=model,
         options=dict(options or {}),
-        tools=[encode_tool(tool) for tool in tools],
+        tools=tuple(tools),
         client=dict(client or {}),
         registry=dict(registry or {}),
         limits=Limits(
             concurrency=concurrency,
             requests_per_minute=requests_per_minute,
             tokens_per_minute=tokens_per_minute,
+            budget_usd=None if budget_usd is None else Decimal(str(budget_usd)) / actors,
             max_attempts=max_attempts,
             patience_s=patience_s,
         ),
@@ -286,7 +296,7 @@ async def _drive(
 ) -> Report:
     facts = read_facts(out)
     source = await asyncio.to_thread(inspect_input, path, None if facts is None else facts["input"]["sha256"])
-    asked = {"model": settings.model, "options": dict(settings.options), "tools": list(settings.tools)}
+    asked = write_asked(settings.model, settings.options, settings.tools)
     began = time.monotonic()
     async with AnswerFile(out, source, asked, force=force) as answers:
         for line in _left_lines(folder):

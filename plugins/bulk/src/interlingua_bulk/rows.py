@@ -12,7 +12,7 @@ import orjson
 
 from interlingua.codec import decode_messages, decode_tool, encode_message, encode_tool
 from interlingua.errors import CallerError, DecodeError, InterlinguaError
-from interlingua.types import Message, SideEffects, ToolDefinition, assistant, from_wire_tool, system, user
+from interlingua.types import Message, SideEffects, ToolChoice, ToolDefinition, assistant, from_wire_tool, system, user
 from interlingua_bulk.answers import Input
 
 _BLOCK = 1 << 20
@@ -112,14 +112,29 @@ def read_row(
         return Row(index, name, messages, tools, options, options.pop("model", None))
     if unknown := data.keys() - _FIELDS:
         raise CallerError(f"a row has no field {sorted(unknown)[0]!r}; there are {', '.join(sorted(_FIELDS))}")
-    given = data.get("options") or {}
-    if not isinstance(given, Mapping):
-        raise CallerError("a row's options are an object of names and values")
-    options = dict(given)
+    options = read_options(data.get("options") or {})
     if (schema := data.get("output_schema")) is not None:
         options["response_schema"] = schema
     tools = [_tool(tool) for tool in data.get("tools") or ()]
     return Row(index, name, _conversation(data), tools, options, data.get("model"))
+
+
+def read_options(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return options that were given as JSON: names as in `AdapterOptions`; the one tool to call is `{"name": …}`."""
+    if not isinstance(given, Mapping):
+        raise CallerError("a row's options are an object of names and values")
+    options = dict(given)
+    choice = options.get("tool_choice")
+    if isinstance(choice, Mapping) and choice.keys() == {"name"}:
+        options["tool_choice"] = ToolChoice(choice["name"])
+    return options
+
+
+def write_asked(model: str | None, options: Mapping[str, Any], tools: Sequence[ToolDefinition]) -> dict[str, Any]:
+    """Return what a run asks of every row as JSON, its options as `read_options` reads them."""
+    choice = options.get("tool_choice")
+    named = {"tool_choice": {"name": choice.name}} if isinstance(choice, ToolChoice) else {}
+    return {"model": model, "options": {**options, **named}, "tools": [encode_tool(tool) for tool in tools]}
 
 
 def row_id(index: int, data: Mapping[str, Any]) -> str:

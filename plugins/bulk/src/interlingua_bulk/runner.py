@@ -14,7 +14,6 @@ from typing import Any
 import attrs
 
 from interlingua import AsyncClient, Retry
-from interlingua.codec import encode_tool
 from interlingua.errors import CallerError, InterlinguaError
 from interlingua.types import ToolDefinition
 from interlingua_bulk.answers import AnswerFile, read_facts
@@ -28,6 +27,7 @@ from interlingua_bulk.rows import (
     read_row,
     row_id,
     spool_rows,
+    write_asked,
 )
 from interlingua_bulk.sender import Answer, Limits, Sender, StopRunError, error_line, shared_line
 from interlingua_bulk.wire_rows import WireReader
@@ -138,7 +138,7 @@ async def arun(
     try:
         sender = Sender(client, model or client.model, options, tools, limits)
         source = await asyncio.to_thread(inspect_input, path, _known_digest(out))
-        asked = {"model": model or client.model, "options": options, "tools": [encode_tool(tool) for tool in tools]}
+        asked = write_asked(model or client.model, options, tools)
         answers = AnswerFile(out, source, asked, force=force)
         async with answers:
             run = _Run(path, answers, sender, dedupe=dedupe, retry_failed=retry_failed, stop=stop)

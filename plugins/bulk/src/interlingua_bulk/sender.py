@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from collections import Counter
 from collections.abc import Coroutine, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -16,6 +17,8 @@ import orjson
 from interlingua import AsyncClient, Retry
 from interlingua.codec import encode_message
 from interlingua.errors import (
+    APIConnectionError,
+    APITimeoutError,
     AuthenticationError,
     CallerError,
     InterlinguaError,
@@ -35,6 +38,7 @@ if TYPE_CHECKING:
     from interlingua.plugins import Loss
 
 _BYTES_PER_TOKEN = 4
+_GIVEN_UP = 32  # rows given up one after the other, without an answer between: the service is down
 _NOTHING = Decimal(0)
 
 
@@ -120,6 +124,7 @@ class Sender:
         self._retry = Retry(max_attempts=limits.max_attempts)
         self._paces: dict[str | None, Pace] = {}
         self._answered: set[str | None] = set()  # models that answered: a refusal of theirs is about a row
+        self._given_up: Counter[str | None] = Counter()  # rows that a model failed since its last answer
         self._stopped: str | None = None
         self._stop_waiters: set[asyncio.Task[Any]] = set()
 
@@ -214,6 +219,7 @@ class Sender:
                 raise
             else:
                 self._answered.add(model)
+                self._given_up.pop(model, None)
                 pace.note_headers(exchange.headers)
                 usage = message.metadata.usage
                 took = None if usage is None else (usage.input_tokens or 0) + (usage.output_tokens or 0)
@@ -258,9 +264,13 @@ class Sender:
             if not exchange.retry_delay(error):  # another secret is there in the place of one that was refused
                 return 0.0
         everyones = isinstance(error, (AuthenticationError, QuotaExceededError))
-        first = isinstance(error, (PermissionDeniedError, ModelNotFoundError)) and model not in self._answered
-        if everyones or first:
+        first = isinstance(error, (PermissionDeniedError, ModelNotFoundError)) or _is_unreachable(error)
+        if everyones or (first and model not in self._answered):
             raise StopRunError(str(error), error)
+        if error.retryable:
+            self._given_up[model] += 1
+            if self._given_up[model] >= _GIVEN_UP:
+                raise StopRunError(f"{_GIVEN_UP} rows failed one after the other, the last with: {error}", error)
         return None
 
     # -- money --------------------------------------------------------------------------------------------------
@@ -297,6 +307,12 @@ class Sender:
             cost,
             attempts,
         )
+
+
+def _is_unreachable(error: InterlinguaError) -> bool:
+    """Return True where no connection could be made or held; an answer that takes too long is something else."""
+    slow = isinstance(error, APITimeoutError) and error.phase == "response"
+    return isinstance(error, APIConnectionError) and not slow
 
 
 def _most(exchange: Exchange) -> Decimal | None:

@@ -16,6 +16,7 @@ from interlingua.codec import decode_tool
 from interlingua.errors import CallerError
 from interlingua.types import ToolDefinition
 from interlingua_bulk.answers import read_facts
+from interlingua_bulk.rows import read_options
 from interlingua_bulk.runner import Report, run
 from interlingua_cli.input import option_option, read_tools, url_option
 from interlingua_cli.output import json_option, print_error, print_json
@@ -72,11 +73,10 @@ def run_command(
     limits = {"requests_per_minute": rpm, "tokens_per_minute": tpm, "budget_usd": budget, "max_attempts": attempts}
     arguments = {"model": model, "options": options, "tools": found, **limits, **more}
     if engine == "ray":
-        if dedupe or budget is not None or timeout is not None:
-            raise click.UsageError("--dedupe, --budget and --timeout are for runs on one machine")
-        del arguments["budget_usd"]
+        if dedupe:
+            raise click.UsageError("--dedupe is for runs on one machine: workers do not see each other's answers")
         arguments |= {"address": address, "actors": actors}
-        _run_on_ray(ctx, state, rows, out, url, arguments, as_json=as_json)
+        _run_on_ray(ctx, state, rows, out, url, timeout, arguments, as_json=as_json)
         return
     _run(ctx, state, rows, out, url, timeout, {**arguments, "dedupe": dedupe}, as_json=as_json)
 
@@ -102,7 +102,13 @@ def retry_command(
         raise click.UsageError("say which rows are sent again: --failed")
     asked = facts["asked"]
     limits = {"requests_per_minute": rpm, "tokens_per_minute": tpm, "budget_usd": budget, "max_attempts": attempts}
-    arguments = {"model": asked["model"], "options": asked["options"], "retry_failed": True, **limits, **more}
+    arguments = {
+        "model": asked["model"],
+        "options": read_options(asked["options"]),
+        "retry_failed": True,
+        **limits,
+        **more,
+    }
     arguments["tools"] = [decode_tool(tool) for tool in asked["tools"]]
     _run(ctx, state, Path(facts["input"]["path"]), out, url, timeout, arguments, as_json=as_json)
 
@@ -129,8 +135,8 @@ def _run(
 
 
 def _run_on_ray(
-    ctx: click.Context, state: State, rows: Path, out: Path, url: str | None, arguments: dict[str, Any], *,
-    as_json: bool,
+    ctx: click.Context, state: State, rows: Path, out: Path, url: str | None, timeout: float | None,
+    arguments: dict[str, Any], *, as_json: bool,
 ) -> None:  # fmt: skip
     from interlingua_bulk.ray_engine import run_on_ray  # noqa: PLC0415  for clusters only
 
@@ -138,11 +144,10 @@ def _run_on_ray(
     if url is not None and arguments["model"] is not None:
         settings.setdefault(state.registry.resolve(arguments["model"]).provider, {})["base_url"] = url
     registry = {"rows": state.config.rows, "aliases": state.config.aliases}
+    client = {"settings": settings, "timeout": None if timeout is None else Timeout(total=timeout)}
     line = ProgressLine()
     try:
-        report = run_on_ray(
-            rows, out, client={"settings": settings}, registry=registry, on_progress=line.show, **arguments
-        )
+        report = run_on_ray(rows, out, client=client, registry=registry, on_progress=line.show, **arguments)
     finally:
         line.end()
     _finish(ctx, state, report, out, as_json=as_json)
@@ -156,6 +161,9 @@ def _finish(ctx: click.Context, state: State, report: Report, out: Path, *, as_j
         print_error(state, report.error)
     if report.stopped is not None and report.error is None:
         click.echo(f"stopped: {report.stopped}; the same command goes on", err=True)
+    if report.failed:
+        click.echo(f"{report.failed:,} rows failed: `interlingua bulk status {out}` counts the errors, "
+                   f"`interlingua bulk retry {out} --failed` sends them again", err=True)  # fmt: skip
     if report.stopped == "interrupted":
         ctx.exit(130)
     if report.stopped is not None or report.failed:
