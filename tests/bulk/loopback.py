@@ -20,6 +20,7 @@ from typing import Any
 from urllib.request import urlopen
 
 from tests.support import tree
+from tests.support.terminal import limited
 
 ROW = re.compile(rb"row (\d+)")
 LENGTH = re.compile(rb"content-length: *(\d+)", re.IGNORECASE)
@@ -194,7 +195,9 @@ def loopback(**settings: Any) -> Iterator[Loopback]:
     assert process.stdin is not None
     assert process.stdout is not None
     try:
-        yield Loopback(int(process.stdout.readline()))
+        with limited(process):
+            port = int(process.stdout.readline())
+        yield Loopback(port)
     finally:
         process.stdin.close()
         process.stdout.close()

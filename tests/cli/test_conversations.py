@@ -22,6 +22,7 @@ from interlingua_cli.input import write_conversation
 from tests.cli.conftest import Run
 from tests.cli.local import LocalServer
 from tests.support import interrupt
+from tests.support.terminal import limited
 
 
 def saved(path: Path) -> list[Message]:
@@ -113,7 +114,8 @@ def test_errors_speak_of_options_and_not_of_python(run: Run, server: LocalServer
 
 def test_an_open_pipe_that_nothing_comes_through_is_said(server: LocalServer, home: Path) -> None:
     command = [interrupt.PROGRAM, "send", "here:echo", "hi", "--no-stream"]
-    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+    pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
+    with subprocess.Popen(command, **pipes) as process, limited(process):  # type: ignore[call-overload]
         assert process.stderr is not None
         assert b"reading standard input" in process.stderr.readline()
         out, _ = process.communicate(timeout=60)
@@ -293,7 +295,7 @@ def test_json_of_an_answer_that_breaks_off_is_what_came(run: Run, server: LocalS
 def test_ctrl_c_during_send_is_exit_130(home: Path, server: LocalServer) -> None:
     command = [interrupt.PROGRAM, "send", "here:slow", "hi"]
     pipes = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, **pipes) as send:  # type: ignore[call-overload]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, **pipes) as send, limited(send):  # type: ignore[call-overload]
         assert send.stdout is not None
         assert send.stdout.read(3) == b"Hel"
         send.send_signal(signal.SIGINT)

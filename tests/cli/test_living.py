@@ -5,13 +5,9 @@ from __future__ import annotations
 import base64
 import json
 import os
-import pty
-import select
-import signal
 import subprocess
 import sys
 import threading
-import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -26,6 +22,7 @@ from interlingua_cli.template import Template, read_template, write_template
 from tests.cli.conftest import Run
 from tests.cli.local import LocalServer
 from tests.support import interrupt
+from tests.support.terminal import at_terminal
 
 PNG = base64.b64decode("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR4nGNgYPgPAAEDAQAIicLsAAAAAElFTkSuQmCC")
 SEES = ("-o", 'capabilities={"supports_images": true, "supports_image_urls": true}')
@@ -276,6 +273,16 @@ def test_a_command_line_is_saved_as_a_template(run: Run, server: LocalServer, ho
     assert run("templates", "path").stdout.strip() == str(home / "interlingua" / "templates")
 
 
+def test_stop_sequences_and_a_chosen_tool_survive_in_a_template(run: Run, server: LocalServer, tools: str) -> None:
+    options = ("-o", "stop=END", "-o", "stop=FIN", "-o", "tool_choice=weather", "-T", f"{tools}:weather")
+    saved = run("send", "here:caller", *options, "weather?", "--save", "kept")
+    result = run("send", "-t", "kept", "-T", f"{tools}:weather")
+
+    assert (saved.exit_code, result.exit_code) == (0, 0), saved.output + result.output
+    assert server.requests[0]["stop"] == ["END", "FIN"]
+    assert server.requests[0]["tool_choice"]["function"]["name"] == "weather"
+
+
 @pytest.mark.parametrize(
     "text", ["nonsense = 1", "prompt = 1", "tools = [1]", "defaults = { a = 1 }", "prompt = ", "options = 1"]
 )
@@ -440,33 +447,6 @@ def test_a_template_with_tools_runs_no_code_without_consent(
     assert not Path("imported").exists()
     allowed = run("send", "-t", str(path), "-T", f"{tools}:weather", "hi")
     assert (allowed.exit_code, allowed.stdout) == (0, "Hello\n"), allowed.output
-
-
-_SILENCE = 60.0  # seconds after which the program hangs
-
-
-def at_terminal(answers: list[tuple[bytes, bytes]], *arguments: str) -> tuple[bytes, int]:
-    """Run the program at a terminal; write each answer once its question is shown, behind the last one."""
-    child, terminal = pty.fork()
-    if child == 0:
-        os.execv(interrupt.PROGRAM, [interrupt.PROGRAM, *arguments])  # noqa: S606
-    shown, seen = b"", 0
-    while True:
-        if not select.select([terminal], [], [], _SILENCE)[0]:
-            os.kill(child, signal.SIGKILL)
-            break
-        try:
-            data = os.read(terminal, 1024)
-        except OSError:  # the end, on Linux
-            break
-        if not data:
-            break
-        shown += data
-        if answers and (found := shown.find(answers[0][0], seen)) >= 0:
-            seen = found + len(answers[0][0])
-            time.sleep(0.2)  # Python's prompt misses a signal that comes before it has begun to wait
-            os.write(terminal, answers.pop(0)[1])
-    return shown, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
 
 
 @pytest.mark.parametrize(("answer", "written"), [(b"y\n", True), (b"n\n", False)])

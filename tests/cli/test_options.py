@@ -8,7 +8,7 @@ import click
 import pytest
 
 from interlingua.types import AdapterOptions, ToolChoice, option_fields
-from interlingua_cli.input import _option_readers, read_options
+from interlingua_cli.input import _option_readers, option_pairs, read_options
 
 
 def read(*pairs: str) -> dict[str, Any]:
@@ -38,6 +38,7 @@ def test_every_field_can_be_given() -> None:
 def test_values(pair: str, value: Any) -> None:
     name = pair.partition("=")[0]
     found = read(pair)
+    assert read(*option_pairs(found)) == found
 
     assert found == {name: value}
     assert type(found[name]) is type(value)

@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from tests.support.terminal import limited
+
 from . import files
 from .server import MODEL, LocalServer
 
@@ -47,7 +49,7 @@ def test_the_server_is_gone_after_the_block() -> None:
 
 def test_the_server_ends_when_its_parent_is_killed() -> None:
     parent = subprocess.Popen([sys.executable, "-m", "tests.local_server"], stdout=subprocess.PIPE, cwd=files.CHECKOUT)
-    with parent:
+    with parent, limited(parent):
         assert parent.stdout
         url = parent.stdout.readline().decode().strip()
         assert _call(f"{url}/health") == {"status": "ok"}

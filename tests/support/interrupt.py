@@ -8,13 +8,13 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from pathlib import Path
 
-PROGRAM = str(Path(sys.executable).with_name("interlingua"))
+from tests.support.terminal import PROGRAM, limited
+
+__all__ = ["PROGRAM", "heard", "interrupted_chat"]
 
 
 @contextmanager
@@ -32,7 +32,7 @@ def interrupted_chat(*arguments: str) -> None:
     command = [PROGRAM, "chat", "here:slow", *arguments]
     pipes = dict.fromkeys(("stdin", "stdout", "stderr"), subprocess.PIPE)
     environ = {**os.environ, "PYTHONUNBUFFERED": "1"}
-    with subprocess.Popen(command, env=environ, **pipes) as chat:  # type: ignore[call-overload]
+    with subprocess.Popen(command, env=environ, **pipes) as chat, limited(chat):  # type: ignore[call-overload]
         chat.stdin.write(b"hi\n")
         chat.stdin.flush()
         assert chat.stdout.read(3) == b"Hel"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import pty
 import signal
 import stat
 import subprocess
@@ -17,6 +15,7 @@ from interlingua_sessions import open_store
 from tests.cli.conftest import Run
 from tests.cli.local import LocalServer
 from tests.support import interrupt
+from tests.support.terminal import at_terminal, limited
 
 
 def conversations(place: Path) -> dict[str, list[Message]]:
@@ -142,7 +141,7 @@ def test_what_broke_off_is_kept_and_the_way_to_ask_again_is_said(run: Run, serve
 def test_ctrl_c_loses_nothing(server: LocalServer, place: Path) -> None:
     command = [interrupt.PROGRAM, "send", "here:slow", "hi"]
     pipes = dict.fromkeys(("stdout", "stderr"), subprocess.PIPE)
-    with subprocess.Popen(command, stdin=subprocess.DEVNULL, **pipes) as send:  # type: ignore[call-overload]
+    with subprocess.Popen(command, stdin=subprocess.DEVNULL, **pipes) as send, limited(send):  # type: ignore[call-overload]
         assert send.stdout is not None
         assert send.stdout.read(3) == b"Hel"
         send.send_signal(signal.SIGINT)
@@ -266,25 +265,9 @@ def test_logs_before_anything_was_said(run: Run, home: Path) -> None:
 
 def test_at_a_terminal_the_prompt_is_typed_and_its_id_is_shown(server: LocalServer, place: Path) -> None:
     """With neither text nor a pipe, `send` waits for the terminal."""
-    child, terminal = pty.fork()
-    if child == 0:
-        os.execv(interrupt.PROGRAM, [interrupt.PROGRAM, "send", "here:echo"])  # noqa: S606
-    shown = b""
-    sent = False
-    while True:
-        try:
-            data = os.read(terminal, 1024)
-        except OSError:  # the end, on Linux
-            break
-        if not data:
-            break
-        shown += data
-        if b"Ctrl-D ends it" in shown and not sent:
-            sent = True
-            os.write(terminal, b"typed here\n\x04")
-    _, status = os.waitpid(child, 0)
+    shown, code = at_terminal([(b"Ctrl-D ends it", b"typed here\n\x04")], "send", "here:echo")
 
-    assert os.waitstatus_to_exitcode(status) == 0, shown
+    assert code == 0, shown
     assert b"Hello" in shown
     ((name, messages),) = conversations(place).items()
     assert texts(messages) == ["typed here", "Hello"]

@@ -15,6 +15,7 @@ from interlingua_sessions import Store, open_store
 from interlingua_sessions.session import Session
 from tests.sessions.talking import client
 from tests.support import tree
+from tests.support.terminal import limited
 
 BEGINS = """
 import sys
@@ -44,7 +45,8 @@ def test_two_processes_that_begin_at_once_store_one_system_prompt(place: str) ->
         subprocess.Popen([*command, number], cwd=tree.ROOT, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
         for number in "12"
     ]
-    assert [one.stdout.readline() for one in both if one.stdout] == ["read\n"] * 2
+    with limited(both[0]), limited(both[1]):
+        assert [one.stdout.readline() for one in both if one.stdout] == ["read\n"] * 2
     saw = sorted(one.communicate("\n", timeout=60)[0].split() for one in both)
 
     with open_store(place) as store:

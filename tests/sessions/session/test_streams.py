@@ -20,6 +20,7 @@ from interlingua_sessions.session import AsyncSession, Session
 from interlingua_sessions.streams import SnapshotThread
 from tests.sessions.talking import async_client, client
 from tests.support.fake_provider import STREAM, Reply, served, sse
+from tests.support.terminal import limited
 
 SLOW = Reply(body=[*sse({"t": "hel"}), 0.6, *sse({"t": "lo"}), 0.6, *STREAM[2:]])
 
@@ -210,7 +211,7 @@ def test_a_kill_leaves_the_received_text(tmp_path: Path) -> None:
     with served(Reply(body=body), Reply()) as server:
         command = [sys.executable, "-c", WRITER, str(place), server.url]
         root = Path(__file__).resolve().parents[3]
-        with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=root, env=os.environ) as writer:
+        with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=root, env=os.environ) as writer, limited(writer):
             assert writer.stdout is not None
             got: list[tuple[float, bytes]] = []
             while len(got) < 20:

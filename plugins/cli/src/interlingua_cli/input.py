@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import select
 import sys
 import tempfile
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
 from typing import Any, get_args, get_type_hints
@@ -161,6 +162,19 @@ def read_options(_ctx: click.Context, _parameter: click.Parameter, pairs: Iterab
             raise click.BadParameter(f"{name}: {error}") from error
         options[name] = (*options.get(name, ()), *value) if isinstance(value, tuple) else value
     return options
+
+
+def option_pairs(options: Mapping[str, Any]) -> list[str]:
+    """Return options as `NAME=VALUE` pairs, which `read_options` reads as the same."""
+    values = ((name, one) for name, value in options.items()
+              for one in (value if isinstance(value, (list, tuple)) else (value,)))  # fmt: skip
+    return [f"{name}={_write_option(value)}" for name, value in values]
+
+
+def _write_option(value: Any) -> str:
+    if isinstance(value, ToolChoice):
+        return value.name
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
 option_option = click.option(

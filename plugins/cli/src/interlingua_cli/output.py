@@ -47,6 +47,13 @@ def print_json(value: Any) -> None:
     click.echo(replace_lone_surrogates(text))
 
 
+def print_json_lines(values: Iterable[Any]) -> None:
+    """Print each value as JSON on a line of its own."""
+    for value in values:
+        text = json.dumps(value, ensure_ascii=not supports_unicode(sys.stdout), default=_to_json)
+        click.echo(replace_lone_surrogates(text))
+
+
 def _to_json(value: Any) -> Any:
     if isinstance(value, Decimal):
         return f"{value:f}"

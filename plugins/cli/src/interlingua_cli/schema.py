@@ -16,6 +16,8 @@ from interlingua_cli.config import data_folder
 
 _TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_OF_TEMPLATE = "t:"  # begins a schema that is a template's
+OUTPUT_NAME = "answer"  # of the schema, and of the tool that takes an answer where a service has no schemas
 _ID = re.compile(r"[0-9a-f]{16}\Z")
 
 
@@ -67,6 +69,27 @@ def read_schema(text: str, environ: Mapping[str, str]) -> dict[str, Any]:
             raise CallerError(f"no schema {text} is stored: `interlingua schemas` lists those there are")
         return _parse(stored.read_text(encoding="utf-8"), str(stored))
     return parse_short_form(text)
+
+
+def given_schema(environ: Mapping[str, str], schema: str | None, schema_multi: str | None) -> dict[str, Any] | None:
+    """Return the schema of `--schema` or `--schema-multi`, which may be a template's; None where neither is given.
+
+    Raises:
+        click.UsageError: both are given.
+        CallerError, OSError: as `read_schema` and `read_template`.
+    """
+    if schema is not None and schema_multi is not None:
+        raise click.UsageError("--schema is for one object, --schema-multi for a list: give one")
+    if schema is not None and schema.startswith(_OF_TEMPLATE):
+        from interlingua_cli.template import read_template  # noqa: PLC0415  few schemas are a template's
+
+        template = read_template(schema.removeprefix(_OF_TEMPLATE), environ)
+        if isinstance(template.schema, Mapping):
+            return dict(template.schema)
+        return given_schema(environ, template.schema, template.schema_multi)
+    if schema is not None:
+        return read_schema(schema, environ)
+    return None if schema_multi is None else many(read_schema(schema_multi, environ))
 
 
 def _parse(text: str, name: str) -> dict[str, Any]:

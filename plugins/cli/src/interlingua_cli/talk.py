@@ -23,6 +23,7 @@ from interlingua.types import (
 )
 from interlingua_cli.config import data_folder
 from interlingua_cli.input import write_conversation
+from interlingua_cli.schema import OUTPUT_NAME
 from interlingua_cli.show import Show
 from interlingua_cli.state import State
 
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from interlingua.http.client import Client
     from interlingua.output import Output
     from interlingua.plugins import Loss
+    from interlingua_cli.arguments import Arguments
     from interlingua_cli.tools import Tools
 
 SWAP_REASON = "user swap via /model command"
@@ -108,6 +110,9 @@ class Log(Protocol):
             CallerError: there is no such conversation.
         """
 
+    def arguments(self, conversation: str) -> Arguments:
+        """Return what the last question of a conversation was asked with; nothing where that is not known."""
+
     def open(
         self,
         state: State,
@@ -115,9 +120,8 @@ class Log(Protocol):
         *,
         model: str,
         is_named: bool,
-        url: str | None,
         instructions: str | None,
-        options: Mapping[str, Any],
+        arguments: Arguments,
     ) -> AbstractContextManager[Talk]:
         """Open a conversation, or begin one.
 
@@ -126,9 +130,8 @@ class Log(Protocol):
             conversation: its id; None begins one.
             model: who answers.
             is_named: the model was named for this run, and is not only the conversation's own.
-            url: base URL of the model's provider.
             instructions: system prompt of a conversation that has none.
-            options: of every request.
+            arguments: of every question; kept with the conversation.
 
         Raises:
             LogError: the store cannot be opened.
@@ -240,7 +243,7 @@ def answer_of(schema: Mapping[str, Any]) -> Output[Any]:
     """Return the output that asks for JSON of a schema."""
     from interlingua.output import Output  # noqa: PLC0415  help needs it not
 
-    return Output(schema, name="answer")
+    return Output(schema, name=OUTPUT_NAME)
 
 
 def losses_of_swap(
@@ -262,9 +265,8 @@ def open_talk(
     *,
     model: str,
     is_named: bool,
-    url: str | None,
     instructions: str | None,
-    options: Mapping[str, Any],
+    arguments: Arguments,
     keep: bool,
 ) -> Iterator[Talk]:
     """Open the conversation of this run: in the store, or in memory where it is not to be kept, or cannot be.
@@ -274,9 +276,8 @@ def open_talk(
         conversation: id of the one to go on with; None begins one.
         model: who answers.
         is_named: as for `Log.open`.
-        url: base URL of the model's provider.
         instructions: system prompt of a conversation that has none.
-        options: of every request.
+        arguments: of every question.
         keep: False where the user wants nothing kept this time.
 
     Raises:
@@ -287,7 +288,7 @@ def open_talk(
             _announce_no_store(state)
         elif keep and state.config.log and state.log is not None:
             opened = state.log.open(
-                state, conversation, model=model, is_named=is_named, url=url, instructions=instructions, options=options
+                state, conversation, model=model, is_named=is_named, instructions=instructions, arguments=arguments
             )
             try:
                 yield stack.enter_context(opened)
@@ -299,8 +300,8 @@ def open_talk(
         messages = state.log.messages(conversation) if conversation and state.log else []
         if instructions and not messages:
             messages.append(system(instructions))
-        client = stack.enter_context(state.client(model, url))
-        yield MemoryTalk(state, client, str(state.registry.resolve(model)), messages, options=options)
+        client = stack.enter_context(state.client(model, arguments.url))
+        yield MemoryTalk(state, client, str(state.registry.resolve(model)), messages, options=arguments.options)
 
 
 def _announce_no_store(state: State) -> None:
@@ -335,7 +336,11 @@ def conversation_id(state: State, named: str | None, *, last: bool) -> str | Non
 
 
 continue_option = click.option(
-    "-c", "--continue", "go_on", is_flag=True, help="Go on with the last conversation, and its model."
-)
+    "-c", "--continue", "go_on", is_flag=True,
+    help="Go on with the last conversation: its model, tools, options and schema.",
+)  # fmt: skip
 cid_option = click.option("--cid", "--conversation", "cid", metavar="ID", help="Go on with this conversation.")
+plain_option = click.option(
+    "--plain", is_flag=True, help="With -c or --cid: without the tools, options, schema and URL it had."
+)
 no_log_option = click.option("-n", "--no-log", is_flag=True, help="Keep nothing of this in the store.")

@@ -13,7 +13,9 @@ import attrs
 import click
 
 from interlingua.errors import CallerError
+from interlingua.types import ToolChoice
 from interlingua_cli.config import config_path
+from interlingua_cli.input import option_pairs, write_file
 
 _PLACE = re.compile(r"\$(\$|[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\})")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z")
@@ -67,8 +69,7 @@ class Template:
 
     def option_pairs(self) -> list[str]:
         """Return the options as `-o` takes them."""
-        return [f"{name}={value if isinstance(value, str) else json.dumps(value)}"
-                for name, value in self.options.items()]  # fmt: skip
+        return option_pairs(self.options)
 
     def _fill(self, text: str, values: Mapping[str, str]) -> str:
         missing: list[str] = []
@@ -140,8 +141,6 @@ def _fits(part: str, value: Any) -> bool:
 
 def write_template(template: Template, environ: Mapping[str, str]) -> Path:
     """Write a template under its name, over one that is there; return its file."""
-    from interlingua_cli.input import write_file  # noqa: PLC0415  few runs write one
-
     path = template_path(template.name, environ)
     values = attrs.asdict(template, recurse=False)
     lines = [f"{name} = {_toml(values[name])}" for name in values if name != "name" and values[name]]
@@ -157,6 +156,7 @@ def _toml(value: Any) -> str:
         return f"{{ {', '.join(pairs)} }}"
     if isinstance(value, Sequence) and not isinstance(value, str):
         return f"[{', '.join(map(_toml, value))}]"
+    value = value.name if isinstance(value, ToolChoice) else value
     return json.dumps(value, ensure_ascii=False).replace("\x7f", "\\u007f")
 
 

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import importlib
 import os
+import shlex
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING, Any
 
 import attrs
@@ -165,10 +167,43 @@ def confirm_template_tools(template: str, names: Sequence[str]) -> None:
         return
     listed = ", ".join(names)
     if not sys.stdin.isatty():
-        options = " ".join(f"-T {name}" for name in names)
+        options = _as_options(names)
         raise click.UsageError(f"template {template!r} brings tools, which run code here: allow them with {options}")
     if not click.confirm(f"Template {template!r} brings tools, which run code here: {listed}. Use them?", err=True):
         raise click.UsageError(f"template {template!r} needs its tools")
+
+
+def confirm_kept_tools(names: Sequence[str]) -> Sequence[str]:
+    """Ask before the code of a continued conversation's tools is imported: it may be another by now.
+
+    Returns:
+        The names; none where the answer is no, or no terminal is here to ask, which is said.
+    """
+    if not names:
+        return ()
+    if not sys.stdin.isatty():
+        text = "the conversation had tools, which run code here:"
+        click.echo(f"({text} {_as_options(names)} allows them, --plain forgets them)", err=True)
+        return ()
+    places = ", ".join(f"{name} ({_source_of(name)})" for name in names)
+    question = f"The conversation had tools, which run code here: {places}. Use them again?"
+    return names if click.confirm(escape_controls(question, sys.stderr), err=True) else ()
+
+
+def _as_options(names: Sequence[str]) -> str:
+    return " ".join(f"-T {shlex.quote(name)}" for name in names)
+
+
+def _source_of(name: str) -> str:
+    """Return the file that a tool's module would be imported from, without importing it or its packages."""
+    parts = name.partition(":")[0].split(".")
+    places: Sequence[str] | None = [os.getcwd(), *sys.path]  # noqa: PTH109  as `_load` looks for it
+    for at in range(len(parts)):
+        spec = PathFinder.find_spec(".".join(parts[: at + 1]), places)
+        if spec is None:
+            return "not there"
+        places = spec.submodule_search_locations
+    return (spec.origin if spec else None) or "not a file"
 
 
 tool_option = click.option(

@@ -12,6 +12,7 @@ import click
 
 from interlingua.errors import CallerError, InterlinguaError
 from interlingua.types import ContentBlock, Message, MessageStatus, TextBlock
+from interlingua_cli.arguments import Arguments
 from interlingua_cli.attachments import Attachments, attach_option, attach_type_option, fragment_option
 from interlingua_cli.chat import TalkChat, run_chat
 from interlingua_cli.input import (
@@ -24,7 +25,7 @@ from interlingua_cli.input import (
     url_option,
 )
 from interlingua_cli.output import json_option
-from interlingua_cli.schema import many, read_schema, schema_multi_option, schema_option, store_schema
+from interlingua_cli.schema import given_schema, schema_multi_option, schema_option, store_schema
 from interlingua_cli.show import Show
 from interlingua_cli.state import MODEL, State, long_plugin_option
 from interlingua_cli.talk import (
@@ -35,11 +36,13 @@ from interlingua_cli.talk import (
     conversation_id,
     no_log_option,
     open_talk,
+    plain_option,
 )
 from interlingua_cli.template import Template, param_option, read_template, template_option, write_template
 from interlingua_cli.tools import (
     Tools,
     chain_limit_option,
+    confirm_kept_tools,
     confirm_template_tools,
     make_tools,
     tool_option,
@@ -48,7 +51,6 @@ from interlingua_cli.tools import (
 )
 
 F = TypeVar("F", bound=Callable[..., Any])
-_OF_TEMPLATE = "t:"  # begins a schema that is a template's
 _SYSTEM_OPTION = click.option(
     "-s", "--system", "instructions", type=check_text, metavar="TEXT", help="System prompt of a new conversation."
 )
@@ -66,8 +68,8 @@ def _all(*options: Callable[[F], F]) -> Callable[[F], F]:
 
 
 _conversation_options = _all(
-    _SYSTEM_OPTION, continue_option, cid_option, template_option, param_option, fragment_option, tool_option,
-    tools_debug_option, tools_approve_option, chain_limit_option, option_option, url_option,
+    _SYSTEM_OPTION, continue_option, cid_option, plain_option, template_option, param_option, fragment_option,
+    tool_option, tools_debug_option, tools_approve_option, chain_limit_option, option_option, url_option,
 )  # fmt: skip
 
 
@@ -78,6 +80,7 @@ class _Given:
     instructions: str | None
     go_on: bool
     cid: str | None
+    plain: bool
     template: str | None
     parameters: Mapping[str, str]
     fragments: tuple[str, ...]
@@ -102,12 +105,32 @@ class _Given:
         parameter = click.Option(["--option"])
         return {**read_options(context, parameter, template.option_pairs()), **self.options}
 
-    def all_tools(self, template: Template, show: Show) -> Tools | None:
-        """Return what the model may call, after asking about what a template brings."""
+    def kept_arguments(self, state: State, conversation: str | None) -> Arguments:
+        """Return what the conversation that is continued was asked with."""
+        if self.plain and conversation is None:
+            raise click.UsageError("--plain goes on without what a conversation had: give -c or --cid, too")
+        if conversation is None or self.plain or state.log is None:
+            return Arguments()
+        return state.log.arguments(conversation)
+
+    def all_arguments(self, state: State, template: Template, kept: Arguments, model: str) -> Arguments:
+        """Return the arguments without a schema: those given, else the template's, else those kept."""
+        named = [*(name for name in template.tools if name not in self.tools), *self.tools]
+        provider = state.registry.resolve(model).provider if self.url or kept.url else None
+        return Arguments(
+            tools=tuple(named) or kept.tools,
+            options={**kept.options, **self.all_options(template)},
+            url=self.url or (kept.url if provider == kept.provider else None),
+            provider=provider,
+        )
+
+    def make_tools(self, template: Template, kept: Arguments, show: Show) -> Tools | None:
+        """Return what the model may call, after asking about what a template or the conversation brings."""
         brought = [name for name in template.tools if name not in self.tools]
         if self.template is not None:
             confirm_template_tools(self.template, brought)
-        return make_tools([*brought, *self.tools], show, approve=self.tools_approve, limit=self.chain_limit)
+        names = [*brought, *self.tools] or confirm_kept_tools(kept.tools)
+        return make_tools(names, show, approve=self.tools_approve, limit=self.chain_limit)
 
     def all_fragments(self, template: Template) -> tuple[str, ...]:
         """Return the fragments, the template's first."""
@@ -170,14 +193,16 @@ def send(state: State, /, words: tuple[str, ...], model: str | None, media: tupl
         model, words = _split_model(state, words, needed=template.model is None and conversation is None)
     show = Show(form="json" if as_json else form, extract="last" if extract_last else "first" if extract else None,
                 thinking=not hide_reasoning, stream=not no_stream, tools=common.tools_debug)  # fmt: skip
-    options = common.all_options(template)
-    wanted = _read_schema(state, template, schema, schema_multi)
+    kept = common.kept_arguments(state, conversation)
+    wanted = _read_schema(state, template, schema, schema_multi) or kept.schema
     attached = Attachments(fragments=common.all_fragments(template), media=media, typed=typed)
     content, instructions = _content(words, attached, template, common)
-    tools = common.all_tools(template, show)
     name, is_named = _choose_model(state, model, template, conversation)
-    with open_talk(state, conversation, model=name, is_named=is_named, url=common.url, instructions=instructions,
-                   options=options, keep=not no_log) as talk:  # fmt: skip
+    arguments = attrs.evolve(common.all_arguments(state, template, kept, name), schema=wanted)
+    _announce(kept, arguments)
+    tools = common.make_tools(template, kept, show)
+    with open_talk(state, conversation, model=name, is_named=is_named, instructions=instructions, arguments=arguments,
+                   keep=not no_log) as talk:  # fmt: skip
         if wanted is not None and talk.place is not None:
             store_schema(wanted, state.environ)
         answer = _ask(talk, content, wanted, show, tools)
@@ -185,6 +210,15 @@ def send(state: State, /, words: tuple[str, ...], model: str | None, media: tupl
             click.secho(f"[kept as {talk.place}]", err=True, dim=True)
     if answer.metadata.status is MessageStatus.CANCELLED:
         raise KeyboardInterrupt
+
+
+def _announce(kept: Arguments, used: Arguments) -> None:
+    """Say what of a continued conversation's arguments this run takes over; tools are asked about."""
+    options = {name: value for name, value in kept.options.items() if used.options[name] == value}
+    schema = kept.schema if used.schema == kept.schema else None
+    taken = Arguments(options=options, schema=schema, url=kept.url if used.url == kept.url else None).describe()
+    if taken:
+        click.echo(f"(as before: {taken}; --plain leaves that out)", err=True)
 
 
 def _ask(
@@ -221,17 +255,11 @@ def _split_model(state: State, words: tuple[str, ...], *, needed: bool) -> tuple
 def _read_schema(
     state: State, template: Template, schema: str | None, schema_multi: str | None
 ) -> dict[str, Any] | None:
-    if schema is not None and schema_multi is not None:
-        raise click.UsageError("--schema is for one object, --schema-multi for a list: give one")
     if schema is None and schema_multi is None:
         if isinstance(template.schema, Mapping):
             return dict(template.schema)
         schema, schema_multi = template.schema, template.schema_multi
-    if schema is not None and schema.startswith(_OF_TEMPLATE):
-        return _read_schema(state, read_template(schema.removeprefix(_OF_TEMPLATE), state.environ), None, None)
-    if schema is not None:
-        return read_schema(schema, state.environ)
-    return None if schema_multi is None else many(read_schema(schema_multi, state.environ))
+    return given_schema(state.environ, schema, schema_multi)
 
 
 def _content(
@@ -302,16 +330,19 @@ def chat(state: State, /, model: str | None, no_log: bool, hide_reasoning: bool,
         raise click.UsageError("--resume goes on with a file, -c and --cid with what is in the store: give one")
     template = common.read_template(state)
     show = Show(thinking=not hide_reasoning, tools=common.tools_debug)
-    tools = common.all_tools(template, show)
     fragments = Attachments(fragments=common.all_fragments(template)).blocks()
     name, is_named = _choose_model(state, model, template, conversation)
+    kept = attrs.evolve(common.kept_arguments(state, conversation), schema=None)  # a chat answers in words
+    arguments = common.all_arguments(state, template, kept, name)
+    _announce(kept, arguments)
+    tools = common.make_tools(template, kept, show)
     instructions = common.instructions or template.fill_system("", common.parameters)
 
     def fill(text: str) -> str:
         return template.fill_prompt(text, common.parameters)
 
-    with open_talk(state, conversation, model=name, is_named=is_named, url=common.url, instructions=instructions,
-                   options=common.all_options(template), keep=file is None and not no_log) as talk:  # fmt: skip
+    with open_talk(state, conversation, model=name, is_named=is_named, instructions=instructions, arguments=arguments,
+                   keep=file is None and not no_log) as talk:  # fmt: skip
         if isinstance(talk, MemoryTalk):
             talk.file = file
             if resume is not None:

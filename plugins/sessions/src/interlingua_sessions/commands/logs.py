@@ -4,20 +4,25 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import islice
 from typing import Any
 
+import attrs
 import click
 
 from interlingua.codec import encode_message
 from interlingua.types import Message
+from interlingua_cli.arguments import Arguments
 from interlingua_cli.config import write_value
-from interlingua_cli.output import json_option, mask_credentials, print_facts, print_json
+from interlingua_cli.output import json_option, mask_credentials, print_facts, print_json, print_json_lines
+from interlingua_cli.schema import OUTPUT_NAME, given_schema, schema_multi_option, schema_option
 from interlingua_cli.show import find_code
 from interlingua_cli.state import MODEL, State, plugin_option
 from interlingua_cli.streams import escape_controls
-from interlingua_sessions.commands.shared import default_place, store_at, store_option
+from interlingua_output.schema import OutputType
+from interlingua_sessions.commands.shared import arguments_before, default_place, store_at, store_option
 from interlingua_sessions.store import LoggedTurn, Store
 
 _SHOWN = 3
@@ -29,20 +34,32 @@ _SHORT = 100  # characters
 @click.option("-q", "--query", metavar="WORDS", help="Those whose question or answers hold all words, the best first.")
 @click.option("-l", "--latest", is_flag=True, help="With -q: the latest first.")
 @click.option("-m", "--model", type=MODEL, metavar="MODEL", help="Those that this model answered.")
+@click.option("-T", "--tool", "tools", metavar="NAME", multiple=True,
+              help="Those where this tool ran; may be repeated, for all of them.")  # fmt: skip
+@click.option("--tools", "any_tool", is_flag=True, help="Those where a tool ran.")
+@schema_option
+@schema_multi_option
 @click.option("-c", "--current", is_flag=True, help="Those of the last conversation, all of them.")
 @click.option("--cid", "--conversation", "cid", metavar="ID", help="Those of this conversation, all of them.")
+@click.option("--id-gt", metavar="ID", help="Those after this id, which --json and -s print.")
+@click.option("--id-gte", metavar="ID", help="Those from this id on.")
 @click.option("-r", "--response", is_flag=True, help="Print the last answer alone, as plain text.")
 @click.option("-x", "--extract", is_flag=True, help="Print the first code block of the last answer alone.")
 @click.option("--xl", "--extract-last", "extract_last", is_flag=True, help="Print its last code block.")
 @click.option("-s", "--short", is_flag=True, help="A few lines of YAML each.")
 @click.option("-u", "--usage", is_flag=True, help="Print tokens and cost, too.")
+@click.option("-t", "--truncate", is_flag=True, help=f"Cut prompts and answers after {_SHORT} characters.")
+@click.option("--data", is_flag=True, help="Print the JSON of the answers to a schema, one a line; all, unless -n.")
+@click.option("--data-array", is_flag=True, help="The same as one JSON array.")
+@click.option("--data-key", metavar="KEY", help="The same, each object of the list under this key alone.")
+@click.option("--data-ids", is_flag=True, help="The same, each with its response_id and conversation_id.")
 @store_option
 @json_option
 @plugin_option
 @click.pass_context
-def logs(ctx: click.Context, count: int | None, query: str | None, latest: bool, model: str | None, current: bool,
-         cid: str | None, response: bool, extract: bool, extract_last: bool, short: bool, usage: bool,
-         place: str | None, as_json: bool) -> None:  # fmt: skip
+def logs(ctx: click.Context, /, count: int | None, latest: bool, response: bool, extract: bool, extract_last: bool,
+         short: bool, usage: bool, truncate: bool, data: bool, data_array: bool, data_key: str | None, data_ids: bool,
+         place: str | None, as_json: bool, **given: Any) -> None:  # fmt: skip
     """List the last questions and their answers, or search them.
 
     `send` and `chat` keep them in the store of `interlingua session`; the oldest of those listed comes first.
@@ -50,27 +67,138 @@ def logs(ctx: click.Context, count: int | None, query: str | None, latest: bool,
     ctx.meta[_PLACE] = place
     if ctx.invoked_subcommand is not None:
         return
-    state: State = ctx.obj
     alone = response or extract or extract_last
+    wants_data = data or data_array or data_key is not None or data_ids
+    _refuse_together({"--json": as_json, "-s": short, "-r, -x and --xl": alone, "--data": wants_data})
+    wanted = _Wanted(ctx.obj, **given)
     with store_at(place) as store:
-        session_id = _newest_session(store) if current else cid
+        session_id = _newest_session(store) if wanted.current else wanted.cid
         if count is None:
-            count = 1 if alone else 0 if session_id is not None else _SHOWN
-        found = store.turns(session_id, words=(query or "").split())
-        if model is not None:
-            name = str(state.registry.resolve(model))
-            found = (turn for turn in found if any(answer.metadata.model == name for answer in turn.answers))
-        turns = _choose(found, 1 if alone else count or None, by_matches=query is not None and not latest)
+            count = 1 if alone else 0 if session_id is not None or wants_data else _SHOWN
+        found = wanted.find(store, session_id)
+        turns = _choose(found, 1 if alone else count or None, by_matches=wanted.query is not None and not latest)
+    turns.reverse()
     if alone:
         _print_answer(turns, code="last" if extract_last else "first" if extract else None)
+    elif wants_data:
+        values = [value for turn in turns for value in _data(turn, key=data_key, with_ids=data_ids)]
+        print_json(values) if data_array else print_json_lines(values)
     elif as_json:
-        print_json([_turn_json(turn) for turn in reversed(turns)])
+        print_json([_turn_json(turn, truncate=truncate) for turn in turns])
     elif not turns:
-        click.echo("nothing is found" if query or model else "nothing is kept here yet", err=True)
+        click.echo("nothing is found" if wanted.is_filter else "nothing is kept here yet", err=True)
     elif short:
-        click.echo("\n".join(line for turn in reversed(turns) for line in _yaml_lines(turn, usage=usage)))
+        click.echo("\n".join(line for turn in turns for line in _yaml_lines(turn, usage=usage)))
     else:
-        click.echo("\n\n".join(_markdown(turn, usage=usage) for turn in reversed(turns)))
+        click.echo("\n\n".join(_markdown(turn, usage=usage, truncate=truncate) for turn in turns))
+
+
+def _refuse_together(forms: Mapping[str, bool]) -> None:
+    given = [name for name, is_given in forms.items() if is_given]
+    if len(given) > 1:
+        raise click.UsageError(f"{' and '.join(given)} are two forms of output: give one")
+
+
+@attrs.frozen
+class _Turn:
+    """A turn, what it was asked with, and the tools that ran in it."""
+
+    logged: LoggedTurn
+    arguments: Mapping[str, Any]
+    tools: frozenset[str]
+
+    @property
+    def question(self) -> Message:
+        return self.logged.question
+
+    @property
+    def answer(self) -> Message | None:
+        return self.logged.answers[-1] if self.logged.answers else None
+
+    @property
+    def id(self) -> str:
+        """Id of the answer, else of the question."""
+        return (self.answer or self.question).id
+
+
+@attrs.frozen
+class _Wanted:
+    """Which turns are listed."""
+
+    _state: State
+    query: str | None
+    model: str | None
+    tools: tuple[str, ...]
+    any_tool: bool
+    schema: str | None
+    schema_multi: str | None
+    current: bool
+    cid: str | None
+    id_gt: str | None
+    id_gte: str | None
+
+    @property
+    def is_filter(self) -> bool:
+        return any(value for name, value in attrs.asdict(self, recurse=False).items() if name != "_state")
+
+    def find(self, store: Store, session_id: str | None) -> Iterator[_Turn]:
+        """Yield the turns, the newest first."""
+        model = None if self.model is None else str(self._state.registry.resolve(self.model))
+        schema = given_schema(self._state.environ, self.schema, self.schema_multi)
+        tools = {name.rpartition(":")[2] for name in self.tools}
+        for logged in store.turns(session_id, words=(self.query or "").split(), tools=tools):
+            arguments = arguments_before(store, logged.question.session_id, logged.question.id)
+            turn = _Turn(logged, arguments, _ran(logged, of_schema="schema" in arguments))
+            if (
+                (model is None or any(answer.metadata.model == model for answer in logged.answers))
+                and tools <= turn.tools
+                and (turn.tools or not self.any_tool)
+                and (schema is None or turn.arguments.get("schema") == schema)
+                and (self.id_gt is None or turn.id > self.id_gt)
+                and (self.id_gte is None or turn.id >= self.id_gte)
+            ):
+                yield turn
+
+
+def _ran(turn: LoggedTurn, *, of_schema: bool) -> frozenset[str]:
+    """Return the names of the tools that a turn holds results of, without the one that takes the answer to a schema."""
+    names = {call.id: call.name for answer in turn.answers for call in answer.tool_calls()}
+    results = (block for message in turn.messages for block in message.tool_results())
+    ran = frozenset(names.get(block.tool_use_id, block.tool_name) or "" for block in results)
+    return ran - {_output_tool(ran)} if of_schema else ran
+
+
+def _output_tool(names: Collection[str]) -> str:
+    """Return which of these tools takes the answer to a schema; it is named apart from a user's own `answer`."""
+    apart = f"{OUTPUT_NAME}_answer"
+    return apart if apart in names else OUTPUT_NAME
+
+
+def _data(turn: _Turn, *, key: str | None, with_ids: bool) -> Iterator[Any]:
+    """Yield the JSON of a turn's answer, or the objects of its list under a key; nothing where it holds none."""
+    value = _read_data(turn)
+    if value is None:
+        return
+    listed = value.get(key) if isinstance(value, dict) and key is not None else None
+    for item in listed if isinstance(listed, list) else [value]:
+        ids = {"response_id": turn.id, "conversation_id": turn.question.session_id} if with_ids else {}
+        yield {**item, **ids} if isinstance(item, dict) else item
+
+
+def _read_data(turn: _Turn) -> Any:
+    answer, schema = turn.answer, turn.arguments.get("schema")
+    if answer is None:
+        return None
+    calls = {call.name: call.input for call in answer.tool_calls()}
+    value = calls.get(_output_tool(calls))
+    text = answer.text_content()
+    for part in (text, find_code(text, last=True) or "", text[text.find("{") : text.rfind("}") + 1]):
+        with suppress(ValueError):
+            value = json.loads(part) if value is None else value
+    if schema is None:
+        return value if isinstance(value, (dict, list)) else None
+    read, problems = OutputType(schema).read(value)
+    return None if problems else read
 
 
 _PLACE = __name__  # in the context: where the group's options say the store is
@@ -87,17 +215,17 @@ def _newest_session(store: Store) -> str:
     return turn.question.session_id
 
 
-def _choose(turns: Iterable[LoggedTurn], count: int | None, *, by_matches: bool) -> list[LoggedTurn]:
+def _choose(turns: Iterable[_Turn], count: int | None, *, by_matches: bool) -> list[_Turn]:
     """Return so many turns, what is to be shown last first: the newest, or those that match best."""
     if by_matches:
-        turns = sorted(turns, key=lambda turn: turn.matches, reverse=True)
+        turns = sorted(turns, key=lambda turn: turn.logged.matches, reverse=True)
     return list(islice(turns, count))
 
 
-def _print_answer(turns: list[LoggedTurn], code: str | None) -> None:
-    if not turns or not turns[0].answers:
+def _print_answer(turns: list[_Turn], code: str | None) -> None:
+    if not turns or turns[0].answer is None:
         raise click.ClickException("there is no answer")
-    text = turns[0].answers[-1].text_content()
+    text = turns[0].answer.text_content()
     if code is not None:
         block = find_code(text, last=code == "last")
         if block is None:
@@ -106,13 +234,16 @@ def _print_answer(turns: list[LoggedTurn], code: str | None) -> None:
     click.echo(escape_controls(text, sys.stdout))
 
 
-def _markdown(turn: LoggedTurn, *, usage: bool) -> str:
+def _markdown(turn: _Turn, *, usage: bool, truncate: bool) -> str:
+    cut = _shorten if truncate else str
     at = f"{turn.question.created_at:%Y-%m-%d %H:%M:%S}"
-    lines = [f"# {at} UTC  conversation: {turn.question.session_id}{_models(turn)}", "", "## Prompt", ""]
-    lines += [_text(turn.question), "", "## Answer", ""]
-    lines.append("\n\n".join(filter(None, map(_text, turn.answers))) or "(none)")
+    lines = [f"# {at} UTC  conversation: {turn.question.session_id}  id: {turn.id}{_models(turn.logged)}"]
+    if used := Arguments.from_json(turn.arguments).describe():
+        lines += ["", escape_controls(used, sys.stdout)]
+    lines += ["", "## Prompt", "", cut(_text(turn.question)), "", "## Answer", ""]
+    lines.append("\n\n".join(cut(text) for text in map(_text, turn.logged.answers) if text) or "(none)")
     if usage:
-        lines += ["", "## Usage", "", *(f"{name}: {value}" for name, value in _usage(turn).items())]
+        lines += ["", "## Usage", "", *(f"{name}: {value}" for name, value in _usage(turn.logged).items())]
     return "\n".join(lines)
 
 
@@ -142,18 +273,20 @@ def _usage(turn: LoggedTurn) -> dict[str, Any]:
     return found
 
 
-def _yaml_lines(turn: LoggedTurn, *, usage: bool) -> Iterator[str]:
+def _yaml_lines(turn: _Turn, *, usage: bool) -> Iterator[str]:
     """Yield a turn as a YAML list item of one line each; JSON's strings are YAML's too."""
-    answer = turn.answers[-1] if turn.answers else None
+    answer = turn.answer
     facts: dict[str, Any] = {
         "model": answer.metadata.model if answer else None,
         "datetime": f"{turn.question.created_at:%Y-%m-%d %H:%M:%S}",
         "conversation": turn.question.session_id,
+        "id": turn.id,
+        **({"tools": sorted(turn.tools)} if turn.tools else {}),
         "prompt": _shorten(turn.question.text_content()),
         "answer": _shorten(answer.text_content()) if answer else None,
     }
     if usage:
-        facts |= {name: None if value is None else str(value) for name, value in _usage(turn).items()}
+        facts |= {name: None if value is None else str(value) for name, value in _usage(turn.logged).items()}
     for number, (name, value) in enumerate(facts.items()):
         yield f"{'  ' if number else '- '}{name}: {json.dumps(value, ensure_ascii=False)}"
 
@@ -163,17 +296,20 @@ def _shorten(text: str) -> str:
     return line if len(line) <= _SHORT else f"{line[:_SHORT]}…"
 
 
-def _turn_json(turn: LoggedTurn) -> dict[str, Any]:
-    answer = turn.answers[-1] if turn.answers else None
+def _turn_json(turn: _Turn, *, truncate: bool) -> dict[str, Any]:
+    answer, cut = turn.answer, _shorten if truncate else str
+    messages = [encode_message(message) for message in (turn.question, *turn.logged.messages)]
     return {
         "conversation": turn.question.session_id,
-        "id": answer.id if answer else None,
+        "id": turn.id,
         "datetime": turn.question.created_at.isoformat(),
         "model": answer.metadata.model if answer else None,
-        "prompt": turn.question.text_content(),
-        "answer": answer.text_content() if answer else None,
-        **_usage(turn),
-        "messages": [encode_message(message) for message in (turn.question, *turn.messages)],
+        "prompt": cut(turn.question.text_content()),
+        "answer": cut(answer.text_content()) if answer else None,
+        **_usage(turn.logged),
+        "tools": sorted(turn.tools),
+        "arguments": turn.arguments,
+        **({} if truncate else {"messages": messages}),
     }
 
 

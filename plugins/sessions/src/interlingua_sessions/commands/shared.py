@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import click
 
@@ -15,7 +16,7 @@ from interlingua.types import Role
 from interlingua_cli.config import data_folder
 from interlingua_cli.state import State
 from interlingua_sessions.session import Session
-from interlingua_sessions.store import SessionNotFoundError, Store, open_store
+from interlingua_sessions.store import EntryKind, SessionNotFoundError, Store, open_store
 
 VARIABLE = "INTERLINGUA_SESSIONS"
 
@@ -79,6 +80,17 @@ def model_of(store: Store, session_id: str) -> str | None:
     switched = store.session(session_id).active_model
     answers = (message for message in store.messages(session_id) if message.role is Role.ASSISTANT)
     return switched or next((message.metadata.model for message in answers if message.metadata.model), None)
+
+
+ARGUMENTS = "send-arguments"  # custom type of the entry that holds what the questions behind it were asked with
+
+
+def arguments_before(store: Store, session_id: str, message_id: str | None = None) -> Mapping[str, Any]:
+    """Return what `send` or `chat` asked a question with: this message, or the last one; empty where unknown."""
+    found = [entry for entry in store.entries(session_id, EntryKind.CUSTOM) if entry.custom_type == ARGUMENTS]
+    if message_id is not None:
+        found = [entry for entry in found if (entry.after or "") < message_id]
+    return found[-1].data if found else {}
 
 
 def session_in(state: State, store: Store, session_id: str, client: Client, *, system: str | None) -> Session:

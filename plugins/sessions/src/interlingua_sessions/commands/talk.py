@@ -14,28 +14,31 @@ import click
 from interlingua import Client
 from interlingua.plugins import Loss
 from interlingua.types import ContentBlock, Message, Role, Usage, user
+from interlingua_cli.arguments import Arguments
 from interlingua_cli.input import write_conversation
 from interlingua_cli.show import Show
 from interlingua_cli.state import State
 from interlingua_cli.talk import SWAP_REASON, LogError, Talk, answer_of, losses_of_swap
 from interlingua_cli.tools import Tools
-from interlingua_sessions.commands.shared import VARIABLE, model_of, session_in, store_at
+from interlingua_sessions.commands.shared import ARGUMENTS, VARIABLE, arguments_before, model_of, session_in, store_at
 from interlingua_sessions.compaction import build_context
 from interlingua_sessions.session import Session
-from interlingua_sessions.store import Store, StoreError
+from interlingua_sessions.store import EntryKind, Store, StoreError
 
 
 class StoredTalk:
     """A conversation whose every message is in the store before the next prompt."""
 
     def __init__(
-        self, state: State, client: Client, session: Session, model: str | None, options: Mapping[str, Any]
+        self, state: State, client: Client, store: Store, session: Session, model: str | None, arguments: Arguments
     ) -> None:
         self._state = state
         self._client = client
+        self._store = store
         self._session = session
         self._model = model  # for the next answers alone; None: the session's own
-        self._options = options
+        self._arguments = arguments.to_json()
+        self._options = arguments.options
 
     @property
     def without_answer(self) -> str:
@@ -58,6 +61,7 @@ class StoredTalk:
 
     def ask(self, content: str | Sequence[ContentBlock], show: Show, tools: Tools | None) -> Message:
         """Ask, print the answer as it comes; an answer that was stopped or failed stays with its status."""
+        self._keep_arguments()
         asked: Any = content if isinstance(content, str) else list(content)
         if tools is not None:
             loop = tools.loop()
@@ -78,6 +82,7 @@ class StoredTalk:
         self, content: str | Sequence[ContentBlock], schema: Mapping[str, Any], tools: Tools | None
     ) -> tuple[Any, Message, Usage]:
         """As `Talk.ask_for`."""
+        self._keep_arguments()
         session, model = self._session, self._model or self._session.active_model
         question = user(content, session_id=session.id)
         if tools is not None:
@@ -88,6 +93,12 @@ class StoredTalk:
         for message in answer.messages:
             session.add(attrs.evolve(message, session_id=session.id))
         return answer.output, answer.message, answer.usage
+
+    def _keep_arguments(self) -> None:
+        """Store what the next questions are asked with, where that is new."""
+        name = self._session.id
+        if self._arguments != arguments_before(self._store, name):
+            self._store.append_entry(name, EntryKind.CUSTOM, custom_type=ARGUMENTS, data=self._arguments)
 
     def swap(self, model: str) -> Sequence[Loss]:
         """Switch the session; one that cannot work is refused with the reason, and nothing changes."""
@@ -129,6 +140,11 @@ class StoreLog:
         with self._store() as store:
             return model_of(store, conversation)
 
+    def arguments(self, conversation: str) -> Arguments:
+        """As `Log.arguments`."""
+        with self._store() as store:
+            return Arguments.from_json(arguments_before(store, conversation))
+
     @contextmanager
     def open(
         self,
@@ -137,17 +153,16 @@ class StoreLog:
         *,
         model: str,
         is_named: bool,
-        url: str | None,
         instructions: str | None,
-        options: Mapping[str, Any],
+        arguments: Arguments,
     ) -> Iterator[Talk]:
         """As `Log.open`."""
-        with self._store() as store, state.client(model, url) as client:
+        with self._store() as store, state.client(model, arguments.url) as client:
             if conversation is None:
                 state.registry.provider(state.registry.resolve(model).provider)  # or an empty session would stay
                 session = Session.open(store, client=client, system=instructions, workspace=str(Path.cwd()))
                 session.switch(model, reason="named when the conversation began")
-                yield StoredTalk(state, client, session, None, options)
+                yield StoredTalk(state, client, store, session, None, arguments)
                 return
             if not self._may_begin:
                 store.session(conversation)  # a wrong id begins nothing
@@ -156,7 +171,7 @@ class StoreLog:
             for_once = model if is_named and not self._may_begin else None
             if is_named and self._may_begin and session.active_model != str(state.registry.resolve(model)):
                 session.switch(model, reason="named when the chat began")
-            yield StoredTalk(state, client, session, for_once, options)
+            yield StoredTalk(state, client, store, session, for_once, arguments)
 
     def _store(self) -> Store:
         try:

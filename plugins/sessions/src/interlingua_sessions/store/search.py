@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import attrs
 
@@ -14,6 +14,8 @@ _PLAIN_WORD = re.compile(r"[a-z0-9]+\Z")  # stands in a column of JSON as it is
 _NEXT = "SELECT min(id) FROM messages WHERE session_id = ? AND role = 'user' AND id > ?"
 _HOLDS = """ AND session_id IN (
     SELECT session_id FROM messages WHERE role IN ('user', 'assistant') AND lower(content_json) LIKE ?)"""
+
+_CALLED = " AND session_id IN (SELECT session_id FROM tool_calls WHERE name = ?)"
 
 
 @attrs.frozen(kw_only=True)
@@ -36,18 +38,23 @@ class LoggedTurn:
         return tuple(message for message in self.messages if message.role is Role.ASSISTANT)
 
 
-def newest_turns(sql: Statements, session_id: str | None, words: Sequence[str]) -> Iterator[LoggedTurn]:
+def newest_turns(
+    sql: Statements, session_id: str | None, words: Sequence[str], tools: Iterable[str]
+) -> Iterator[LoggedTurn]:
     """Yield turns, the newest first, read page by page; those that hold all words, where there are any.
 
     Args:
         sql: of the store.
         session_id: only of this session.
         words: looked for in the texts of questions and answers, in any case.
+        tools: names of tools that were called in the session.
     """
+    called = list(tools)
     wanted = [word.casefold() for word in words]
     plain = [word for word in wanted if _PLAIN_WORD.match(word)]
     where = (" AND session_id = ?" if session_id is not None else "") + _HOLDS * len(plain)
-    given = [*([session_id] if session_id is not None else []), *(f"%{word}%" for word in plain)]
+    where += _CALLED * len(called)
+    given = [*([session_id] if session_id is not None else []), *(f"%{word}%" for word in plain), *called]
     bound: list[object] = []
     while True:
         older = " AND (created_at, id) < (?, ?)" if bound else ""

@@ -261,16 +261,19 @@ class Store:
         """Return the newest message, or None."""
         return next(self.messages(session_id, newest_first=True, limit=1), None)
 
-    def turns(self, session_id: str | None = None, *, words: Sequence[str] = ()) -> Iterator[LoggedTurn]:
+    def turns(
+        self, session_id: str | None = None, *, words: Sequence[str] = (), tools: Iterable[str] = ()
+    ) -> Iterator[LoggedTurn]:
         """Yield questions with what followed them, of all sessions or one, the newest first.
 
         Args:
             session_id: only of this session.
             words: only those whose question and answers hold all of these, in any case.
+            tools: only of sessions in which all of these were called.
         """
         if session_id is not None:
             self._sql.require_session(session_id)
-        return newest_turns(self._sql, session_id, words)
+        return newest_turns(self._sql, session_id, words, tools)
 
     def count_messages(self, session_id: str) -> int:
         """Return how many messages a session has."""

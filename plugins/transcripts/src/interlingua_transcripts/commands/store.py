@@ -12,6 +12,7 @@ import click
 import orjson
 
 from interlingua.codec import dumps_message
+from interlingua_cli.arguments import Arguments
 from interlingua_cli.chat import TalkChat, run_chat
 from interlingua_cli.input import option_option, url_option
 from interlingua_cli.output import print_ledger
@@ -201,7 +202,9 @@ def resume_command(
             print_ledger(planned.request.wire.losses, err=True)
             if session.active_model != str(state.registry.resolve(model)):
                 session.switch(model, reason="named when the session was resumed")
-            run_chat(TalkChat(state, StoredTalk(state, client, session, None, options), Show()))
+            provider = state.registry.resolve(model).provider
+            arguments = Arguments(options=options, url=url, provider=provider)
+            run_chat(TalkChat(state, StoredTalk(state, client, store, session, None, arguments), Show()))
 
 
 def _stored_name(store: Store, source: str, system: str | None, *, context: bool, redact: bool) -> str:
