@@ -65,6 +65,7 @@ _ERROR_TYPES = {
 # Recorded 404s in which the model exists and the request's demands rule every upstream out, and a 403 of moderation.
 _ERROR_PHRASES = {
     "no endpoints found that support": "BadRequestError",
+    "no endpoints found that can handle the requested parameters": "BadRequestError",  # WIRE.md, Errors
     "no endpoints found matching your data policy": "PermissionDeniedError",
     "content violates usage guidelines": "ContentRefusedError",
 }

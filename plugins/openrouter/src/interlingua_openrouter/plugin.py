@@ -7,8 +7,11 @@ from importlib.resources import files
 from typing import Any
 from urllib.parse import quote
 
+import attrs
+
 from interlingua.errors import ProviderError
 from interlingua.plugins import (
+    EMPTY,
     Connection,
     ConnectionSettings,
     ModelInfo,
@@ -19,7 +22,7 @@ from interlingua.plugins import (
     hookimpl,
     loads,
 )
-from interlingua.types import AdapterCapabilities, AdapterOptions, Message
+from interlingua.types import AdapterCapabilities, AdapterOptions, Message, ToolDefinition
 from interlingua_chat_completions.dialect import API, ENDPOINT
 from interlingua_chat_completions.provider import ChatProvider, from_wire_model_list, list_models_request, wire_rules
 from interlingua_openrouter.costs import dollars, generation_id
@@ -35,6 +38,19 @@ _HEADERS = {
 
 
 class _OpenRouter(ChatProvider):
+    @hookimpl
+    def to_wire(
+        self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
+    ) -> WireRequest:
+        """Write a request; one with a response schema goes to upstreams that keep to schemas (WIRE.md, Request)."""
+        extra = options.provider_options
+        preferences = extra.get("provider", EMPTY)
+        if options.response_schema is not None and isinstance(preferences, Mapping):
+            preferences = {"require_parameters": True, **preferences}
+            options = attrs.evolve(options, provider_options={**extra, "provider": preferences})
+        written: WireRequest = super().to_wire(messages, tools, options)
+        return written
+
     @hookimpl
     def capabilities(self, model: str, options: AdapterOptions | None) -> AdapterCapabilities:
         return capabilities_for(model)
@@ -68,7 +84,7 @@ class _OpenRouter(ChatProvider):
         """Read a failed answer; a 402 is worth another try only when it names a delay."""
         from interlingua_chat_completions.errors import from_wire_error  # noqa: PLC0415  with the first failure
 
-        error = from_wire_error(response, DIALECT)
+        error = from_wire_error(response, DIALECT, context)
         if response.status == 402:
             error.retryable = error.retry_after is not None
         return error
