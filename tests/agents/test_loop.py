@@ -144,6 +144,7 @@ def test_an_input_that_only_the_functions_types_refuse_is_observed_too(tmp_path:
 
     assert theatre.results == [("invalid input: Expected `int` >= 1 - at `$.number`", True)]
     (event,) = [event for event in seen if event["type"] == "tool_input_invalid"]
+    assert (event["path"], event["rule"]) == ("", "parameters")
     assert (event["tool"], event["message_id"], event["session_id"]) == ("pick", asked.id, asked.session_id)
     assert event["tool_use_id"] == asked.tool_calls()[0].id
 

@@ -6,6 +6,7 @@ InterlinguaError
 ├── ProviderError          the remote service answered with a failure
 │   ├── AuthenticationError, PermissionDeniedError, RateLimitError, QuotaExceededError, OverloadedError,
 │   │   ContextWindowExceededError, ContentRefusedError, BadRequestError, ModelNotFoundError, ServerError
+│   │   └── RejectedAnswerError, a BadRequestError
 ├── InvalidOutputError     answers came, and none fits the type asked for
 │   └── OutputTruncatedError
 ├── WireError              no readable answer
@@ -152,6 +153,10 @@ class ContentRefusedError(ProviderError):
 
 class BadRequestError(ProviderError):
     """The service found the request wrong."""
+
+
+class RejectedAnswerError(BadRequestError):
+    """The service refused what its own model wrote, for it breaks a schema; `partial` has it."""
 
 
 class ModelNotFoundError(ProviderError):

@@ -13,7 +13,7 @@ import openai
 import pytest
 
 from interlingua import errors as tree
-from interlingua.errors import BadRequestError, OverloadedError, ProviderError, ServerError
+from interlingua.errors import OverloadedError, ProviderError, RejectedAnswerError, ServerError
 from interlingua.plugins import write_request
 from interlingua.plugins.wire import WireResponse
 from interlingua.types.factories import tool_result
@@ -117,11 +117,12 @@ _KINDS = {
     "AuthenticationError": ("bad_key", "unauthorized"),
     "ContentRefusedError": ("refused",),
     "ContextWindowExceededError": ("context_full",),
-    "BadRequestError": ("bad_request", "effort_refused", "image_refused", "tool_use_failed"),
+    "BadRequestError": ("bad_request", "effort_refused", "image_refused"),
     "ModelNotFoundError": ("decommissioned", "model_not_found"),
     "OverloadedError": ("overloaded",),
     "QuotaExceededError": ("no_balance", "no_credits"),
     "RateLimitError": ("rate_limited",),
+    "RejectedAnswerError": ("tool_use_failed",),
 }
 CLASSES = {name: kind for kind, names in _KINDS.items() for name in names}
 """Of each failure: WIRE.md, Errors, or what the service itself says of the code (PROVENANCE)."""
@@ -144,7 +145,7 @@ def test_failures_are_failures_for_the_sdk_too(key: str, name: str) -> None:
 
 
 IN_STREAMS: dict[str, type[ProviderError]] = {
-    "groq": BadRequestError,
+    "groq": RejectedAnswerError,
     "deepseek": OverloadedError,
     "moonshot": OverloadedError,
 }

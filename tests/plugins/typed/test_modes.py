@@ -22,11 +22,11 @@ MODES = {
     "azure:gpt-5": ("native", "native", "native", "native"),
     "bedrock:anthropic.claude-sonnet-4-5-20250929-v1:0": ("native", "native", "native", "native"),
     "bedrock:amazon.nova-lite-v1:0": ("tool", "tool", "tool", "tool"),
-    "cerebras:gpt-oss-120b": ("tool", "tool", "tool", "tool"),
+    "cerebras:gpt-oss-120b": ("native", "tool", "tool", "native"),
     "cohere:command-a-03-2025": ("native", "tool", "native", "native"),
     "compatible:any": ("native", "tool", "native", "native"),
     "deepseek:deepseek-chat": ("tool", "tool", "tool", "tool"),
-    "fireworks:any": ("tool", "tool", "tool", "tool"),
+    "fireworks:any": ("native", "tool", "native", "native"),
     "google:gemini-2.5-flash": ("native", "tool", "native", "native"),
     "google:gemini-3-pro-preview": ("native", "native", "native", "native"),
     "groq:openai/gpt-oss-120b": ("native", "tool", "tool", "native"),
@@ -88,6 +88,63 @@ def test_schemas_of_answers_are_strict_where_strict_is_what_is_kept(model: str) 
                 body = json.loads(client.to_wire("go", output=kind).body)
                 form = body["text"]["format"] if "text" in body else body["response_format"]["json_schema"]
                 assert form["strict"], kind
+
+
+# key -> what stands in the body of a request that asks in words, from the WIRE.md of each; None: there is no JSON mode
+_CHAT_JSON = {"response_format": {"type": "json_object"}}
+_GEMINI_JSON = {"generationConfig": {"responseMimeType": "application/json"}}
+JSON_MODES: dict[str, dict[str, Any] | None] = {
+    "anthropic": None, "azure": None, "bedrock": None, "cerebras": _CHAT_JSON, "cohere": _CHAT_JSON, "compatible": None,
+    "deepseek": _CHAT_JSON, "fireworks": _CHAT_JSON, "google": _GEMINI_JSON, "groq": _CHAT_JSON, "llamacpp": _CHAT_JSON,
+    "lmstudio": None, "mistral": _CHAT_JSON, "moonshot": _CHAT_JSON, "ollama": {"format": "json"}, "openai": None,
+    "openrouter": _CHAT_JSON, "together": None, "vertex": _GEMINI_JSON, "vllm": _CHAT_JSON, "xai": _CHAT_JSON,
+    "zai": _CHAT_JSON,
+}  # fmt: skip
+_FORMS = ("response_format", "text", "format", "generationConfig", "output_config", "outputConfig")
+
+
+@pytest.mark.parametrize("model", MODES)
+def test_words_switch_on_the_json_mode_where_the_service_has_one(model: str) -> None:
+    expected = JSON_MODES[model.partition(":")[0]]
+    with quiet_ledger(), Client(model, registry=REGISTRY, environ={}) as client:
+        wire = client.to_wire("Which?", output=Output(City, mode="prompt"))
+        body = json.loads(wire.body)
+        assert {name: body[name] for name in _FORMS if name in body} == (expected or {})
+        assert b"json" in wire.body.lower().replace(json.dumps(expected).encode().lower(), b"")
+        rows = [loss for loss in wire.losses if "JSON mode" in loss.reason]
+        assert bool(rows) == (expected is not None)
+        beside = json.loads(client.to_wire("Which?", output=Output(City, mode="prompt"), tools=[READ]).body)
+        can = client.plan_output(City, tools=[READ]).mode == "native"
+        assert (any(name in beside for name in _FORMS)) == (can and expected is not None)
+
+
+@pytest.mark.parametrize("model", ["openai:gpt-5-mini", "azure:gpt-5"])
+def test_chat_completions_has_a_json_mode_where_responses_has_none_to_rely_on(model: str) -> None:
+    with quiet_ledger(), Client(model, registry=REGISTRY, environ={}) as client:
+        body = json.loads(client.to_wire("Which?", output=Output(City, mode="prompt"), api="chat").body)
+    assert body["response_format"] == {"type": "json_object"}
+
+
+def test_what_the_caller_writes_in_the_services_words_stays_beside_the_json_mode() -> None:
+    given = {"generationConfig": {"responseMimeType": "text/plain", "candidateCount": 1}, "labels": {"a": "b"}}
+    with quiet_ledger(), Client("google:gemini-3-flash-preview", registry=REGISTRY, environ={}) as client:
+        body = json.loads(client.to_wire("Which?", output=Output(City, mode="prompt"), provider_options=given).body)
+    assert (body["generationConfig"], body["labels"]) == (given["generationConfig"], given["labels"])
+
+
+def test_a_schema_goes_to_upstreams_of_a_router_that_keep_to_it() -> None:
+    with quiet_ledger(), Client("openrouter:openai/gpt-5.2", registry=REGISTRY, environ={}) as client:
+        schema = {"type": "object", "properties": {}}
+        asked = [
+            client.to_wire("Which?", **way)
+            for way in (
+                {"output": City}, {"response_schema": schema}, {},
+                {"output": City, "provider_options": {"provider": {"sort": "price", "require_parameters": False}}},
+            )
+        ]  # fmt: skip
+    preferences = [json.loads(one.body).get("provider") for one in asked]
+    demanded = {"require_parameters": True}
+    assert preferences == [demanded, demanded, None, {"sort": "price", "require_parameters": False}]
 
 
 def test_limits_of_a_service_are_counted_before_anything_is_sent() -> None:

@@ -324,6 +324,7 @@ class Exchange(_Attempts):
         self._model_info = partial(shared.model_info, request.provider, request.options.model)
         self.kind = (request.provider.key, request.options.api, request.options.stream)
         self.response = ResponseReader(request, shared.registry, self._model_info)
+        self.response.typed = plan is not None and not request.options.stream
         self.headers: Mapping[str, str] = EMPTY
         self.around: AbstractContextManager[None] = nullcontext()
         if shared.registry.plugins:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import attrs
 
 from interlingua.catalogue import ModelInfo
-from interlingua.errors import InterlinguaError
+from interlingua.errors import InterlinguaError, RejectedAnswerError
 from interlingua.frozen import replace
 from interlingua.plugins.registry import Activity, Registry
 from interlingua.plugins.wire import WireResponse, retry_after
@@ -51,6 +51,7 @@ class ResponseReader:
         attempts: how many were begun.
         url: where the last one went, without query.
         activity: what plugins put around the request, if any does.
+        typed: a typed answer is wanted, whole: one that the service refused is read as well.
         request_ids: names in lower case of the connection's own headers that hold a request id.
     """
 
@@ -59,13 +60,10 @@ class ResponseReader:
     ) -> None:
         self.request = request
         self.started = self.begun = self.first_event = 0.0
-        self.attempts = 0
-        self.url = ""
+        self.attempts, self.url, self.typed = 0, "", False
         self.activity: Activity | None = None
         self.request_ids: tuple[str, ...] = ()
-        self._reported = False
-        self._registry = registry
-        self._model_info = model_info
+        self._reported, self._registry, self._model_info = False, registry, model_info
 
     def read(self, response: WireResponse) -> Message:
         """Return the message of a whole answer.
@@ -77,7 +75,10 @@ class ResponseReader:
         arrived = time.monotonic()
         provider, context = self.request.provider, self.request.context.after(response.headers)
         if response.status >= FAILED:
-            raise self.annotate_error(provider.from_wire_error(response, context), response.headers)
+            error = self.annotate_error(provider.from_wire_error(response, context), response.headers)
+            if not (self.typed and isinstance(error, RejectedAnswerError) and isinstance(error.partial, Message)):
+                raise error
+            return error.partial  # an attempt that does not fit
         try:
             message = provider.from_wire_response(response, context)
         except InterlinguaError as error:
@@ -172,32 +173,20 @@ def with_tool_kinds(message: Message, tools: Sequence[ToolDefinition]) -> Messag
 
 
 def report_invalid_tool_inputs(message: Message, tools: Sequence[ToolDefinition], registry: Registry) -> None:
-    """Check tool inputs where a plugin observes: checking a large one costs more than receiving it."""
+    """Check tool inputs where a plugin observes (it costs more than receiving them); no event quotes an input."""
     calls = message.tool_calls()
     if not (calls and registry.observes):
         return
     definitions = {tool.name: tool for tool in tools}
     for call in calls:
-        for path, why in _input_faults(call, definitions.get(call.name)):
-            registry.observe(
-                {
-                    "type": "tool_input_invalid",
-                    "session_id": message.session_id,
-                    "message_id": message.id,
-                    "tool_use_id": call.id,
-                    "tool": call.name,
-                    "path": path,
-                    "message": why,
-                }
-            )
+        about = {"session_id": message.session_id, "message_id": message.id, "tool_use_id": call.id, "tool": call.name}
+        for path, rule in _input_faults(call, definitions.get(call.name)):
+            registry.observe({"type": "tool_input_invalid", **about, "path": path, "rule": rule})
 
 
-def _input_faults(call: ToolUseBlock, definition: ToolDefinition | None) -> Iterator[tuple[str, str]]:
-    if call.parse_error is not None:
-        yield "", call.parse_error
-    elif definition is None:
-        yield "", f"no tool {call.name!r} was offered"
-    else:
-        from interlingua.types.tools import validate_input  # noqa: PLC0415  only where a plugin observes
+def _input_faults(call: ToolUseBlock, definition: ToolDefinition | None) -> list[tuple[str, str]]:
+    if definition is None or call.parse_error is not None:
+        return [("", "tools" if definition is None else "JSON")]
+    from interlingua.types.tools import validate_input  # noqa: PLC0415  only where a plugin observes
 
-        yield from ((one.path, one.message) for one in validate_input(definition, call.input))
+    return [(one.path, one.rule) for one in validate_input(definition, call.input)]

@@ -58,8 +58,9 @@ class AdapterCapabilities:
         many_images_side: that longest side in pixels.
         max_document_pages: most PDF pages in one request.
         max_media_bytes: most bytes of media in one request, before base64.
-        structured_output_with_tools: a response schema may be sent together with tools.
-        structured_output_streams: a response schema may be sent for a streamed answer.
+        structured_output_with_tools: a response schema, or the JSON mode, may be sent together with tools.
+        structured_output_streams: a response schema, or the JSON mode, may be sent for a streamed answer.
+        json_mode: `provider_options` that make an answer some JSON object; empty where the service has no such mode.
         structured_in_prompt: the service shows the response schema to the model.
         forced_tool_with_thinking: a call may be forced while the model is asked to think.
         thinks_by_default: the model thinks unless it is told not to.
@@ -116,6 +117,7 @@ class AdapterCapabilities:
     max_media_bytes: int = 0
     structured_output_with_tools: bool = False
     structured_output_streams: bool = False
+    json_mode: FrozenDict = attrs.field(default=EMPTY, converter=freeze_object)
     structured_in_prompt: bool = False
     forced_tool_with_thinking: bool = False
     thinks_by_default: bool = False

@@ -312,11 +312,13 @@ class InputViolation:
 
     Attributes:
         path: JSON pointer into the input; "" is the input itself.
-        message: what is wrong there, at most 300 characters.
+        message: what is wrong there, at most 300 characters; it may quote the input.
+        rule: the keyword of the schema that is broken.
     """
 
     path: str
     message: str
+    rule: str = ""
 
 
 def validate_input(definition: ToolDefinition, input: Any) -> tuple[InputViolation, ...]:  # noqa: A002
@@ -330,7 +332,7 @@ def validate_input(definition: ToolDefinition, input: Any) -> tuple[InputViolati
     try:
         return tuple(_violation(error) for error in validator.iter_errors(input))
     except RecursionError:  # the validator quotes what it refuses, and quoting recurses
-        return (InputViolation(path="", message="the input is nested too deeply to be checked"),)
+        return (InputViolation(path="", message="the input is nested too deeply to be checked", rule="depth"),)
 
 
 # Keyed by text: equal values would be one key for schemas that differ, since 1 == True in Python.
@@ -344,7 +346,7 @@ def _validator(schema: bytes) -> Any:
 def _violation(error: Any) -> InputViolation:
     message = error.message
     short = message if len(message) <= _MAX_MESSAGE else message[: _MAX_MESSAGE - 1] + "…"
-    return InputViolation(path=json_pointer("", *error.absolute_path), message=short)
+    return InputViolation(path=json_pointer("", *error.absolute_path), message=short, rule=error.validator or "")
 
 
 _NO_INPUT: Mapping[str, Any] = {"type": "object", "properties": {}}

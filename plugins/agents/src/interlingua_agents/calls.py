@@ -207,7 +207,6 @@ class Misread:
     """Its input fits the schema but not the function's types, which only the tool itself can tell."""
 
     call: ToolUseBlock
-    message: str
 
 
 @attrs.frozen
@@ -402,7 +401,7 @@ class CallBatch:
             try:
                 arguments = tool.read(call.input)
             except ValueError as error:
-                self._report(Misread(call, str(error)))
+                self._report(Misread(call))
                 self._fail(place, f"invalid input: {error}")
                 return
             if await self._is_permitted(place, tool):

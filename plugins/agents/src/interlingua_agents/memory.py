@@ -97,6 +97,16 @@ class _Turn(Generic[ClientT]):
         self.messages.append(message)
         return message
 
+    @contextmanager
+    def adding_partial(self) -> Iterator[None]:
+        """Append what an error holds of an answer; its `partial` is the appended message then."""
+        try:
+            yield
+        except InterlinguaError as error:
+            if isinstance(error.partial, Message) and error.partial.content:
+                error.partial = self.add(error.partial)
+            raise
+
     def begin(self) -> None:
         """Append the question, once."""
         if self._question is not None:
@@ -139,7 +149,8 @@ class MemoryTurn(_Turn[Client]):
 
     def ask(self, tools: Sequence[ToolDefinition] = (), **options: Any) -> Message:
         """Send the conversation, append the answer and return it; raises what the client raises."""
-        return self.add(self.client.send(self.sent(), **self.arguments(tools, options)))
+        with self.adding_partial():
+            return self.add(self.client.send(self.sent(), **self.arguments(tools, options)))
 
     def stream(self, tools: Sequence[ToolDefinition] = (), **options: Any) -> MemoryStream:
         """Make one step as a stream, to be used in a `with` statement."""
@@ -155,7 +166,8 @@ class AsyncMemoryTurn(_Turn[AsyncClient]):
 
     async def ask(self, tools: Sequence[ToolDefinition] = (), **options: Any) -> Message:
         """As `MemoryTurn.ask`."""
-        return self.add(await self.client.send(self.sent(), **self.arguments(tools, options)))
+        with self.adding_partial():
+            return self.add(await self.client.send(self.sent(), **self.arguments(tools, options)))
 
     def stream(self, tools: Sequence[ToolDefinition] = (), **options: Any) -> AsyncMemoryStream:
         """As `MemoryTurn.stream`, with `async with`."""

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 import attrs
 
 from interlingua import CallerError, InterlinguaError
+from interlingua.errors import RejectedAnswerError
 from interlingua.plugins import Activity
 from interlingua.types import (
     Message,
@@ -270,16 +271,14 @@ class Run:
             try:
                 answer = yield self._next_ask(resumed=resumed)
             except InterlinguaError as error:
-                if isinstance(error.partial, Message):
-                    if error.partial.content:  # an empty one is not kept
-                        self._added.append(error.partial)
-                    self.emit(ev.MessageEnd(message=error.partial))
-                    self.emit(ev.TurnEnd(message=error.partial, tool_results=(), turn=self.turn))
-                raise
+                if not self._take_partial(error):
+                    raise
+                answer = error.partial
             if answer is None:  # cancelled between two answers
                 return self._end(StopCause.CANCELLED, self.answers[-1])
             self._count(answer)
-            whole = answer.metadata.status is MessageStatus.COMPLETE
+            status = answer.metadata.status
+            whole = status is MessageStatus.COMPLETE or (self._output is not None and status is MessageStatus.ERROR)
             calls = answer.tool_calls() if whole else []
             others = [call for call in calls if self._plan is None or call.name != self._plan.tool]
             if others:
@@ -299,6 +298,19 @@ class Run:
                 return self._end(cause, answer)
             yield Compact()
             self.emit(ev.TurnStart(turn=self._turns + 1))
+
+    def _take_partial(self, error: InterlinguaError) -> bool:
+        """Keep what an error has of an answer; return whether it counts as one, of which a typed one is made."""
+        answer = error.partial
+        if not isinstance(answer, Message):
+            return False
+        if answer.content:  # an empty one is not kept
+            self._added.append(answer)
+        self.emit(ev.MessageEnd(message=answer))
+        if self._output is not None and isinstance(error, RejectedAnswerError):
+            return True
+        self.emit(ev.TurnEnd(message=answer, tool_results=(), turn=self.turn))
+        return False
 
     def _next_ask(self, *, resumed: bool) -> Ask:
         """Return the next step, with what it asks otherwise than the turn's options say.
@@ -381,17 +393,9 @@ class Run:
         else:
             assert isinstance(report, Misread)  # noqa: S101  the last of them
             # an input that fits the schema but not the function; the client reports the others
-            self._facts.observe(
-                {
-                    "type": "tool_input_invalid",
-                    "session_id": self._facts.id,
-                    "message_id": self._message_id,
-                    "tool_use_id": call.id,
-                    "tool": call.name,
-                    "path": "",
-                    "message": report.message,
-                }
-            )
+            about = {"session_id": self._facts.id, "message_id": self._message_id, "tool_use_id": call.id}
+            broken = {"tool": call.name, "path": "", "rule": "parameters"}
+            self._facts.observe({"type": "tool_input_invalid", **about, **broken})
 
     def _count(self, answer: Message) -> None:
         self._turns += 1

@@ -17,6 +17,7 @@ ALL_CHOICES: frozenset[ToolChoiceKind] = frozenset(("auto", "none", "required", 
 IMAGES = ("image/png", "image/jpeg", "image/gif", "image/webp")
 AUDIO = ("audio/wav", "audio/x-wav", "audio/mpeg", "audio/mp3")
 DOCUMENTS = ("application/pdf", "text/plain", "text/markdown", "text/csv")
+_JSON_MODE = {"response_format": {"type": "json_object"}}
 CAPABILITY_FIELDS = frozenset(field.name for field in attrs.fields(AdapterCapabilities))
 
 
@@ -62,7 +63,8 @@ class Dialect:
         parallel_tool_calls: that field is accepted.
         strict_tools: tools whose schema allows it are sent with `strict`.
         strict_option: the provider option `strict_tools` (true, or names of tools) makes tools strict.
-        structured: how an answer's schema is enforced; only `json_schema` really does.
+        structured: how an answer's schema is enforced; only `json_schema` really does. Such a service has the JSON mode
+            `json_object` as well, unless its capabilities say otherwise.
         object_root: the root of an answer's schema must be an object, and an answer is forced in strict mode only.
         image_data_urls: base64 images are data URLs, else bare base64.
         image_details: words for an image's `detail`; another is left out.
@@ -161,7 +163,8 @@ def capabilities_of(
         "supports_parallel_tool_calls": True,
         "supports_system_messages_in_list": not dialect.single_system,
         "supports_structured_output": dialect.structured == "json_schema",
-        "structured_output_streams": dialect.structured == "json_schema",
+        "structured_output_streams": dialect.structured != "none",
+        "json_mode": {} if dialect.structured == "none" else _JSON_MODE,  # both forms: WIRE.md, Structured outputs
         "schema_all_required": dialect.structured == "json_schema",  # strict mode (WIRE.md, Structured outputs)
         "supports_tool_choice": "required" in dialect.tool_choices,
         "supports_named_tool_choice": "named" in dialect.tool_choices,

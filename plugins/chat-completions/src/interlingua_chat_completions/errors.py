@@ -25,9 +25,19 @@ from interlingua.errors import (
     ProviderError,
     QuotaExceededError,
     RateLimitError,
+    RejectedAnswerError,
     ServerError,
 )
-from interlingua.plugins import WireResponse, dumps, error_class_for_status, error_for_status, loads, retry_after
+from interlingua.plugins import (
+    RequestContext,
+    WireResponse,
+    dumps,
+    error_class_for_status,
+    error_for_status,
+    loads,
+    retry_after,
+)
+from interlingua.types import ErrorInfo, MessageStatus, StopReason, TextBlock
 from interlingua_chat_completions.dialect import Dialect
 
 _WORDS: dict[type[ProviderError], tuple[str, ...]] = {
@@ -100,6 +110,7 @@ class _Envelope:
     status: int | None
     request_id: str | None = None
     headers: Mapping[str, str] = _NO_HEADERS
+    rejected: str | None = None
 
 
 def is_error(body: Mapping[str, Any]) -> bool:
@@ -109,8 +120,8 @@ def is_error(body: Mapping[str, Any]) -> bool:
     return body.get("object") == "error" or any(body.get(key) for key in _ENVELOPE_KEYS)
 
 
-def from_wire_error(response: WireResponse, dialect: Dialect) -> ProviderError:
-    """Return the typed error of an answer with a status of 400 and above."""
+def from_wire_error(response: WireResponse, dialect: Dialect, context: RequestContext | None = None) -> ProviderError:
+    """Return the typed error of an answer with a status of 400 and above; `context` as for `from_wire_error_body`."""
     try:
         body = loads(response.body)
     except ValueError:
@@ -119,11 +130,16 @@ def from_wire_error(response: WireResponse, dialect: Dialect) -> ProviderError:
         body = body[0]
     if not isinstance(body, dict) or not any(body.get(key) for key in _ENVELOPE_KEYS):
         return error_for_status(response)
-    return from_wire_error_body(body, dialect, status=response.status, headers=response.headers)
+    return from_wire_error_body(body, dialect, status=response.status, headers=response.headers, context=context)
 
 
 def from_wire_error_body(
-    body: Mapping[str, Any], dialect: Dialect, *, status: int | None = None, headers: Mapping[str, str] = _NO_HEADERS
+    body: Mapping[str, Any],
+    dialect: Dialect,
+    *,
+    status: int | None = None,
+    headers: Mapping[str, str] = _NO_HEADERS,
+    context: RequestContext | None = None,
 ) -> ProviderError:
     """Return the typed error of an error body.
 
@@ -133,10 +149,13 @@ def from_wire_error_body(
         status: the HTTP status; None inside a 200, where the envelope's own number stands in for it.
         headers: names in lower case; the delay, the request id and `x-should-retry` are read. A router has those of the
             service behind it in the body; they stand in for missing ones.
+        context: of the exchange, for the message of an answer that the service made and refused.
     """
     envelope = _envelope(body)
     status = status if status is not None else envelope.status
     kind = _kind(envelope, status, dialect)
+    if envelope.rejected is not None and kind is BadRequestError:
+        kind = RejectedAnswerError
     error = kind(
         envelope.message,
         status=status,
@@ -144,6 +163,13 @@ def from_wire_error_body(
         request_id=_request_id(headers, dialect) or envelope.request_id,
         retry_after=_delay(headers, envelope, kind),
     )
+    if isinstance(error, RejectedAnswerError) and context is not None:
+        error.partial = context.message(
+            [TextBlock(text=envelope.rejected)] if envelope.rejected else [],
+            stop_reason=StopReason.ERROR,
+            status=MessageStatus.ERROR,
+            error=ErrorInfo(type=type(error).__name__, message=str(error)),
+        )
     wish = headers.get("x-should-retry")
     if wish in ("true", "false"):
         error.retryable = wish == "true"
@@ -230,7 +256,15 @@ def _envelope(body: Mapping[str, Any]) -> _Envelope:
     headers = (
         {name.lower(): str(text) for name, text in inner_headers.items()} if isinstance(inner_headers, dict) else {}
     )
-    return _Envelope(message, words, status, request_id if isinstance(request_id, str) else None, headers)
+    rejected = holder.get("failed_generation")
+    return _Envelope(
+        message,
+        words,
+        status,
+        request_id if isinstance(request_id, str) else None,
+        headers,
+        rejected if isinstance(rejected, str) else None,
+    )
 
 
 def _upstream(metadata: Any, message: str) -> str:

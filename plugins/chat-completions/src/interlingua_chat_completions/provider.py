@@ -73,7 +73,7 @@ class ChatProvider:
         """Read a failed answer."""
         from interlingua_chat_completions.errors import from_wire_error  # noqa: PLC0415  with the first failure
 
-        return from_wire_error(response, self._dialect_of(context.origin.model))
+        return from_wire_error(response, self._dialect_of(context.origin.model), context)
 
     @hookimpl
     def from_wire_request(self, request: WireRequest, context: ServeContext) -> InboundRequest:

@@ -90,7 +90,7 @@ def from_wire_response(response: WireResponse, context: RequestContext, dialect:
     reader = AnswerReader(context, dialect, whole=True)
     assembler = Assembler(context)
     if is_error(body):
-        failure = from_wire_error_body(body, dialect, headers=response.headers)
+        failure = from_wire_error_body(body, dialect, headers=response.headers, context=context)
         if isinstance(choices, list) and choices:
             assembler.feed(reader.read(body) + reader.end(complete=False))
             failure.partial = assembler.message(MessageStatus.ERROR, failure)

@@ -72,9 +72,12 @@ async def stream_response(  # noqa: C901, PLR0912  the hot path: a call per chun
         for event in reader.read(body):
             yield event
         if is_error(body) or (name == "error" and "choices" not in body):
+            failure = from_wire_error_body(body, dialect, context=context)
+            if failure.partial is not None and failure.partial.content and not reader.has_text:
+                yield TextDelta(index=TEXT, text=failure.partial.text_content())  # what the service refused
             for event in reader.end(complete=False):
                 yield event
-            yield ErrorEvent(error=from_wire_error_body(body, dialect))
+            yield ErrorEvent(error=failure)
             return
     for event in reader.end(complete=done or reader.finish is not None):
         yield event

@@ -35,6 +35,7 @@ DEFAULTS = AdapterCapabilities(
     tool_id_max_length=128,
     tool_name_pattern=r"[A-Za-z_][A-Za-z0-9_]{0,63}",
     max_images=20,
+    json_mode={"response_format": {"type": "json_object"}},
     structured_output_streams=True,  # and not beside tools; JSON has to be asked for in words (WIRE.md, Request)
     api=API,
     assumed=True,

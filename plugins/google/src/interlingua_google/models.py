@@ -46,6 +46,7 @@ DEFAULTS = AdapterCapabilities(
     # response schemas (WIRE.md, Schemas); beside tools from the third generation on
     structured_output_streams=True,
     structured_in_prompt=True,
+    json_mode={"generationConfig": {"responseMimeType": "application/json"}},
     forced_tool_with_thinking=True,
     schema_open_maps=True,
     api=API,

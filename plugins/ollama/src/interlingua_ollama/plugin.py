@@ -57,6 +57,7 @@ DEFAULTS = AdapterCapabilities(
     tool_id_pattern=r"[A-Za-z0-9_.:-]{1,64}",  # ids are free here; these are the characters of ids in use
     tool_name_pattern=r"[^\s]{1,128}",  # free
     tool_name_max_length=128,
+    json_mode={"format": "json"},
     structured_output_streams=True,  # a grammar allows no calls, and the model is not shown it
     schema_open_maps=True,
     api=API,

@@ -74,6 +74,7 @@ DEFAULTS: dict[str, AdapterCapabilities] = {
     CHAT: attrs.evolve(
         _COMMON,
         api=CHAT,
+        json_mode={"response_format": {"type": "json_object"}},  # not in Responses: WIRE.md, Structured outputs
         supports_audio=True,
         accepted_audio_media_types=("audio/wav", "audio/mpeg", "audio/mp3"),
     ),

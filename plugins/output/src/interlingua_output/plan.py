@@ -106,7 +106,7 @@ class OutputPlan(Generic[_T]):
             schema, lost = project_schema(self._read_type.schema, can, tool=True)
             self._offer_tool(named, wanted.description, schema, options, can)
         else:
-            lost = []
+            lost = self._switch_on_json(tools, options, can)
             self._instructions = self._words()
         rows = [] if self.mode == "native" else [_row(f"asked for by {self.mode}: {why or 'so wanted'}")]
         self.losses: tuple[Loss, ...] = (*rows, *lost)
@@ -136,6 +136,15 @@ class OutputPlan(Generic[_T]):
         self.options = {"tool_choice": choice}
         if choice == "auto":
             self._instructions = _CALL.format(self.tool)
+
+    def _switch_on_json(
+        self, tools: Sequence[ToolDefinition], options: AdapterOptions, can: AdapterCapabilities
+    ) -> list[Loss]:
+        """Have the service make the answer JSON, where it can; what the caller wrote in its words stays."""
+        if not can.json_mode or _conflict(tools, options, can):
+            return []
+        self.options = {"provider_options": _merge(can.json_mode, options.provider_options)}
+        return [_row("the service's JSON mode is on: it keeps the answer to JSON, not to the schema")]
 
     def _words(self) -> str:
         return _PROMPT.format(dumps(self._read_type.schema).decode())
@@ -228,9 +237,23 @@ def _row(reason: str) -> Loss:
 def _native_obstacle(tools: Sequence[Any], options: AdapterOptions, can: AdapterCapabilities) -> str:
     if not can.supports_structured_output:
         return "this model keeps to no schema"
+    return _conflict(tools, options, can)
+
+
+def _conflict(tools: Sequence[Any], options: AdapterOptions, can: AdapterCapabilities) -> str:
+    """Say what in the request goes with no form of the answer; "" for nothing."""
     if tools and not can.structured_output_with_tools:
         return "this model takes no schema together with tools"
     return "this model takes no schema in a stream" if options.stream and not can.structured_output_streams else ""
+
+
+def _merge(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
+    """Return both objects in one, with the values of `high` where both have one."""
+    made = {**low, **high}
+    for name in low.keys() & high.keys():
+        if isinstance(low[name], Mapping) and isinstance(high[name], Mapping):
+            made[name] = _merge(low[name], high[name])
+    return made
 
 
 def _schema_obstacle(schema: Mapping[str, Any], can: AdapterCapabilities) -> str:
@@ -299,13 +322,16 @@ class OutputAttempts(Generic[_T]):
         except InvalidOutputError as error:
             self._attempts.append(Attempt(message))
             raise self._annotate(error) from None
+        refusal = message.metadata.error if message.metadata.status is MessageStatus.ERROR else None
+        if refusal is not None:  # the service read it and did not let it through: its word comes first
+            errors = (OutputProblem("", refusal.message), *(() if plan.tool else errors))
         self._attempts.append(Attempt(message, errors))
         if not errors:
             return self._answer(message, value)
-        if plan.mode == "native":
+        if plan.mode == "native" and refusal is None:
             at, why = len(self._attempts), "did not keep to the schema it was given: its service did not force it"
             self._losses.append(option_loss("response_schema", "dropped", f"answer {at} {why}"))
-        if not self._left or message.metadata.status is not MessageStatus.COMPLETE:
+        if not self._left or (refusal is None and message.metadata.status is not MessageStatus.COMPLETE):
             places = ", ".join(one.path or "the answer itself" for one in errors[:_MOST_PROBLEMS])
             text = f"after {len(self._attempts)} attempt(s) the answer does not fit at: {places}"
             raise self._annotate(InvalidOutputError(text, errors=errors))
