@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, timedelta
-from typing import Any, NamedTuple, TypeVar, get_args
+from functools import wraps
+from typing import Any, get_args
 
 import attrs
 
@@ -23,7 +24,6 @@ from interlingua.types.blocks import (
 from interlingua.types.messages import SCHEMA_VERSION, Message, MessageStatus, Provenance, Role
 from interlingua.types.tools import ToolDefinition, validate_input
 
-R = TypeVar("R", bound=Callable[..., Any])
 ULID = re.compile(r"[0-7][0-9A-HJKMNP-TV-Z]{25}")
 
 RULES: dict[int, Callable[..., Any]] = {}
@@ -62,40 +62,35 @@ class Violation:
         return f"I{self.number:02} {self.path}: {self.message}"
 
 
-class MessageFacts(NamedTuple):
-    """What the rules about a conversation need to know of one message.
+_Found = Iterator[tuple[str, str] | tuple[str, str, bool] | tuple[tuple[int, str], str]]
+_Check = Callable[..., Iterator[Violation]]
 
-    Attributes:
-        complete: False for messages that no rule is about: partial, cancelled, failed.
-        ulid: the id of a generated message when it is a ULID, else "".
-        calls: (block index, call id) of each tool call.
-        results: (block index, call id) of each result.
-        violations: of the rules about single messages.
+
+def rule(*, repairable: bool) -> Callable[[Callable[..., _Found]], _Check]:
+    """Register a rule function in RULES; its name `iNN_what_holds` gives number and name.
+
+    It yields what is wrong: the path (in a conversation the message's index and the path in it), a text for a person
+    and, where it differs, whether it is repairable.
     """
 
-    complete: bool
-    ulid: str
-    calls: tuple[tuple[int, str], ...]
-    results: tuple[tuple[int, str], ...]
-    violations: tuple[Violation, ...]
+    def register(function: Callable[..., _Found]) -> _Check:
+        number, name = int(function.__name__[1:3]), function.__name__[4:]
+        if number in RULES:
+            raise ValueError(f"rule {number} is there twice")
 
+        @wraps(function)
+        def check(*subject: Any) -> Iterator[Violation]:
+            for place, text, *own in function(*subject):
+                facts: dict[str, Any] = {"path": place, "repairable": own[0] if own else repairable}
+                if isinstance(place, tuple):
+                    index, path = place
+                    facts |= {"path": f"messages[{index}].{path}", "message_id": subject[0][index].id}
+                yield Violation(number=number, rule=name, message=text, **facts)
 
-Checked = Sequence[tuple[Message, MessageFacts]]
+        RULES[number] = check
+        return check
 
-
-def rule(function: R) -> R:
-    """Register a rule function in RULES; its name `iNN_what_holds` gives number and name."""
-    number = int(function.__name__[1:3])
-    if number in RULES:
-        raise ValueError(f"rule {number} is there twice")
-    RULES[number] = function
-    return function
-
-
-def broken(function: Callable[..., Any], path: str, message: str, **facts: Any) -> Violation:
-    """Return a violation of a rule."""
-    name = function.__name__
-    return Violation(number=int(name[1:3]), rule=name[4:], path=path, message=message, **facts)
+    return register
 
 
 def is_generated(message: Message) -> bool:
@@ -106,35 +101,44 @@ def is_generated(message: Message) -> bool:
     return metadata.provenance is Provenance.GENERATED and message.role is Role.ASSISTANT
 
 
-def _at(function: Callable[..., object], index: int, path: str, text: str, message: Message) -> Violation:
-    where = f"messages[{index}].{path}"
-    return broken(function, where, text, repairable=True, message_id=message.id)
+def _calls(message: Message) -> list[tuple[int, str]]:
+    """Return the place and the id of each call."""
+    return [(at, block.id) for at, block in enumerate(message.content) if type(block) is ToolUseBlock]
 
 
-@rule
-def i01_content_is_not_empty(message: Message) -> Iterator[Violation]:
+def _results(message: Message) -> list[tuple[int, str]]:
+    """Return the place of each result, and the id of the call it answers."""
+    return [(at, block.tool_use_id) for at, block in enumerate(message.content) if type(block) is ToolResultBlock]
+
+
+def _is_complete(message: Message) -> bool:
+    """Return False for messages that no rule is about: partial, cancelled, failed."""
+    return message.metadata.status is _COMPLETE
+
+
+@rule(repairable=True)
+def i01_content_is_not_empty(message: Message) -> _Found:
     """A message other than a system message holds at least one block.
 
     Repaired: the message is left out of the request; for a user's a text stands that says so.
     """
     if not message.content and message.role is not Role.SYSTEM:
-        yield broken(i01_content_is_not_empty, "content", f"a {message.role} message holds nothing", repairable=True)
+        yield "content", f"a {message.role} message holds nothing"
 
 
-@rule
-def i02_content_holds_blocks(message: Message) -> Iterator[Violation]:
+@rule(repairable=False)
+def i02_content_holds_blocks(message: Message) -> _Found:
     """Every item of `content` is a content block.
 
     Stops a request.
     """
     for index, block in enumerate(message.content):
         if type(block) not in _BLOCKS:
-            text = f"expected a content block, got {type(block).__name__}"
-            yield broken(i02_content_holds_blocks, f"content[{index}]", text)
+            yield f"content[{index}]", f"expected a content block, got {type(block).__name__}"
 
 
-@rule
-def i03_system_holds_text(message: Message) -> Iterator[Violation]:
+@rule(repairable=False)
+def i03_system_holds_text(message: Message) -> _Found:
     """A system message holds text only.
 
     Repaired where it is media, which is left out; any other block stops a request.
@@ -143,12 +147,11 @@ def i03_system_holds_text(message: Message) -> Iterator[Violation]:
         return
     for index, block in enumerate(message.content):
         if type(block) in _BLOCKS and type(block) is not TextBlock and type(block) not in _CARRIED:
-            text = f"a system message holds text only, not {block.type}"
-            yield broken(i03_system_holds_text, f"content[{index}]", text, repairable=type(block) in _MEDIA)
+            yield f"content[{index}]", f"a system message holds text only, not {block.type}", type(block) in _MEDIA
 
 
-@rule
-def i04_only_assistants_call_and_think(message: Message) -> Iterator[Violation]:
+@rule(repairable=False)
+def i04_only_assistants_call_and_think(message: Message) -> _Found:
     """Tool calls and thinking are in assistant messages only.
 
     Stops a request.
@@ -158,16 +161,15 @@ def i04_only_assistants_call_and_think(message: Message) -> Iterator[Violation]:
     for index, block in enumerate(message.content):
         if type(block) in _BY_MODELS:
             text = f"{block.type} stands in a {message.role} message; only an assistant message may hold it"
-            yield broken(i04_only_assistants_call_and_think, f"content[{index}]", text)
+            yield f"content[{index}]", text
 
 
-@rule
-def i05_tool_messages_hold_one_result(message: Message) -> Iterator[Violation]:
+@rule(repairable=False)
+def i05_tool_messages_hold_one_result(message: Message) -> _Found:
     """A tool message holds one tool result and nothing else, and results are in tool messages only.
 
     Stops a request; of several results in one message each is sent by itself.
     """
-    this = i05_tool_messages_hold_one_result
     results = 0
     for index, block in enumerate(message.content):
         if (type(block) is ToolResultBlock) is (message.role is Role.TOOL):
@@ -175,14 +177,13 @@ def i05_tool_messages_hold_one_result(message: Message) -> Iterator[Violation]:
         elif type(block) in _BLOCKS and type(block) not in _CARRIED:
             text = f"{block.type} stands in a {message.role} message; results and only results stand in tool messages"
             text += ": split_tool_results(message) puts them there" if type(block) is ToolResultBlock else ""
-            yield broken(this, f"content[{index}]", text)
+            yield f"content[{index}]", text
     if results > 1:
-        text = f"{results} results in one tool message; it answers one call"
-        yield broken(this, "content", text, repairable=True)
+        yield "content", f"{results} results in one tool message; it answers one call", True
 
 
-@rule
-def i06_results_hold_text_and_media(message: Message) -> Iterator[Violation]:
+@rule(repairable=True)
+def i06_results_hold_text_and_media(message: Message) -> _Found:
     """A tool result holds text and media.
 
     Repaired: any other block is left out.
@@ -193,257 +194,242 @@ def i06_results_hold_text_and_media(message: Message) -> Iterator[Violation]:
         for place, part in enumerate(block.content):
             if type(part) in _BLOCKS and type(part) not in _IN_RESULTS:
                 path = f"content[{index}].content[{place}]"
-                text = f"{part.type} stands in a tool result"
-                yield broken(i06_results_hold_text_and_media, path, text, repairable=True)
+                yield path, f"{part.type} stands in a tool result"
 
 
-@rule
-def i07_called_names_are_canonical(message: Message) -> Iterator[Violation]:
+@rule(repairable=True)
+def i07_called_names_are_canonical(message: Message) -> _Found:
     """The name of a called tool is lower snake_case.
 
     Reported: a model may invent a name; it is kept and sent in a form that the target takes.
     """
     for index, block in enumerate(message.content):
         if type(block) is ToolUseBlock and not _SNAKE_CASE.fullmatch(block.name):
-            text = f"{block.name!r} is not a canonical tool name"
-            yield broken(i07_called_names_are_canonical, f"content[{index}].name", text, repairable=True)
+            yield f"content[{index}].name", f"{block.name!r} is not a canonical tool name"
 
 
-@rule
-def i08_critical_points_at_blocks(message: Message) -> Iterator[Violation]:
+@rule(repairable=False)
+def i08_critical_points_at_blocks(message: Message) -> _Found:
     """Every index in `metadata.critical` is the index of a block.
 
     Stops a request.
     """
     for place, index in enumerate(message.metadata.critical):
         if not 0 <= index < len(message.content):
-            text = f"there is no block {index}"
-            yield broken(i08_critical_points_at_blocks, f"metadata.critical[{place}]", text)
+            yield f"metadata.critical[{place}]", f"there is no block {index}"
 
 
-@rule
-def i09_generated_names_its_model(message: Message) -> Iterator[Violation]:
+@rule(repairable=False)
+def i09_generated_names_its_model(message: Message) -> _Found:
     """A generated message has `model` and `provider`, and the model is `<provider>:<name>`.
 
     Stops a request: the origin decides which ids and which thinking may be sent back.
     """
     if not is_generated(message):
         return
-    this, metadata = i09_generated_names_its_model, message.metadata
+    metadata = message.metadata
     if not metadata.provider:
-        yield broken(this, "metadata.provider", "a generated message does not say which provider made it")
+        yield "metadata.provider", "a generated message does not say which provider made it"
     if not metadata.model:
-        yield broken(this, "metadata.model", "a generated message does not say which model made it")
+        yield "metadata.model", "a generated message does not say which model made it"
     elif metadata.provider and not metadata.model.startswith(f"{metadata.provider}:"):
-        text = f"model {metadata.model!r} is not one of provider {metadata.provider!r}"
-        yield broken(this, "metadata.model", text)
+        yield "metadata.model", f"model {metadata.model!r} is not one of provider {metadata.provider!r}"
 
 
-@rule
-def i10_generated_has_routing(message: Message) -> Iterator[Violation]:
+@rule(repairable=True)
+def i10_generated_has_routing(message: Message) -> _Found:
     """A generated message has a routing record that names the same model.
 
     Reported: no request carries it.
     """
     if not is_generated(message):
         return
-    this, routing = i10_generated_has_routing, message.metadata.routing
+    routing = message.metadata.routing
     if routing is None:
-        yield broken(this, "metadata.routing", "a generated message has no routing record", repairable=True)
+        yield "metadata.routing", "a generated message has no routing record"
     elif message.metadata.model and routing.chosen_model != message.metadata.model:
         text = f"{routing.chosen_model!r} is not the message's model {message.metadata.model!r}"
-        yield broken(this, "metadata.routing.chosen_model", text, repairable=True)
+        yield "metadata.routing.chosen_model", text
 
 
-@rule
-def i11_generated_has_usage(message: Message) -> Iterator[Violation]:
+@rule(repairable=True)
+def i11_generated_has_usage(message: Message) -> _Found:
     """A generated message has a usage, even where nothing was reported in it.
 
     Reported: no request carries it.
     """
     if is_generated(message) and message.metadata.usage is None:
-        text = "a generated message has no usage"
-        yield broken(i11_generated_has_usage, "metadata.usage", text, repairable=True)
+        yield "metadata.usage", "a generated message has no usage"
 
 
-@rule
-def i12_cost_names_its_prices(message: Message) -> Iterator[Violation]:
+@rule(repairable=True)
+def i12_cost_names_its_prices(message: Message) -> _Found:
     """A cost has the `pricing_version` it was computed with; `source` says that another system computed it.
 
     Reported: no request carries it.
     """
     usage = message.metadata.usage
     if usage is not None and usage.cost_usd is not None and usage.pricing_version is None:
-        text = "a cost without its pricing_version"
-        yield broken(i12_cost_names_its_prices, "metadata.usage.pricing_version", text, repairable=True)
+        yield "metadata.usage.pricing_version", "a cost without its pricing_version"
 
 
-@rule
-def i13_tool_messages_name_their_call(message: Message) -> Iterator[Violation]:
+@rule(repairable=False)
+def i13_tool_messages_name_their_call(message: Message) -> _Found:
     """A tool message has a `parent_tool_use_id`, and it is the call that its result answers.
 
     Stops a request.
     """
     if message.role is not Role.TOOL:
         return
-    this, parent = i13_tool_messages_name_their_call, message.metadata.parent_tool_use_id
+    parent = message.metadata.parent_tool_use_id
     if parent is None:
-        yield broken(this, "metadata.parent_tool_use_id", "a tool message does not say which call it answers")
+        yield "metadata.parent_tool_use_id", "a tool message does not say which call it answers"
         return
     for index, block in enumerate(message.content):
         if type(block) is ToolResultBlock and block.tool_use_id != parent:
-            text = f"answers {block.tool_use_id!r}, the message says {parent!r}"
-            yield broken(this, f"content[{index}].tool_use_id", text)
+            yield f"content[{index}].tool_use_id", f"answers {block.tool_use_id!r}, the message says {parent!r}"
 
 
-@rule
-def i14_generated_ids_are_ulids(message: Message) -> Iterator[Violation]:
+@rule(repairable=True)
+def i14_generated_ids_are_ulids(message: Message) -> _Found:
     """The id of a generated message is a ULID.
 
     Reported: no request carries it.
     """
     if is_generated(message) and not ULID.fullmatch(message.id):
-        yield broken(i14_generated_ids_are_ulids, "id", f"{message.id!r} is not a ULID", repairable=True)
+        yield "id", f"{message.id!r} is not a ULID"
 
 
-@rule
-def i15_created_at_is_utc(message: Message) -> Iterator[Violation]:
+@rule(repairable=False)
+def i15_created_at_is_utc(message: Message) -> _Found:
     """`created_at` is a UTC time.
 
     Stops a request.
     """
     offset = message.created_at.utcoffset()
     if offset != timedelta(0):
-        text = "has no time zone" if offset is None else f"is {offset} from UTC"
-        yield broken(i15_created_at_is_utc, "created_at", text)
+        yield "created_at", "has no time zone" if offset is None else f"is {offset} from UTC"
 
 
-@rule
-def i16_schema_version_is_known(message: Message) -> Iterator[Violation]:
+@rule(repairable=False)
+def i16_schema_version_is_known(message: Message) -> _Found:
     """`schema_version` is 1 or that of a newer format.
 
     Reported where it is newer; one below 1 stops a request.
     """
     version = message.schema_version
     if not 1 <= version <= SCHEMA_VERSION:
-        text = f"version {version}; this code knows 1 to {SCHEMA_VERSION}"
-        yield broken(i16_schema_version_is_known, "schema_version", text, repairable=version > SCHEMA_VERSION)
+        yield "schema_version", f"version {version}; this code knows 1 to {SCHEMA_VERSION}", version > SCHEMA_VERSION
 
 
-@rule
-def i17_one_session(known: Checked) -> Iterator[Violation]:
+@rule(repairable=True)
+def i17_one_session(messages: Sequence[Message]) -> _Found:
     """All messages of a conversation have the same `session_id`.
 
     Reported: no request carries it.
     """
-    first = next((message.session_id for message, facts in known if facts.complete), None)
-    for index, (message, facts) in enumerate(known):
-        if facts.complete and message.session_id != first:
-            text = f"session {message.session_id!r}, the conversation began in {first!r}"
-            yield _at(i17_one_session, index, "session_id", text, message)
+    first = next((message.session_id for message in messages if _is_complete(message)), None)
+    for index, message in enumerate(messages):
+        if _is_complete(message) and message.session_id != first:
+            yield (index, "session_id"), f"session {message.session_id!r}, the conversation began in {first!r}"
 
 
-@rule
-def i18_ids_are_unique(known: Checked) -> Iterator[Violation]:
+@rule(repairable=True)
+def i18_ids_are_unique(messages: Sequence[Message]) -> _Found:
     """No two messages of a conversation have the same id.
 
     Reported: no request carries it.
     """
     seen: dict[str, int] = {}
-    for index, (message, facts) in enumerate(known):
-        if facts.complete and seen.setdefault(message.id, index) != index:
-            text = f"{message.id!r} is the id of messages[{seen[message.id]}] too"
-            yield _at(i18_ids_are_unique, index, "id", text, message)
+    for index, message in enumerate(messages):
+        if _is_complete(message) and seen.setdefault(message.id, index) != index:
+            yield (index, "id"), f"{message.id!r} is the id of messages[{seen[message.id]}] too"
 
 
-@rule
-def i19_generated_ids_increase(known: Checked) -> Iterator[Violation]:
+@rule(repairable=True)
+def i19_generated_ids_increase(messages: Sequence[Message]) -> _Found:
     """The ULIDs of generated messages increase along a conversation.
 
     Reported: no request carries it.
     """
     last = ""
-    for index, (message, facts) in enumerate(known):
-        if facts.ulid and facts.ulid < last:
-            text = f"{facts.ulid} was minted before {last}, which stands before it"
-            yield _at(i19_generated_ids_increase, index, "id", text, message)
-        last = max(last, facts.ulid)
+    for index, message in enumerate(messages):
+        if _is_complete(message) and is_generated(message) and ULID.fullmatch(message.id):
+            if message.id < last:
+                yield (index, "id"), f"{message.id} was minted before {last}, which stands before it"
+            last = max(last, message.id)
 
 
-@rule
-def i20_call_ids_are_unique(known: Checked) -> Iterator[Violation]:
+@rule(repairable=True)
+def i20_call_ids_are_unique(messages: Sequence[Message]) -> _Found:
     """No two calls of a conversation have the same id.
 
     Repaired: the later call gets another id in the request.
     """
     seen: set[str] = set()
-    for index, (message, facts) in enumerate(known):
-        for place, call in facts.calls:
-            if facts.complete and call in seen:
-                text = f"{call!r} is the id of an earlier call too"
-                yield _at(i20_call_ids_are_unique, index, f"content[{place}].id", text, message)
+    for index, message in enumerate(messages):
+        for place, call in _calls(message):
+            if _is_complete(message) and call in seen:
+                yield (index, f"content[{place}].id"), f"{call!r} is the id of an earlier call too"
             seen.add(call)
 
 
-@rule
-def i21_results_answer_earlier_calls(known: Checked) -> Iterator[Violation]:
+@rule(repairable=True)
+def i21_results_answer_earlier_calls(messages: Sequence[Message]) -> _Found:
     """A tool result answers a call that stands before it, and no call is answered twice.
 
     Repaired: the result is left out of the request.
     """
-    this = i21_results_answer_earlier_calls
     open_calls: dict[str, bool] = {}
-    for index, (message, facts) in enumerate(known):
-        for place, call in facts.results:
-            if facts.complete and not open_calls.get(call):
+    for index, message in enumerate(messages):
+        for place, call in _results(message):
+            if _is_complete(message) and not open_calls.get(call):
                 text = f"{call!r} {'was answered before' if call in open_calls else 'is no call that stands before it'}"
-                yield _at(this, index, f"content[{place}].tool_use_id", text, message)
+                yield (index, f"content[{place}].tool_use_id"), text
             if call in open_calls:
                 open_calls[call] = False
-        for _, call in facts.calls:
+        for _, call in _calls(message):
             open_calls[call] = True
 
 
-@rule
-def i22_calls_are_answered(known: Checked) -> Iterator[Violation]:
+@rule(repairable=True)
+def i22_calls_are_answered(messages: Sequence[Message]) -> _Found:
     """A call is answered before the next user or assistant message, unless the conversation ends first.
 
     Repaired: an error result is filled in.
     """
     waiting: dict[str, tuple[int, int]] = {}
-    for index, (message, facts) in enumerate(known):
+    for index, message in enumerate(messages):
         if message.role is Role.USER or message.role is Role.ASSISTANT:
             for call, (asked, place) in waiting.items():
-                text = f"{call!r} has no answer before messages[{index}]"
-                yield _at(i22_calls_are_answered, asked, f"content[{place}]", text, known[asked][0])
+                yield (asked, f"content[{place}]"), f"{call!r} has no answer before messages[{index}]"
             waiting.clear()
-        for _, call in facts.results:
+        for _, call in _results(message):
             waiting.pop(call, None)
-        if facts.complete:
-            waiting.update({call: (index, place) for place, call in facts.calls})
+        if _is_complete(message):
+            waiting.update({call: (index, place) for place, call in _calls(message)})
 
 
-@rule
-def i23_inputs_fit_definitions(message: Message, definitions: Mapping[str, ToolDefinition]) -> Iterator[Violation]:
+@rule(repairable=True)
+def i23_inputs_fit_definitions(message: Message, definitions: Mapping[str, ToolDefinition]) -> _Found:
     """The input of a call fits the schema of its tool, where the definition is given.
 
     Reported: the input is kept, and sent back as the model wrote it.
     """
-    this = i23_inputs_fit_definitions
     for index, block in enumerate(message.content):
         definition = definitions.get(block.name) if type(block) is ToolUseBlock else None
         if type(block) is not ToolUseBlock or definition is None:
             continue
         path = f"content[{index}].input"
         if block.parse_error is not None:
-            yield broken(this, path, block.parse_error, repairable=True)
+            yield path, block.parse_error
             continue
         for found in validate_input(definition, block.input):
-            yield broken(this, path + found.path, found.message, repairable=True)
+            yield path + found.path, found.message
 
 
-@rule
-def i24_tool_names_are_unique(tools: Sequence[ToolDefinition]) -> Iterator[Violation]:
+@rule(repairable=False)
+def i24_tool_names_are_unique(tools: Sequence[ToolDefinition]) -> _Found:
     """No two tools of a request have the same name.
 
     Stops a request.
@@ -451,20 +437,11 @@ def i24_tool_names_are_unique(tools: Sequence[ToolDefinition]) -> Iterator[Viola
     seen: dict[str, int] = {}
     for index, tool in enumerate(tools):
         if seen.setdefault(tool.name, index) != index:
-            text = f"{tool.name!r} is the name of tools[{seen[tool.name]}] too"
-            yield broken(i24_tool_names_are_unique, f"tools[{index}].name", text)
+            yield f"tools[{index}].name", f"{tool.name!r} is the name of tools[{seen[tool.name]}] too"
 
 
-CONVERSATION_RULES: tuple[Callable[[Checked], Iterator[Violation]], ...] = (
-    i17_one_session,
-    i18_ids_are_unique,
-    i19_generated_ids_increase,
-    i20_call_ids_are_unique,
-    i21_results_answer_earlier_calls,
-    i22_calls_are_answered,
-)
-
-MESSAGE_RULES: tuple[Callable[[Message], Iterator[Violation]], ...] = tuple(RULES[number] for number in range(1, 17))
+MESSAGE_RULES = tuple(RULES[number] for number in range(1, 17))
+CONVERSATION_RULES = tuple(RULES[number] for number in range(17, 23))
 _COMPLETE = MessageStatus.COMPLETE  # an enum's member is slow to look up before Python 3.12
 _ASSISTANT, _TOOL = Role.ASSISTANT, Role.TOOL
 _ALLOWED = frozenset((TextBlock, ToolUseBlock, ThinkingBlock, RedactedThinkingBlock))
@@ -476,11 +453,9 @@ def check_message(message: Message) -> tuple[Violation, ...]:
 
     A message that is PARTIAL, CANCELLED or ERROR breaks none (format.md, Status and errors).
     """
-    if message.metadata.status is not _COMPLETE:
+    if not _is_complete(message):
         return ()
-    return tuple(
-        attrs.evolve(violation, message_id=message.id) for check in MESSAGE_RULES for violation in check(message)
-    )
+    return tuple(attrs.evolve(found, message_id=message.id) for check in MESSAGE_RULES for found in check(message))
 
 
 def validate_conversation(messages: Sequence[Message], tools: Sequence[ToolDefinition] = ()) -> tuple[Violation, ...]:
@@ -490,16 +465,15 @@ def validate_conversation(messages: Sequence[Message], tools: Sequence[ToolDefin
         messages: the conversation.
         tools: the definitions of the request; without them the inputs of calls are not checked.
     """
-    checked = [(message, _facts_of(message)) for message in messages]
     definitions = {tool.name: tool for tool in tools}
     found: list[Violation] = []
-    for index, (message, facts) in enumerate(checked):
-        found += located(facts.violations, index)
-        if tools and facts.complete and facts.calls:
+    for index, message in enumerate(messages):
+        found += located(check_message(message), index)
+        if tools and _is_complete(message):
             inputs = i23_inputs_fit_definitions(message, definitions)
             found += located((attrs.evolve(one, message_id=message.id) for one in inputs), index)
     for check in CONVERSATION_RULES:
-        found += check(checked)
+        found += check(messages)
     return (*found, *i24_tool_names_are_unique(tools))
 
 
@@ -544,17 +518,3 @@ def _cannot_be_refused(message: Message) -> bool:
             and content[0].tool_use_id == metadata.parent_tool_use_id
         )
     return _ONLY_TEXT.issuperset(map(type, content))
-
-
-def _facts_of(message: Message) -> MessageFacts:
-    complete = message.metadata.status is _COMPLETE
-    generated = complete and is_generated(message) and ULID.fullmatch(message.id) is not None
-    return MessageFacts(
-        complete=complete,
-        ulid=message.id if generated else "",
-        calls=tuple((at, block.id) for at, block in enumerate(message.content) if type(block) is ToolUseBlock),
-        results=tuple(
-            (at, block.tool_use_id) for at, block in enumerate(message.content) if type(block) is ToolResultBlock
-        ),
-        violations=check_message(message),
-    )
