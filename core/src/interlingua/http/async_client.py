@@ -3,37 +3,33 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, overload
 
 from interlingua.errors import APIConnectionError, CallerError, InterlinguaError
-from interlingua.http.limits import Deadline, Retry, Timeout
+from interlingua.http.limits import Deadline
 from interlingua.http.shared import (
     AuxiliaryExchange,
     BaseClient,
     BaseStream,
     Exchange,
-    SharedState,
+    Given,
+    RequestOptions,
     image_request,
     read_image,
 )
 from interlingua.http.transport import AsyncAnswer, AsyncTransport
 from interlingua.output import Answer, Output, Partial
-from interlingua.plugins.registry import Registry
 from interlingua.plugins.wire import Outgoing, WireRequest, WireResponse
 from interlingua.response.finalize import FAILED
-from interlingua.response.framing import EVENT_LIMIT
-from interlingua.response.stream import StreamReader, StreamState
+from interlingua.response.stream import StreamReader
 from interlingua.types.events import ErrorEvent, StreamEvent, TextDelta
 from interlingua.types.messages import Message
 
 if TYPE_CHECKING:
     from interlingua.plugins.provider import Provider
     from interlingua.request.media import Fetched
-    from interlingua.types.messages import RoutingDecisionRecord
-    from interlingua.types.tools import ToolDefinition
     from interlingua_output import OutputPlan
 
 _Result = TypeVar("_Result")
@@ -46,24 +42,9 @@ class AsyncMessageStream(BaseStream):
     A cancelled task keeps what was received as a CANCELLED message, as leaving early does.
     """
 
-    def __init__(
-        self,
-        exchange: Exchange,
-        write: Callable[[Exchange], Awaitable[Exchange]],
-        open_reader: Callable[[Exchange, AsyncAnswer], Awaitable[StreamReader]],
-        transport: AsyncTransport,
-        sleep: Callable[[float], Awaitable[None]],
-    ) -> None:
-        self._exchange = exchange
-        self._state = StreamState(exchange.response)
-        self._write = write
-        self._open_reader = open_reader
-        self._transport = transport
-        self._sleep = sleep
-        self._chunks: AsyncIterator[bytes]
-        self._first_events: list[StreamEvent] = []
-        self._batches: AsyncGenerator[list[StreamEvent], None] | None = None
-        self._events: AsyncGenerator[StreamEvent, None] | None = None
+    _chunks: AsyncIterator[bytes]
+    _batches: AsyncGenerator[list[StreamEvent], None] | None = None
+    _events: AsyncGenerator[StreamEvent, None] | None = None
 
     async def __aenter__(self) -> AsyncMessageStream:
         with self._exchange.around:
@@ -101,7 +82,7 @@ class AsyncMessageStream(BaseStream):
         return _Rest(self._rest)
 
     async def _begin(self, exchange: Exchange) -> None:
-        await self._write(exchange)
+        await self._client._write(exchange)
         try:
             while self._events is None:
                 try:
@@ -110,7 +91,7 @@ class AsyncMessageStream(BaseStream):
                     self._events = self._iterate(self._batches)
                 except InterlinguaError as error:
                     await self._close()
-                    await self._sleep(exchange.retry_delay(error))
+                    await self._client._sleep(exchange.retry_delay(error))
         except InterlinguaError as error:
             self._state.fail(error)
             raise
@@ -120,8 +101,8 @@ class AsyncMessageStream(BaseStream):
 
     async def _open(self, exchange: Exchange) -> list[StreamEvent]:
         await exchange.fetch_secret()
-        answer = self._answer = await self._transport.open(exchange.begin_attempt(), exchange.deadline)
-        reader = self._state.reader = await self._open_reader(exchange, answer)
+        answer = self._answer = await self._client._transport.open(exchange.begin_attempt(), exchange.deadline)
+        reader = self._state.reader = await self._client._open_reader(exchange, answer)
         chunks, activity = answer.chunks(), exchange.response.activity
         self._chunks = chunks if activity is None else activity.pull_async(chunks)
         try:
@@ -232,84 +213,34 @@ class AsyncClient(BaseClient):
     down its asynchronous generators (`asyncio.run` does), or by `close`. Arguments and errors are those of `Client`.
     """
 
+    _transport: AsyncTransport
+    _transport_class = AsyncTransport
     _sleep = staticmethod(asyncio.sleep)
 
-    def __init__(
-        self,
-        model: str | None = None,
-        *,
-        api_key: str | None = None,
-        base_url: str | None = None,
-        registry: Registry | None = None,
-        settings: Mapping[str, Mapping[str, Any]] | None = None,
-        timeout: Timeout | float | None = None,
-        retry: Retry | int | None = None,
-        http_client: Any = None,
-        transport: str | None = None,
-        headers: Mapping[str, str] | None = None,
-        workspace: str | Path | None = None,
-        environ: Mapping[str, str] | None = None,
-        response_limit: int = EVENT_LIMIT,
-    ) -> None:
-        self._shared = SharedState(
-            model, api_key=api_key, base_url=base_url, registry=registry, settings=settings, timeout=timeout,
-            retry=retry, headers=headers, workspace=workspace, environ=environ,
-        )  # fmt: skip
-        self._transport = AsyncTransport(http_client, response_limit, transport)
-        self._named: set[str | None] = set()  # models whose provider is imported
-        self._loaded: set[tuple[object, ...]] = set()  # kinds of requests that were answered
-        self._shared.keep_http_client_timeout(given_client_has_own=self._transport.own_limits)
-
     @overload
     async def send(
-        self,
-        messages: str | Message | Sequence[Message],
-        *,
-        model: str | None = None,
-        tools: Sequence[ToolDefinition] = (),
-        routing: RoutingDecisionRecord | None = None,
-        user_id: str | None = None,
-        team_id: str | None = None,
-        output: None = None,
-        **options: Any,
+        self, messages: Given, *, output: None = None, output_retries: int = ..., **options: Unpack[RequestOptions]
     ) -> Message: ...
-
     @overload
     async def send(
-        self, messages: str | Message | Sequence[Message], *, output: type[_T] | Output[_T],
-        output_retries: int = ..., model: str | None = ...,
-        tools: Sequence[ToolDefinition] = ..., **options: Any,
+        self, messages: Given, *, output: type[_T] | Output[_T], output_retries: int = ...,
+        **options: Unpack[RequestOptions],
     ) -> Answer[_T]: ...  # fmt: skip
-
     @overload
     async def send(
-        self, messages: str | Message | Sequence[Message], *, output: Any,
-        output_retries: int = ..., model: str | None = ...,
-        tools: Sequence[ToolDefinition] = ..., **options: Any,
-    ) -> Answer[Any]: ...  # fmt: skip
-
+        self, messages: Given, *, output: Any, output_retries: int = ..., **options: Unpack[RequestOptions]
+    ) -> Answer[Any]: ...
     async def send(
-        self,
-        messages: str | Message | Sequence[Message],
-        *,
-        model: str | None = None,
-        tools: Sequence[ToolDefinition] = (),
-        routing: RoutingDecisionRecord | None = None,
-        user_id: str | None = None,
-        team_id: str | None = None,
-        output: Any = None,
-        output_retries: int = 1,
-        **options: Any,
+        self, messages: Given, *, output: Any = None, output_retries: int = 1, **options: Unpack[RequestOptions]
     ) -> Message | Answer[Any]:
         """Send a conversation and return the assistant's message; arguments and errors as for `Client.send`."""
-        options |= {"user_id": user_id, "team_id": team_id}
         plan = attempts = None
         if output is not None:
-            plan = await asyncio.to_thread(self._shared.plan_output, output, model, tools, options)
+            plan = await asyncio.to_thread(self._shared.plan_output, output, options)
             attempts = plan.attempts(messages, output_retries)
             messages = attempts.messages
         while True:
-            exchange = await self.prepare(messages, model=model, tools=tools, routing=routing, plan=plan, **options)
+            exchange = await self.prepare(messages, plan=plan, **options)
             message: Message | None = None
             while message is None:
                 try:
@@ -324,23 +255,15 @@ class AsyncClient(BaseClient):
             messages = attempts.messages
 
     async def prepare(
-        self,
-        messages: str | Message | Sequence[Message],
-        *,
-        model: str | None = None,
-        tools: Sequence[ToolDefinition] = (),
-        routing: RoutingDecisionRecord | None = None,
-        plan: OutputPlan[Any] | None = None,
-        **options: Any,
+        self, messages: Given, *, plan: OutputPlan[Any] | None = None, **options: Unpack[RequestOptions]
     ) -> Exchange:
         """Write the request that `send` makes, for who decides when it is sent; arguments and errors as for `send`.
 
         A `plan` of `plan_output` makes it ask for a typed answer.
         """
-        if model not in self._named:
+        if (model := options.get("model")) not in self._shared.resolved:  # its provider is to be imported
             await asyncio.to_thread(self._shared.resolve_model, model)
-            self._named.add(model)
-        exchange = self._shared.begin_exchange(messages, model, tools, options, routing=routing, plan=plan)
+        exchange = self._shared.begin_exchange(messages, options, plan=plan)
         with exchange.around:
             return await self._write(exchange)
 
@@ -351,70 +274,35 @@ class AsyncClient(BaseClient):
             response = await self._receive(exchange.begin_attempt(), exchange.deadline)
             exchange.headers = response.headers
             message = await self._call(exchange, exchange.response.read, response)
-            self._loaded.add(exchange.kind)
+            self._shared.answered.add(exchange.kind)
             return message
 
     @overload
     def stream(
-        self,
-        messages: str | Message | Sequence[Message],
-        *,
-        model: str | None = None,
-        tools: Sequence[ToolDefinition] = (),
-        routing: RoutingDecisionRecord | None = None,
-        user_id: str | None = None,
-        team_id: str | None = None,
-        output: None = None,
-        **options: Any,
+        self, messages: Given, *, output: None = None, **options: Unpack[RequestOptions]
     ) -> AsyncMessageStream: ...
-
     @overload
     def stream(
-        self, messages: str | Message | Sequence[Message], *, output: type[_T] | Output[_T],
-        model: str | None = ..., tools: Sequence[ToolDefinition] = ..., **options: Any,
-    ) -> AsyncOutputStream[_T]: ...  # fmt: skip
-
+        self, messages: Given, *, output: type[_T] | Output[_T], **options: Unpack[RequestOptions]
+    ) -> AsyncOutputStream[_T]: ...
     @overload
+    def stream(self, messages: Given, *, output: Any, **options: Unpack[RequestOptions]) -> AsyncOutputStream[Any]: ...
     def stream(
-        self, messages: str | Message | Sequence[Message], *, output: Any, model: str | None = ...,
-        tools: Sequence[ToolDefinition] = ..., **options: Any,
-    ) -> AsyncOutputStream[Any]: ...  # fmt: skip
-
-    def stream(
-        self,
-        messages: str | Message | Sequence[Message],
-        *,
-        model: str | None = None,
-        tools: Sequence[ToolDefinition] = (),
-        routing: RoutingDecisionRecord | None = None,
-        user_id: str | None = None,
-        team_id: str | None = None,
-        output: Any = None,
-        **options: Any,
+        self, messages: Given, *, output: Any = None, **options: Unpack[RequestOptions]
     ) -> AsyncMessageStream | AsyncOutputStream[Any]:
         """Return the answer as a stream, to be used in an `async with` statement; arguments as for `send`."""
-        options |= {"user_id": user_id, "team_id": team_id}
-        begin = self._shared.begin_exchange
-        exchange = begin(messages, model, tools, options, routing=routing, stream=True, output=output)
-        kind = AsyncMessageStream if output is None else AsyncOutputStream
-        return kind(exchange, self._write, self._open_reader, self._transport, self._sleep)
+        exchange = self._shared.begin_exchange(messages, options, stream=True, output=output)
+        return AsyncMessageStream(exchange, self) if output is None else AsyncOutputStream(exchange, self)
 
     async def to_wire(
-        self,
-        messages: str | Message | Sequence[Message],
-        *,
-        model: str | None = None,
-        tools: Sequence[ToolDefinition] = (),
-        stream: bool = False,
-        output: Any = None,
-        **options: Any,
+        self, messages: Given, *, stream: bool = False, output: Any = None, **options: Unpack[RequestOptions]
     ) -> WireRequest:
         """Return the request that `send` (or `stream`) would make, with its ledger, without auth.
 
         Nothing is sent and nothing fetched: where an image has to be fetched first, its address stands in the place of
         its data, and a row of the ledger says so.
         """
-        exchange = self._shared.begin_exchange(messages, model, tools, options, stream=stream, output=output)
+        exchange = self._shared.begin_exchange(messages, options, stream=stream, output=output)
         return exchange.write(None).request.wire
 
     async def live_models(self, provider: str | None = None) -> list[str]:
@@ -436,21 +324,14 @@ class AsyncClient(BaseClient):
         """
         return await self._ask(self.registry.provider(provider), kind, arguments)
 
-    async def count_tokens(
-        self,
-        messages: str | Message | Sequence[Message],
-        *,
-        model: str | None = None,
-        tools: Sequence[ToolDefinition] = (),
-        **options: Any,
-    ) -> int:
+    async def count_tokens(self, messages: Given, **options: Unpack[RequestOptions]) -> int:
         """Ask the service how many input tokens a request has; arguments as for `send`.
 
         Raises:
             CapabilityError: the provider offers no count; `Provider.estimate_input_tokens` estimates one.
             ProviderError: the service answered with a failure.
         """
-        exchange = await self._write(self._shared.begin_exchange(messages, model, tools, options))
+        exchange = await self._write(self._shared.begin_exchange(messages, options))
         found: int = await self._ask(exchange.request.provider, "count_tokens", {"request": exchange.request.wire})
         return found
 
@@ -473,7 +354,7 @@ class AsyncClient(BaseClient):
 
     async def _call(self, exchange: Exchange, function: Callable[..., _Result], *arguments: Any) -> _Result:
         """Call a function; in a thread until such a request was answered, for it may load modules and a catalogue."""
-        if exchange.kind in self._loaded:
+        if exchange.kind in self._shared.answered:
             return function(*arguments)
         return await asyncio.to_thread(function, *arguments)
 
@@ -489,7 +370,7 @@ class AsyncClient(BaseClient):
             answer.headers,
             self._transport.limit,
         )
-        self._loaded.add(exchange.kind)
+        self._shared.answered.add(exchange.kind)
         return reader
 
     async def _ask(self, provider: Provider, kind: str, arguments: Mapping[str, Any]) -> Any:

@@ -3,38 +3,34 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from pathlib import Path
+from collections.abc import Iterator, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, overload
 
 from interlingua.errors import APIConnectionError, CallerError, InterlinguaError
-from interlingua.http.limits import Deadline, Retry, Timeout
+from interlingua.http.limits import Deadline
 from interlingua.http.shared import (
     AuxiliaryExchange,
     BaseClient,
     BaseStream,
     Exchange,
-    SharedState,
+    Given,
+    RequestOptions,
     image_request,
     read_image,
 )
 from interlingua.http.transport import Answer as HTTPAnswer
 from interlingua.http.transport import SyncTransport
 from interlingua.output import Answer, Output, Partial
-from interlingua.plugins.registry import Registry
 from interlingua.plugins.wire import WireRequest
 from interlingua.response.finalize import FAILED
-from interlingua.response.framing import EVENT_LIMIT
-from interlingua.response.stream import StreamReader, StreamState
+from interlingua.response.stream import StreamReader
 from interlingua.types.events import ErrorEvent, StreamEvent, TextDelta
 from interlingua.types.messages import Message
 
 if TYPE_CHECKING:
     from interlingua.plugins.provider import Provider
     from interlingua.request.media import Fetched
-    from interlingua.types.messages import RoutingDecisionRecord
-    from interlingua.types.tools import ToolDefinition
     from interlingua_output import OutputPlan
 
 _T = TypeVar("_T")
@@ -48,15 +44,9 @@ class MessageStream(BaseStream):
     `.partial`. Leaving early, `cancel` and Ctrl-C keep what was received as a CANCELLED message.
     """
 
-    def __init__(self, exchange: Exchange, transport: SyncTransport, sleep: Callable[[float], None]) -> None:
-        self._exchange = exchange
-        self._state = StreamState(exchange.response)
-        self._transport = transport
-        self._sleep = sleep
-        self._chunks: Iterator[bytes] = iter(())
-        self._first_events: list[StreamEvent] = []
-        self._batches: Iterator[list[StreamEvent]] | None = None
-        self._events: Iterator[StreamEvent] | None = None
+    _chunks: Iterator[bytes]
+    _batches: Iterator[list[StreamEvent]] | None = None
+    _events: Iterator[StreamEvent] | None = None
 
     def __enter__(self) -> MessageStream:
         with self._exchange.around:
@@ -105,7 +95,7 @@ class MessageStream(BaseStream):
                     self._events = self._iterate(self._batches)
                 except InterlinguaError as error:
                     self._close()
-                    self._sleep(exchange.retry_delay(error))
+                    self._client._sleep(exchange.retry_delay(error))
         except InterlinguaError as error:
             self._state.fail(error)
             raise
@@ -114,11 +104,11 @@ class MessageStream(BaseStream):
             raise
 
     def _open(self, exchange: Exchange) -> list[StreamEvent]:
-        answer = self._answer = self._transport.open(exchange.begin_attempt(), exchange.deadline)
+        answer = self._answer = self._client._transport.open(exchange.begin_attempt(), exchange.deadline)
         if answer.status >= FAILED:
             exchange.response.read(answer.read())
         reader = StreamReader(
-            exchange.response, exchange.connection.framing, answer.status, answer.headers, self._transport.limit
+            exchange.response, exchange.connection.framing, answer.status, answer.headers, self._client._transport.limit
         )
         self._state.reader = reader
         chunks, activity = answer.chunks(), exchange.response.activity
@@ -227,85 +217,35 @@ class Client(BaseClient):
         UnknownProviderError: the provider of `model` is not installed.
     """
 
+    _transport: SyncTransport
+    _transport_class = SyncTransport
     _sleep = staticmethod(time.sleep)
 
-    def __init__(
-        self,
-        model: str | None = None,
-        *,
-        api_key: str | None = None,
-        base_url: str | None = None,
-        registry: Registry | None = None,
-        settings: Mapping[str, Mapping[str, Any]] | None = None,
-        timeout: Timeout | float | None = None,
-        retry: Retry | int | None = None,
-        http_client: Any = None,
-        transport: str | None = None,
-        headers: Mapping[str, str] | None = None,
-        workspace: str | Path | None = None,
-        environ: Mapping[str, str] | None = None,
-        response_limit: int = EVENT_LIMIT,
-    ) -> None:
-        self._shared = SharedState(
-            model, api_key=api_key, base_url=base_url, registry=registry, settings=settings, timeout=timeout,
-            retry=retry, headers=headers, workspace=workspace, environ=environ,
-        )  # fmt: skip
-        self._transport = SyncTransport(http_client, response_limit, transport)
-        self._shared.keep_http_client_timeout(given_client_has_own=self._transport.own_limits)
-
     @overload
     def send(
-        self,
-        messages: str | Message | Sequence[Message],
-        *,
-        model: str | None = None,
-        tools: Sequence[ToolDefinition] = (),
-        routing: RoutingDecisionRecord | None = None,
-        user_id: str | None = None,
-        team_id: str | None = None,
-        output: None = None,
-        **options: Any,
+        self, messages: Given, *, output: None = None, output_retries: int = ..., **options: Unpack[RequestOptions]
     ) -> Message: ...
-
     @overload
     def send(
-        self, messages: str | Message | Sequence[Message], *, output: type[_T] | Output[_T],
-        output_retries: int = ..., model: str | None = ...,
-        tools: Sequence[ToolDefinition] = ..., **options: Any,
+        self, messages: Given, *, output: type[_T] | Output[_T], output_retries: int = ...,
+        **options: Unpack[RequestOptions],
     ) -> Answer[_T]: ...  # fmt: skip
-
     @overload
     def send(
-        self, messages: str | Message | Sequence[Message], *, output: Any,
-        output_retries: int = ..., model: str | None = ...,
-        tools: Sequence[ToolDefinition] = ..., **options: Any,
-    ) -> Answer[Any]: ...  # fmt: skip
-
+        self, messages: Given, *, output: Any, output_retries: int = ..., **options: Unpack[RequestOptions]
+    ) -> Answer[Any]: ...
     def send(
-        self,
-        messages: str | Message | Sequence[Message],
-        *,
-        model: str | None = None,
-        tools: Sequence[ToolDefinition] = (),
-        routing: RoutingDecisionRecord | None = None,
-        user_id: str | None = None,
-        team_id: str | None = None,
-        output: Any = None,
-        output_retries: int = 1,
-        **options: Any,
+        self, messages: Given, *, output: Any = None, output_retries: int = 1, **options: Unpack[RequestOptions]
     ) -> Message | Answer[Any]:
         """Send a conversation and return the assistant's message.
 
         Args:
             messages: the conversation, one message, or the text of one user message.
-            model: instead of the client's default.
-            tools: what the model may call.
-            routing: why this model, where a router chose it.
-            user_id: stable pseudonymous id of the end user; sent where the service has a field for it.
-            team_id: likewise of the user's team; kept on the answer, never sent.
             output: the type wanted, or an `Output`; then an `Answer` with a value of it is returned.
             output_retries: how often an answer that does not fit is asked for again, with what is wrong.
-            **options: fields of `AdapterOptions` by name.
+            **options: `model`, instead of the client's default; `tools`, what the model may call; `routing`, why this
+                model, where a router chose it; `user_id` and `team_id`, stable pseudonymous ids of the end user and the
+                team; fields of `AdapterOptions` by name.
 
         Raises:
             CallerError: a local mistake; nothing was sent.
@@ -313,14 +253,13 @@ class Client(BaseClient):
             ProviderError: the service answered with a failure.
             WireError: the answer could not be had, or not read.
         """
-        options |= {"user_id": user_id, "team_id": team_id}
         plan = attempts = None
         if output is not None:
-            plan = self._shared.plan_output(output, model, tools, options)
+            plan = self._shared.plan_output(output, options)
             attempts = plan.attempts(messages, output_retries)
             messages = attempts.messages
         while True:
-            exchange = self._shared.begin_exchange(messages, model, tools, options, routing=routing, plan=plan)
+            exchange = self._shared.begin_exchange(messages, options, plan=plan)
             message: Message | None = None
             with exchange.around:
                 self._write(exchange)
@@ -337,20 +276,13 @@ class Client(BaseClient):
             messages = attempts.messages
 
     def prepare(
-        self,
-        messages: str | Message | Sequence[Message],
-        *,
-        model: str | None = None,
-        tools: Sequence[ToolDefinition] = (),
-        routing: RoutingDecisionRecord | None = None,
-        plan: OutputPlan[Any] | None = None,
-        **options: Any,
+        self, messages: Given, *, plan: OutputPlan[Any] | None = None, **options: Unpack[RequestOptions]
     ) -> Exchange:
         """Write the request that `send` makes, for who decides when it is sent; arguments and errors as for `send`.
 
         A `plan` of `plan_output` makes it ask for a typed answer.
         """
-        exchange = self._shared.begin_exchange(messages, model, tools, options, routing=routing, plan=plan)
+        exchange = self._shared.begin_exchange(messages, options, plan=plan)
         with exchange.around:
             return self._write(exchange)
 
@@ -362,68 +294,31 @@ class Client(BaseClient):
             return exchange.response.read(response)
 
     @overload
-    def stream(
-        self,
-        messages: str | Message | Sequence[Message],
-        *,
-        model: str | None = None,
-        tools: Sequence[ToolDefinition] = (),
-        routing: RoutingDecisionRecord | None = None,
-        user_id: str | None = None,
-        team_id: str | None = None,
-        output: None = None,
-        **options: Any,
-    ) -> MessageStream: ...
-
+    def stream(self, messages: Given, *, output: None = None, **options: Unpack[RequestOptions]) -> MessageStream: ...
     @overload
     def stream(
-        self, messages: str | Message | Sequence[Message], *, output: type[_T] | Output[_T],
-        model: str | None = ..., tools: Sequence[ToolDefinition] = ..., **options: Any,
-    ) -> OutputStream[_T]: ...  # fmt: skip
-
+        self, messages: Given, *, output: type[_T] | Output[_T], **options: Unpack[RequestOptions]
+    ) -> OutputStream[_T]: ...
     @overload
+    def stream(self, messages: Given, *, output: Any, **options: Unpack[RequestOptions]) -> OutputStream[Any]: ...
     def stream(
-        self, messages: str | Message | Sequence[Message], *, output: Any, model: str | None = ...,
-        tools: Sequence[ToolDefinition] = ..., **options: Any,
-    ) -> OutputStream[Any]: ...  # fmt: skip
-
-    def stream(
-        self,
-        messages: str | Message | Sequence[Message],
-        *,
-        model: str | None = None,
-        tools: Sequence[ToolDefinition] = (),
-        routing: RoutingDecisionRecord | None = None,
-        user_id: str | None = None,
-        team_id: str | None = None,
-        output: Any = None,
-        **options: Any,
+        self, messages: Given, *, output: Any = None, **options: Unpack[RequestOptions]
     ) -> MessageStream | OutputStream[Any]:
         """Return the answer as a stream, to be used in a `with` statement; arguments as for `send`."""
-        options |= {"user_id": user_id, "team_id": team_id}
-        begin = self._shared.begin_exchange
-        exchange = begin(messages, model, tools, options, routing=routing, stream=True, output=output)
+        exchange = self._shared.begin_exchange(messages, options, stream=True, output=output)
         with exchange.around:
             self._write(exchange)
-        kind = MessageStream if output is None else OutputStream
-        return kind(exchange, self._transport, self._sleep)
+        return MessageStream(exchange, self) if output is None else OutputStream(exchange, self)
 
     def to_wire(
-        self,
-        messages: str | Message | Sequence[Message],
-        *,
-        model: str | None = None,
-        tools: Sequence[ToolDefinition] = (),
-        stream: bool = False,
-        output: Any = None,
-        **options: Any,
+        self, messages: Given, *, stream: bool = False, output: Any = None, **options: Unpack[RequestOptions]
     ) -> WireRequest:
         """Return the request that `send` (or `stream`) would make, with its ledger, without auth.
 
         Nothing is sent and nothing fetched: where an image has to be fetched first, its address stands in the place of
         its data, and a row of the ledger says so.
         """
-        exchange = self._shared.begin_exchange(messages, model, tools, options, stream=stream, output=output)
+        exchange = self._shared.begin_exchange(messages, options, stream=stream, output=output)
         return exchange.write(None).request.wire
 
     def live_models(self, provider: str | None = None) -> list[str]:
@@ -445,21 +340,14 @@ class Client(BaseClient):
         """
         return self._ask(self.registry.provider(provider), kind, arguments)
 
-    def count_tokens(
-        self,
-        messages: str | Message | Sequence[Message],
-        *,
-        model: str | None = None,
-        tools: Sequence[ToolDefinition] = (),
-        **options: Any,
-    ) -> int:
+    def count_tokens(self, messages: Given, **options: Unpack[RequestOptions]) -> int:
         """Ask the service how many input tokens a request has; arguments as for `send`.
 
         Raises:
             CapabilityError: the provider offers no count; `Provider.estimate_input_tokens` estimates one.
             ProviderError: the service answered with a failure.
         """
-        exchange = self._write(self._shared.begin_exchange(messages, model, tools, options))
+        exchange = self._write(self._shared.begin_exchange(messages, options))
         found: int = self._ask(exchange.request.provider, "count_tokens", {"request": exchange.request.wire})
         return found
 

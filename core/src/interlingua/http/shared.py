@@ -6,13 +6,13 @@ import logging
 import os
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
 import attrs
 
@@ -41,8 +41,11 @@ from interlingua.request.conversation import PrefixWatch
 from interlingua.request.media import SIZE_LIMIT, Fetched
 from interlingua.request.prepare import PreparedRequest, read_options
 from interlingua.response.finalize import FAILED, ResponseReader, add_header_facts
+from interlingua.response.framing import EVENT_LIMIT
 from interlingua.response.stream import StreamState
+from interlingua.types.events import StreamEvent
 from interlingua.types.messages import Message, Origin, RoutingDecisionRecord, RoutingMode
+from interlingua.types.options import Effort, ToolChoiceOption
 from interlingua.types.tools import ToolDefinition
 
 if TYPE_CHECKING:
@@ -50,6 +53,47 @@ if TYPE_CHECKING:
 
 _log = logging.getLogger("interlingua")
 _SETTINGS = frozenset({"api", "api_key", "base_url", "options"})
+_ARGUMENTS = ("model", "tools", "routing", "user_id", "team_id")  # what is no option of `read_options`
+
+Given: TypeAlias = str | Message | Sequence[Message]
+"""A conversation, one message, or the text of one user message."""
+
+
+class RequestOptions(TypedDict, total=False):
+    """What a call may say about its request: these, and the fields of `AdapterOptions`.
+
+    Attributes:
+        model: instead of the client's default.
+        tools: what the model may call.
+        routing: why this model, where a router chose it.
+        user_id: stable pseudonymous id of the end user; sent where the service has a field for it.
+        team_id: likewise of the user's team; kept on the answer, never sent.
+    """
+
+    model: str | None
+    tools: Sequence[ToolDefinition]
+    routing: RoutingDecisionRecord | None
+    user_id: str | None
+    team_id: str | None
+    api: str | None
+    max_tokens: int | None
+    temperature: float | None
+    top_p: float | None
+    top_k: int | None
+    seed: int | None
+    stop: str | Sequence[str] | None
+    tool_choice: ToolChoiceOption | None
+    parallel_tool_calls: bool | None
+    response_schema: Mapping[str, Any] | None
+    response_name: str | None
+    effort: Effort | None
+    thinking: bool | None
+    thinking_budget: int | None
+    demote_thinking: bool | None
+    downscale_images: bool | None
+    provider_options: Mapping[str, Any] | None
+    headers: Mapping[str, str] | None
+    capabilities: Mapping[str, Any] | None
 
 
 @attrs.frozen
@@ -62,25 +106,29 @@ class ResolvedModel:
 
 
 class SharedState:
-    """Settings and findings of one client; safe for use from several threads."""
+    """Settings and findings of one client; safe for use from several threads.
+
+    Attributes:
+        resolved: the models that were named so far.
+        answered: kinds of requests that were answered (`Exchange.kind`).
+    """
 
     def __init__(
         self,
         model: str | None,
         *,
-        api_key: str | None,
-        base_url: str | None,
-        registry: Registry | None,
-        settings: Mapping[str, Mapping[str, Any]] | None,
-        timeout: Timeout | float | None,
-        retry: Retry | int | None,
-        headers: Mapping[str, str] | None,
-        workspace: str | Path | None,
-        environ: Mapping[str, str] | None,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        registry: Registry | None = None,
+        settings: Mapping[str, Mapping[str, Any]] | None = None,
+        timeout: Timeout | float | None = None,
+        retry: Retry | int | None = None,
+        headers: Mapping[str, str] | None = None,
+        workspace: str | Path | None = None,
+        environ: Mapping[str, str] | None = None,
     ) -> None:
         self.model = model
         self.registry = registry if registry is not None else Registry()
-        self._timeout_given = timeout is not None
         self.timeout: Timeout | None = Timeout.of(timeout)
         self.retry = Retry.of(retry)
         self.headers = dict(headers or {})
@@ -89,7 +137,8 @@ class SharedState:
         self._environ = os.environ if environ is None else environ
         self._settings = {self.registry.entry(key).key: _check_settings(key, value)
                           for key, value in (settings or {}).items()}  # fmt: skip
-        self._resolved: dict[str | None, ResolvedModel] = {}
+        self.resolved: dict[str | None, ResolvedModel] = {}
+        self.answered: set[tuple[object, ...]] = set()
         self._connections: dict[tuple[str, str | None], Connection] = {}
         self._secrets: dict[str, SecretStore] = {}
         self._infos: dict[tuple[str, str], ModelInfo | None] = {}
@@ -100,11 +149,6 @@ class SharedState:
         elif own:
             raise CallerError("api_key and base_url belong to the provider of model=; without one, use settings=")
 
-    def keep_http_client_timeout(self, *, given_client_has_own: bool) -> None:
-        """Let the time limits of the user's HTTP client stand, unless the caller gave some here."""
-        if given_client_has_own and not self._timeout_given:
-            self.timeout = None
-
     def resolve_model(self, model: str | None) -> ResolvedModel:
         """Return the provider and id of a model the caller named, or of the default one.
 
@@ -112,7 +156,7 @@ class SharedState:
             CallerError: there is no default, or the name is no model id.
             UnknownProviderError, PluginError: its provider cannot be had.
         """
-        found = self._resolved.get(model)
+        found = self.resolved.get(model)
         if found is None:
             name = model or self.model
             if name is None:
@@ -125,7 +169,7 @@ class SharedState:
                 chosen_model=str(id_),
                 reason="the client's default model" if model is None else "the caller named the model",
             )
-            found = self._resolved[model] = ResolvedModel(self.registry.provider(id_.provider), id_, routing)
+            found = self.resolved[model] = ResolvedModel(self.registry.provider(id_.provider), id_, routing)
         return found
 
     def resolve_provider(self, key: str | None) -> Provider:
@@ -167,12 +211,9 @@ class SharedState:
 
     def begin_exchange(
         self,
-        messages: str | Message | Sequence[Message],
-        model: str | None,
-        tools: Sequence[ToolDefinition],
+        messages: Given,
         options: Mapping[str, Any],
         *,
-        routing: RoutingDecisionRecord | None = None,
         stream: bool = False,
         output: Any = None,
         plan: OutputPlan[Any] | None = None,
@@ -187,37 +228,31 @@ class SharedState:
             CapabilityError: the target cannot do what was asked.
             InvalidConversationError: the conversation breaks a rule that projection cannot repair.
         """
-        resolved = self.resolve_model(model)
+        given = dict(options)
+        resolved = self.resolve_model(given.pop("model", None))
         losses: tuple[Loss, ...] = ()
         if output is not None:
-            plan = self.plan_output(output, model, tools, options, stream=stream)
+            plan = self.plan_output(output, options, stream=stream)
             messages = plan.messages(messages)
         if plan is not None:
-            tools, options, losses = plan.tools, {**options, **plan.options}, plan.losses
+            given |= {**plan.options, "tools": plan.tools}
+            losses = plan.losses
+        tools, routing, team_id = given.pop("tools", ()), given.pop("routing", None), given.pop("team_id", None)
         if routing is not None and type(routing) is not RoutingDecisionRecord:
             raise CallerError(f"routing is a RoutingDecisionRecord, not {type(routing).__name__}")
-        given = dict(options)
         fixed = {"model": resolved.id.name, "stream": stream, "user_id": given.pop("user_id", None)}
-        team_id = given.pop("team_id", None)
         read = read_options(given, self._settings.get(resolved.provider.key, EMPTY), self.headers, **fixed)
         routing = routing or resolved.routing
         request = PreparedRequest(resolved.provider, messages, tools, read, routing, team_id, losses)
         return Exchange(self, request, plan)
 
-    def plan_output(
-        self,
-        output: Any,
-        model: str | None,
-        tools: Sequence[ToolDefinition],
-        options: Mapping[str, Any],
-        *,
-        stream: bool = False,
-    ) -> OutputPlan[Any]:
+    def plan_output(self, output: Any, options: Mapping[str, Any], *, stream: bool = False) -> OutputPlan[Any]:
         """Decide how a typed answer is asked for; raises as `begin_exchange` and `OutputPlan`."""
-        resolved = self.resolve_model(model)
-        given = {name: value for name, value in options.items() if name not in ("user_id", "team_id")}
+        resolved = self.resolve_model(options.get("model"))
+        given = {name: value for name, value in options.items() if name not in _ARGUMENTS}
         settings = self._settings.get(resolved.provider.key, EMPTY)
         read = read_options(given, settings, self.headers, model=resolved.id.name, stream=stream)
+        tools = options.get("tools", ())
         return load_output_plan()(output, tools, read, resolved.provider.capabilities(read.model, read))
 
 
@@ -418,9 +453,34 @@ class AuxiliaryExchange(_Attempts):
 
 
 class BaseClient:
-    """What both clients have that neither sends nor waits."""
+    """What both clients have that neither sends nor waits; the arguments are those of `Client`."""
 
-    _shared: SharedState
+    _transport_class: Callable[[Any, int, str | None], Any]
+
+    def __init__(
+        self,
+        model: str | None = None,
+        *,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        registry: Registry | None = None,
+        settings: Mapping[str, Mapping[str, Any]] | None = None,
+        timeout: Timeout | float | None = None,
+        retry: Retry | int | None = None,
+        http_client: Any = None,
+        transport: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        workspace: str | Path | None = None,
+        environ: Mapping[str, str] | None = None,
+        response_limit: int = EVENT_LIMIT,
+    ) -> None:
+        self._shared = SharedState(
+            model, api_key=api_key, base_url=base_url, registry=registry, settings=settings, timeout=timeout,
+            retry=retry, headers=headers, workspace=workspace, environ=environ,
+        )  # fmt: skip
+        self._transport = self._transport_class(http_client, response_limit, transport)
+        if self._transport.own_limits and timeout is None:
+            self._shared.timeout = None
 
     @property
     def registry(self) -> Registry:
@@ -441,36 +501,30 @@ class BaseClient:
         """Return the catalogue of a provider: the one named, else the default model's."""
         return self._shared.resolve_provider(provider).models()
 
-    def plan_output(
-        self,
-        output: Any,
-        *,
-        model: str | None = None,
-        tools: Sequence[ToolDefinition] = (),
-        stream: bool = False,
-        **options: Any,
-    ) -> OutputPlan[Any]:
+    def plan_output(self, output: Any, *, stream: bool = False, **options: Unpack[RequestOptions]) -> OutputPlan[Any]:
         """Return how a typed answer would be asked for, for loops that send and read by themselves.
 
         Args:
             output: a type, or an `Output`.
-            model: instead of the client's default.
-            tools: what the model may call besides.
             stream: the answer is to be streamed.
-            **options: fields of `AdapterOptions` by name.
+            **options: as for `send`.
 
         Raises:
             CallerError: no JSON can be read into the type, or an option cannot be read.
             CapabilityError: the mode asked for is not to be had.
         """
-        return self._shared.plan_output(output, model, tools, options, stream=stream)
+        return self._shared.plan_output(output, options, stream=stream)
 
 
 class BaseStream:
     """What both message streams have that neither sends nor waits."""
 
-    _state: StreamState
     _answer: ResponseHead | None = None
+
+    def __init__(self, exchange: Exchange, client: Any) -> None:
+        self._exchange, self._client = exchange, client
+        self._state = StreamState(exchange.response)
+        self._first_events: list[StreamEvent] = []
 
     @property
     def partial(self) -> Message:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
@@ -38,9 +37,10 @@ def plan_request(
 
     An image that would have to be fetched raises CallerError; with `exact=False` its address stands for it.
     """
-    shared = SharedState(model, api_key=None, base_url=base_url, registry=state.registry, settings=state.settings,
-                         timeout=None, retry=None, headers=None, workspace=Path.cwd(), environ=os.environ)  # fmt: skip
-    exchange = shared.begin_exchange(messages, None, tools, options or {}, stream=stream)
+    shared = SharedState(
+        model, base_url=base_url, registry=state.registry, settings=state.settings, workspace=Path.cwd()
+    )
+    exchange = shared.begin_exchange(messages, {"tools": tools, **(options or {})}, stream=stream)
     urls = exchange.request.urls
     if exact and urls:
         raise CallerError(f"{model} takes no image by URL, and nothing is fetched here: {', '.join(urls)}")
