@@ -12,11 +12,12 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from interlingua.codec.stored import *
+    from interlingua.codec import *
     from interlingua.errors import *
     from interlingua.http.async_client import *
     from interlingua.http.client import *
     from interlingua.http.limits import *
+    from interlingua.http.streams import *
     from interlingua.output import *
     from interlingua.plugins.registry import *
     from interlingua.pricing import *
@@ -55,11 +56,12 @@ def lazy_names(
 _get, __dir__, _ = lazy_names(
     __name__,
     {
-        "codec.stored": "dumps_message loads_message read_jsonl",
+        "codec": "dumps_message loads_message read_jsonl",
         "errors": "CallerError InterlinguaError InvalidOutputError OutputTruncatedError ProviderError WireError",
-        "http.async_client": "AsyncClient AsyncMessageStream",
-        "http.client": "Client MessageStream",
+        "http.async_client": "AsyncClient",
+        "http.client": "Client",
         "http.limits": "Retry Timeout",
+        "http.streams": "AsyncMessageStream MessageStream",
         "output": "Answer Output Partial",
         "plugins.registry": "Registry",
         "pricing": "cost_of",

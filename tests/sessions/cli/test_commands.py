@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from interlingua.codec.stored import read_jsonl
+from interlingua.codec import read_jsonl
 from interlingua.types.factories import user
 from interlingua.types.messages import Message, MessageStatus
 from interlingua_sessions import open_store

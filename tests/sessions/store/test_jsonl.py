@@ -13,7 +13,7 @@ import pytest
 
 from interlingua import CallerError
 from interlingua.catalogue import ModelInfo, Price
-from interlingua.codec.stored import dumps_message
+from interlingua.codec import dumps_message
 from interlingua.errors import DecodeError
 from interlingua.types.blocks import ToolResultBlock, ToolUseBlock
 from interlingua.types.factories import assistant, tool_result, user

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 
 from interlingua import CallerError
-from interlingua.codec.stored import dumps_message, loads_message
+from interlingua.codec import dumps_message, loads_message
 from interlingua.types import new_ulid
 from interlingua.types.blocks import TextBlock, ToolUseBlock
 from interlingua.types.factories import assistant, user

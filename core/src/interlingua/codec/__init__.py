@@ -1,18 +1,16 @@
-"""Canonical JSON: messages and tools written and read, exactly or tolerantly."""
+"""Canonical JSON: messages and tools as plain JSON data, as one line of JSON text, as lines of a file."""
 
 from __future__ import annotations
 
-from interlingua.codec.stored import (
-    decode_message,
-    decode_messages,
-    decode_tool,
-    dumps_message,
-    encode_message,
-    encode_messages,
-    encode_tool,
-    loads_message,
-    read_jsonl,
-)
+from collections.abc import Iterable, Iterator
+from functools import cache
+from types import ModuleType
+from typing import Any
+
+from interlingua.errors import CallerError, DecodeError
+from interlingua.json import dumps, line_fault, loads
+from interlingua.types.messages import Message
+from interlingua.types.tools import ToolDefinition
 
 __all__ = [
     "decode_message",
@@ -25,3 +23,124 @@ __all__ = [
     "loads_message",
     "read_jsonl",
 ]
+
+
+@cache
+def _reading() -> ModuleType:
+    from interlingua.codec import reading  # noqa: PLC0415  loads cattrs, with the first value that is read
+
+    return reading
+
+
+@cache
+def _writing() -> ModuleType:
+    from interlingua.codec import writing  # noqa: PLC0415  loads cattrs, with the first value that is written
+
+    return writing
+
+
+def encode_message(message: Message) -> dict[str, Any]:
+    """Return the stored form of a message; frozen JSON inside is shared with it.
+
+    Raises:
+        CallerError: it holds what cannot be stored (a time without zone, a hand-made block that would not come back).
+    """
+    try:
+        data: dict[str, Any] = _writing().write_message(message)
+    except RecursionError as error:
+        raise CallerError("the message is nested too deeply to be stored") from error
+    return data
+
+
+def decode_message(data: Any) -> Message:
+    """Return the message of a stored form; a field that has a default may be absent, a time may be a datetime.
+
+    What a newer version wrote is kept, with one WARN.
+
+    Raises:
+        DecodeError: with the exact `path`, such as `content[0].text`.
+    """
+    newer = _reading().NewerContent()
+    message: Message = _reading().read_message(data, newer, encode_message)
+    newer.warn()
+    return message
+
+
+def encode_messages(messages: Iterable[Message]) -> list[dict[str, Any]]:
+    """Return the stored forms of a conversation; raises as `encode_message`."""
+    return [encode_message(message) for message in messages]
+
+
+def decode_messages(data: Any) -> list[Message]:
+    """Return the conversation of a stored array, or of an iterator over what would stand in one.
+
+    Raises:
+        DecodeError: with the exact `path`, such as `messages[3].content[0].text`.
+    """
+    if not isinstance(data, (list, tuple, Iterator)):
+        raise DecodeError(f"expected array, got {type(data).__name__}", path="messages")
+    newer = _reading().NewerContent()
+    read = _reading().read_message
+    messages = [read(each, newer, encode_message, index=index) for index, each in enumerate(data)]
+    newer.warn()
+    return messages
+
+
+def dumps_message(message: Message) -> str:
+    """Write a message as one line of JSON; lone surrogates become U+FFFD.
+
+    Raises:
+        CallerError: as `encode_message`, or something inside is not JSON.
+    """
+    try:
+        return dumps(encode_message(message)).decode()
+    except (TypeError, ValueError, RecursionError) as error:
+        raise CallerError(f"message {message.id} holds what JSON cannot say: {error}") from error
+
+
+def loads_message(text: str | bytes) -> Message:
+    """Read a message from JSON text.
+
+    Raises:
+        DecodeError: not JSON, or as `decode_message`.
+    """
+    try:
+        data = loads(text)
+    except ValueError as error:
+        raise DecodeError(f"not JSON: {error}") from error
+    return decode_message(data)
+
+
+def read_jsonl(lines: Iterable[str | bytes]) -> Iterator[Message]:
+    """Read messages from lines of JSON one by one; blank lines are passed over.
+
+    Raises:
+        DecodeError: as `loads_message`; its message names the line, from 1.
+    """
+    newer = _reading().NewerContent()
+    try:
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                try:
+                    data = loads(line)
+                except ValueError as error:
+                    raise DecodeError(f"line {number}: not JSON: {line_fault(error)}") from error
+                yield _reading().read_message(data, newer, encode_message, line=number)
+    finally:
+        newer.warn()
+
+
+def encode_tool(tool: ToolDefinition) -> dict[str, Any]:
+    """Return the stored form of a tool definition."""
+    data: dict[str, Any] = _writing().write_value(tool)
+    return data
+
+
+def decode_tool(data: Any) -> ToolDefinition:
+    """Return the tool definition of a stored form; fields of a newer version are dropped, with a WARN.
+
+    Raises:
+        DecodeError: with the exact `path`, such as `input_schema/properties/a/oneOf`.
+    """
+    tool: ToolDefinition = _reading().read_tool(data)
+    return tool

@@ -1,30 +1,29 @@
-"""The asynchronous client and its stream."""
+"""The asynchronous client."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Mapping
+from collections.abc import Callable, Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
-from interlingua.errors import APIConnectionError, CallerError, InterlinguaError
+from interlingua.errors import InterlinguaError
 from interlingua.http.limits import Deadline
 from interlingua.http.shared import (
     AuxiliaryExchange,
     BaseClient,
-    BaseStream,
     Exchange,
     Given,
     RequestOptions,
     image_request,
     read_image,
 )
+from interlingua.http.streams import AsyncMessageStream, AsyncOutputStream
 from interlingua.http.transport import AsyncAnswer, AsyncTransport
-from interlingua.output import Answer, Output, Partial
+from interlingua.output import Answer, Output
 from interlingua.plugins.wire import Outgoing, WireRequest, WireResponse
 from interlingua.response.finalize import FAILED
 from interlingua.response.stream import StreamReader
-from interlingua.types.events import ErrorEvent, StreamEvent, TextDelta
 from interlingua.types.messages import Message
 
 if TYPE_CHECKING:
@@ -34,175 +33,6 @@ if TYPE_CHECKING:
 
 _Result = TypeVar("_Result")
 _T = TypeVar("_T")
-
-
-class AsyncMessageStream(BaseStream):
-    """As `MessageStream`, with `async with`, `async for` and `await stream.message`.
-
-    A cancelled task keeps what was received as a CANCELLED message, as leaving early does.
-    """
-
-    _chunks: AsyncIterator[bytes]
-    _batches: AsyncGenerator[list[StreamEvent], None] | None = None
-    _events: AsyncGenerator[StreamEvent, None] | None = None
-
-    async def __aenter__(self) -> AsyncMessageStream:
-        with self._exchange.around:
-            await self._begin(self._exchange)
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        await self._leave()
-
-    def __aiter__(self) -> AsyncIterator[StreamEvent]:
-        if self._events is None:
-            raise CallerError("the stream is not open: use it in an async with statement")
-        return self._events
-
-    def batches(self) -> AsyncIterator[list[StreamEvent]]:
-        """Iterate over the events of each read of the answer, together; in place of `async for` over the stream."""
-        if self._batches is None:
-            raise CallerError("the stream is not open: use it in an async with statement")
-        return self._batches
-
-    @property
-    def text_stream(self) -> AsyncIterator[str]:
-        """The pieces of text alone, as they arrive."""
-        return (event.text async for event in self if type(event) is TextDelta)
-
-    @property
-    def message(self) -> Awaitable[Message]:
-        """The message, to be awaited; that waits for the rest of the answer.
-
-        Raises:
-            InterlinguaError: what ended the stream, with `.partial`; raised by awaiting.
-        """
-        return _Rest(self._rest)
-
-    async def _begin(self, exchange: Exchange) -> None:
-        await self._client._write(exchange)
-        try:
-            while self._events is None:
-                try:
-                    self._first_events = await self._open(exchange)
-                    self._batches = self._run()
-                    self._events = self._iterate(self._batches)
-                except InterlinguaError as error:
-                    await self._close()
-                    await self._client._sleep(exchange.retry_delay(error))
-        except InterlinguaError as error:
-            self._state.fail(error)
-            raise
-        except BaseException:
-            await self._leave()
-            raise
-
-    async def _open(self, exchange: Exchange) -> list[StreamEvent]:
-        await exchange.fetch_secret()
-        answer = self._answer = await self._client._transport.open(exchange.begin_attempt(), exchange.deadline)
-        reader = self._state.reader = await self._client._open_reader(exchange, answer)
-        chunks, activity = answer.chunks(), exchange.response.activity
-        self._chunks = chunks if activity is None else activity.pull_async(chunks)
-        try:
-            async for raw in chunks:  # this is inside already
-                events = reader.feed(raw)
-                if events:
-                    return self._state.raise_early_error(events)
-        except APIConnectionError as error:
-            return self._state.raise_early_error(reader.end(error))
-        return self._state.raise_early_error(reader.end())
-
-    async def _iterate(self, batches: AsyncIterator[list[StreamEvent]]) -> AsyncGenerator[StreamEvent, None]:
-        async for events in batches:
-            for event in events:
-                if self._state.stopped:
-                    break
-                yield event
-
-    async def _run(self) -> AsyncGenerator[list[StreamEvent], None]:
-        state, reader = self._state, self._state.reader
-        assert reader is not None  # noqa: S101
-        broken: InterlinguaError | None = None
-        events = self._first_events
-        try:
-            try:
-                yield events
-                while not (state.stopped or (events and type(events[-1]) is ErrorEvent)):
-                    events = reader.feed(await anext(self._chunks))
-                    yield events
-            except StopAsyncIteration:
-                pass
-            except APIConnectionError as error:
-                broken = error
-            if state.stopped:
-                state.cancel()
-                return
-            yield reader.end(broken)
-            state.finish()
-        except InterlinguaError as error:
-            state.fail(error)
-            raise
-        except BaseException:  # the task was cancelled while waiting, or the stream was left
-            state.cancel()
-            raise
-        finally:
-            await self._close()
-
-    async def _rest(self) -> Message:
-        if not self._state.finished:
-            async for _ in self:
-                pass
-        return self._state.result()
-
-    async def _close(self) -> None:
-        if isinstance(self._answer, AsyncAnswer):
-            await self._answer.close()
-
-    async def _leave(self) -> None:
-        self._state.cancel()
-        if self._events is not None and self._batches is not None:
-            await self._events.aclose()
-            await self._batches.aclose()
-        await self._close()
-
-
-class AsyncOutputStream(AsyncMessageStream, Generic[_T]):
-    """A streamed typed answer: as `AsyncMessageStream`, with `partials` and `await stream.answer`."""
-
-    async def __aenter__(self) -> AsyncOutputStream[_T]:
-        await super().__aenter__()
-        return self
-
-    @property
-    def partials(self) -> AsyncIterator[Partial]:
-        """What has arrived of the answer, each time it grows."""
-        feed = self._exchange.plan.partials().feed
-        return (part async for event in self if (part := feed(event)) is not None)
-
-    @property
-    def answer(self) -> Awaitable[Answer[_T]]:
-        """The answer, to be awaited; that waits for the rest of it.
-
-        Raises:
-            InvalidOutputError: it does not fit; raised by awaiting, as what ended the stream is.
-        """
-        return _Rest(self._read)
-
-    async def _read(self) -> Answer[_T]:
-        answer: Answer[_T] = self._exchange.plan.answer(await self._rest(), self.request.losses)
-        return answer
-
-
-class _Rest(Generic[_T]):
-    """An awaitable that starts nothing before it is awaited, so that looking at it costs and warns of nothing."""
-
-    def __init__(self, start: Callable[[], Awaitable[_T]]) -> None:
-        self._start = start
-
-    def __await__(self) -> Generator[object, None, _T]:
-        return self._start().__await__()
 
 
 class AsyncClient(BaseClient):
@@ -361,15 +191,7 @@ class AsyncClient(BaseClient):
     async def _open_reader(self, exchange: Exchange, answer: AsyncAnswer) -> StreamReader:
         if answer.status >= FAILED:
             await self._call(exchange, exchange.response.read, await answer.read())
-        reader = await self._call(
-            exchange,
-            StreamReader,
-            exchange.response,
-            exchange.connection.framing,
-            answer.status,
-            answer.headers,
-            self._transport.limit,
-        )
+        reader = await self._call(exchange, exchange.open_reader, answer, self._transport.limit)
         self._shared.answered.add(exchange.kind)
         return reader
 

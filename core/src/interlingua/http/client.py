@@ -1,31 +1,27 @@
-"""The blocking client and its stream."""
+"""The blocking client."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar, Unpack, overload
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
-from interlingua.errors import APIConnectionError, CallerError, InterlinguaError
+from interlingua.errors import InterlinguaError
 from interlingua.http.limits import Deadline
 from interlingua.http.shared import (
     AuxiliaryExchange,
     BaseClient,
-    BaseStream,
     Exchange,
     Given,
     RequestOptions,
     image_request,
     read_image,
 )
-from interlingua.http.transport import Answer as HTTPAnswer
+from interlingua.http.streams import MessageStream, OutputStream
 from interlingua.http.transport import SyncTransport
-from interlingua.output import Answer, Output, Partial
+from interlingua.output import Answer, Output
 from interlingua.plugins.wire import WireRequest
-from interlingua.response.finalize import FAILED
-from interlingua.response.stream import StreamReader
-from interlingua.types.events import ErrorEvent, StreamEvent, TextDelta
 from interlingua.types.messages import Message
 
 if TYPE_CHECKING:
@@ -34,162 +30,6 @@ if TYPE_CHECKING:
     from interlingua_output import OutputPlan
 
 _T = TypeVar("_T")
-
-
-class MessageStream(BaseStream):
-    """A streamed answer; use it in a `with` statement and iterate over its events.
-
-    Entering sends the request and waits for the first event: what fails before that is tried again as the client's
-    `Retry` says, and raised from here. A failure later comes as a terminal `ErrorEvent`, then is raised with
-    `.partial`. Leaving early, `cancel` and Ctrl-C keep what was received as a CANCELLED message.
-    """
-
-    _chunks: Iterator[bytes]
-    _batches: Iterator[list[StreamEvent]] | None = None
-    _events: Iterator[StreamEvent] | None = None
-
-    def __enter__(self) -> MessageStream:
-        with self._exchange.around:
-            self._begin(self._exchange)
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self._leave()
-
-    def __iter__(self) -> Iterator[StreamEvent]:
-        if self._events is None:
-            raise CallerError("the stream is not open: use it in a with statement")
-        return self._events
-
-    def batches(self) -> Iterator[list[StreamEvent]]:
-        """Iterate over the events of each read of the answer, together; in place of iterating over the stream."""
-        if self._batches is None:
-            raise CallerError("the stream is not open: use it in a with statement")
-        return self._batches
-
-    @property
-    def text_stream(self) -> Iterator[str]:
-        """The pieces of text alone, as they arrive."""
-        return (event.text for event in self if type(event) is TextDelta)
-
-    @property
-    def message(self) -> Message:
-        """The message; reading it waits for the rest of the answer.
-
-        Raises:
-            InterlinguaError: what ended the stream, with `.partial`.
-        """
-        if not self._state.finished:
-            for _ in self:
-                pass
-        return self._state.result()
-
-    def _begin(self, exchange: Exchange) -> None:
-        try:
-            while self._events is None:
-                try:
-                    self._first_events = self._open(exchange)
-                    self._batches = self._run()
-                    self._events = self._iterate(self._batches)
-                except InterlinguaError as error:
-                    self._close()
-                    self._client._sleep(exchange.retry_delay(error))
-        except InterlinguaError as error:
-            self._state.fail(error)
-            raise
-        except BaseException:
-            self._leave()
-            raise
-
-    def _open(self, exchange: Exchange) -> list[StreamEvent]:
-        answer = self._answer = self._client._transport.open(exchange.begin_attempt(), exchange.deadline)
-        if answer.status >= FAILED:
-            exchange.response.read(answer.read())
-        reader = StreamReader(
-            exchange.response, exchange.connection.framing, answer.status, answer.headers, self._client._transport.limit
-        )
-        self._state.reader = reader
-        chunks, activity = answer.chunks(), exchange.response.activity
-        self._chunks = chunks if activity is None else activity.pull(chunks)
-        try:
-            for raw in chunks:  # this is inside already
-                events = reader.feed(raw)
-                if events:
-                    return self._state.raise_early_error(events)
-        except APIConnectionError as error:
-            return self._state.raise_early_error(reader.end(error))
-        return self._state.raise_early_error(reader.end())
-
-    def _iterate(self, batches: Iterator[list[StreamEvent]]) -> Iterator[StreamEvent]:
-        for events in batches:
-            for event in events:
-                if self._state.stopped:
-                    break
-                yield event
-
-    def _run(self) -> Iterator[list[StreamEvent]]:
-        state, reader = self._state, self._state.reader
-        assert reader is not None  # noqa: S101
-        broken: InterlinguaError | None = None
-        events = self._first_events
-        try:
-            try:
-                yield events
-                while not (state.stopped or (events and type(events[-1]) is ErrorEvent)):
-                    events = reader.feed(next(self._chunks))
-                    yield events
-            except StopIteration:
-                pass
-            except APIConnectionError as error:
-                broken = error
-            if state.stopped:
-                state.cancel()
-                return
-            yield reader.end(broken)
-            state.finish()
-        except InterlinguaError as error:
-            state.fail(error)
-            raise
-        except BaseException:  # Ctrl-C while waiting, or the stream was left
-            state.cancel()
-            raise
-        finally:
-            self._close()
-
-    def _close(self) -> None:
-        if isinstance(self._answer, HTTPAnswer):
-            self._answer.close()
-
-    def _leave(self) -> None:
-        self._state.cancel()
-        self._close()
-
-
-class OutputStream(MessageStream, Generic[_T]):
-    """A streamed typed answer: as `MessageStream`, with `partials` and `answer`."""
-
-    def __enter__(self) -> OutputStream[_T]:
-        super().__enter__()
-        return self
-
-    @property
-    def partials(self) -> Iterator[Partial]:
-        """What has arrived of the answer, each time it grows."""
-        feed = self._exchange.plan.partials().feed
-        return (part for event in self if (part := feed(event)) is not None)
-
-    @property
-    def answer(self) -> Answer[_T]:
-        """The answer; reading it waits for the rest of it.
-
-        Raises:
-            InvalidOutputError: it does not fit.
-            InterlinguaError: what ended the stream, with `.partial`.
-        """
-        answer: Answer[_T] = self._exchange.plan.answer(self.message, self.request.losses)
-        return answer
 
 
 class Client(BaseClient):

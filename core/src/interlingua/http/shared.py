@@ -42,8 +42,7 @@ from interlingua.request.media import SIZE_LIMIT, Fetched
 from interlingua.request.prepare import PreparedRequest, read_options
 from interlingua.response.finalize import FAILED, ResponseReader, add_header_facts
 from interlingua.response.framing import EVENT_LIMIT
-from interlingua.response.stream import StreamState
-from interlingua.types.events import StreamEvent
+from interlingua.response.stream import StreamReader
 from interlingua.types.messages import Message, Origin, RoutingDecisionRecord, RoutingMode
 from interlingua.types.options import Effort, ToolChoiceOption
 from interlingua.types.tools import ToolDefinition
@@ -396,6 +395,10 @@ class Exchange(_Attempts):
             self._shared.registry.observe({"type": "request.sent", **event, **sent})
         return signed
 
+    def open_reader(self, answer: ResponseHead, limit: int) -> StreamReader:
+        """Return what reads a streamed answer, of which an event may have `limit` bytes."""
+        return StreamReader(self.response, self.connection.framing, answer.status, answer.headers, limit)
+
     def retry_delay(self, error: InterlinguaError) -> float:
         """Return the seconds to wait before the next attempt.
 
@@ -514,33 +517,6 @@ class BaseClient:
             CapabilityError: the mode asked for is not to be had.
         """
         return self._shared.plan_output(output, options, stream=stream)
-
-
-class BaseStream:
-    """What both message streams have that neither sends nor waits."""
-
-    _answer: ResponseHead | None = None
-
-    def __init__(self, exchange: Exchange, client: Any) -> None:
-        self._exchange, self._client = exchange, client
-        self._state = StreamState(exchange.response)
-        self._first_events: list[StreamEvent] = []
-
-    @property
-    def partial(self) -> Message:
-        """What was received so far, as a message; made anew each time it is asked for."""
-        return self._state.partial()
-
-    @property
-    def request(self) -> WireRequest:
-        """What was sent, with its losses."""
-        return self._state.request
-
-    def cancel(self) -> None:
-        """Stop; what was received stays as a CANCELLED message. May be called from another thread."""
-        self._state.stopped = True
-        if self._answer is not None and not self._state.finished:
-            self._answer.break_off()
 
 
 def image_request(url: str) -> Outgoing:

@@ -1,19 +1,17 @@
-"""The state of a streamed answer, shared by both clients."""
+"""Read the bytes of one attempt's streamed answer; a service may answer with a whole body instead."""
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable, Mapping
 
 from interlingua.errors import (
     APITimeoutError,
-    CallerError,
     InterlinguaError,
     MalformedResponseError,
     StreamInterruptedError,
 )
 from interlingua.json import loads
-from interlingua.plugins.wire import WireRequest, WireResponse, describe_html
+from interlingua.plugins.wire import WireResponse, describe_html
 from interlingua.response.decode import StreamDecoder
 from interlingua.response.finalize import ResponseReader
 from interlingua.response.framing import EVENT_LIMIT, Framer, check_size, framer
@@ -217,89 +215,3 @@ class StreamReader:
     def close(self) -> None:
         """Drop the adapter's generator."""
         self._decoder.close()
-
-
-class StreamState:
-    """The state both message streams keep.
-
-    Attributes:
-        stopped: somebody called `cancel`.
-        reader: of the attempt that is being read; None before the first answer.
-    """
-
-    def __init__(self, response: ResponseReader) -> None:
-        self._response = response
-        self.stopped = False
-        self.reader: StreamReader | None = None
-        self._message: Message | None = None
-        self._error: InterlinguaError | None = None
-
-    @property
-    def request(self) -> WireRequest:
-        """What was sent."""
-        return self._response.request.wire
-
-    @property
-    def finished(self) -> bool:
-        """True when nothing more will come."""
-        return self._message is not None or self._error is not None
-
-    def raise_early_error(self, events: list[StreamEvent]) -> list[StreamEvent]:
-        """Return the first events; an error before all content is raised, so that it can be tried again."""
-        self._response.first_event = time.monotonic()
-        if events and type(events[-1]) is ErrorEvent and self.reader is not None:
-            self.reader.end()  # lets the error know the headers
-            if not any(hasattr(event, "index") for event in events):
-                raise events[-1].error
-        return events
-
-    def finish(self) -> None:
-        """Keep the message: all events were delivered.
-
-        Raises:
-            InterlinguaError: what ended the stream, with `.partial`.
-        """
-        assert self.reader is not None  # noqa: S101
-        self._message = self.reader.message()
-        self._response.report(self._message)
-
-    def fail(self, error: InterlinguaError) -> None:
-        """Keep what ended the stream."""
-        self._error = error
-        if error.partial is None:
-            error.partial = self._snapshot(MessageStatus.ERROR)
-        self._response.report(error.partial, error)
-
-    def cancel(self) -> None:
-        """Keep what was received as a cancelled message, unless the stream had ended."""
-        if not self.finished:
-            whole = self.reader is not None and self.reader.complete
-            self._message = self._snapshot(MessageStatus.COMPLETE if whole else MessageStatus.CANCELLED)
-            self._response.report(self._message)
-            if self.reader is not None:
-                self.reader.close()
-
-    def result(self) -> Message:
-        """Return the message.
-
-        Raises:
-            InterlinguaError: what ended the stream, with `.partial`.
-        """
-        if self._error is not None:
-            raise self._error
-        if self._message is None:
-            raise CallerError("the stream is not open: use it in a with statement")
-        return self._message
-
-    def partial(self) -> Message:
-        """Return what was received so far, or the message if it is whole."""
-        if self._message is not None:
-            return self._message
-        if self._error is not None and isinstance(self._error.partial, Message):
-            return self._error.partial
-        return self._snapshot(MessageStatus.PARTIAL)
-
-    def _snapshot(self, status: MessageStatus) -> Message:
-        if self.reader is None:
-            return self._response.request.context.message([], stop_reason=None, status=status)
-        return self.reader.partial(status)

@@ -51,7 +51,7 @@ from interlingua_gateway.access import NOBODY
 
 if TYPE_CHECKING:
     from interlingua import AsyncClient
-    from interlingua.http.async_client import AsyncMessageStream
+    from interlingua.http.streams import AsyncMessageStream
     from interlingua_gateway.access import Admission
     from interlingua_gateway.gateway import Gateway
 
