@@ -15,7 +15,7 @@ from interlingua.frozen import replace
 from interlingua.plugins.encoding import ProjectedMessages
 from interlingua.plugins.provider import Target
 from interlingua.plugins.wire import BlockLoss, Loss, Verdict
-from interlingua.request.project_blocks import WireIds, movable_media, project_blocks, wire_name
+from interlingua.request.project_blocks import WireIds, project_blocks, wire_name
 from interlingua.types.blocks import ContentBlock, TextBlock, ToolResultBlock, ToolUseBlock
 from interlingua.types.messages import SILENTLY_ANSWERED, Message, MessageMetadata, Role
 
@@ -198,9 +198,7 @@ class Projection:
         if known is not None and known.source is message and known.wire_ids == wire_ids:
             self._changed[id(message)] = known
             return known
-        blocks, rows = project_blocks(message, content, self.target)
-        # of what a result cannot hold there are rows
-        moved = movable_media(message.content[0], self.target) if rows and message.role is _TOOL else ()
+        blocks, rows, moved = project_blocks(message, content, self.target)
         made = _Projected(message, wire_ids, self._rebuild(message, blocks) if blocks else None, rows, moved)
         if made.message is not message:
             self._changed[id(message)] = made

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from operator import is_
 from typing import Any, TypeVar
 
 import attrs
@@ -134,9 +135,6 @@ def wire_tools(
     return tools, changed, ()
 
 
-Report = Callable[[int, str, Verdict, str], None]
-"""Called with block index, block type, verdict and reason."""
-
 _MEDIA = {
     ImageBlock: ("supports_images", "accepted_image_media_types"),
     AudioBlock: ("supports_audio", "accepted_audio_media_types"),
@@ -147,8 +145,10 @@ _MEDIA = {
 
 def project_blocks(
     message: Message, content: Sequence[ContentBlock], target: Target
-) -> tuple[Sequence[ContentBlock], Sequence[BlockLoss]]:
-    """Return the blocks the target can carry, in order, and what was lost; the very same objects where nothing changes.
+) -> tuple[Sequence[ContentBlock], Sequence[BlockLoss], Sequence[ContentBlock]]:
+    """Return the blocks the target can carry, in order, the very same objects where nothing changes; and what was lost.
+
+    Last come the media of a result that the target takes in user messages but not in results.
 
     Args:
         message: whose content it is.
@@ -157,29 +157,20 @@ def project_blocks(
     """
     tools = target.capabilities.supports_tools
     if not content and message.role is Role.USER:
-        return (TextBlock(text=describe_unsent(())),), (BlockLoss(0, "text", "rewritten", "the message holds nothing"),)
+        row = BlockLoss(0, "text", "rewritten", "the message holds nothing")
+        return (TextBlock(text=describe_unsent(())),), (row,), ()
     for block in content:
         if not _is_simple(block, tools=tools):
             break
     else:
-        return content, ()
-    rows: list[BlockLoss] = []
-    critical = message.metadata.critical
-    own_state = target.takes_state_of(message.metadata.origin)
-
-    def report(block: int, block_type: str, verdict: Verdict, reason: str) -> None:
-        blocked = verdict == "dropped" and block in critical
-        rows.append(BlockLoss(block, block_type, "blocked" if blocked else verdict, reason))
-
-    kept: list[ContentBlock] = []
-    for index, block in enumerate(content):
-        result = _project_block(block, index, message, target, report, own_state=own_state)
-        if result is not None:
-            kept.append(result)
+        return content, (), ()
+    projector = _Projector(message, target)
+    kept = projector.project(content)
+    rows = projector.rows
     if not kept and message.role is Role.USER:  # without it the model would be asked something else
         kept.append(TextBlock(text=describe_unsent(rows)))
         rows = [row._replace(reason=f"{row.reason}; a text that says so stands in its place") for row in rows]
-    return kept, rows
+    return kept, rows, projector.moved
 
 
 def _is_simple(block: Any, *, tools: bool) -> bool:
@@ -201,116 +192,6 @@ def _is_simple(block: Any, *, tools: bool) -> bool:
     return False
 
 
-def movable_media(block: ContentBlock, target: Target) -> Sequence[ContentBlock]:
-    """Return the media of a result that the target takes in user messages but not in results."""
-    if type(block) is not ToolResultBlock:
-        return ()
-    media: list[Any] = [part for part in block.content if type(part) in _MEDIA and not _stays_in_result(part, target)]
-    sendable = [_sendable_media(part, 0, target, lambda *_: None) for part in media]
-    return [part for part, reason in sendable if reason is None]
-
-
-def _stays_in_result(part: ContentBlock, target: Target) -> bool:
-    if type(part) is DocumentBlock:
-        return target.capabilities.supports_tool_result_documents
-    return target.capabilities.supports_tool_result_images
-
-
-def _project_block(
-    block: ContentBlock,
-    index: int,
-    message: Message,
-    target: Target,
-    report: Report,
-    *,
-    own_state: bool,
-) -> ContentBlock | None:
-    kind = type(block)
-    unfinished = message.metadata.status is not MessageStatus.COMPLETE
-    if kind is TextBlock:
-        return _text(block, index, message, target, report, own_state=own_state)  # type: ignore[arg-type]
-    if kind is ToolUseBlock:
-        return _call(block, index, target, report, own_state=own_state, unfinished=unfinished)  # type: ignore[arg-type]
-    if kind is ToolResultBlock:
-        return _result(block, index, target, report)  # type: ignore[arg-type]
-    if kind is ThinkingBlock or kind is RedactedThinkingBlock:
-        return _thinking(block, index, target, report, own_state=own_state, unfinished=unfinished)
-    if kind in _MEDIA:
-        if message.role is Role.ASSISTANT:
-            reason = media_refusal(block, target)
-        else:
-            block, reason = _sendable_media(block, index, target, report)
-        reason = reason or _misplaced(message.role)
-        if reason:
-            report(index, block.type, "dropped", reason)
-            return None
-        return _strip_cache(block, index, target, report)
-    if isinstance(block, OpaqueBlock):
-        origin = message.metadata.origin
-        if block.provider == target.provider and (origin is None or origin.api in ("", target.capabilities.api)):
-            return block
-        report(index, block.type, "dropped", f"{block.kind} content belongs to {block.provider} and goes only there")
-        return None
-    wrote = block.raw.get("type") if isinstance(block, UnknownBlock) else kind.__name__
-    report(index, block.type, "dropped", f"block type {wrote!r} was written by a newer version")
-    return None
-
-
-def _misplaced(role: Role) -> str | None:
-    return "system messages carry text only" if role is Role.SYSTEM else None
-
-
-def _text(
-    block: TextBlock, index: int, message: Message, target: Target, report: Report, *, own_state: bool
-) -> TextBlock | None:
-    foreign = block.signature is not None and not own_state
-    if not block.text.strip() and (foreign or block.signature is None):
-        report(index, block.type, "dropped", "empty text, which wires refuse")
-        return None
-    if foreign:
-        report(index, block.type, "rewritten", "its signature belongs to another origin")
-        block = attrs.evolve(block, signature=None)
-    if block.citations and not target.takes_citations_of(message.metadata.origin):
-        report(index, block.type, "rewritten", "citations cannot be sent to this target; the text is kept")
-        block = attrs.evolve(block, citations=())
-    return _strip_cache(block, index, target, report)
-
-
-def _call(
-    block: ToolUseBlock, index: int, target: Target, report: Report, *, own_state: bool, unfinished: bool
-) -> ToolUseBlock | None:
-    if not target.capabilities.supports_tools:
-        report(index, block.type, "dropped", "this target has no tools")
-        return None
-    if unfinished and block.parse_error is not None:
-        report(index, block.type, "dropped", "the call was cut off before its arguments were whole")
-        return None
-    if block.signature is not None and not own_state:
-        report(index, block.type, "rewritten", "its signature belongs to another origin")
-        block = attrs.evolve(block, signature=None)
-    return _strip_cache(block, index, target, report)
-
-
-def _thinking(
-    block: ContentBlock, index: int, target: Target, report: Report, *, own_state: bool, unfinished: bool
-) -> ContentBlock | None:
-    capabilities = target.capabilities
-    signed = not isinstance(block, ThinkingBlock) or bool(block.signature)
-    if own_state and capabilities.supports_thinking:
-        if signed or (capabilities.accepts_unsigned_thinking and not unfinished):
-            return block
-        reason = "thinking without a signature is refused"
-    elif not capabilities.supports_thinking:
-        reason = "this target takes no thinking back"
-    else:
-        reason = "thinking belongs to another origin"
-    if target.demote_thinking and isinstance(block, ThinkingBlock) and block.text.strip():
-        report(index, block.type, "rewritten", f"{reason}; sent as text because demote_thinking was asked for")
-        return TextBlock(text=block.text)
-    report(index, block.type, "dropped", reason)
-    return None
-
-
 def media_refusal(block: Any, target: Target, *, in_result: bool = False) -> str | None:
     """Say why the target cannot take this media block, or None."""
     flag, accepted_name = _MEDIA[type(block)]
@@ -326,64 +207,154 @@ def media_refusal(block: Any, target: Target, *, in_result: bool = False) -> str
     return None
 
 
-def _with_media_type(block: B) -> B:
-    """Return embedded media with the type that its bytes show, where it names none."""
-    found = None if block.media_type or block.source.kind != "base64" else shown_media_type(block)
-    return block if found is None else attrs.evolve(block, media_type=found)
+class _Projector:
+    """Projects the blocks of one message.
 
+    Attributes:
+        rows: what was lost.
+        moved: media that results cannot hold, to be sent behind them.
+    """
 
-def _sendable_media(
-    block: B, index: int, target: Target, report: Report, *, in_result: bool = False
-) -> tuple[B, str | None]:
-    """Return media with its type, and why the target cannot take it or None."""
-    typed = _with_media_type(block)
-    reason = media_refusal(typed, target, in_result=in_result)
-    if reason is None and not typed.media_type and typed.source.kind == "base64":
-        reason = "its media type is not known; give the block its media_type"
-    elif reason is None and typed is not block:
-        report(index, block.type, "rewritten", f"it names no media type; its bytes are {typed.media_type}")
-    return typed, reason
+    def __init__(self, message: Message, target: Target) -> None:
+        self._message, self._target, self._can = message, target, target.capabilities
+        self._own_state = target.takes_state_of(message.metadata.origin)
+        self._unfinished = message.metadata.status is not MessageStatus.COMPLETE
+        self._index = 0  # of the block that is being projected
+        self.rows: list[BlockLoss] = []
+        self.moved: list[ContentBlock] = []
 
+    def project(self, content: Sequence[ContentBlock]) -> list[ContentBlock]:
+        kept: list[ContentBlock] = []
+        for index, block in enumerate(content):
+            self._index = index
+            result = self._block(block)
+            if result is not None:
+                kept.append(result)
+        return kept
 
-def _result(block: ToolResultBlock, index: int, target: Target, report: Report) -> ToolResultBlock | None:
-    capabilities = target.capabilities
-    if not capabilities.supports_tools:
-        report(index, block.type, "dropped", "this target has no tools")
+    def _report(self, block: Any, verdict: Verdict, reason: str) -> None:
+        if verdict == "dropped" and self._index in self._message.metadata.critical:
+            verdict = "blocked"
+        self.rows.append(BlockLoss(self._index, block.type, verdict, reason))
+
+    def _drop(self, block: Any, reason: str) -> Any:
+        """Report a block that is left out, and return what stands in its place: nothing."""
+        self._report(block, "dropped", reason)
         return None
-    kept = list(_result_parts(block.content, index, target, report))
-    if len(kept) != len(block.content) or any(new is not old for new, old in zip(kept, block.content, strict=True)):
-        block = replace(block, content=kept)
-    return _strip_cache(block, index, target, report)
 
+    def _block(self, block: Any) -> Any:
+        kind = type(block)
+        if kind is TextBlock:
+            return self._text(block)
+        if kind is ToolUseBlock:
+            return self._call(block)
+        if kind is ToolResultBlock:
+            return self._result(block)
+        if kind is ThinkingBlock or kind is RedactedThinkingBlock:
+            return self._thinking(block)
+        if kind in _MEDIA:
+            return self._media(block)
+        if kind is OpaqueBlock:
+            origin = self._message.metadata.origin
+            if block.provider == self._target.provider and (origin is None or origin.api in ("", self._can.api)):
+                return block
+            return self._drop(block, f"{block.kind} content belongs to {block.provider} and goes only there")
+        wrote = block.raw.get("type") if kind is UnknownBlock else kind.__name__
+        return self._drop(block, f"block type {wrote!r} was written by a newer version")
 
-def _result_parts(
-    content: Iterable[ContentBlock], index: int, target: Target, report: Report
-) -> Iterable[ContentBlock]:
-    for part in content:
-        if isinstance(part, TextBlock):
-            if part.text:
-                yield part
-        elif type(part) in _MEDIA:
-            part, reason = _sendable_media(part, index, target, report, in_result=True)  # noqa: PLW2901
-            if reason:
-                report(index, part.type, "rewritten", f"{reason}; a note stands in its place in the result")
-                yield TextBlock(text=f"[{part.type} omitted: {reason}]")
-            elif _stays_in_result(part, target):
-                yield part
-            else:
-                report(index, part.type, "rewritten", "results hold text only here; it follows in a user message")
-                yield TextBlock(text=f"[{part.type} in the next message]")
-        elif isinstance(part, OpaqueBlock) and part.provider == target.provider:
-            yield part
+    def _text(self, block: TextBlock) -> Any:
+        foreign = block.signature is not None and not self._own_state
+        if not block.text.strip() and (foreign or block.signature is None):
+            return self._drop(block, "empty text, which wires refuse")
+        block = self._without_foreign_signature(block)
+        if block.citations and not self._target.takes_citations_of(self._message.metadata.origin):
+            self._report(block, "rewritten", "citations cannot be sent to this target; the text is kept")
+            block = attrs.evolve(block, citations=())
+        return self._without_cache(block)
+
+    def _call(self, block: ToolUseBlock) -> Any:
+        if not self._can.supports_tools:
+            return self._drop(block, "this target has no tools")
+        if self._unfinished and block.parse_error is not None:
+            return self._drop(block, "the call was cut off before its arguments were whole")
+        return self._without_cache(self._without_foreign_signature(block))
+
+    def _thinking(self, block: Any) -> Any:
+        signed = type(block) is RedactedThinkingBlock or bool(block.signature)
+        if self._own_state and self._can.supports_thinking:
+            if signed or (self._can.accepts_unsigned_thinking and not self._unfinished):
+                return block
+            reason = "thinking without a signature is refused"
+        elif not self._can.supports_thinking:
+            reason = "this target takes no thinking back"
         else:
-            report(index, part.type, "dropped", f"a tool result for this target cannot hold {part.type}")
+            reason = "thinking belongs to another origin"
+        if self._target.demote_thinking and type(block) is ThinkingBlock and block.text.strip():
+            self._report(block, "rewritten", f"{reason}; sent as text because demote_thinking was asked for")
+            return TextBlock(text=block.text)
+        return self._drop(block, reason)
 
+    def _media(self, block: Any) -> Any:
+        if self._message.role is Role.ASSISTANT:
+            reason = media_refusal(block, self._target)
+        else:
+            block, reason = self._sendable_media(block)
+        if self._message.role is Role.SYSTEM:
+            reason = reason or "system messages carry text only"
+        return self._drop(block, reason) if reason else self._without_cache(block)
 
-def _strip_cache(block: B, index: int, target: Target, report: Report) -> B:
-    if block.cache is None or target.capabilities.supports_prompt_caching:
-        return block
-    report(index, block.type, "rewritten", "this target has no cache markers; its own caching applies")
-    return attrs.evolve(block, cache=None)
+    def _sendable_media(self, block: B, *, in_result: bool = False) -> tuple[B, str | None]:
+        """Return media with the type that its bytes show, and why the target cannot take it or None."""
+        embedded = block.source.kind == "base64"
+        shown = shown_media_type(block) if embedded and not block.media_type else None
+        typed = attrs.evolve(block, media_type=shown) if shown else block
+        reason = media_refusal(typed, self._target, in_result=in_result)
+        if reason is None and embedded and not typed.media_type:
+            reason = "its media type is not known; give the block its media_type"
+        elif reason is None and shown:
+            self._report(block, "rewritten", f"it names no media type; its bytes are {shown}")
+        return typed, reason
+
+    def _result(self, block: ToolResultBlock) -> Any:
+        if not self._can.supports_tools:
+            return self._drop(block, "this target has no tools")
+        kept = [made for part in block.content if (made := self._result_part(part)) is not None]
+        if len(kept) != len(block.content) or not all(map(is_, kept, block.content)):
+            block = replace(block, content=kept)
+        return self._without_cache(block)
+
+    def _result_part(self, part: Any) -> Any:
+        if type(part) is TextBlock:
+            return part if part.text else None
+        if type(part) in _MEDIA:
+            part, reason = self._sendable_media(part, in_result=True)
+            can_hold = (
+                self._can.supports_tool_result_documents
+                if type(part) is DocumentBlock
+                else self._can.supports_tool_result_images
+            )
+            if reason:
+                self._report(part, "rewritten", f"{reason}; a note stands in its place in the result")
+                return TextBlock(text=f"[{part.type} omitted: {reason}]")
+            if not can_hold:
+                self._report(part, "rewritten", "results hold text only here; it follows in a user message")
+                self.moved.append(part)
+                return TextBlock(text=f"[{part.type} in the next message]")
+        elif type(part) is not OpaqueBlock or part.provider != self._target.provider:
+            return self._drop(part, f"a tool result for this target cannot hold {part.type}")
+        return part
+
+    def _without_foreign_signature(self, block: B) -> B:
+        if block.signature is None or self._own_state:
+            return block
+        self._report(block, "rewritten", "its signature belongs to another origin")
+        return attrs.evolve(block, signature=None)
+
+    def _without_cache(self, block: B) -> B:
+        if block.cache is None or self._can.supports_prompt_caching:
+            return block
+        self._report(block, "rewritten", "this target has no cache markers; its own caching applies")
+        return attrs.evolve(block, cache=None)
 
 
 _PATH = re.compile(r"messages\[(\d+)\](?:\.content\[(\d+)\])?")
