@@ -68,14 +68,14 @@ class MessageMedia:
         references: (kind, reference) of each file and image URL in it.
         resolved: the message with its references embedded, by whether image URLs are.
         pins: reference -> SHA-256 of the content it was pinned to when it was first sent.
-        smaller: images made smaller, and the message with them, by what they were made of.
+        smaller: (a message, it with its images made smaller), by the message's id and the limits.
     """
 
     message: Message
     references: tuple[tuple[str, str], ...]
     resolved: dict[bool, Message] = attrs.field(factory=dict)
     pins: dict[str, str] = attrs.field(factory=dict)
-    smaller: dict[Any, Any] = attrs.field(factory=dict)
+    smaller: dict[tuple[int, int, int], tuple[Message, Message]] = attrs.field(factory=dict)
 
 
 def find_media(message: Message) -> MessageMedia | None:
@@ -255,12 +255,16 @@ def enforce_media_limits(
     side = limits.max_image_side
     if limits.many_images and len(images) > limits.many_images:
         side = limits.many_images_side
-    small = {place: _shrink(place, media[place.message], target, side, downscale) for place in images}
-    changes = {place: made for place, made in small.items() if made is not None}
-    _check_sum([changes.get(place, place.media) for place in found], found, target)
-    if not changes:
-        return messages, ()
-    return _replace_images(messages, media, changes), tuple(_loss(place, messages, side, limits) for place in changes)
+    large = [place for place in images if _is_too_large(place.media, side, limits.max_image_bytes)]
+    if large:
+        if not downscale:
+            raise _too_large(target, large[0], side)
+        messages = list(messages)
+        for at in dict.fromkeys(place.message for place in large):
+            messages[at] = _with_smaller_images(messages[at], media[at], target, side)
+        found = [place for at in media for place in _places_in(messages[at], at, target)]
+    _check_sum(found, target)
+    return messages, tuple(_loss(place, messages, side, limits) for place in large)
 
 
 def _places_in(message: Message, at: int, target: Target) -> Iterator[_Place]:
@@ -291,38 +295,43 @@ def _check_documents(found: Sequence[_Place], target: Target) -> None:
                                 "max_document_pages")  # fmt: skip
 
 
-def _check_sum(media: Sequence[Any], found: Sequence[_Place], target: Target) -> None:
+def _check_sum(found: Sequence[_Place], target: Target) -> None:
     most, total = target.capabilities.max_media_bytes, 0
-    for block, place in zip(media, found, strict=True) if most else ():
-        total += size_of(block)
+    for place in found if most else ():
+        total += size_of(place.media)
         if total > most:
             raise _too_much(target, place, f"media up to this one have {total:,} bytes of {{limit}}", "max_media_bytes")
 
 
-def _shrink(place: _Place, media: MessageMedia, target: Target, side: int, downscale: bool) -> ImageBlock | None:
-    """Return a smaller image where this one is too large, None where it fits; made once, it dies with the message.
-
-    Raises:
-        CapabilityError: it is too large and may not be made smaller, or cannot be.
-    """
-    image, most = place.media, target.capabilities.max_image_bytes
+def _is_too_large(image: ImageBlock, side: int, most: int) -> bool:
+    """Return True for an embedded image of more bytes than `most` or longer than `side`; 0 is no limit."""
     if image.source.kind != "base64":
-        return None
-    size, longest = size_of(image), longest_side_of(image) if side else 0
-    too_heavy = bool(most) and size > most
-    if not too_heavy and longest <= side:
-        return None
-    if downscale:
-        key = (id(image), side, most)
-        known: tuple[ImageBlock, ImageBlock] | None = media.smaller.get(key)
-        if known is None:
-            small = downscale_image(image, side=side or None, max_bytes=most or None)
-            known = media.smaller[key] = (image, small)  # holds the image, so its id is not used again
-        return known[1]
-    if too_heavy:
-        raise _too_much(target, place, f"the image has {size:,} bytes of {{limit}}", "max_image_bytes")
-    name = "max_image_side" if side == target.capabilities.max_image_side else "many_images_side"
-    raise _too_much(target, place, f"the image is {longest:,} pixels long on a side of {{limit}}", name)
+        return False
+    return (0 < most < size_of(image)) or (0 < side < longest_side_of(image))
+
+
+def _with_smaller_images(message: Message, media: MessageMedia, target: Target, side: int) -> Message:
+    """Return the message with its images in the limits; the same one each turn, so that the prefix stays stable."""
+    most = target.capabilities.max_image_bytes
+
+    def shrink(block: Any) -> Any:
+        if type(block) is not ImageBlock or media_refusal(block, target) or not _is_too_large(block, side, most):
+            return block
+        return downscale_image(block, side=side or None, max_bytes=most or None)
+
+    key = (id(message), side, most)
+    if key not in media.smaller:  # holds the message, so its id is not used again
+        made = replace(message, content=tuple([_map_media(part, shrink) for part in message.content]))
+        media.smaller[key] = (message, made)
+    return media.smaller[key][1]
+
+
+def _too_large(target: Target, place: _Place, side: int) -> CapabilityError:
+    can, size = target.capabilities, size_of(place.media)
+    if 0 < can.max_image_bytes < size:
+        return _too_much(target, place, f"the image has {size:,} bytes of {{limit}}", "max_image_bytes")
+    text = f"the image is {longest_side_of(place.media):,} pixels long on a side of {{limit}}"
+    return _too_much(target, place, text, "max_image_side" if side == can.max_image_side else "many_images_side")
 
 
 def _too_much(target: Target, place: _Place, what: str, name: str) -> CapabilityError:
@@ -339,32 +348,6 @@ def _loss(place: _Place, messages: Sequence[Message], side: int, limits: Adapter
     reason = f"the image was made smaller, as asked: this target takes {' and '.join(bounds)}"
     message_id = messages[place.message].id
     return Loss(path=place.path, block_type="image", verdict="rewritten", reason=reason, message_id=message_id)
-
-
-def _replace_images(
-    messages: Sequence[Message], media: Mapping[int, MessageMedia], changes: dict[_Place, ImageBlock]
-) -> list[Message]:
-    """Put the smaller images in; the same message for the same images each turn, so that the prefix stays stable."""
-    made = list(messages)
-    for at in {place.message for place in changes}:
-        message = made[at]
-        new = {(place.block, place.part): image for place, image in changes.items() if place.message == at}
-        key = (id(message), tuple((where, id(image)) for where, image in new.items()))  # all held in `smaller`
-        known = media[at].smaller.get(key)
-        if known is None:
-            known = media[at].smaller[key] = (message, replace(message, content=tuple(_with(message, new))))
-        made[at] = known[1]
-    return made
-
-
-def _with(message: Message, new: dict[tuple[int, int | None], ImageBlock]) -> Iterator[Any]:
-    for place, block in enumerate(message.content):
-        if type(block) is ToolResultBlock:
-            content = [new.get((place, part), inner) for part, inner in enumerate(block.content)]
-            changed = any((place, part) in new for part in range(len(content)))
-            yield replace(block, content=content) if changed else block
-        else:
-            yield new.get((place, None), block)
 
 
 def longest_side_of(image: ImageBlock) -> int:
