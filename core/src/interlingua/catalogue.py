@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from decimal import Decimal, InvalidOperation
+from functools import cached_property
 from itertools import pairwise
-from typing import Any, overload
+from typing import Any
 
 import attrs
 
@@ -137,39 +138,28 @@ def _refuse_unknown(keys: Collection[str], path: str) -> None:
 class LazyPrices(Sequence[Price]):
     """The prices of one model, read when first used: a cold start needs none. Equal to the tuple of them."""
 
-    __slots__ = ("_path", "_read", "_rows")
-
     def __init__(self, rows: list[Any], path: str) -> None:
         self._rows = rows
         self._path = path
-        self._read: tuple[Price, ...] | None = None
 
+    @cached_property
     def _prices(self) -> tuple[Price, ...]:
-        if self._read is None:
-            self._read = tuple(_price(row, f"{self._path}/{place}") for place, row in enumerate(self._rows))
-        return self._read
+        return tuple(_price(row, f"{self._path}/{place}") for place, row in enumerate(self._rows))
 
-    @overload
-    def __getitem__(self, place: int) -> Price: ...
-    @overload
-    def __getitem__(self, place: slice) -> tuple[Price, ...]: ...
-    def __getitem__(self, place: int | slice) -> Price | tuple[Price, ...]:
-        return self._prices()[place]
-
-    def __iter__(self) -> Iterator[Price]:
-        return iter(self._prices())
+    def __getitem__(self, place: Any) -> Any:
+        return self._prices[place]
 
     def __len__(self) -> int:
         return len(self._rows)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, tuple | LazyPrices) and self._prices() == tuple(other)
+        return isinstance(other, tuple | LazyPrices) and self._prices == tuple(other)
 
     def __hash__(self) -> int:
-        return hash(self._prices())
+        return hash(self._prices)
 
     def __repr__(self) -> str:
-        return repr(self._prices())
+        return repr(self._prices)
 
 
 def _price(row: Any, path: str) -> Price:

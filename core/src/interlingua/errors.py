@@ -93,21 +93,21 @@ class InvalidConversationError(CallerError):
         super().__init__(f"the conversation breaks {len(self.violations)} rule(s): {lines}{more}", **facts)
 
 
-class _Located(CallerError):
+class _Located(InterlinguaError):
     def __init__(self, message: str, *, path: str = "", **facts: Any) -> None:
         super().__init__(f"{message} (at {path})" if path else message, **facts)
         self.path = path
 
 
-class UnsupportedSchemaError(_Located):
+class UnsupportedSchemaError(_Located, CallerError):
     """A tool's schema is outside the accepted subset (format.md, Tools); `path` is the JSON pointer of the keyword."""
 
 
-class DecodeError(_Located):
+class DecodeError(_Located, CallerError):
     """Stored or imported data is not a canonical value; `path` names the place in it."""
 
 
-class CapabilityError(_Located):
+class CapabilityError(_Located, CallerError):
     """The target cannot do what was asked, and dropping it silently would be a lie; `path` names it if a block."""
 
 
@@ -198,12 +198,8 @@ class WireError(InterlinguaError):
     """The protocol broke."""
 
 
-class MalformedResponseError(WireError):
+class MalformedResponseError(_Located, WireError):
     """What arrived is not what the wire format allows; `path` names the place where it is known."""
-
-    def __init__(self, message: str, *, path: str = "", **facts: Any) -> None:
-        super().__init__(f"{message} (at {path})" if path else message, **facts)
-        self.path = path
 
 
 class StreamInterruptedError(WireError):

@@ -92,17 +92,17 @@ def check_keyword(keyword: Any, value: Any, path: str) -> None:
     Raises:
         UnsupportedSchemaError: the keyword is outside the subset, or its value is malformed.
     """
-    check = _CHECKS.get(keyword)
     place = json_pointer(path, keyword)
-    if check is None:
+    if keyword not in _CHECKS:
         allowed = ", ".join(_CHECKS)
         raise UnsupportedSchemaError(
             f"tool schemas may not use {keyword!r}; allowed are {allowed}. Remove it, or pass the schema through"
             " normalise_schema() of interlingua-agents: it inlines, folds or describes, and reports each change",
             path=place,
         )
-    if complaint := check(value):
-        raise UnsupportedSchemaError(f"{keyword} must be {complaint}", path=place)
+    is_allowed, wanted = _CHECKS[keyword]
+    if not is_allowed(value):
+        raise UnsupportedSchemaError(f"{keyword} must be {wanted}", path=place)
 
 
 def children(node: Mapping[str, Any], path: str) -> Iterator[tuple[str, Any]]:
@@ -118,70 +118,43 @@ def json_pointer(path: str, *tokens: Any) -> str:
     return path + "".join("/" + str(token).replace("~", "~0").replace("/", "~1") for token in tokens)
 
 
-def _type(value: Any) -> str | None:
-    if isinstance(value, str) and value in TYPES:
-        return None
-    return f"a single one of {', '.join(TYPES)}; normalise_schema() folds a nullable union"
-
-
-def _enum(value: Any) -> str | None:
-    return None if isinstance(value, list) and value and _is_json(value) else "a non-empty array of JSON values"
-
-
-def _required(value: Any) -> str | None:
-    names = isinstance(value, list) and all(isinstance(name, str) for name in value)
-    return None if names and len(set(value)) == len(value) else "an array of distinct property names"
-
-
-def _properties(value: Any) -> str | None:
-    names = isinstance(value, Mapping) and all(isinstance(name, str) for name in value)
-    return None if names else "an object that maps property names to schemas"
-
-
-def _schema(value: Any) -> str | None:
-    return None if isinstance(value, Mapping) else "one schema"
-
-
-def _text(value: Any) -> str | None:
-    return None if isinstance(value, str) else "a string"
-
-
-def _boolean(value: Any) -> str | None:
-    return None if isinstance(value, bool) else "true or false; a schema is not allowed here"
-
-
-def _is_json(value: Any) -> bool:
-    level = [value]
-    for _ in range(SCHEMA_MAX_DEPTH):
-        inner: list[Any] = []
-        for item in level:
-            if isinstance(item, Mapping):
-                if not all(isinstance(key, str) for key in item):
-                    return False
-                inner += item.values()
-            elif isinstance(item, list):
-                inner += item
-            elif not _is_scalar(item):
-                return False
-        if not inner:
-            return True
-        level = inner
-    return False
-
-
-def _is_scalar(value: Any) -> bool:
+def _is_json(value: Any, levels: int = SCHEMA_MAX_DEPTH) -> bool:
+    if isinstance(value, Mapping):
+        return levels > 0 and all(isinstance(key, str) and _is_json(item, levels - 1) for key, item in value.items())
+    if isinstance(value, list):
+        return levels > 0 and all(_is_json(item, levels - 1) for item in value)
     return math.isfinite(value) if isinstance(value, float) else value is None or isinstance(value, (str, int))
 
 
-_CHECKS: Mapping[str, Callable[[Any], str | None]] = {
-    "type": _type,
-    "enum": _enum,
-    "required": _required,
-    "properties": _properties,
-    "items": _schema,
-    "description": _text,
-    "format": _text,
-    "additionalProperties": _boolean,
+def _has_names(value: Any) -> bool:
+    return all(isinstance(name, str) for name in value)
+
+
+# keyword -> what its value must fulfil, and what that is called
+_CHECKS: Mapping[str, tuple[Callable[[Any], bool], str]] = {
+    "type": (
+        lambda value: isinstance(value, str) and value in TYPES,
+        f"a single one of {', '.join(TYPES)}; normalise_schema() folds a nullable union",
+    ),
+    "enum": (
+        lambda value: isinstance(value, list) and value != [] and _is_json(value),
+        "a non-empty array of JSON values",
+    ),
+    "required": (
+        lambda value: isinstance(value, list) and _has_names(value) and len(set(value)) == len(value),
+        "an array of distinct property names",
+    ),
+    "properties": (
+        lambda value: isinstance(value, Mapping) and _has_names(value),
+        "an object that maps property names to schemas",
+    ),
+    "items": (lambda value: isinstance(value, Mapping), "one schema"),
+    "description": (lambda value: isinstance(value, str), "a string"),
+    "format": (lambda value: isinstance(value, str), "a string"),
+    "additionalProperties": (
+        lambda value: isinstance(value, bool),
+        "true or false; a schema is not allowed here",
+    ),
 }
 
 TOOL_NAME_PATTERN = r"^[a-z][a-z0-9_]*$"
