@@ -168,6 +168,7 @@ def test_documents_are_named_as_the_service_wants_and_none_twice() -> None:
     assert names == ["R sum notes", "r sum Notes (2)", "document", "document (2)"]
     before = _accepted(asked(once))["messages"][0]["content"]
     assert _accepted(asked(again))["messages"][0]["content"][: len(before)] == before
+    assert _reasons(asked(once)) == [("messages[0].content[1]", "rewritten"), ("messages[1].content[1]", "rewritten")]
 
 
 def test_a_document_alone_gets_a_text_beside_it() -> None:

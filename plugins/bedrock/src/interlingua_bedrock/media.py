@@ -45,6 +45,11 @@ def to_wire_media(block: Media, index: int, rows: list[BlockLoss], taken: set[st
     element: dict[str, Any] = {"format": form}
     if isinstance(block, DocumentBlock):
         element["name"] = _document_name(block, taken)
+        stem, ending = splitext(block.title or "")
+        said = stem if ending.lower() == f".{form}" else block.title  # the format says what the ending does
+        if block.title and element["name"] != said:
+            reason = "this wire names documents in letters, digits, spaces, - ( ) [ ], each once; the name was changed"
+            rows.append(BlockLoss(index, block.type, "rewritten", reason))
         element["source"] = source
         if block.context is not None:
             element["context"] = block.context

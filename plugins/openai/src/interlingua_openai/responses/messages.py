@@ -93,7 +93,8 @@ def to_wire_input(messages: Sequence[Message], model: str) -> Input:
         elements[at] = _NOTHING
         if _has_hint(messages[at]):
             hinted = True
-            losses.append(BlockLoss(0, "text", "dropped", "instructions carry no cache marker").at(at, messages[at].id))
+            row = BlockLoss(0, "text", "rewritten", "instructions carry no cache marker")
+            losses.append(row.at(at, messages[at].id))
     custom: set[str] = set()
     hints: list[tuple[int, int]] = []
     for at, (_, lost, marks, calls) in enumerate(elements):  # few messages have more than their items
