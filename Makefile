@@ -6,6 +6,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 INPUTS := pyproject.toml core/pyproject.toml $(wildcard plugins/*/pyproject.toml) constraints.txt tests/tools/venv.py
 
+SERVED := anthropic,openai,google,ollama
 .DEFAULT_GOAL := help
 .PHONY: help demo test docs ray mutants lint wheels bench matrix record venv constraints clean
 
@@ -40,8 +41,8 @@ wheels: $(VENV)/.dev ## Build every wheel and check each in a clean environment 
 bench: $(VENV)/.dev ## Compare with the hand-written floor, in one run
 	$(BIN)/python tests/bench/bench.py $(ARGS)
 
-matrix: $(VENV)/.dev ## Swap histories between all providers and back; write docs/reference/swap-matrix.md and .html
-	INTERLINGUA_CONFIG=/dev/null $(BIN)/interlingua matrix --out docs/reference $(ARGS)
+matrix: $(VENV)/.dev ## Swap histories between all providers and back; write docs/reference/swap-matrix.md, .html and served-apis.md
+	INTERLINGUA_CONFIG=/dev/null $(BIN)/interlingua matrix --out docs/reference --serve $(SERVED) $(ARGS)
 
 record: $(VENV)/.dev ## Record cassettes again: llama.cpp's server, or PROVIDER=anthropic with its key (ARGS="--only 'openai/*'")
 	$(BIN)/python -m tests.record $(if $(PROVIDER),--provider $(PROVIDER)) $(ARGS)

@@ -40,8 +40,9 @@ def test_two_third_parties_are_green_and_every_pair_is_there() -> None:
 
 def test_the_set_is_the_one_that_was_asked_for() -> None:
     # plain, tools, parallel tools, tool error, images in and in tool results, thinking signed/redacted/
-    # unsigned, aborted partial, dangling call, orphan result, unicode extremes, 400 messages
-    assert len(_matrix().histories) == 14
+    # unsigned, aborted partial, dangling call, orphan result, unicode extremes, 400 messages, documents, citations,
+    # cached prompt, refusal
+    assert len(_matrix().histories) == 18
 
 
 def test_foreign_thinking_is_in_the_ledger_and_own_thinking_is_not() -> None:

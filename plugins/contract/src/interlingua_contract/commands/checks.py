@@ -17,6 +17,7 @@ from interlingua_cli.state import State, plugin_option
 if TYPE_CHECKING:
     from interlingua_contract.matrix.crossing import Cell
     from interlingua_contract.matrix.grid import Matrix
+    from interlingua_contract.matrix.serving import ServedCell
     from interlingua_contract.report import Report, Result
     from interlingua_contract.rule import Rule
 
@@ -113,7 +114,10 @@ def _print_report(report: Report, *, whole: bool) -> None:
     "--out",
     type=click.Path(file_okay=False, path_type=Path),
     metavar="DIR",
-    help="Write swap-matrix.md and swap-matrix.html there.",
+    help="Write swap-matrix.md and swap-matrix.html there, with --serve also served-apis.md.",
+)
+@click.option(
+    "--serve", metavar="A,B", help="Also carry the histories through the APIs of these providers, as a gateway."
 )
 @click.option(
     "--cassettes",
@@ -123,7 +127,9 @@ def _print_report(report: Report, *, whole: bool) -> None:
 @json_option
 @plugin_option
 @click.pass_obj
-def matrix(state: State, only: str | None, out: Path | None, cassettes: Path | None, as_json: bool) -> None:
+def matrix(
+    state: State, only: str | None, out: Path | None, serve: str | None, cassettes: Path | None, as_json: bool
+) -> None:
     """Swap histories between all installed providers and back.
 
     Every pair is checked: linter, loss ledger against the wire, prefix, ids. Nothing is sent. Exit code 1 if a pair is
@@ -136,27 +142,36 @@ def matrix(state: State, only: str | None, out: Path | None, cassettes: Path | N
         raise click.BadParameter("a swap takes two wires", param_hint="--only")
     if out is not None:
         out.mkdir(parents=True, exist_ok=True)  # before the work, so that a folder that cannot be written fails at once
-    grid = swaps.Grid(found, cassettes=cassettes or _find_folder(Path("cassettes")))
+    folder = cassettes or _find_folder(Path("cassettes"))
     with _progress(len(found) * (len(found) - 1)) as progress:
-        done = grid.run(progress)
+        done = swaps.Grid(found, cassettes=folder).run(progress)
+    pages = {"swap-matrix.md": swaps.markdown_page(done), "swap-matrix.html": swaps.html_page(done)}
+    served: tuple[ServedCell, ...] = ()
+    if serve:
+        apis = swaps.served_apis(swaps.sides(state.registry, filter(None, serve.split(","))), folder)
+        with _progress(len(apis) * len(found)) as progress:
+            served = swaps.serve_histories(apis, found, progress=progress)
+        pages["served-apis.md"] = swaps.served_page(served)
     if out is not None:
-        for name, text in (("swap-matrix.md", swaps.markdown_page(done)), ("swap-matrix.html", swaps.html_page(done))):
+        for name, text in pages.items():
             write_file(out / name, text)
             (out / name).chmod(0o644)  # a page is for everybody, unlike a conversation
-    print_json(swaps.as_json(done)) if as_json else _print_matrix(done)
-    sys.exit(0 if done.green else 1)
+    print_json(swaps.as_json(done, served)) if as_json else _print_matrix(done)
+    if served and not as_json:
+        click.echo(swaps.served_totals(served))
+    sys.exit(0 if done.green and all(cell.green for cell in served) else 1)
 
 
 @contextlib.contextmanager
-def _progress(pairs: int) -> Iterator[Callable[[Cell], None]]:
+def _progress(pairs: int) -> Iterator[Callable[[Cell | ServedCell], None]]:
     if not sys.stderr.isatty():
-        yield lambda cell: None if cell.green else click.echo(f"red: {cell.begun} to {cell.swapped}", err=True)
+        yield lambda cell: None if cell.green else click.echo(f"red: {cell}", err=True)
         return
     from rich.progress import Progress as Bar  # noqa: PLC0415  only at a terminal
 
     with Bar(console=make_console(err=True), transient=True) as bar:
         task = bar.add_task("pairs", total=pairs)
-        yield lambda cell: bar.update(task, advance=1, description=f"{cell.begun} to {cell.swapped}")
+        yield lambda cell: bar.update(task, advance=1, description=str(cell))
 
 
 def _print_matrix(matrix: Matrix) -> None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from interlingua_contract.matrix.crossing import Cell, Run
 from interlingua_contract.matrix.grid import Grid, Matrix
 from interlingua_contract.matrix.histories import HISTORIES, History
-from interlingua_contract.matrix.reports import as_json, html_page, markdown_page, totals
+from interlingua_contract.matrix.reports import as_json, html_page, markdown_page, served_page, served_totals, totals
+from interlingua_contract.matrix.serving import ServedApi, ServedCell, serve_histories, served_apis
 from interlingua_contract.matrix.sides import Side, sides
 
 __all__ = [
@@ -15,10 +16,16 @@ __all__ = [
     "History",
     "Matrix",
     "Run",
+    "ServedApi",
+    "ServedCell",
     "Side",
     "as_json",
     "html_page",
     "markdown_page",
+    "serve_histories",
+    "served_apis",
+    "served_page",
+    "served_totals",
     "sides",
     "totals",
 ]

@@ -43,8 +43,8 @@ class Leaf(NamedTuple):
 
     Attributes:
         place: the block it belongs to, as the ledger names it.
-        kind: text, thinking, signature, data, call, form, citations, error, place, role, content, or a field of a
-            media block.
+        kind: text, thinking, signature, data, call, form, citations, error, place, role, content, cache, lifetime (of
+            a cache hint), or a field of a media block.
         value: what is looked for.
         block: the block it belongs to, for kinds that are recognised by structure.
         part: number of the part inside a result; several parts of one type share a place.
@@ -81,6 +81,8 @@ def _of_block(place: Place, block: ContentBlock) -> Iterator[Leaf]:
         yield from [Leaf(place, kind, value, block) for kind, value in _text_fields(block) if value]
     if getattr(block, "signature", None):
         yield Leaf(place, "signature", block.signature, block)  # type: ignore[union-attr]
+    if (hint := getattr(block, "cache", None)) is not None:
+        yield from [Leaf(place, kind, hint, block) for kind in ("cache", "lifetime") if kind == "cache" or hint.ttl]
 
 
 def _text_fields(block: ContentBlock) -> Iterator[tuple[str, Any]]:
@@ -103,7 +105,7 @@ def _text_fields(block: ContentBlock) -> Iterator[tuple[str, Any]]:
 def _of_media(place: Place, block: Any, part: int = 0) -> Iterator[Leaf]:
     yield Leaf(place, "data", block.source.data, block, part)
     for name in _FIELDS:
-        if value := getattr(block, name, None):
+        if (value := getattr(block, name, None)) and (name, value) != ("detail", "auto"):  # which says nothing
             yield Leaf(place, name, value, block, part)
 
 
@@ -153,8 +155,8 @@ class Body:
 
     @cached_property
     def _objects(self) -> set[bytes]:
-        """Every object, and every one inside a string, written compactly."""
-        made = {dumps(node) for _, node in json_paths.nodes(self.tree) if isinstance(node, dict)}
+        """Every object and list, and every object inside a string, written compactly."""
+        made = {dumps(node) for _, node in json_paths.nodes(self.tree)}
         for _, text in self.strings:
             if text[:1] == "{":
                 with suppress(ValueError):
@@ -167,7 +169,7 @@ class Body:
         return text in self._all if text.strip() else text in self.texts
 
     def has_object(self, text: str) -> bool:
-        """Tell whether a JSON object is there as it is, key order included; or the text itself, where it is no JSON."""
+        """Tell whether a JSON object or list is there as it is, key order included; or the text, where it is none."""
         try:
             value = loads(text)
         except ValueError:
@@ -199,8 +201,9 @@ class Body:
 
 _PATH = re.compile(r"messages\[(\d+)\]\.content\[(\d+)\]")
 
-ErrorFlagSent = Callable[[int, int], bool]
-"""Tells whether the request marks a result, by message and block, as an error other than in its text."""
+FlagSent = Callable[[int, int, str], bool]
+"""Tells whether the request says, other than in a text, what is marked on a block: by message, block and kind of leaf
+(error, cache, lifetime)."""
 
 
 def find_unaccounted(
@@ -210,7 +213,7 @@ def find_unaccounted(
     *,
     wire_ids: Mapping[tuple[int, int], str],
     names: Mapping[str, str],
-    flag_sent: ErrorFlagSent,
+    flag_sent: FlagSent,
 ) -> Iterator[str]:
     """Yield each disagreement between history, request and ledger, in a sentence.
 
@@ -223,7 +226,7 @@ def find_unaccounted(
         losses: its ledger.
         wire_ids: (message, block) -> the wire's id of a call or of the call that a result answers.
         names: canonical tool name -> the name on this wire.
-        flag_sent: called for results that are errors.
+        flag_sent: called for results that are errors, and for cache hints.
     """
     rows = _rows_by_place(losses)
     carried = partial(_is_carried, body=body, wire_ids=wire_ids, names=names, flag_sent=flag_sent)
@@ -271,6 +274,8 @@ def _missing_kinds(group: list[Leaf], carried: Callable[[Leaf], bool]) -> list[s
         lost = [leaf.kind for leaf in leaves if not carried(leaf)]
         if "data" in lost:
             lost = ["data"]  # media that is missing has no place and no title
+        if "cache" in lost:
+            lost = [kind for kind in lost if kind != "lifetime"]
         found += dict.fromkeys(lost)
     return found
 
@@ -280,7 +285,7 @@ def _describe_place(place: Place) -> str:
 
 
 def _is_carried(
-    leaf: Leaf, body: Body, wire_ids: Mapping[tuple[int, int], str], names: Mapping[str, str], flag_sent: ErrorFlagSent
+    leaf: Leaf, body: Body, wire_ids: Mapping[tuple[int, int], str], names: Mapping[str, str], flag_sent: FlagSent
 ) -> bool:
     kind, value, place = leaf.kind, leaf.value, leaf.place
     if kind == "call":
@@ -291,10 +296,10 @@ def _is_carried(
         return body.has_content(value)
     if kind == "role":
         return body.has_text(value) and not body.tags(value)
-    if kind == "error":
-        return flag_sent(place.message, place.block)
+    if kind in ("error", "cache", "lifetime"):
+        return flag_sent(place.message, place.block, kind)
     if kind == "place":
         name, texts = value
         links = {wire_ids.get((place.message, place.block), ""), names.get(name, name)}
         return body.holds_together(texts, links, leaf.block.source.data)
-    return body.has_text(value)
+    return body.has_text(value) or (kind == "text" and value[:1] in ("{", "[") and body.has_object(value))

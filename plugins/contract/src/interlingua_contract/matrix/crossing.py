@@ -6,13 +6,14 @@ import json
 import re
 from collections.abc import Iterator, Sequence
 from functools import cached_property
+from typing import Any
 
 import attrs
 
 from interlingua.errors import InterlinguaError
 from interlingua.plugins import Loss, WireRequest
 from interlingua.request.project_blocks import WireIds
-from interlingua.types import ContentBlock, Message, ThinkingBlock, ToolResultBlock, ToolUseBlock
+from interlingua.types import CacheHint, ContentBlock, Message, ThinkingBlock, ToolResultBlock, ToolUseBlock
 from interlingua_cli.lint import lint_request
 from interlingua_contract import json_paths
 from interlingua_contract.matrix.accounting import Body, find_unaccounted
@@ -135,11 +136,13 @@ class WrittenRequest:
                     links[index, at] = by_id[block.tool_use_id]
         return links
 
-    def _flag_sent(self, index: int, at: int) -> bool:
+    def _flag_sent(self, index: int, at: int, kind: str) -> bool:
         """Write the request again without the flag: another sentence is no flag, another form or word is one."""
         message = self.messages[index]
         content = list(message.content)
-        content[at] = attrs.evolve(content[at], is_error=False)  # type: ignore[arg-type]
+        without: dict[str, Any] = {"error": {"is_error": False}, "cache": {"cache": None}}
+        given = without.get(kind) or {"cache": CacheHint()}
+        content[at] = attrs.evolve(content[at], **given)
         changed = [*self.messages[:index], attrs.evolve(message, content=content), *self.messages[index + 1 :]]
         other = Body(WrittenRequest(self.speaker, changed).request.body)
         differing = (other.texts - self._body.texts) + (self._body.texts - other.texts)
@@ -185,6 +188,9 @@ class Cell:
     begun: str
     swapped: str
     runs: tuple[Run, ...]
+
+    def __str__(self) -> str:
+        return f"{self.begun} to {self.swapped}"
 
     @property
     def green(self) -> bool:

@@ -14,7 +14,9 @@ import attrs
 
 from interlingua.types import (
     AdapterCapabilities,
+    CacheHint,
     ContentBlock,
+    DocumentBlock,
     ImageBlock,
     ImageSource,
     Message,
@@ -146,16 +148,20 @@ class Script:
         return ToolUseBlock(id=made, name="read_file", provider_id=make_issued_id(speaker, self._calls), **given)
 
     def answer(
-        self, speaker: Speaker, *content: ContentBlock, status: MessageStatus = MessageStatus.COMPLETE
+        self,
+        speaker: Speaker,
+        *content: ContentBlock,
+        status: MessageStatus = MessageStatus.COMPLETE,
+        reason: StopReason = StopReason.END_TURN,
     ) -> Message:
-        """Add an answer of a speaker."""
+        """Add an answer of a speaker; one with calls stopped for them."""
         calls = any(isinstance(block, ToolUseBlock) for block in content)
         whole = status is MessageStatus.COMPLETE
         metadata = _credit_to(
             speaker,
             usage=Usage() if whole else None,
             status=status,
-            stop_reason=(StopReason.TOOL_USE if calls else StopReason.END_TURN) if whole else None,
+            stop_reason=(StopReason.TOOL_USE if calls else reason) if whole else None,
             provenance=Provenance.GENERATED,
         )
         return self.add(Role.ASSISTANT, content, metadata)
@@ -228,6 +234,40 @@ def result_images(script: Script, a: Speaker) -> None:
     script.result(other)
     script.answer(a, script.text("A picture."))
     script.user()
+
+
+def documents(script: Script, a: Speaker) -> None:
+    """A PDF with a title before its question, and an answer."""
+    data = base64.b64encode(b"%PDF-1.4\n" + script.mark("document").encode() * 3).decode()
+    source = ImageSource(kind="base64", data=data)
+    script.user("Read this.", DocumentBlock(source=source, title=script.mark("report, May.pdf")))
+    script.answer(a, script.text("I read it."))
+    script.user()
+
+
+def cited(script: Script, a: Speaker) -> None:
+    """An answer with a citation, in the form of its provider that is documented best."""
+    script.user("What is written there?")
+    where = {"type": "char_location", "cited_text": script.mark("Written."), "document_index": 0,
+             "document_title": script.mark("Book"), "start_char_index": 0, "end_char_index": 8}  # fmt: skip
+    script.answer(a, TextBlock(text=script.mark("It says so."), citations=(where,)), script.text("No more."))
+    script.user()
+
+
+def cached(script: Script, a: Speaker) -> None:
+    """A system prompt and a question that are to be cached."""
+    hint = CacheHint(ttl="1h")
+    script.add(Role.SYSTEM, [TextBlock(text=script.mark("Be brief."), cache=hint)])
+    script.add(Role.USER, [TextBlock(text=script.mark("Hello."), cache=CacheHint())])
+    script.answer(a, script.text("Hello to you."))
+    script.user()
+
+
+def refused(script: Script, a: Speaker) -> None:
+    """An answer that the model refused to give."""
+    script.user("Tell me.")
+    script.answer(a, script.text("I cannot help with that."), reason=StopReason.REFUSAL)
+    script.user("Something else, then.")
 
 
 _LONG = 400
@@ -359,6 +399,10 @@ HISTORIES: tuple[History, ...] = (
     History(
         name="images in results", needs=(*_CALLS, "supports_images", "supports_tool_result_images"), write=result_images
     ),
+    History(name="documents", needs=("supports_documents",), write=documents),
+    History(name="cited answer", needs=("supports_citations",), write=cited),
+    History(name="cached prompt", needs=("supports_prompt_caching", "supports_system_prompt"), write=cached),
+    History(name="refused answer", needs=(), write=refused),
     History(name="thinking, signed", needs=_THINKS, write=thinking(signed)),
     History(name="thinking, redacted", needs=_THINKS, write=thinking(signed, redacted)),
     History(name="thinking, unsigned", needs=(*_THINKS, "accepts_unsigned_thinking"), write=thinking(unsigned)),

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from importlib.resources import files
 from typing import Any
 
@@ -11,6 +13,7 @@ import attrs
 from interlingua.plugins import Loss, dumps
 from interlingua_contract.matrix.crossing import Cell, Run
 from interlingua_contract.matrix.grid import Matrix
+from interlingua_contract.matrix.serving import ServedCell
 
 HTML = "swap-matrix.html"
 
@@ -115,6 +118,83 @@ def _models_of(matrix: Matrix, side: str) -> Iterator[tuple[str, str]]:
             yield run.history, run.models[0]
 
 
+_SERVED_HEAD = """# What callers of a served API lose
+
+A gateway lets a model of any provider answer callers of another's API
+([how to](../how-to/serve-agents-with-any-model.md)). Here every history of the [swap matrix](swap-matrix.md) goes that
+way: its answers are made by the provider of the row, written in the API of the column, sent back by its caller, read,
+and written as the next request to the provider. Written by `make matrix`; a test holds it to what the code does.
+
+The first number counts the rows of the ledger when an application asks the provider directly; behind the plus are those
+that the API between adds. `RED` means that something is wrong: the request breaks a rule of the provider's wire, or is
+without a leaf of the history that no row names. Beside the texts and calls, signatures, encrypted thinking and the
+ids that the provider gave its calls must come back as they were.
+
+What a caller's API has no place for at all, such as audio in Messages, is in no request of its callers and so not
+counted. Options that only one API has are dropped for other services, each with a row. What an API adds
+because its callers do not send it back is kept in the gateway's store and put back from there.
+"""
+
+
+def served_page(cells: Sequence[ServedCell]) -> str:
+    """Return the page of what the callers of served APIs lose with each provider."""
+    apis, upstreams = [list(dict.fromkeys(getattr(cell, name) for cell in cells)) for name in ("api", "upstream")]
+    found = {(cell.api, cell.upstream): cell for cell in cells}
+    table = [f"| | {' | '.join(apis)} |", f"|---|{'---|' * len(apis)}"]
+    lines = [_SERVED_HEAD, served_totals(cells), "", "## Rows", "", *table]
+    for upstream in upstreams:
+        texts = [_served_text(found[api, upstream]) for api in apis]
+        lines.append(f"| **{upstream}** | {' | '.join(texts)} |")
+    for cell in cells:
+        lines += [f"- {cell.api}, {cell.upstream}, {run.history}: {text}" for run in cell.runs for text in run.findings]
+    for api in apis:
+        lines += ["", f"## What {api} adds", ""]
+        lines += _reasons(_by_reason((cell, "added") for cell in cells if cell.api == api), upstreams) or ["Nothing."]
+    lines += ["", "## What a provider does not take", "", "Whatever API, or none, is between.", ""]
+    lines += _reasons(_by_reason((cell, "direct") for cell in cells if cell.api == apis[0]), upstreams)
+    return "\n".join([*lines, ""])
+
+
+def served_totals(cells: Sequence[ServedCell]) -> str:
+    """Return the tally in a sentence."""
+    green = sum(cell.green for cell in cells)
+    runs = sum(len(cell.runs) for cell in cells)
+    return f"{green} of {len(cells)} pairs of an API and a provider are green, over {runs:,} histories."
+
+
+def _served_text(cell: ServedCell) -> str:
+    direct, added = [sum(len(getattr(run, name)) for run in cell.runs) for name in ("direct", "added")]
+    return f"{direct} + {added}" if cell.green else "RED"
+
+
+_Reason = tuple[str, str, str]
+_ISSUED = re.compile(r"\bcall \S+ of")  # a reason with the id of a call, which is another one for each provider
+
+
+def _by_reason(cells: Iterable[tuple[ServedCell, str]]) -> dict[_Reason, tuple[list[str], list[str]]]:
+    """Return for each reason the histories and the providers that it stands with, in order."""
+    found: defaultdict[_Reason, tuple[dict[str, None], dict[str, None]]] = defaultdict(lambda: ({}, {}))
+    for cell, name in cells:
+        for run in cell.runs:
+            for loss in getattr(run, name):
+                reason = _ISSUED.sub("call … of", loss.reason)
+                histories, upstreams = found[loss.block_type, loss.verdict, reason]
+                histories[run.history] = upstreams[cell.upstream] = None
+    return {reason: (list(histories), list(upstreams)) for reason, (histories, upstreams) in sorted(found.items())}
+
+
+def _reasons(rows: dict[_Reason, tuple[list[str], list[str]]], every: Sequence[str]) -> list[str]:
+    if not rows:
+        return []
+    lines = ["| | why | histories | providers |", "|---|---|---|---|"]
+    for (kind, verdict, reason), (histories, upstreams) in rows.items():
+        who, missing = ", ".join(upstreams), [name for name in every if name not in upstreams]
+        if len(missing) < len(upstreams):
+            who = f"all but {', '.join(missing)}" if missing else "all"
+        lines.append(f"| {kind} {verdict} | {reason} | {'; '.join(histories)} | {who} |")
+    return lines
+
+
 _PLACE = "/*DATA*/null"
 
 
@@ -165,18 +245,19 @@ def _data(matrix: Matrix) -> dict[str, Any]:
     }
 
 
-def as_json(matrix: Matrix) -> dict[str, Any]:
+def as_json(matrix: Matrix, served: Sequence[ServedCell] = ()) -> dict[str, Any]:
     """Return everything."""
-    cells = [
-        {
-            "begun": cell.begun,
-            "swapped": cell.swapped,
-            "green": cell.green,
-            "histories": [{"name": run.history, **attrs.asdict(run, filter=_is_not_name)} for run in cell.runs],
-        }
-        for cell in matrix.cells
-    ]
-    return {"green": matrix.green, "sides": list(matrix.sides), "histories": list(matrix.histories), "cells": cells}
+    cells = [{"begun": cell.begun, "swapped": cell.swapped, **_runs_as_json(cell)} for cell in matrix.cells]
+    facts = {"green": matrix.green, "sides": list(matrix.sides), "histories": list(matrix.histories), "cells": cells}
+    if served:
+        facts["served"] = [{"api": cell.api, "upstream": cell.upstream, **_runs_as_json(cell)} for cell in served]
+    return facts
+
+
+def _runs_as_json(cell: Cell | ServedCell) -> dict[str, Any]:
+    runs: Sequence[Any] = cell.runs
+    histories = [{"name": run.history, **attrs.asdict(run, filter=_is_not_name)} for run in runs]
+    return {"green": cell.green, "histories": histories}
 
 
 def _is_not_name(field: attrs.Attribute[Any], _value: Any) -> bool:
