@@ -138,7 +138,7 @@ def test_a_whole_answer_is_sent_inside_and_ends_with_its_message(blocking: bool)
 
 def test_a_stream_is_current_for_each_read_and_never_for_the_caller(blocking: bool) -> None:
     tracer = Tracer()
-    with served(Reply(body=STREAM)) as server:
+    with served(Reply(body=[step for piece in STREAM for step in (piece, 0.1)])) as server:
         message = ask(blocking, server.url, registry(plugins=[tracer]), stream=True)
 
     [(result, error, ended)] = tracer.ends

@@ -155,7 +155,7 @@ def test_ctrl_c_while_waiting_keeps_a_cancelled_message(monkeypatch: pytest.Monk
 
 
 def test_cancel_between_events() -> None:
-    with served(Reply(body=STREAM)) as server, client(server) as c, c.stream("hi") as stream:
+    with served(Reply(body=[STREAM[0], 0.2, *STREAM[1:]])) as server, client(server) as c, c.stream("hi") as stream:
         for event in stream:
             assert event == il.TextDelta(index=0, text="hel")
             stream.cancel()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import re
 import socket
 import zlib
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
@@ -42,6 +43,7 @@ _LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=None)
 _ACCEPT = {"accept-encoding": "gzip, deflate"}  # what can be decompressed piece by piece
 _COMPRESSED = frozenset(("gzip", "x-gzip", "deflate"))
 _PIECE = 256 * 1024
+_CHUNK_SIZE = re.compile(rb"\r\n(0*[1-9A-Fa-f][0-9A-Fa-f]{0,7})\r\n")  # after the end of the chunk before
 
 
 def outgoing(connection: Connection, request: WireRequest, headers: Mapping[str, str], secret: Any = None) -> Outgoing:
@@ -98,18 +100,16 @@ def _joined(known: str | None, more: str) -> str:
     return ",".join(dict.fromkeys(item for item in items if item))
 
 
-def own_limits(http_client: Any) -> bool:
-    """True when the user's HTTP client has time limits that somebody chose."""
-    timeout = getattr(http_client, "timeout", None)
-    return timeout is not None and hasattr(timeout, "as_dict") and set(timeout.as_dict().values()) != _LIBRARY_DEFAULT
-
-
-def check_kind(http_client: Any, *, blocking: bool) -> None:
-    """Look at an HTTP client that a caller gave.
+def check_client(http_client: Any, transport: Any, *, blocking: bool) -> bool:
+    """Look at the HTTP client or the name of a transport that a caller gave; true: somebody chose its time limits.
 
     Raises:
-        CallerError: it is none, or one of the other kind.
+        CallerError: it is neither, both are given, or the client is of the other kind.
     """
+    if transport is not None and (http_client is not None or not isinstance(transport, str)):
+        raise CallerError("transport= is a name, such as 'httpx', and http_client= a client: give one of them")
+    if http_client is None:
+        return False
     send = getattr(http_client, "send", None)
     if not callable(send) or not hasattr(http_client, "build_request"):
         raise CallerError("http_client= takes an httpx client, or one that is made like it")
@@ -119,12 +119,8 @@ def check_kind(http_client: Any, *, blocking: bool) -> None:
         raise CallerError(
             "AsyncClient takes an asynchronous HTTP client such as httpx.AsyncClient; Client takes this one"
         )
-
-
-def check_transport(http_client: Any, transport: Any) -> None:
-    """Raise CallerError where a transport is no name, or an HTTP client is given besides."""
-    if transport is not None and (http_client is not None or not isinstance(transport, str)):
-        raise CallerError("transport= is a name, such as 'httpx', and http_client= a client: give one of them")
+    timeout: Any = getattr(http_client, "timeout", None)
+    return hasattr(timeout, "as_dict") and set(timeout.as_dict().values()) != _LIBRARY_DEFAULT
 
 
 class _Inflater:
@@ -156,6 +152,39 @@ class _Inflater:
             self._begun = True
 
 
+class ChunkReader:
+    """Reads a chunked body in place of h11's reader: the chunks that have arrived whole are one piece.
+
+    A service sends a model's delta as a chunk, and h11 and httpx spend more on each than all the rest that is done.
+    """
+
+    def __init__(self, reader: Any) -> None:
+        self._read = reader  # reads the first chunk, one that is cut off, the last one, and what is no chunk
+        self.read_eof = reader.read_eof
+
+    def __call__(self, buffer: Any) -> Any:
+        event = self._read(buffer)
+        if not getattr(event, "chunk_end", False):
+            return event
+        data, at, pieces = bytes(buffer), 0, [event.data]
+        while (size := _CHUNK_SIZE.match(data, at)) and (end := size.end() + int(size[1], 16)) <= len(data):
+            pieces.append(data[size.end() : end])
+            at = end
+        if at:
+            buffer.maybe_extract_at_most(at)
+        return type(event)(data=b"".join(pieces))
+
+
+def _join_chunks(response: Any) -> None:
+    """Let an answer of httpx read its body so; elsewhere nothing is changed."""
+    h11 = response.stream
+    for name in ("_stream", "_httpcore_stream", "_stream", "_connection", "_h11_state"):
+        h11 = getattr(h11, name, h11)
+    reader = getattr(h11, "_reader", None)
+    if type(reader).__name__ == "ChunkedReader":
+        h11._reader = ChunkReader(reader)
+
+
 class ResponseHead:
     """Status and headers of an answer whose body has yet to be read."""
 
@@ -180,6 +209,7 @@ class ResponseHead:
         encoding = self.headers.get("content-encoding", "identity").strip().lower()
         if encoding not in ("identity", "", *_COMPRESSED):
             return None, None
+        _join_chunks(self._response)
         return getattr(self._response, "stream", None), _Inflater(encoding) if encoding in _COMPRESSED else None
 
     def too_large(self) -> MalformedResponseError:
@@ -202,7 +232,9 @@ class ResponseHead:
 class _Builder:
     """Builds requests with a client's own headers; most requests have the headers and the URL of the one before."""
 
-    def __init__(self, client: httpx.Client | httpx.AsyncClient) -> None:
+    def __init__(self, client_class: Any, transport_class: Any) -> None:
+        self._transport = transport_class(limits=_LIMITS)
+        self._client = client = client_class(transport=self._transport, headers=_ACCEPT)
         self.base_url = client.base_url
         self._own = dict(client.headers.items())
         self._last: tuple[Mapping[str, str], httpx.Headers] = ({}, client.headers)
@@ -230,12 +262,10 @@ class DirectClient(_Builder):
     """
 
     def __init__(self) -> None:
-        self._transport = httpx.HTTPTransport(limits=_LIMITS)
-        self._client = httpx.Client(transport=self._transport, headers=_ACCEPT)
+        super().__init__(httpx.Client, httpx.HTTPTransport)
         self.close = self._client.close
-        super().__init__(self._client)
 
-    def send(self, request: httpx.Request, *, stream: bool) -> httpx.Response:
+    def send(self, request: httpx.Request, *, stream: bool) -> Any:
         """Send as `httpx.Client.send` does."""
         if self._client.is_closed or request.url.userinfo:
             return self._client.send(request, stream=stream)
@@ -248,12 +278,10 @@ class AsyncDirectClient(_Builder):
     """An asynchronous client whose requests go to its transport at once; see `DirectClient`."""
 
     def __init__(self) -> None:
-        self._transport = httpx.AsyncHTTPTransport(limits=_LIMITS)
-        self._client = httpx.AsyncClient(transport=self._transport, headers=_ACCEPT)
+        super().__init__(httpx.AsyncClient, httpx.AsyncHTTPTransport)
         self.aclose = self._client.aclose
-        super().__init__(self._client)
 
-    async def send(self, request: httpx.Request, *, stream: bool) -> httpx.Response:
+    async def send(self, request: httpx.Request, *, stream: bool) -> Any:
         """Send as `httpx.AsyncClient.send` does."""
         if self._client.is_closed or request.url.userinfo:
             return await self._client.send(request, stream=stream)
@@ -300,6 +328,12 @@ def _load_async_client(name: str | None) -> Any:
     return new_client(name, blocking=False)
 
 
+def _build_request(http: Any, request: Outgoing, timeouts: dict[str, Any] | None) -> Any:
+    extensions = None if timeouts is None else {"timeout": timeouts}
+    method, url, content = request.method, request.url, request.body or None
+    return http.build_request(method, url, content=content, headers=request.headers, extensions=extensions)
+
+
 class Answer(ResponseHead):
     """An answer whose body has yet to be read."""
 
@@ -317,9 +351,6 @@ class Answer(ResponseHead):
                 body, inflater = self._response.iter_bytes(), None
             if inflater is not None:
                 body = chain.from_iterable(map(inflater.pieces, body))
-            if deadline.deadline is None:
-                yield from body
-                return
             for chunk in body:
                 yield chunk
                 deadline.left()
@@ -358,12 +389,9 @@ class SyncTransport:
 
     def __init__(self, http_client: Any = None, limit: int = EVENT_LIMIT, transport: str | None = None) -> None:
         self.limit = limit
-        check_transport(http_client, transport)
+        self.own_limits = check_client(http_client, transport, blocking=True)
         self._own = http_client is None
-        if not self._own:
-            check_kind(http_client, blocking=True)
-        self._http = new_client(transport, blocking=True) if http_client is None else http_client
-        self.own_limits = not self._own and own_limits(http_client)
+        self._http = new_client(transport, blocking=True) if self._own else http_client
 
     def open(self, request: Outgoing, deadline: Deadline) -> Answer:
         """Send, and return when the answer's headers are there.
@@ -375,13 +403,7 @@ class SyncTransport:
         """
         timeouts = deadline.for_headers()
         try:
-            built = self._http.build_request(
-                request.method,
-                request.url,
-                content=request.body or None,
-                headers=request.headers,
-                extensions=None if timeouts is None else {"timeout": timeouts},
-            )
+            built = _build_request(self._http, request, timeouts)
             return Answer(self._http.send(built, stream=True), deadline, self.limit)
         except Exception as error:
             raise error_for_failure(error, deadline, in_body=False, url=request.url)  # noqa: B904  it has its cause
@@ -405,8 +427,7 @@ class AsyncAnswer(ResponseHead):
             async for chunk in body:
                 for piece in (chunk,) if inflater is None else inflater.pieces(chunk):
                     yield piece
-                    if deadline.deadline is not None:
-                        deadline.left()
+                    deadline.left()
         except Exception as error:
             raise error_for_failure(error, deadline, in_body=True)  # noqa: B904  it has its cause
 
@@ -439,11 +460,8 @@ class AsyncTransport:
     def __init__(self, http_client: Any = None, limit: int = EVENT_LIMIT, transport: str | None = None) -> None:
         self.limit = limit
         self._name = transport
-        check_transport(http_client, transport)
+        self.own_limits = check_client(http_client, transport, blocking=False)
         self._given = http_client
-        if http_client is not None:
-            check_kind(http_client, blocking=False)
-        self.own_limits = http_client is not None and own_limits(http_client)
         self._lock = Lock()
         self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncGenerator[Any, None]] = WeakKeyDictionary()
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
@@ -483,13 +501,7 @@ class AsyncTransport:
         timeouts = deadline.for_headers()
         http = await self.prepare()
         try:
-            built = http.build_request(
-                request.method,
-                request.url,
-                content=request.body or None,
-                headers=request.headers,
-                extensions=None if timeouts is None else {"timeout": timeouts},
-            )
+            built = _build_request(http, request, timeouts)
             return AsyncAnswer(await http.send(built, stream=True), deadline, self.limit)
         except Exception as error:
             raise error_for_failure(error, deadline, in_body=False, url=request.url)  # noqa: B904  it has its cause
