@@ -163,6 +163,7 @@ class ChunkReader:
         self.read_eof = reader.read_eof
 
     def __call__(self, buffer: Any) -> Any:
+        """Return what h11's reader returns, with the data of the further chunks that the buffer holds whole."""
         event = self._read(buffer)
         if not getattr(event, "chunk_end", False):
             return event
@@ -173,16 +174,6 @@ class ChunkReader:
         if at:
             buffer.maybe_extract_at_most(at)
         return type(event)(data=b"".join(pieces))
-
-
-def _join_chunks(response: Any) -> None:
-    """Let an answer of httpx read its body so; elsewhere nothing is changed."""
-    h11 = response.stream
-    for name in ("_stream", "_httpcore_stream", "_stream", "_connection", "_h11_state"):
-        h11 = getattr(h11, name, h11)
-    reader = getattr(h11, "_reader", None)
-    if type(reader).__name__ == "ChunkedReader":
-        h11._reader = ChunkReader(reader)
 
 
 class ResponseHead:
@@ -209,8 +200,14 @@ class ResponseHead:
         encoding = self.headers.get("content-encoding", "identity").strip().lower()
         if encoding not in ("identity", "", *_COMPRESSED):
             return None, None
-        _join_chunks(self._response)
-        return getattr(self._response, "stream", None), _Inflater(encoding) if encoding in _COMPRESSED else None
+        body: Any = getattr(self._response, "stream", None)
+        h11 = body
+        for name in ("_stream", "_httpcore_stream", "_stream", "_connection", "_h11_state"):  # as httpx has them
+            h11 = getattr(h11, name, h11)
+        reader = getattr(h11, "_reader", None)
+        if type(reader).__name__ == "ChunkedReader":
+            h11._reader = ChunkReader(reader)
+        return body, _Inflater(encoding) if encoding in _COMPRESSED else None
 
     def too_large(self) -> MalformedResponseError:
         """Return the error of a whole body that is larger than the limit."""
@@ -353,7 +350,8 @@ class Answer(ResponseHead):
                 body = chain.from_iterable(map(inflater.pieces, body))
             for chunk in body:
                 yield chunk
-                deadline.left()
+                if deadline.deadline is not None:
+                    deadline.left()
         except Exception as error:
             raise error_for_failure(error, deadline, in_body=True)  # noqa: B904  it has its cause
 
