@@ -6,53 +6,105 @@ in: `npm install --prefix FOLDER` with `tests.gateway.agents.PACKAGES`.
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.gateway.agents import AGENTS, SAID, SECRETS, SIGNATURE, UPSTREAMS
+from tests.gateway import agents
+from tests.gateway.agents import AGENTS, PACKAGES, SAID, SECRETS, SIGNATURE, UPSTREAMS
+from tests.local_server import files
 from tests.support import tree
 
 VARIABLE = "INTERLINGUA_AGENTS"
-pytestmark = [
-    pytest.mark.skipif(not os.environ.get(VARIABLE), reason=f"{VARIABLE} names no folder with the agents"),
-    pytest.mark.skipif(shutil.which("unshare") is None, reason="no unshare: agents could reach the network"),
-]
 
 
-def _results(body: dict[str, Any]) -> str:
-    """Return what tools gave since the last answer, as one text."""
+def _missing() -> str | None:
+    """Return what the agents cannot be run without here."""
+    if not os.environ.get(VARIABLE):
+        return f"{VARIABLE} names no folder with the agents"
+    if shutil.which("node") is None:
+        return "no node: two of the agents are JavaScript"
+    if shutil.which("unshare") is None or subprocess.run(["unshare", "-n", "true"], check=False).returncode:
+        return "no network namespaces here: agents could reach the network"
+    return None
+
+
+pytestmark = pytest.mark.skipif((reason := _missing()) is not None, reason=reason or "")
+
+
+def test_the_agents_are_those_that_are_named() -> None:
+    folder = Path(os.environ[VARIABLE]) / "node_modules"
+    for package in PACKAGES:
+        name, _, version = package.rpartition("@")
+        assert json.loads((folder / name / "package.json").read_text())["version"] == version, name
+
+
+def _run(name: str, model: str) -> list[dict[str, Any]]:
+    inside = f"ip link set lo up && exec {sys.executable} -m tests.gateway.agents {name} {model}"
+    command = ["unshare", "-n", "sh", "-c", inside]
+    done = subprocess.run(command, cwd=tree.ROOT, capture_output=True, timeout=400, check=False)
+    assert done.returncode == 0, done.stderr.decode()[-2_000:]
+    runs: list[dict[str, Any]] = json.loads(done.stdout)
+    assert runs
+    for run in runs:
+        assert run["exit"] == 0, (run["output"][-4_000:], run["errors"])
+    return runs
+
+
+def _pictures(parts: Sequence[Mapping[str, Any]]) -> list[bytes]:
+    """Return the images among parts in Messages or Chat Completions, those inside results too."""
     found = []
-    for message in reversed(body["messages"]):
-        if message["role"] == "assistant":
-            break
-        found.append(json.dumps(message["content"]))
-    return " ".join(found)
+    for part in parts:
+        if part.get("type") == "image":
+            assert (part["source"]["type"], part["source"]["media_type"]) == ("base64", "image/png")
+            found.append(base64.b64decode(part["source"]["data"]))
+        elif part.get("type") == "image_url":
+            kind, _, data = part["image_url"]["url"].partition(",")
+            assert kind == "data:image/png;base64"
+            found.append(base64.b64decode(data))
+        elif isinstance(part.get("content"), list):
+            found += _pictures(part["content"])
+    return found
 
 
 @pytest.mark.parametrize("name", AGENTS)
 def test_an_agents_turns(name: str) -> None:
-    inside = f"ip link set lo up && exec {sys.executable} -m tests.gateway.agents {name}"
-    done = subprocess.run(
-        ["unshare", "-n", "sh", "-c", inside], cwd=tree.ROOT, capture_output=True, timeout=400, check=False
-    )
-    assert done.returncode == 0, done.stderr.decode()[-2_000:]
-    runs = json.loads(done.stdout)
-    assert runs
-    for run in runs:
-        assert run["exit"] == 0, run
-        assert SAID in run["output"], run["output"]
-        assert [body["stream"] for body in run["requests"]] == [True, True], (
-            "repeated, or fallen back to a whole answer"
-        )
-        results = _results(run["requests"][1])
-        assert all(text in results for text in SECRETS.values()), results
+    for run in _run(name, "scripted"):
+        assert SAID in run["output"], run["output"][-4_000:]
+        counted = [body for path, body in run["requests"] if path == agents.COUNT]
+        asked = [body for path, body in run["requests"] if path != agents.COUNT]
+        assert len(counted) <= (name == "gemini")  # it counts the tokens of a question that has an image
+        assert [body["stream"] for body in asked] == [True, True], "repeated, or fallen back to a whole answer"
+        question, results = map(agents.parts_since_answer, asked)
+        assert _pictures(question) == [agents.picture()]
+        assert _pictures(results) == [agents.picture()]
+        assert all(text in json.dumps(results) for text in SECRETS.values()), results
         if UPSTREAMS.get(name, "anthropic") == "anthropic":
-            answers = [message for message in run["requests"][1]["messages"] if message["role"] == "assistant"]
+            answers = [message for message in asked[1]["messages"] if message["role"] == "assistant"]
             signed = [part["signature"] for part in answers[-1]["content"] if part["type"] == "thinking"]
             assert signed == [SIGNATURE]
+
+
+def _text(name: str, output: str) -> str:
+    if name == "codex":
+        items = [event.get("item", {}) for event in map(json.loads, output.splitlines())]
+        return "".join(item["text"] for item in items if item.get("type") == "agent_message")
+    if name in ("claude", "gemini"):
+        return str(json.loads(output)["result" if name == "claude" else "response"])
+    return output
+
+
+@pytest.mark.skipif(files.missing() is not None, reason=files.missing() or "")
+@pytest.mark.parametrize("name", AGENTS)
+def test_an_agents_turn_with_a_real_model(name: str) -> None:
+    [run] = _run(name, "real")
+    assert _text(name, run["output"]).strip()
+    assert run["requests"] == [{"stream": True, "attempts": 1, "error": None, "stop_reason": "end_turn"}]

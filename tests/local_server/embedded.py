@@ -19,6 +19,7 @@ def main() -> None:
         parser.add_argument(name)
     for name in ("--port", "--ctx-size", "--parallel", "--seed", "--threads", "--threads-batch", "--threads-http"):
         parser.add_argument(name, type=int)
+    parser.add_argument("--grammar")
     parser.add_argument("--cache-ram", type=int)
     parser.add_argument("--jinja", action="store_true")
     parser.add_argument("--no-cache-prompt", action="store_true")
@@ -31,6 +32,8 @@ def main() -> None:
     params.model_alias = {given.alias}
     params.hostnames = [given.host]
     params.port = given.port
+    if given.grammar:
+        params.sampling.grammar = xllamacpp.CommonGrammar(1, given.grammar)  # 1: the user's own
     params.n_ctx = given.ctx_size
     params.n_parallel = given.parallel
     params.sampling.seed = given.seed
