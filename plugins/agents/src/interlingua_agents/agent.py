@@ -180,8 +180,8 @@ class Agent(Generic[AnswerT]):
             InterlinguaError: no answer; `messages_of(error)` has what was done before.
         """
         opening = self._open_async(prompt, history, session, client, decisions, streamed=False)
-        async with opening as started, aclosing(started.events) as events:
-            async for _ in events:
+        async with opening as started, aclosing(started.batches) as batches:
+            async for _ in batches:
                 pass
             return started.result()
 
@@ -196,7 +196,7 @@ class Agent(Generic[AnswerT]):
     ) -> AgentRun[AnswerT]:
         """As `run`, for blocking code."""
         with self._open(prompt, history, session, client, decisions, streamed=False) as started:
-            for _ in iterate_blocking(started.events):
+            for _ in iterate_blocking(started.batches):
                 pass
             return started.result()
 

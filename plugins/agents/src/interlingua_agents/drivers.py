@@ -8,7 +8,7 @@ import inspect
 import threading
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Sequence
-from contextlib import aclosing, closing, nullcontext, suppress
+from contextlib import AsyncExitStack, ExitStack, aclosing, closing, nullcontext, suppress
 from decimal import Decimal
 from functools import partial
 from types import NoneType
@@ -18,11 +18,19 @@ import attrs
 
 from interlingua import CallerError, InterlinguaError
 from interlingua.errors import CapabilityError
-from interlingua.types import Message, ToolDefinition, ToolUseBlock
+from interlingua.types import Message, StreamEvent, ToolDefinition, ToolUseBlock
 from interlingua_agents.calls import AskPerson, CallBatch, CallReport, ToolLimits
-from interlingua_agents.event_stream import assistant_events, assistant_events_async
-from interlingua_agents.events import AssistantMessageEvent, MessageStart, MessageUpdate
-from interlingua_agents.protocols import AsyncSteps, Compactor, Facts, Steps
+from interlingua_agents.event_stream import AssistantView
+from interlingua_agents.protocols import (
+    AsyncCanonicalStream,
+    AsyncSteps,
+    AsyncStepStream,
+    CanonicalStream,
+    Compactor,
+    Facts,
+    Steps,
+    StepStream,
+)
 from interlingua_agents.results import DEFER, AgentRun, Decision, Defer, RunEnd, RunEvent, Stopped, set_messages_of
 from interlingua_agents.run import Ask, Calls, Listener, Run, RunStep, StartedRun, iterate_blocking
 from interlingua_agents.tools import Confirmation, Policy, Tool, Toolbox
@@ -119,15 +127,15 @@ class AgentLoop:
             InterlinguaError: no answer; the history holds all that was done before.
         """
         started = self.start(steps)
-        for _ in iterate_blocking(started.events):
+        for _ in iterate_blocking(started.batches):
             pass
         return started.result().stop.message
 
     async def run_async(self, steps: AsyncSteps) -> Message:
         """As `run`. A cancelled task adds a result for every call before it ends."""
         started = self.start_async(steps)
-        async with aclosing(started.events) as events:
-            async for _ in events:
+        async with aclosing(started.batches) as batches:
+            async for _ in batches:
                 pass
         return started.result().stop.message
 
@@ -158,7 +166,7 @@ class AgentLoop:
     def _started(self, driver: _Driver) -> StartedRun:
         run = driver.run
         return StartedRun(
-            run=run, events=self._events(driver), result=driver.ended, cancel=lambda: self._cancel_run(run)
+            run=run, batches=self._batches(driver), result=driver.ended, cancel=lambda: self._cancel_run(run)
         )
 
     def _new_run(self, facts: Facts, streamed: bool, more: RunSettings) -> Run:
@@ -172,19 +180,20 @@ class AgentLoop:
             **more,
         )
 
-    async def _events(self, driver: _Driver) -> AsyncGenerator[RunEvent, None]:
+    async def _batches(self, driver: _Driver) -> AsyncGenerator[list[RunEvent], None]:
         """Drive a run inside of what plugins put around it, which is current while the run goes on and not between."""
         run = driver.run
         activity = run.around_run(self._name, self._description)
         failure: BaseException | None = None
         try:
-            async with aclosing(self._drive(driver)) as events:
+            async with aclosing(self._drive(driver)) as batches:
+                around = activity or nullcontext()
                 while True:
-                    with activity or nullcontext():
-                        event = await anext(events, None)
-                    if event is None:
+                    with around:
+                        events = await anext(batches, None)
+                    if events is None:
                         break
-                    yield event
+                    yield events
         except BaseException as error:
             failure = error
             raise
@@ -192,8 +201,11 @@ class AgentLoop:
             if activity is not None:
                 run.end_run(activity, failure)
 
-    async def _drive(self, driver: _Driver) -> AsyncGenerator[RunEvent, None]:
-        """Do what a run's steps say and yield its events; a blocking driver's methods never suspend."""
+    async def _drive(self, driver: _Driver) -> AsyncGenerator[list[RunEvent], None]:
+        """Do what a run's steps say and yield its events, those of a moment together.
+
+        A blocking driver's methods never suspend.
+        """
         run = driver.run
         self.set_stop(run, lambda: None)
         try:
@@ -208,9 +220,12 @@ class AgentLoop:
                         break
                     answer = error = None
                     try:
-                        async with aclosing(self._do(driver, step)) as events:
-                            async for event in events:
-                                yield event
+                        if not isinstance(step, Calls):  # a caller who leaves before calls begin would leave them open
+                            yield run.take_events()
+                        if not (isinstance(step, Ask) and run.cancelled and run.answers):
+                            async with aclosing(driver.do(step)) as moments:
+                                async for _ in moments:
+                                    yield run.take_events()
                         answer = driver.take_answer()
                     except InterlinguaError as caught:
                         if not isinstance(step, Ask):
@@ -220,28 +235,13 @@ class AgentLoop:
                 self._on_stop(stopped)
             driver.result = run.result(stopped)
             run.collect(RunEnd(turn=run.turn, run=driver.result))
-            for event in run.take_events():
-                yield event
+            yield run.take_events()
         except InterlinguaError as failed:
             set_messages_of(failed, run.messages)
             raise
         finally:
             with self._lock:
                 self._active.pop(run, None)
-
-    @staticmethod
-    async def _do(driver: _Driver, step: RunStep) -> AsyncGenerator[RunEvent, None]:
-        """Do one step and yield the events up to its end."""
-        run = driver.run
-        if not isinstance(step, Calls):  # a caller who leaves before the calls begin would leave them open
-            for event in run.take_events():
-                yield event
-        if isinstance(step, Ask) and run.cancelled and run.answers:
-            return
-        async with aclosing(driver.do(step)) as moments:
-            async for _ in moments:
-                for event in run.take_events():
-                    yield event
 
     # what drivers use
 
@@ -307,55 +307,57 @@ class _Driver(ABC):
         answer, self._answer = self._answer, None
         return answer
 
-    async def do(self, step: RunStep) -> AsyncGenerator[None, None]:
+    def do(self, step: RunStep) -> AsyncGenerator[None, None]:
         """Do one step."""
         if isinstance(step, Calls):
-            work = self.run_calls(step.calls)
-        elif isinstance(step, Ask):
-            work = self.ask(step)
-        elif self.loop.compactor is not None:
-            work = self.compact(self.loop.compactor)
-        else:
-            return
-        async with aclosing(work) as moments:
-            async for _ in moments:
-                yield
+            return self.run_calls(step.calls)
+        return self.ask(step) if isinstance(step, Ask) else self.compact()
 
-    async def ask(self, step: Ask) -> AsyncGenerator[None, None]:
+    @abstractmethod
+    def ask(self, step: Ask) -> AsyncGenerator[None, None]:
         """Get the model's next answer: streamed where somebody wants to see it grow and the model can stream."""
-        if self.run.is_streamed:
-            try:
-                async with aclosing(self.stream(step)) as moments:
-                    async for _ in moments:
-                        yield
-            except CapabilityError as error:
-                if error.place != "streaming":
-                    raise
-            else:
+
+    @abstractmethod
+    def run_calls(self, calls: Sequence[ToolUseBlock]) -> AsyncGenerator[None, None]:
+        """Run the calls of an answer."""
+
+    @abstractmethod
+    def compact(self) -> AsyncGenerator[None, None]:
+        """Compact the context where needed."""
+
+    def begin_view(self, stream: CanonicalStream | AsyncCanonicalStream) -> AssistantView:
+        """Begin to show how an answer grows."""
+        view = AssistantView(lambda: stream.partial, self.run.turn)
+        self.run.emit_growth(view.start())
+        return view
+
+    def show(self, view: AssistantView, events: Sequence[StreamEvent]) -> None:
+        """Show what came of an answer in one read; nothing more once somebody cancelled it."""
+        run = self.run
+        for event in events:
+            if run.cancelled:
                 return
-        self._answer = await self.send(step)
+            run.look(event)
+            for shown in view.feed(event):
+                run.emit_growth(shown)
+
+    def end_view(self, view: AssistantView, answer: Message) -> None:
+        """Show the ends of an answer's blocks."""
+        self._answer = answer
+        for shown in view.finish(answer):
+            self.run.emit_growth(shown)
+
+    def take_whole(self, answer: Message) -> None:
+        """Take an answer that was not streamed."""
+        self._answer = answer
         if self.run.is_streamed:
-            self.run.show_whole(self._answer)
-        yield
+            self.run.show_whole(answer)
 
-    @abstractmethod
-    async def send(self, step: Ask) -> Message: ...
 
-    @abstractmethod
-    def stream(self, step: Ask) -> AsyncGenerator[None, None]: ...
-
-    @abstractmethod
-    def run_calls(self, calls: Sequence[ToolUseBlock]) -> AsyncGenerator[None, None]: ...
-
-    @abstractmethod
-    def compact(self, compactor: Compactor) -> AsyncGenerator[None, None]: ...
-
-    def emit(self, event: AssistantMessageEvent) -> None:
-        """Emit how an answer grows; its end is emitted by the run, once it is stored."""
-        if event.type == "start":
-            self.run.emit(MessageStart(message=event.partial))
-        elif event.type not in ("done", "error"):
-            self.run.emit(MessageUpdate(assistant_message_event=event))
+def _check_streaming(error: CapabilityError) -> None:
+    """Raise the error unless it says that the model cannot stream: then the answer is asked for whole."""
+    if error.place != "streaming":
+        raise error
 
 
 class _BlockingDriver(_Driver):
@@ -365,16 +367,24 @@ class _BlockingDriver(_Driver):
         super().__init__(loop, run)
         self._steps = steps
 
-    async def send(self, step: Ask) -> Message:
-        return self._steps.ask(step.tools, **step.options)
-
-    async def stream(self, step: Ask) -> AsyncGenerator[None, None]:
-        with self._steps.stream(step.tools, **step.options) as stream:
-            self.loop.set_stop(self.run, stream.cancel)
-            for event in assistant_events(stream, self.run.turn, self.run.look):
-                self.emit(event)
+    async def ask(self, step: Ask) -> AsyncGenerator[None, None]:
+        with ExitStack() as opened:
+            stream: StepStream | None = None
+            if self.run.is_streamed:
+                try:
+                    stream = opened.enter_context(self._steps.stream(step.tools, **step.options))
+                except CapabilityError as error:
+                    _check_streaming(error)
+            if stream is None:
+                self.take_whole(self._steps.ask(step.tools, **step.options))
                 yield
-            self._answer = stream.message
+                return
+            self.loop.set_stop(self.run, stream.cancel)
+            view = self.begin_view(stream)
+            for events in stream.batches():
+                self.show(view, events)
+                yield
+            self.end_view(view, stream.message)
 
     async def run_calls(self, calls: Sequence[ToolUseBlock]) -> AsyncGenerator[None, None]:
         confirm = self.loop.confirm
@@ -388,8 +398,9 @@ class _BlockingDriver(_Driver):
             for _ in moments:
                 yield
 
-    async def compact(self, compactor: Compactor) -> AsyncGenerator[None, None]:
-        compactor.compact(self._steps)
+    async def compact(self) -> AsyncGenerator[None, None]:
+        if self.loop.compactor is not None:
+            self.loop.compactor.compact(self._steps)
         yield
 
     def _confirm(self, question: Confirmation) -> bool:
@@ -405,17 +416,24 @@ class _AsyncDriver(_Driver):
         super().__init__(loop, run)
         self._steps = steps
 
-    async def send(self, step: Ask) -> Message:
-        return await self._steps.ask(step.tools, **step.options)
-
-    async def stream(self, step: Ask) -> AsyncGenerator[None, None]:
-        async with self._steps.stream(step.tools, **step.options) as stream:
+    async def ask(self, step: Ask) -> AsyncGenerator[None, None]:
+        async with AsyncExitStack() as opened:
+            stream: AsyncStepStream | None = None
+            if self.run.is_streamed:
+                try:
+                    stream = await opened.enter_async_context(self._steps.stream(step.tools, **step.options))
+                except CapabilityError as error:
+                    _check_streaming(error)
+            if stream is None:
+                self.take_whole(await self._steps.ask(step.tools, **step.options))
+                yield
+                return
             self.loop.set_stop(self.run, stream.cancel)
-            async with aclosing(assistant_events_async(stream, self.run.turn, self.run.look)) as events:
-                async for event in events:
-                    self.emit(event)
-                    yield
-            self._answer = await stream.message
+            view = self.begin_view(stream)
+            async for events in stream.batches():
+                self.show(view, events)
+                yield
+            self.end_view(view, await stream.message)
 
     async def run_calls(self, calls: Sequence[ToolUseBlock]) -> AsyncGenerator[None, None]:
         """Run them in a task, so that events are yielded meanwhile; results are added as they come, whoever waits."""
@@ -445,8 +463,9 @@ class _AsyncDriver(_Driver):
             raise
         task.result()
 
-    async def compact(self, compactor: Compactor) -> AsyncGenerator[None, None]:
-        await compactor.compact_async(self._steps)
+    async def compact(self) -> AsyncGenerator[None, None]:
+        if self.loop.compactor is not None:
+            await self.loop.compactor.compact_async(self._steps)
         yield
 
     async def _confirm(self, question: Confirmation) -> bool:

@@ -152,28 +152,30 @@ class AssistantView:
         """Return the first event."""
         return Start(growing=self._growth, seen=0)
 
-    def feed(self, event: StreamEvent) -> Iterator[AssistantMessageEvent]:
-        """Take one stream event and yield the assistant events it is."""
+    def feed(self, event: StreamEvent) -> list[AssistantMessageEvent]:
+        """Take one stream event and return the assistant events it is."""
         kind = type(event)
         if kind is CanonicalText or kind is CanonicalThinking:
-            if event.index not in self._growth.places:  # type: ignore[union-attr]
-                block = TextBlock if kind is CanonicalText else ThinkingBlock
-                yield from self._begin(event.index, block)  # type: ignore[union-attr]
-            yield self._delta(event, event.index, event.text)  # type: ignore[union-attr]
-        elif isinstance(event, ToolUseInputDelta):
-            yield self._delta(event, event.index, event.partial_json)
-        elif isinstance(event, ToolUseStart):
+            index, text = event.index, event.text  # type: ignore[union-attr]
+            if index in self._spoken:
+                return [self._delta(event, index, text)]
+            begun = self._begin(index, TextBlock if kind is CanonicalText else ThinkingBlock)
+            return [*begun, self._delta(event, index, text)]
+        if isinstance(event, ToolUseInputDelta):
+            return [self._delta(event, event.index, event.partial_json)]
+        if isinstance(event, ToolUseStart):
             self._growth.events.append(event)
-            yield from self._started(event.index, ToolUseBlock)
-        elif isinstance(event, ToolUseEnd):
-            yield from self._whole(event, event.index, event.block.input_json if event.block else "")
-        elif isinstance(event, BlockStart | BlockEnd) and isinstance(event.block, ShownBlock):
-            yield from self._begin(event.index, type(event.block))
+            return [self._started(event.index, ToolUseBlock)]
+        if isinstance(event, ToolUseEnd):
+            return self._whole(event, event.index, event.block.input_json if event.block else "")
+        if isinstance(event, BlockStart | BlockEnd) and isinstance(event.block, ShownBlock):
+            begun = self._begin(event.index, type(event.block))
             if isinstance(event, BlockEnd):
                 words = "" if isinstance(event.block, RedactedThinkingBlock) else event.block.text
-                yield from self._whole(event, event.index, words)
-        else:
-            self._growth.events.append(event)
+                begun += self._whole(event, event.index, words)
+            return begun
+        self._growth.events.append(event)
+        return []
 
     def finish(self, message: Message) -> Iterator[AssistantMessageEvent]:
         """Take the message and yield the last events: open blocks end, then `done`, or `error` if it is not whole."""
@@ -192,56 +194,52 @@ class AssistantView:
         partial = error.partial if isinstance(error.partial, Message) else self._growth.at(len(self._growth.events))
         return Error(reason="error", error=partial, cause=error)
 
-    def _begin(self, index: int, block: type[ShownBlock]) -> Iterator[AssistantMessageEvent]:
+    def _begin(self, index: int, block: type[ShownBlock]) -> list[AssistantMessageEvent]:
         """Begin a block before its first words, so that nobody counts them twice."""
-        if index not in self._growth.places:
-            self._growth.events.append(BlockStart(index=index, block=_EMPTY[block]))
-            yield from self._started(index, block)
+        if index in self._growth.places:
+            return []
+        self._growth.events.append(BlockStart(index=index, block=_EMPTY[block]))
+        return [self._started(index, block)]
 
-    def _started(self, index: int, block: type) -> Iterator[AssistantMessageEvent]:
+    def _started(self, index: int, block: type) -> AssistantMessageEvent:
         growth = self._growth
         place = growth.places.setdefault(index, len(growth.places))
         self._open[index] = block
-        yield _STARTS[block](growing=growth, seen=len(growth.events), content_index=place)
+        return _STARTS[block](growing=growth, seen=len(growth.events), content_index=place)
 
     def _delta(self, event: StreamEvent, index: int, delta: str) -> AssistantMessageEvent:
-        growth = self._growth
-        growth.events.append(event)
+        growth, events = self._growth, self._growth.events
+        events.append(event)
         self._spoken.add(index)
-        made = _DELTAS[self._open[index]]
-        return made(growing=growth, seen=len(growth.events), content_index=growth.places[index], delta=delta)
+        make = _DELTAS[self._open[index]]
+        return make(growing=growth, seen=len(events), content_index=growth.places[index], delta=delta)
 
-    def _whole(self, event: StreamEvent, index: int, content: str) -> Iterator[AssistantMessageEvent]:
+    def _whole(self, event: StreamEvent, index: int, content: str) -> list[AssistantMessageEvent]:
         """End a block; what came in one piece is one delta."""
         if content and index not in self._spoken:
-            yield self._delta(event, index, content)
-        else:
-            self._growth.events.append(event)
-        yield from self._end(index)
+            return [self._delta(event, index, content), *self._end(index)]
+        self._growth.events.append(event)
+        return self._end(index)
 
-    def _end(self, index: int) -> Iterator[AssistantMessageEvent]:
+    def _end(self, index: int) -> list[AssistantMessageEvent]:
         growth = self._growth
         block = self._open.pop(index, None)
-        if block is not None:
-            yield _ENDS[block](growing=growth, seen=len(growth.events), content_index=growth.places[index])
+        if block is None:
+            return []
+        return [_ENDS[block](growing=growth, seen=len(growth.events), content_index=growth.places[index])]
 
 
-def assistant_events(
-    stream: CanonicalStream, turn: int = 1, look: Callable[[StreamEvent], None] | None = None
-) -> Iterator[AssistantMessageEvent]:
+def assistant_events(stream: CanonicalStream, turn: int = 1) -> Iterator[AssistantMessageEvent]:
     """Yield an open stream's events as assistant events; a failure is the last event and is not raised.
 
     Args:
         stream: of a client or a session.
         turn: which answer of its run it is.
-        look: called with each event of the stream itself, before what it becomes is yielded.
     """
     view = AssistantView(lambda: stream.partial, turn)
     yield view.start()
     try:
         for event in stream:
-            if look is not None:
-                look(event)
             yield from view.feed(event)
         yield from view.finish(stream.message)
     except InterlinguaError as error:
@@ -249,15 +247,13 @@ def assistant_events(
 
 
 async def assistant_events_async(
-    stream: AsyncCanonicalStream, turn: int = 1, look: Callable[[StreamEvent], None] | None = None
+    stream: AsyncCanonicalStream, turn: int = 1
 ) -> AsyncGenerator[AssistantMessageEvent, None]:
     """As `assistant_events`, for asynchronous code."""
     view = AssistantView(lambda: stream.partial, turn)
     yield view.start()
     try:
         async for event in stream:
-            if look is not None:
-                look(event)
             for shown in view.feed(event):
                 yield shown
         for shown in view.finish(await stream.message):

@@ -224,6 +224,11 @@ class MemoryStream(_Stream):
         with self._adding_failed():
             yield from self._inner
 
+    def batches(self) -> Iterator[list[StreamEvent]]:
+        """Iterate over the events of each read together, in place of iterating over the stream."""
+        with self._adding_failed():
+            yield from self._inner.batches()
+
     @property
     def message(self) -> Message:
         """The answer; reading it waits for the rest.
@@ -250,6 +255,12 @@ class AsyncMemoryStream(_Stream):
         with self._adding_failed():
             async for event in self._inner:
                 yield event
+
+    async def batches(self) -> AsyncIterator[list[StreamEvent]]:
+        """As `MemoryStream.batches`."""
+        with self._adding_failed():
+            async for events in self._inner.batches():
+                yield events
 
     @property
     def message(self) -> Awaitable[Message]:

@@ -96,6 +96,9 @@ class StepStream(CanonicalStream, Protocol):
 
     def __exit__(self, *exc: object) -> None: ...
 
+    def batches(self) -> Iterator[list[StreamEvent]]:
+        """Iterate over the events of each read together, in place of iterating over the stream."""
+
     def cancel(self) -> None:
         """Stop and keep what was received; any thread may call it."""
 
@@ -120,6 +123,9 @@ class AsyncStepStream(AsyncCanonicalStream, Protocol):
     async def __aenter__(self) -> Self: ...
 
     async def __aexit__(self, *exc: object) -> None: ...
+
+    def batches(self) -> AsyncIterator[list[StreamEvent]]:
+        """As `StepStream.batches`."""
 
     def cancel(self) -> None:
         """As `StepStream.cancel`."""

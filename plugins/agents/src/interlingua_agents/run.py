@@ -198,10 +198,17 @@ class Run:
             self._listen(event)
         if not self._collect:
             return
-        if isinstance(event, ev.MessageUpdate):
-            if isinstance(event.assistant_message_event, ev.TextDelta | ev.ThinkingDelta):
-                self._events.append(event.assistant_message_event)
-        elif isinstance(event, ev.TurnStart | ev.TurnEnd):
+        if isinstance(event, ev.TurnStart | ev.TurnEnd):
+            self._events.append(event)
+
+    def emit_growth(self, event: ev.AssistantMessageEvent) -> None:
+        """Emit how an answer grows; its end is emitted once it is stored."""
+        if self._listen is not None:
+            if event.type == "start":
+                self._listen(ev.MessageStart(message=event.partial))
+            elif event.type not in ("done", "error"):
+                self._listen(ev.MessageUpdate(assistant_message_event=event))
+        if self._collect and (type(event) is ev.TextDelta or type(event) is ev.ThinkingDelta):
             self._events.append(event)
 
     def collect(self, event: RunEvent) -> None:
@@ -527,26 +534,40 @@ class StartedRun:
 
     Attributes:
         run: its state.
-        events: does its steps when iterated over, and yields its events; one that never suspends for blocking code.
+        batches: does its steps when iterated over, and yields its events, those of one moment together; one that never
+            suspends for blocking code.
         result: gives what it came to, after the last event.
         cancel: stops it; any thread may call it.
     """
 
     run: Run
-    events: AsyncGenerator[RunEvent, None]
+    batches: AsyncGenerator[list[RunEvent], None]
     result: Callable[[], AgentRun[Any]]
     cancel: Callable[[], None]
+
+    def still_shown(self, batch: list[RunEvent]) -> Iterator[RunEvent]:
+        """Yield the events of a batch; nobody is shown more of an answer after they cancelled it."""
+        for event in batch:
+            if not (self.run.cancelled and isinstance(event, _GROWING)):
+                yield event
+
+
+_GROWING = (ev.TextDelta, ev.ThinkingDelta, OutputPartial)
 
 
 def iterate_blocking(events: AsyncGenerator[T, None]) -> Iterator[T]:
     """Iterate over an asynchronous generator that never suspends, and close it."""
+    proceed = events.__anext__
     try:
         while True:
             try:
-                event = run_blocking(anext(events))
+                proceed().send(None)
+            except StopIteration as end:  # as a coroutine returns
+                yield end.value
             except StopAsyncIteration:
                 return
-            yield event
+            else:
+                raise AssertionError("a blocking driver suspended")
     finally:
         run_blocking(events.aclose())
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Coroutine, Generator, Iterator
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Any, Generic, Self, TypeVar
 
@@ -53,18 +53,23 @@ class RunStream(_Stream[OutputT]):
 
     def __enter__(self) -> Self:
         self._started = self._opening.__enter__()
-        self._events = iterate_blocking(self._started.events)
+        self._events = self._iterate(self._started)
         return self
 
     def __exit__(self, *exc: Any) -> None:
         try:
-            run_blocking(self._open().events.aclose())
+            run_blocking(self._open().batches.aclose())
         finally:
             self._opening.__exit__(*exc)
 
     def __iter__(self) -> Iterator[RunEvent]:
         self._open()
         return self._events
+
+    @staticmethod
+    def _iterate(started: StartedRun) -> Iterator[RunEvent]:
+        for batch in iterate_blocking(started.batches):
+            yield from started.still_shown(batch)
 
     @property
     def text_stream(self) -> Iterator[str]:
@@ -95,19 +100,29 @@ class AsyncRunStream(_Stream[OutputT]):
 
     def __init__(self, opening: AbstractAsyncContextManager[StartedRun]) -> None:
         self._opening = opening
+        self._events: AsyncGenerator[RunEvent, None]
 
     async def __aenter__(self) -> Self:
         self._started = await self._opening.__aenter__()
+        self._events = self._iterate(self._started)
         return self
 
     async def __aexit__(self, *exc: Any) -> None:
         try:
-            await self._open().events.aclose()
+            await self._events.aclose()
+            await self._open().batches.aclose()
         finally:
             await self._opening.__aexit__(*exc)
 
     def __aiter__(self) -> AsyncIterator[RunEvent]:
-        return self._open().events
+        self._open()
+        return self._events
+
+    @staticmethod
+    async def _iterate(started: StartedRun) -> AsyncGenerator[RunEvent, None]:
+        async for batch in started.batches:
+            for event in started.still_shown(batch):
+                yield event
 
     @property
     def text_stream(self) -> AsyncIterator[str]:

@@ -4,7 +4,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import (
+    AsyncIterable,
+    AsyncIterator,
+    Awaitable,
+    Callable,
+    Generator,
+    Iterable,
+    Iterator,
+    Mapping,
+    Sequence,
+)
 from contextlib import suppress
 from threading import Event, Thread
 from typing import Any, Generic, Self, TypeVar
@@ -55,7 +65,8 @@ class SnapshotThread:
 
     def touch(self) -> None:
         """Note that something arrived that is not saved yet."""
-        self._dirty.set()
+        if not self._dirty.is_set():  # cheaper than to set it for each event
+            self._dirty.set()
         if not self._started:
             self._started = True
             self._thread.start()
@@ -190,6 +201,7 @@ class SessionStream(_Stream[Client, MessageStream]):
     """
 
     _events: Iterator[StreamEvent]
+    _batches: Iterator[list[StreamEvent]]
 
     def __enter__(self) -> Self:
         self._start()
@@ -201,7 +213,9 @@ class SessionStream(_Stream[Client, MessageStream]):
             except InterlinguaError as error:
                 plan = self._turn.plan_after_failure(plan, error)
             else:
-                self._events = self._run(inner, self._set_open(inner))
+                writer = self._set_open(inner)
+                self._events = self._run(inner, inner, writer)
+                self._batches = self._run(inner.batches(), inner, writer)
         return self
 
     def __exit__(self, *exc: object) -> None:
@@ -212,6 +226,11 @@ class SessionStream(_Stream[Client, MessageStream]):
     def __iter__(self) -> Iterator[StreamEvent]:
         self._opened()
         return self._events
+
+    def batches(self) -> Iterator[list[StreamEvent]]:
+        """Iterate over the events of each read of the answer, together; in place of iterating over the stream."""
+        self._opened()
+        return self._batches
 
     @property
     def text_stream(self) -> Iterator[str]:
@@ -232,11 +251,11 @@ class SessionStream(_Stream[Client, MessageStream]):
         return writer.settle(inner.message)
 
     @staticmethod
-    def _run(inner: MessageStream, writer: AnswerWriter) -> Iterator[StreamEvent]:
+    def _run(items: Iterable[T], inner: MessageStream, writer: AnswerWriter) -> Iterator[T]:
         try:
-            for event in inner:
+            for item in items:
                 writer.touch()
-                yield event
+                yield item
             writer.settle(inner.message)
         except InterlinguaError as error:
             writer.fail(error)
@@ -247,6 +266,7 @@ class AsyncSessionStream(_Stream[AsyncClient, AsyncMessageStream]):
     """As `SessionStream`, with `async with`, `async for` and `await stream.message`."""
 
     _events: AsyncIterator[StreamEvent]
+    _batches: AsyncIterator[list[StreamEvent]]
 
     async def __aenter__(self) -> Self:
         await self._start()
@@ -258,7 +278,9 @@ class AsyncSessionStream(_Stream[AsyncClient, AsyncMessageStream]):
             except InterlinguaError as error:
                 plan = self._turn.plan_after_failure(plan, error)
             else:
-                self._events = self._run(inner, self._set_open(inner))
+                writer = self._set_open(inner)
+                self._events = self._run(inner, inner, writer)
+                self._batches = self._run(inner.batches(), inner, writer)
         return self
 
     async def __aexit__(self, *exc: object) -> None:
@@ -269,6 +291,11 @@ class AsyncSessionStream(_Stream[AsyncClient, AsyncMessageStream]):
     def __aiter__(self) -> AsyncIterator[StreamEvent]:
         self._opened()
         return self._events
+
+    def batches(self) -> AsyncIterator[list[StreamEvent]]:
+        """As `SessionStream.batches`."""
+        self._opened()
+        return self._batches
 
     @property
     def text_stream(self) -> AsyncIterator[str]:
@@ -292,11 +319,11 @@ class AsyncSessionStream(_Stream[AsyncClient, AsyncMessageStream]):
         return await in_thread(writer.settle, await inner.message)
 
     @staticmethod
-    async def _run(inner: AsyncMessageStream, writer: AnswerWriter) -> AsyncIterator[StreamEvent]:
+    async def _run(items: AsyncIterable[T], inner: AsyncMessageStream, writer: AnswerWriter) -> AsyncIterator[T]:
         try:
-            async for event in inner:
+            async for item in items:
                 writer.touch()
-                yield event
+                yield item
             await in_thread(writer.settle, await inner.message)
         except InterlinguaError as error:
             await in_thread(writer.fail, error)
