@@ -54,6 +54,13 @@ def test_a_byte_order_mark_is_ignored() -> None:
     assert loads(b'\xef\xbb\xbf{"a": 1}') == loads('\ufeff{"a": 1}') == {"a": 1}
 
 
+@pytest.mark.parametrize("text", ["1e400", "-1e400", '{"n": [1e309]}', "1" + "0" * 400 + ".0"])
+def test_a_number_beyond_all_floats_is_not_read_as_infinity(text: str) -> None:
+    """Infinity is no JSON value and could not be kept."""
+    with pytest.raises(ValueError, match="is not JSON"):
+        loads(text)
+
+
 @pytest.mark.parametrize("text", ["", "{", "[1,]", "nan", "'x'", "[" * 100_000])
 def test_what_is_not_json_is_a_value_error(text: str) -> None:
     with pytest.raises(ValueError):  # noqa: PT011 - the class is the promise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn, TypeVar
 
@@ -53,14 +54,18 @@ def _loads_slow(data: bytes | str) -> Any:
     text = data.decode("utf-8", "replace") if isinstance(data, bytes) else data
     text = text.removeprefix("\ufeff")  # a byte order mark may be ignored (RFC 8259 §8.1)
     try:
-        return json.loads(text, parse_constant=_no_constant)
+        return json.loads(text, parse_constant=_no_constant, parse_float=_finite)
     except RecursionError as error:
         raise ValueError("JSON nested too deeply") from error
 
 
 def _no_constant(name: str) -> NoReturn:
-    """JSON has no NaN or Infinity, and written again they would become null: the text is kept instead."""
+    """JSON has no NaN or Infinity; written again they, and numbers too large, would be null: the text is kept."""
     raise ValueError(f"{name} is not JSON")
+
+
+def _finite(text: str) -> float:
+    return float(text) if math.isfinite(float(text)) else _no_constant(text[:20])
 
 
 def dumps(value: Any) -> bytes:
