@@ -40,7 +40,7 @@ def at_terminal(
     """
     child, terminal = pty.fork()
     if child == 0:
-        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a script's background job is deaf to it, and so were its children
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a background job ignores it, and passes that on
         os.execve(PROGRAM, [PROGRAM, *arguments], {**os.environ, **(environ or {})})  # noqa: S606
     shown, seen = b"", 0
     while True:
