@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import logging
 import time
@@ -23,7 +22,7 @@ from interlingua.errors import (
     RateLimitError,
 )
 from interlingua.types import Message
-from interlingua_gateway.store import GatewayStore, Key
+from interlingua_gateway.store import GatewayStore, Key, ask_store
 
 NOBODY = "local"
 """The tenant of requests where no keys are asked for."""
@@ -89,7 +88,7 @@ class Access:
         digest = hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()
         key, found = self._known.get(digest, (None, 0.0))
         if key is None or time.monotonic() - found > _KEPT:
-            key = await asyncio.to_thread(self._store.find_key, text)
+            key = await ask_store(self._store.find_key, text)
             if key is None:
                 raise AuthenticationError("this key is not one of the gateway's")
             if len(self._known) > 10_000:
@@ -112,11 +111,11 @@ class Access:
             if key.models and not any(fnmatchcase(model, pattern) for pattern in key.models):
                 raise PermissionDeniedError(f"this key may not ask for {model!r}")
             if key.requests_per_minute is not None or key.tokens_per_minute is not None:
-                wait = await asyncio.to_thread(self._store.take_request, key)
+                wait = await ask_store(self._store.take_request, key)
                 if wait is not None:
                     raise RateLimitError("the limit of this key is reached for this minute", retry_after=wait)
             if key.budget_usd is not None:
-                spent = await asyncio.to_thread(self._store.spent, key)
+                spent = await ask_store(self._store.spent, key)
                 if spent.cost_usd >= key.budget_usd:
                     raise QuotaExceededError(f"the budget of this key, {key.budget_usd} USD, is used up")
         self._open.labels(api).inc()
@@ -137,7 +136,7 @@ class Access:
         self._cost.labels(*names).inc(float(cost or 0))
         if self._store is not None and admission.tenant != NOBODY:
             try:
-                await asyncio.to_thread(self._store.add_usage, admission.tenant, given, made, cost or Decimal(0))
+                await ask_store(self._store.add_usage, admission.tenant, given, made, cost or Decimal(0))
             except OverloadedError as failure:
                 _log.error("key %s: %d + %d tokens, %s USD not noted: %s", admission.tenant, given, made, cost, failure)
 

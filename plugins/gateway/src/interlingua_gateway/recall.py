@@ -6,7 +6,6 @@ holds such state is therefore kept, sealed, under a digest of what the caller se
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import logging
 from collections.abc import Sequence
@@ -30,7 +29,7 @@ from interlingua.types import (
     ToolUseBlock,
 )
 from interlingua_gateway.seal import Sealer
-from interlingua_gateway.store import GatewayStore
+from interlingua_gateway.store import GatewayStore, ask_store
 
 _AGE = timedelta(days=30)
 _log = logging.getLogger("interlingua.gateway")
@@ -55,7 +54,7 @@ class Recall:
         state = {"message": dumps_message(answer)}
         seals = {_handle(asked.messages[-1], answer): self._sealer.seal(state, tenant)}
         try:
-            await asyncio.to_thread(self._store.keep_states, tenant, seals)
+            await ask_store(self._store.keep_states, tenant, seals)
         except InterlinguaError as error:
             _log.error("an answer's state was not kept: %s", error)
 
@@ -74,7 +73,7 @@ class Recall:
         }
         if not answers:
             return request
-        found = await asyncio.to_thread(self._store.find_states, tenant, list(answers.values()))
+        found = await ask_store(self._store.find_states, tenant, list(answers.values()))
         restored = list(messages)
         for at, handle in answers.items():
             state = self._sealer.unseal(found[handle], tenant) if handle in found else None

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import os
 import secrets
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 import sqlalchemy as sa
@@ -22,6 +23,13 @@ from interlingua.errors import CallerError, OverloadedError
 from interlingua_gateway.seal import KEY_BYTES
 
 _PREFIX = "ilg"
+_PATIENCE = 12.0  # seconds that a request waits for the database; SQLite waits for its lock for 10
+# libpq's: seconds, and milliseconds; a server that is gone without a word is noticed, whatever the system's own times
+_NOTICE = {
+    "connect_timeout": 5, "keepalives_idle": 10, "keepalives_interval": 5, "keepalives_count": 3,
+    "tcp_user_timeout": 20_000,
+}  # fmt: skip
+_Result = TypeVar("_Result")
 _TABLES = sa.MetaData()
 _KEYS = sa.Table(
     "gateway_keys", _TABLES,
@@ -122,7 +130,9 @@ class GatewayStore:
         elif not url.startswith("sqlite:///"):
             raise CallerError(f"store: {url.partition(':')[0]}: is neither sqlite:///file nor postgresql://…")
         self._insert: Any = sqlite.insert if url.startswith("sqlite") else postgresql.insert
-        self._engine = sa.create_engine(url, pool_pre_ping=True)
+        place = sa.make_url(url)
+        more = {} if place.drivername == "sqlite" else {n: v for n, v in _NOTICE.items() if n not in place.query}
+        self._engine = sa.create_engine(place, pool_pre_ping=True, connect_args=more)
         if url.startswith("sqlite"):
             _make_private_file(Path(url.removeprefix("sqlite:///")))
             sa.event.listen(self._engine, "connect", _set_up_sqlite)
@@ -260,6 +270,18 @@ class GatewayStore:
     def close(self) -> None:
         """Close all connections."""
         self._engine.dispose()
+
+
+async def ask_store(method: Callable[..., _Result], *arguments: Any) -> _Result:
+    """Call a method of a store in a thread and wait for it, but not for ever.
+
+    Raises:
+        OverloadedError: the database does not answer, or not in time.
+    """
+    try:
+        return await asyncio.wait_for(asyncio.to_thread(method, *arguments), _PATIENCE)
+    except TimeoutError:
+        raise OverloadedError("the gateway's database does not answer in time; try again later") from None
 
 
 class _Transaction:
