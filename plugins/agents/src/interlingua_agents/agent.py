@@ -16,8 +16,8 @@ from interlingua.types import ContentBlock, Message, ToolDefinition, system, use
 from interlingua_agents.drivers import AgentLoop, Confirm, RunSettings
 from interlingua_agents.memory import AsyncMemoryTurn, MemoryTurn
 from interlingua_agents.results import AgentRun, Decision, Defer
-from interlingua_agents.run import StartedRun, iterate_blocking, settle_open_calls
-from interlingua_agents.streams import AsyncRunStream, RunStream
+from interlingua_agents.run import settle_open_calls
+from interlingua_agents.streams import AsyncRunStream, RunStream, StartedRun, iterate_blocking
 from interlingua_agents.tools import Policy, Tool, Toolbox
 from interlingua_output import OutputPlan
 

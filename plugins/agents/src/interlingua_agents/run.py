@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import attrs
 
@@ -79,7 +79,6 @@ class Calls:
     calls: tuple[ToolUseBlock, ...]
 
 
-T = TypeVar("T")
 RunStep: TypeAlias = Ask | Compact | Calls
 _log = logging.getLogger("interlingua")
 Listener: TypeAlias = Callable[[ev.AgentEvent], None]
@@ -526,61 +525,6 @@ def _add_answer(facts: Facts, answer: Answer) -> Message:
         session_id=facts.id,
     )
     return facts.add_result(message, answer)
-
-
-@attrs.frozen(kw_only=True)
-class StartedRun:
-    """A run that has begun.
-
-    Attributes:
-        run: its state.
-        batches: does its steps when iterated over, and yields its events, those of one moment together; one that never
-            suspends for blocking code.
-        result: gives what it came to, after the last event.
-        cancel: stops it; any thread may call it.
-    """
-
-    run: Run
-    batches: AsyncGenerator[list[RunEvent], None]
-    result: Callable[[], AgentRun[Any]]
-    cancel: Callable[[], None]
-
-    def still_shown(self, batch: list[RunEvent]) -> Iterator[RunEvent]:
-        """Yield the events of a batch; nobody is shown more of an answer after they cancelled it."""
-        for event in batch:
-            if not (self.run.cancelled and isinstance(event, _GROWING)):
-                yield event
-
-
-_GROWING = (ev.TextDelta, ev.ThinkingDelta, OutputPartial)
-
-
-def iterate_blocking(events: AsyncGenerator[T, None]) -> Iterator[T]:
-    """Iterate over an asynchronous generator that never suspends, and close it."""
-    proceed = events.__anext__
-    try:
-        while True:
-            try:
-                proceed().send(None)
-            except StopIteration as end:  # as a coroutine returns
-                yield end.value
-            except StopAsyncIteration:
-                return
-            else:
-                raise AssertionError("a blocking driver suspended")
-    finally:
-        run_blocking(events.aclose())
-
-
-def run_blocking(body: Awaitable[T]) -> T:
-    """Run something that never suspends."""
-    work = body.__await__()
-    try:
-        next(work)
-    except StopIteration as end:
-        value: T = end.value
-        return value
-    raise AssertionError("a blocking driver suspended")
 
 
 _SUMMED = (
