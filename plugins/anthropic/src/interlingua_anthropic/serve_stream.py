@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from interlingua.errors import InterlinguaError, ServerError, StreamInterruptedError
-from interlingua.plugins import Loss, ServeContext, dumps
+from interlingua.plugins import Loss, ServeContext, dumps, dumps_line
 from interlingua.types import (
     BlockEnd,
     ContentBlock,
@@ -78,7 +78,7 @@ class MessagesWriter:
             if (kind is TextDelta or kind is ThinkingDelta) and event.index == self._open and self._ending is None:  # type: ignore[union-attr]
                 if not self._own:
                     self._blocks.state.note(event)
-                self._out.append(self._prefix + dumps(event.text) + b"}}\n\n")  # type: ignore[union-attr]
+                self._out.append(self._prefix + dumps_line(event.text) + b"}}\n\n")  # type: ignore[union-attr]
             elif not self._over:
                 self._take(event)
         if not self._out and self._started and not self._over:
@@ -121,7 +121,7 @@ class MessagesWriter:
     def feed_open(self, event: TextDelta | ThinkingDelta) -> None:
         """Write a delta of the block that is open."""
         self._note(event)
-        self._out.append(self._prefix + dumps(event.text) + b"}}\n\n")
+        self._out.append(self._prefix + dumps_line(event.text) + b"}}\n\n")
 
     def _note(self, event: StreamEvent, wire_id: str = "") -> None:
         if not self._own:
@@ -262,7 +262,7 @@ class MessagesWriter:
     # -- the answer
 
     def _event(self, name: str, **fields: Any) -> None:
-        self._out.append(b"event: %b\ndata: %b\n\n" % (name.encode(), dumps({"type": name, **fields})))
+        self._out.append(b"event: %b\ndata: %b\n\n" % (name.encode(), dumps_line({"type": name, **fields})))
 
     def _start(self) -> None:
         if not self._started:

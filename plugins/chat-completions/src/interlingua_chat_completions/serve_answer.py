@@ -8,7 +8,17 @@ from typing import Any
 import attrs
 
 from interlingua.errors import InterlinguaError, ServerError, StreamInterruptedError
-from interlingua.plugins import EMPTY, AnswerState, Loss, ServeContext, State, WireResponse, dumps, own_replay
+from interlingua.plugins import (
+    EMPTY,
+    AnswerState,
+    Loss,
+    ServeContext,
+    State,
+    WireResponse,
+    dumps,
+    dumps_line,
+    own_replay,
+)
 from interlingua.types import (
     BlockEnd,
     ContentBlock,
@@ -203,7 +213,7 @@ class ChatWriter:
         self._answer = _Answer(context)
         self.losses: list[Loss] = self._answer.losses
         self._state = None if context.is_own else AnswerState(context.origin, strings=True)
-        begun = dumps({**self._answer.envelope("chat.completion.chunk"), "choices": []})[:-2]
+        begun = dumps_line({**self._answer.envelope("chat.completion.chunk"), "choices": []})[:-2]
         self._head = b"data: " + begun + b'{"index":0,"delta":'
         self._tail = b',"logprobs":null,"finish_reason":null}]}\n\n'
         self._empty = b"data: " + begun
@@ -228,7 +238,7 @@ class ChatWriter:
                 self._state.note(event, wire_id)
             if type(event) is TextDelta and self._started and event.index != REFUSAL:
                 self._texts.add(event.index)
-                self._out.append(self._text_head + dumps(event.text) + self._text_tail)
+                self._out.append(self._text_head + dumps_line(event.text) + self._text_tail)
             else:
                 self._take(event)
         data = b"".join(self._out)
@@ -271,7 +281,7 @@ class ChatWriter:
         if not self._started:
             self._started = True
             self._out.append(self._head + b'{"role":"assistant","content":""}' + self._tail)
-        self._out.append(self._head + dumps(delta) + self._tail)
+        self._out.append(self._head + dumps_line(delta) + self._tail)
 
     def _call_start(self, event: ToolUseStart) -> None:
         if not event.name:  # it comes with the end
@@ -328,5 +338,5 @@ class ChatWriter:
         self._over = True
 
     def _fail(self, error: InterlinguaError) -> None:
-        self._out.append(b"data: " + dumps({"error": error_detail(error)[1]}) + b"\n\n")
+        self._out.append(b"data: " + dumps_line({"error": error_detail(error)[1]}) + b"\n\n")
         self._over = True
