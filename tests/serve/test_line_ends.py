@@ -1,4 +1,4 @@
-"""Characters at which some clients end a line stand in no stream as they are: `str.splitlines` has more than CR and LF."""
+"""Streams hold no character at which some clients end a line: `str.splitlines` knows more of them than CR and LF."""
 
 from __future__ import annotations
 
