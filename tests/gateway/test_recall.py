@@ -90,3 +90,39 @@ def test_a_kept_answer_is_sealed_and_its_tenants_own(upstream: Upstream, tmp_pat
     kept = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert THOUGHT["thinking"].encode() not in kept
     assert THOUGHT["signature"].encode() not in kept
+
+
+def cut_off(handler: BaseHTTPRequestHandler, _body: dict[str, Any]) -> None:
+    """Think, sign, say half a sentence, and end without an end."""
+    about = {"id": "msg_1", "type": "message", "role": "assistant", "model": "claude-up", "content": [],
+             "stop_reason": None, "stop_sequence": None, "usage": {"input_tokens": 7, "output_tokens": 1}}  # fmt: skip
+    events = [
+        {"type": "message_start", "message": about},
+        {"type": "content_block_start", "index": 0, "content_block": {**THOUGHT, "thinking": "", "signature": ""}},
+        {"type": "content_block_delta", "index": 0,
+         "delta": {"type": "thinking_delta", "thinking": THOUGHT["thinking"]}},
+        {"type": "content_block_delta", "index": 0,
+         "delta": {"type": "signature_delta", "signature": THOUGHT["signature"]}},
+        {"type": "content_block_stop", "index": 0},
+        {"type": "content_block_start", "index": 1, "content_block": {"type": "text", "text": ""}},
+        {"type": "content_block_delta", "index": 1, "delta": {"type": "text_delta", "text": "It is 3,6"}},
+    ]  # fmt: skip
+    lines = [f"event: {event['type']}\ndata: {json.dumps(event)}\n\n" for event in events]
+    send_bytes(handler, 200, "text/event-stream", "".join(lines).encode())
+
+
+def test_the_state_of_an_answer_that_was_cut_is_not_given_back(upstream: Upstream, tmp_path: Path) -> None:
+    upstream.answers = [cut_off, think]
+    settings = {"anthropic": {"base_url": upstream.url, "api_key": "k"}}
+    routes = [{"match": "*", "to": ["anthropic:claude-opus-4-5"], "retries": 0}]
+    body = {"model": "qwen-x", "messages": [QUESTION]}
+    with gateway(upstream, settings=settings, routes=routes, store=f"sqlite:///{tmp_path}/g.db") as url:
+        first = httpx.post(f"{url}/api/chat", json=body)
+        assert "3,6" in first.text
+        assert "error" in first.text
+        echoed = {"role": "assistant", "content": "It is 3,6"}
+        _post(url, "/api/chat", {**body, "stream": False, "messages": [QUESTION, echoed, QUESTION]})
+
+    [answer] = [message for message in upstream.requests[1][1]["messages"] if message["role"] == "assistant"]
+    assert json.dumps(answer).count("It is 3,6") == 1
+    assert THOUGHT["signature"] not in json.dumps(answer)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import logging
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from decimal import Decimal
 from fnmatch import fnmatchcase
 from typing import Any
@@ -21,6 +21,7 @@ from interlingua.errors import (
     QuotaExceededError,
     RateLimitError,
 )
+from interlingua.plugins import Loss
 from interlingua.types import Message
 from interlingua_gateway.store import GatewayStore, Key, ask_store
 
@@ -67,6 +68,7 @@ class Access:
         )
         self._tokens = Counter("tokens", "Tokens of conversations", (*names, "direction"), **facts)
         self._cost = Counter("cost_usd", "Cost by list price, where one is known", names, **facts)
+        self._losses = Counter("losses", "Rows of the ledger, of requests and answers", (*names, "verdict"), **facts)
         buckets = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
         self._seconds = Histogram("request_seconds", "Seconds of a request", names, buckets=buckets, **facts)
         self._open = Gauge("open_requests", "Requests that are being answered", ("api",), **facts)
@@ -139,6 +141,11 @@ class Access:
                 await ask_store(self._store.add_usage, admission.tenant, given, made, cost or Decimal(0))
             except OverloadedError as failure:
                 _log.error("key %s: %d + %d tokens, %s USD not noted: %s", admission.tenant, given, made, cost, failure)
+
+    def count_losses(self, api: str, target: str, losses: Iterable[Loss]) -> None:
+        """Note what a request or its answer lost."""
+        for loss in losses:
+            self._losses.labels(api, self._label(target), loss.verdict).inc()
 
     def _label(self, target: str) -> str:
         """Return the model as metrics name it: callers invent names without end, and some services answer to all."""

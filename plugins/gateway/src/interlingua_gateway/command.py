@@ -47,6 +47,8 @@ def gateway(context: click.Context, file: Path | None, host: str, port: int) -> 
         how = 'set auth = "keys" in the configuration and make a key, or listen on 127.0.0.1'
         raise click.UsageError(f"{host} is reachable by others: {how}")
     app = create_app(config, registry=state.registry, settings=state.settings, environ=state.environ)
+    for warning in app.state.gateway.warnings():
+        click.echo(f"warning: {warning}", err=True)
     click.echo(f"serving on http://{host}:{port}; stop with Ctrl-C", err=True)
     signal.signal(signal.SIGTERM, lambda *_: None)  # uvicorn stops well, then raises it again: that would be exit 143
     uvicorn.run(

@@ -64,8 +64,20 @@ _HEADER_LIMIT = 4_000  # bytes of the ledger in a header: servers and proxies al
 _OPTIONS = tuple(attrs.fields_dict(AdapterOptions).keys() - {"model", "stream", "connection"})
 
 
+# what a request may name that only the service of its API keeps: no other can answer without it
+_REFERENCES = {
+    "messages": ("container",),
+    "responses": ("previous_response_id", "conversation", "prompt"),
+    "generate": ("cachedContent",),
+}
+
+
 class BodyTooLargeError(CallerError):
     """A request whose body is larger than the gateway takes: status 413."""
+
+
+class UpstreamKeyError(ServerError):
+    """The gateway has no key for a model's service, or one that is refused: status 503, and no use to try again."""
 
 
 class ServedApi:
@@ -167,9 +179,12 @@ class _Request:
             self._gateway.access.count_refusal(self._api.key, error)
         if self.status is None:
             response = self._provider.to_wire_error(error, self._context)
+            extra = {"x-interlingua-request-id": self.id}
             if isinstance(error, BodyTooLargeError):
                 response = attrs.evolve(response, status=413)
-            extra = {"x-interlingua-request-id": self.id}
+            elif isinstance(error, UpstreamKeyError):
+                response = attrs.evolve(response, status=503)
+                extra["x-should-retry"] = "false"  # the SDKs of Anthropic and OpenAI read it
             if (seconds := getattr(error, "retry_after", None)) is not None:
                 extra["retry-after"] = str(max(1, round(seconds)))
             await self._respond(response, extra)
@@ -190,7 +205,7 @@ class _Request:
                 await ask(client, target)
             except InterlinguaError as error:
                 if self.status is not None or place == len(targets) or isinstance(error, CallerError):
-                    raise _without_upstreams_key(error) from error
+                    raise self._without_upstreams_key(error) from error
                 self._gateway.log.warning("request %s: %s did not answer: %s", self.id, name, type(error).__name__)
             else:
                 return
@@ -203,6 +218,8 @@ class _Request:
             self._gateway.log.warning("request %s: no model %r: %s", self.id, name, error)
             raise ModelNotFoundError(f"the model {inbound.options.model!r} does not exist") from None
         can = provider.capabilities(model.name)
+        if (model.provider, can.api) != (self._api.key, self._api.api):
+            _refuse_references(inbound, _REFERENCES.get(self._api.api, ()), str(model))
         messages, options, losses = inbound.for_upstream(model.provider, can.api, model.name)
         if not self._gateway.config.fetch_urls and not can.supports_image_urls:
             _refuse_urls(messages, str(model))
@@ -212,6 +229,20 @@ class _Request:
             options = attrs.evolve(options, max_tokens=most)
         origin = Origin(model.provider, can.api, model.name)
         return _Target(str(model), origin, messages, inbound.tools, options, losses)
+
+    def _without_upstreams_key(self, error: InterlinguaError) -> InterlinguaError:
+        """Return an error for the caller; that the gateway's own key is wanting or refused is no fault of his."""
+        if not isinstance(error, AuthenticationError | PermissionDeniedError):
+            return error
+        text = "the service of this model does not accept the gateway's key"
+        if error.provider and (names := self._gateway.missing_key(error.provider)):
+            text = f"the gateway has no key for {error.provider}"
+            if self._gateway.config.auth == "none":  # who asks is who runs it
+                text += f": set {names} where it runs"
+        self._gateway.log.warning("request %s: %s", self.id, text)
+        failure = UpstreamKeyError(text, provider=error.provider)
+        failure.partial = error.partial
+        return failure
 
     # -- whole ---------------------------------------------------------------------------------------------------
 
@@ -232,6 +263,7 @@ class _Request:
         message, losses = asking.result()
         context = attrs.evolve(self._context, origin=message.metadata.origin or target.origin)
         response = self._provider.to_wire_response(message, context)
+        self._gateway.access.count_losses(self._api.key, target.name, [*losses, *response.losses])
         await self._respond(response, self._facts(target, [*losses, *response.losses]))
         await self._settle(message, None)
 
@@ -249,7 +281,8 @@ class _Request:
         async with client.stream(target.messages, model=target.name, tools=target.tools, **target.given) as stream:
             context = attrs.evolve(self._context, origin=target.origin)
             writer = self._provider.stream_to_wire(context)
-            facts = self._facts(target, [*target.losses, *stream.request.losses])
+            losses = [*target.losses, *stream.request.losses]
+            facts = self._facts(target, losses)
             await self._begin(200, {"content-type": writer.content_type, "cache-control": "no-cache", **facts})
             pump = asyncio.ensure_future(self._pump(stream, writer))
             gone = asyncio.ensure_future(self._wait_until_gone())
@@ -263,6 +296,9 @@ class _Request:
                 gone.cancel()
                 pump.cancel()
                 await asyncio.wait({pump})
+                if writer.losses:  # the headers are gone: what a stream loses shows later
+                    self._gateway.log.warning("request %s: the answer lost %s", self.id, _ledger(writer.losses))
+                self._gateway.access.count_losses(self._api.key, target.name, [*losses, *writer.losses])
                 self.failure = None if pump.cancelled() else pump.exception() or pump.result()
                 await self._settle(stream.partial, self.failure)
             if not pump.cancelled():
@@ -293,6 +329,8 @@ class _Request:
         client = self._gateway.client(route)
         try:
             tokens = await client.count_tokens(target.messages, model=target.name, tools=target.tools, **target.given)
+        except (AuthenticationError, PermissionDeniedError) as error:
+            raise self._without_upstreams_key(error) from error
         except CapabilityError:
             provider = self._gateway.registry.provider(target.origin.provider)
             tokens = provider.estimate_input_tokens(target.messages, target.tools, target.options) or 0
@@ -382,20 +420,18 @@ class _Target:
         return attrs.evolve(message, metadata=attrs.evolve(message.metadata, usage=usage))
 
 
-def _without_upstreams_key(error: InterlinguaError) -> InterlinguaError:
-    """Return an error for the caller; that the gateway's own key was refused is no fault of his."""
-    if not isinstance(error, AuthenticationError | PermissionDeniedError):
-        return error
-    failure = ServerError("the service of this model does not accept the gateway's key", provider=error.provider)
-    failure.partial = error.partial
-    return failure
-
-
 def _text_of(block: ContentBlock) -> str:
     if isinstance(block, ToolUseBlock):
         return block.input_json
     text = getattr(block, "text", "")
     return text if isinstance(text, str) else ""
+
+
+def _refuse_references(inbound: InboundRequest, names: Sequence[str], model: str) -> None:
+    for name in names:
+        if inbound.extra.get(name) is not None:
+            text = f"{name} names what only this API's own service keeps, and {model} answers"
+            raise CapabilityError(f"{text}; send the whole conversation in the request")
 
 
 def _refuse_urls(messages: Sequence[Message], model: str) -> None:

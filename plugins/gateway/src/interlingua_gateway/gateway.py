@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -17,8 +17,8 @@ from starlette.responses import JSONResponse, PlainTextResponse, Response
 from starlette.routing import Route as Path
 
 from interlingua import AsyncClient, Retry, Timeout
-from interlingua.errors import CallerError
-from interlingua.plugins import Registry, ServeContext
+from interlingua.errors import CallerError, InterlinguaError
+from interlingua.plugins import ConnectionSettings, Registry, ServeContext
 from interlingua_gateway.access import Access
 from interlingua_gateway.config import GatewayConfig, Route
 from interlingua_gateway.exchange import ServedApi
@@ -51,7 +51,7 @@ class Gateway:
         self.config = config
         self.registry = registry or Registry()
         self.log = logging.getLogger("interlingua.gateway")
-        self._settings = settings
+        self._settings = settings or {}
         self._environ = os.environ if environ is None else environ
         self._clients: dict[tuple[Any, ...], AsyncClient] = {}
         self.store = open_store(config, self._environ)
@@ -75,6 +75,29 @@ class Gateway:
                 timeout=Timeout(first_byte=route.first_byte, between_chunks=route.between_chunks, total=route.total),
             )
         return self._clients[limits]
+
+    def missing_key(self, provider: str) -> str:
+        """Return the environment variables that a provider's key is looked for in; "" where it is there or not needed.
+
+        Raises:
+            CallerError: there is no such provider.
+            PluginError: its plugin is broken.
+        """
+        given = {name: value for name, value in self._settings.get(provider, {}).items() if value is not None}
+        connection = self.registry.provider(provider).connection(ConnectionSettings(environ=self._environ, **given))
+        if connection.has_key:
+            return ""
+        return " or ".join([name for name in connection.env if "KEY" in name or "TOKEN" in name] or connection.env)
+
+    def warnings(self) -> Iterator[str]:
+        """Yield what will make models of the routes fail: providers that are not installed, or without a key."""
+        models = [model for route in self.config.routes for model in route.to]
+        for provider in dict.fromkeys(model.partition(":")[0] for model in models if ":" in model):
+            try:
+                if names := self.missing_key(provider):
+                    yield f"no key for {provider}: its models will not answer until {names} is set"
+            except InterlinguaError as error:
+                yield str(error)
 
     def context(self, context: ServeContext, tenant: str) -> ServeContext:
         """Return the context of a tenant's request: it seals and opens for that tenant alone."""

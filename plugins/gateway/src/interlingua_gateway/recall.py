@@ -20,6 +20,7 @@ from interlingua.errors import InterlinguaError
 from interlingua.plugins import InboundRequest
 from interlingua.types import (
     Message,
+    MessageStatus,
     OpaqueBlock,
     RedactedThinkingBlock,
     Role,
@@ -48,8 +49,8 @@ class Recall:
         store.drop_states(datetime.now(UTC) - _AGE)
 
     async def keep(self, tenant: str, asked: InboundRequest, answer: Message) -> None:
-        """Keep an answer whose state the caller's API may not bring back."""
-        if not asked.messages or not _has_state(answer):
+        """Keep an answer whose state the caller's API may not bring back; one that was cut is not kept."""
+        if not asked.messages or answer.metadata.status is not MessageStatus.COMPLETE or not _has_state(answer):
             return
         state = {"message": dumps_message(answer)}
         seals = {_handle(asked.messages[-1], answer): self._sealer.seal(state, tenant)}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
+import logging
 import os
 import secrets
 import time
@@ -30,6 +31,7 @@ _NOTICE = {
     "tcp_user_timeout": 20_000,
 }  # fmt: skip
 _Result = TypeVar("_Result")
+_log = logging.getLogger("interlingua.gateway")
 _TABLES = sa.MetaData()
 _KEYS = sa.Table(
     "gateway_keys", _TABLES,
@@ -306,7 +308,8 @@ class _Transaction:
 
 
 def _no_answer(error: SQLAlchemyError) -> OverloadedError:
-    return OverloadedError(f"the gateway's database does not answer ({type(error).__name__}); try again later")
+    _log.error("the gateway's database does not answer: %s", type(error).__name__)  # its text may hold what is kept
+    return OverloadedError("the gateway's database does not answer; try again later")
 
 
 def _set_up_sqlite(connection: Any, _record: Any) -> None:

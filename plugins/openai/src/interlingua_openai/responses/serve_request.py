@@ -7,6 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any, get_args
 
+import attrs
+
 from interlingua.errors import CallerError
 from interlingua.frozen import replace
 from interlingua.plugins import (
@@ -276,6 +278,9 @@ class _Items:
             self._result(item, path)
         else:
             self._add(Role.USER, [self._opaque(item, str(kind))])
+            if kind == "item_reference":  # another service has no such item: the answer would miss what it holds
+                last = self.messages.pop()
+                self.messages.append(attrs.evolve(last, metadata=attrs.evolve(last.metadata, critical=(0,))))
 
     def _opaque(self, data: Mapping[str, Any], kind: str) -> OpaqueBlock:
         return OpaqueBlock(provider=self._origin.provider, kind=kind, data=data)

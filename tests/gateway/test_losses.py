@@ -1,0 +1,51 @@
+"""What an answer loses on its way to the caller is said: in a header where it is whole, else in the log and metrics."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.gateway.conftest import Upstream, gateway
+from tests.gateway.test_recall import think
+
+ROUTES: Any = [{"match": "*", "to": ["anthropic:claude-opus-4-5"], "retries": 0}]
+REASON = "callers of this API send nothing back but text, thinking and calls without ids"
+
+
+def _ask(upstream: Upstream, stream: bool, tmp_path: Path) -> tuple[httpx.Response, str]:
+    upstream.answers = [think]
+    settings = {"anthropic": {"base_url": upstream.url, "api_key": "k"}}
+    body = {"model": "qwen-x", "stream": stream, "messages": [{"role": "user", "content": "How far is it?"}]}
+    with gateway(upstream, settings=settings, routes=ROUTES, store=f"sqlite:///{tmp_path}/g.db") as url:
+        answer = httpx.post(f"{url}/api/chat", json=body)
+        return answer, httpx.get(f"{url}/metrics").text
+
+
+def test_a_whole_answer_says_in_a_header_what_it_lost(upstream: Upstream, tmp_path: Path) -> None:
+    answer, metrics = _ask(upstream, False, tmp_path)
+
+    assert answer.status_code == 200
+    rows = json.loads(answer.headers["x-interlingua-losses"])
+    assert [row for row in rows if row["reason"] == REASON]
+    assert f'model="anthropic:claude-opus-4-5",verdict="dropped"}} {float(len(rows))}' in metrics
+
+
+def test_a_streamed_answer_says_it_in_the_log_and_in_metrics(
+    upstream: Upstream, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with caplog.at_level(logging.WARNING, "interlingua.gateway"):
+        answer, metrics = _ask(upstream, True, tmp_path)
+
+    assert answer.status_code == 200
+    assert REASON not in answer.headers["x-interlingua-losses"]
+    [line] = [record.getMessage() for record in caplog.records if "the answer lost" in record.getMessage()]
+    assert answer.headers["x-interlingua-request-id"] in line
+    assert REASON in line
+    assert (
+        'interlingua_gateway_losses_total{api="ollama",model="anthropic:claude-opus-4-5",verdict="dropped"}' in metrics
+    )

@@ -1,0 +1,140 @@
+"""What the gateway cannot have answered is refused in the caller's API: models without a key, state kept elsewhere."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+import sqlalchemy as sa
+from click.testing import CliRunner
+
+from interlingua_cli.root import cli
+from interlingua_cli.state import State
+from interlingua_gateway import config_of, create_app
+from interlingua_gateway.store import GatewayStore
+from tests.gateway.apis import APIS, Api, error_message
+from tests.gateway.conftest import Upstream, gateway, say, serving
+
+each_api = pytest.mark.parametrize("api", APIS, ids=[api.name for api in APIS])
+CLAUDE: Any = [{"match": "*", "to": ["anthropic:claude-opus-4-5"], "retries": 0}]
+
+
+@each_api
+def test_a_model_without_a_key_says_which_variable_to_set(api: Api) -> None:
+    with serving(create_app(config_of({"routes": CLAUDE}), environ={})) as url:
+        answer = httpx.post(url + api.path, json=dict(api.body))
+
+    assert answer.status_code == 503
+    assert answer.headers["x-should-retry"] == "false"
+    assert error_message(api, answer.json()) == (
+        "the gateway has no key for anthropic: set ANTHROPIC_API_KEY where it runs"
+    )
+
+
+def test_tenants_are_told_no_names_of_variables(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    store = GatewayStore(f"sqlite:///{tmp_path}/g.db")
+    _, secret = store.add_key("tests")
+    store.close()
+    config = {"routes": CLAUDE, "auth": "keys", "store": f"sqlite:///{tmp_path}/g.db"}
+    with serving(create_app(config_of(config), environ={})) as url:
+        answer = httpx.post(url + APIS[0].path, json=dict(APIS[0].body), headers={"x-api-key": secret})
+
+    assert answer.json()["error"]["message"] == "the gateway has no key for anthropic"
+
+
+def test_the_next_model_answers_where_one_has_no_key(upstream: Upstream) -> None:
+    routes = [{"match": "*", "to": ["anthropic:claude-opus-4-5", "llamacpp:up-1"], "retries": 0}]
+    with gateway(upstream, routes=routes) as url:
+        answer = httpx.post(url + APIS[0].path, json=dict(APIS[0].body))
+
+    assert answer.headers["x-interlingua-model"] == "llamacpp:up-1"
+
+
+def test_a_count_of_tokens_says_it_too() -> None:
+    with serving(create_app(config_of({"routes": CLAUDE}), environ={})) as url:
+        body = {name: value for name, value in APIS[0].body.items() if name not in ("stream", "max_tokens")}
+        answer = httpx.post(f"{url}/v1/messages/count_tokens", json=body)
+
+    assert answer.status_code == 503
+    assert "no key for anthropic" in answer.json()["error"]["message"]
+
+
+def test_a_start_warns_of_models_that_will_not_answer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "gateway.toml"
+    to = ["anthropic:a", "llamacpp:b", "nobody:c", "openai:d", "{model}"]
+    file.write_text(f'store = "sqlite:///{tmp_path}/g.db"\n[[routes]]\nmatch = "*"\nto = {json.dumps(to)}')
+    monkeypatch.setattr("uvicorn.run", lambda *_arguments, **_options: None)
+    monkeypatch.setenv("OPENAI_API_KEY", "a-key-of-ours")
+    monkeypatch.delenv("ANTHROPIC_API_KEY", raising=False)
+    result = CliRunner().invoke(cli, ["gateway", "--config", str(file)], obj=State())
+
+    warnings = [line for line in result.stderr.splitlines() if line.startswith("warning: ")]
+    assert len(warnings) == 2
+    assert "no key for anthropic: its models will not answer until ANTHROPIC_API_KEY is set" in warnings[0]
+    assert "nobody" in warnings[1]
+    assert "a-key-of-ours" not in result.output
+
+
+RESPONSES = {"model": "m", "input": "Hi"}
+GENERATE = {"contents": [{"role": "user", "parts": [{"text": "Hi"}]}]}
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "name"),
+    [
+        ("/v1/responses", {**RESPONSES, "previous_response_id": "resp_1"}, "previous_response_id"),
+        ("/v1/responses", {**RESPONSES, "conversation": {"id": "conv_1"}}, "conversation"),
+        ("/v1/responses", {**RESPONSES, "prompt": {"id": "pmpt_1"}}, "prompt"),
+        ("/v1/responses", {**RESPONSES, "input": [{"type": "item_reference", "id": "msg_1"}]}, "item_reference"),
+        ("/v1beta/models/m:generateContent", {**GENERATE, "cachedContent": "cachedContents/1"}, "cachedContent"),
+        ("/v1/messages", {**APIS[0].body, "stream": False, "container": "container_1"}, "container"),
+    ],
+)
+@pytest.mark.parametrize("stream", [False, True], ids=["whole", "streamed"])
+def test_what_only_the_apis_own_service_keeps_is_refused(
+    upstream: Upstream, path: str, body: dict[str, Any], name: str, stream: bool
+) -> None:
+    if stream:
+        path = path.replace(":generateContent", ":streamGenerateContent?alt=sse")
+        body = body if "alt=sse" in path else {**body, "stream": True}
+    with gateway(upstream) as url:
+        answer = httpx.post(url + path, json=body)
+
+    assert answer.status_code == 400
+    assert name in answer.json()["error"]["message"]
+    assert upstream.requests == []
+
+
+def test_the_apis_own_service_gets_it(upstream: Upstream) -> None:
+    upstream.answers = [say("no answer of this API")]
+    settings = {"openai": {"base_url": f"{upstream.url}/v1", "api_key": "k"}}
+    routes = [{"match": "*", "to": ["openai:gpt-5-mini"], "retries": 0}]
+    body = {"model": "gpt-5-mini", "previous_response_id": "resp_1", "input": [{"type": "item_reference", "id": "m_1"}]}
+    with gateway(upstream, settings=settings, routes=routes) as url:
+        httpx.post(f"{url}/v1/responses", json=body)
+
+    [(path, sent)] = upstream.requests
+    assert path == "/v1/responses"
+    assert sent["previous_response_id"] == "resp_1"
+    assert sent["input"] == [{"type": "item_reference", "id": "m_1"}]
+
+
+@each_api
+def test_nothing_of_the_databases_library_is_in_an_error(api: Api, tmp_path: Path) -> None:
+    url = f"sqlite:///{tmp_path}/g.db"
+    store = GatewayStore(url)
+    _, secret = store.add_key("tests", budget_usd=1)
+    store.close()
+    engine = sa.create_engine(url)
+    app = create_app(config_of({"routes": CLAUDE, "auth": "keys", "store": url}), environ={})
+    with engine.begin() as connection:
+        connection.execute(sa.text("DROP TABLE gateway_usage"))
+    engine.dispose()
+    with serving(app) as served:
+        answer = httpx.post(served + api.path, json=dict(api.body), headers={"authorization": f"Bearer {secret}"})
+
+    assert answer.status_code in (503, 529)
+    assert error_message(api, answer.json()) == "the gateway's database does not answer; try again later"
