@@ -31,6 +31,7 @@ from interlingua_transcripts.files import (
 from interlingua_transcripts.system import System, load_entry, system_of
 from interlingua_transcripts.transcript import Note, Transcript
 
+_PIECE = 400  # items of two lists that are compared at a time
 _INDEX = re.compile(r"\[\d+\]")
 
 
@@ -211,12 +212,13 @@ def _written_anew(system: System, transcript: Transcript, messages: Sequence[Mes
     if not system.writable:
         return {}
     found: dict[int, Any] = {}
+    whole = new_conversation(transcript, messages)
     at = 0
     for group, count in zip(transcript.groups, transcript.counts, strict=True):
         part = messages[at : at + count]
         at += count
         if part:
-            made = [one.value for one in system.write(new_conversation(transcript, part)) if one.messages]
+            made = [one.value for one in system.write(attrs.evolve(whole, messages=part)) if one.messages]
             values = [load_entry(transcript.entries[index]) for index in group.entries]
             pairs = zip(group.entries, paired(system, values, made), strict=True)
             found.update((index, value) for index, value in pairs if value is not None)
@@ -231,9 +233,8 @@ def _written_anew_whole(system: System, transcript: Transcript, back: Transcript
     spread = new_conversation(transcript, ()).spread
     roles, other = [one.role for one in transcript.messages], [one.role for one in back.messages]
     same: dict[str, int] = {}
-    for left, right, size in SequenceMatcher(None, roles, other, autojunk=False).get_matching_blocks():
-        for step in range(size):
-            same[back.messages[right + step].id] = spread.get(transcript.messages[left + step].id, 1)
+    for left, right in _equal_pairs(roles, other):
+        same[back.messages[right].id] = spread.get(transcript.messages[left].id, 1)
     conversation = attrs.evolve(conversation, spread=same)
     return [one.value for one in system.write(conversation) if one.messages]
 
@@ -243,10 +244,21 @@ def _aligned(system: System, made: Mapping[int, Any], back: Sequence[Any]) -> di
     indexes = sorted(made)
     kinds, other = [kind_of(system, made[index]) for index in indexes], [kind_of(system, value) for value in back]
     found: dict[int, dict[str, Any]] = {}
-    for left, right, size in SequenceMatcher(None, kinds, other, autojunk=False).get_matching_blocks():
-        for step in range(size):
-            found[indexes[left + step]] = dict(leaves(back[right + step]))
+    for left, right in _equal_pairs(kinds, other):
+        found[indexes[left]] = dict(leaves(back[right]))
     return {index: found.get(index, {}) for index in indexes}
+
+
+def _equal_pairs(left: Sequence[str], right: Sequence[str]) -> Iterator[tuple[int, int]]:
+    """Yield the indexes of equal items of two lists, in order; piece by piece, for the search takes quadratic time."""
+    at = other = 0
+    while at < len(left) and other < len(right):
+        matcher = SequenceMatcher(None, left[at : at + _PIECE], right[other : other + _PIECE], autojunk=False)
+        *blocks, _ = matcher.get_matching_blocks()
+        for start, begin, size in blocks:
+            yield from ((at + start + step, other + begin + step) for step in range(size))
+        start, begin, size = blocks[-1] if blocks else (0, 0, _PIECE)
+        at, other = at + start + size, other + begin + size
 
 
 def _rewritten(system: System, transcript: Transcript) -> list[Any]:

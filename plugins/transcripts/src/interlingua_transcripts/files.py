@@ -210,6 +210,7 @@ def _changed_entries(transcript: Transcript, before: Transcript, system: System)
     """Return a file's entries with the changes that its messages got: edited, left out, added at the end."""
     known = {message.id for message in before.messages}
     now = {message.id: message for message in transcript.messages}
+    whole = new_conversation(before, before.messages)
     entries: list[bytes | None] = list(before.entries)
     at = 0
     for group, count in zip(before.groups, before.counts, strict=True):
@@ -219,7 +220,7 @@ def _changed_entries(transcript: Transcript, before: Transcript, system: System)
         if tuple(new) == old:
             continue
         one_line = len(group.entries) == 1 and all(message.role is Role.TOOL for message in old)
-        was, becomes = (_written_entries(system, before, messages, one_line) for messages in (old, new))
+        was, becomes = (_written_entries(system, whole, messages, one_line) for messages in (old, new))
         values = [load_entry(before.entries[index]) for index in group.entries]
         for index, value, old_value, new_value in zip(
             group.entries, values, paired(system, values, was), paired(system, values, becomes), strict=True
@@ -242,13 +243,11 @@ def _changed_entries(transcript: Transcript, before: Transcript, system: System)
     return kept
 
 
-def _written_entries(system: System, before: Transcript, messages: Sequence[Message], one_line: bool) -> list[Any]:
+def _written_entries(system: System, whole: Conversation, messages: Sequence[Message], one_line: bool) -> list[Any]:
     """Return the entries a system writes for the messages of a group; results that shared an entry share one again."""
     if not messages:
         return []
-    conversation = new_conversation(before, messages)
-    if one_line:
-        conversation = attrs.evolve(conversation, spread={})
+    conversation = attrs.evolve(whole, messages=messages, spread={} if one_line else whole.spread)
     return [one.value for one in system.write(conversation) if one.messages]
 
 
