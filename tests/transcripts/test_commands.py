@@ -149,13 +149,13 @@ def test_secrets_are_named_and_replaced_on_request(run: Run, file: Path, command
 )
 def test_secrets_have_forms(text: str, kind: str) -> None:
     line = f'{{"a":"x {text} y"}}'.encode()
-    assert find_secrets(line) == {kind: 1}
+    assert find_secrets([line]) == {kind: 1}
     assert kind in json.loads(redact_secrets(line))["a"]
-    assert find_secrets(redact_secrets(line)) == {}
+    assert find_secrets([redact_secrets(line)]) == {}
 
 
 @pytest.mark.parametrize(
     "text", ["https://example.com:8080/a@b", "sk-short", "data:image/png;base64,AKIAABCD1234ABCD1234x"]
 )
 def test_other_texts_are_no_secrets(text: str) -> None:
-    assert find_secrets(text.encode()) == {}
+    assert find_secrets([text.encode()]) == {}

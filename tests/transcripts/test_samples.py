@@ -6,7 +6,15 @@ import attrs
 import pytest
 
 from interlingua import user
-from interlingua_transcripts import Transcript, detect_system, measure_fidelity, read_transcript, write_transcript
+from interlingua_transcripts import (
+    Transcript,
+    detect_system,
+    measure_fidelity,
+    open_transcript,
+    read_transcript,
+    with_entries,
+    write_transcript,
+)
 from tests.transcripts.samples import needs_samples, samples
 
 # format of the samples -> the systems its files may be of: two files among OpenClaw's hold nothing but pi's entries
@@ -26,10 +34,15 @@ def test_every_sample_is_written_back_equal(name: str) -> None:
         found = detect_system(data)
         assert found is not None, sample["id"]
         assert found[0].name in SYSTEMS[name], sample["id"]
-        report = measure_fidelity(read_transcript(data))
+        read = read_transcript(data)
+        report = measure_fidelity(read)
         assert report.equal, sample["id"]
         assert report.total.lost == 0, (sample["id"], report.lost)
         assert report.entries, sample["id"]
+        with open_transcript(data) as opened:
+            assert tuple(opened.with_entries()) == with_entries(read), sample["id"]
+            assert tuple(opened.notes()) == read.notes, sample["id"]
+            assert opened.context() == read.context, sample["id"]
 
 
 @needs_samples

@@ -11,6 +11,7 @@ from interlingua_transcripts.files import (
     with_entries,
     write_transcript,
 )
+from interlingua_transcripts.opened import OpenTranscript, open_transcript
 from interlingua_transcripts.system import DocumentSystem, System, installed_systems, system_of
 from interlingua_transcripts.systems.attocode import ChatResponse
 from interlingua_transcripts.transcript import (
@@ -30,6 +31,7 @@ __all__ = [
     "Fidelity",
     "Group",
     "Note",
+    "OpenTranscript",
     "Plan",
     "System",
     "Transcript",
@@ -39,6 +41,7 @@ __all__ = [
     "from_messages",
     "installed_systems",
     "measure_fidelity",
+    "open_transcript",
     "read_transcript",
     "system_of",
     "transcript_of",

@@ -12,6 +12,7 @@ from interlingua.codec import dumps_message
 from interlingua.types import user
 from interlingua_transcripts.fidelity import measure_fidelity
 from interlingua_transcripts.files import detect_system, from_messages, read_transcript, with_entries, write_transcript
+from interlingua_transcripts.opened import open_transcript
 from interlingua_transcripts.system import DocumentSystem, System, load_entry
 from interlingua_transcripts.transcript import Transcript, TranscriptError
 
@@ -53,6 +54,11 @@ def _faults(system: System, data: bytes) -> Iterator[str]:
 def _reading_faults(system: System, data: bytes, read: Transcript) -> Iterator[str]:
     if read_transcript(data, system).messages != read.messages:
         yield "read twice, it gives two conversations: ids must be made of what is in the file"
+    with open_transcript(data, system) as opened:
+        if tuple(opened) != read.messages or opened.context() != read.context:
+            yield "read message by message, it gives another conversation: `plan` needs more than `outline` returns"
+        if tuple(opened.with_entries()) != with_entries(read):
+            yield "read message by message, its messages keep other entries"
     ids = [message.id for message in read.messages]
     if sorted(set(ids)) != ids:
         yield "ids of messages do not rise, or one stands twice"

@@ -145,28 +145,30 @@ def measure_fidelity(transcript: Transcript, target: str | None = None) -> Fidel
     """
     system = system_of(transcript.system)
     other = None if target in (None, system.name) else system_of(str(target))
-    values = [load_entry(entry) for entry in transcript.entries]
     made = _written_anew(system, transcript, transcript.messages)
     if other is None:
-        rewritten = _rewritten(system, transcript)
+        rewritten: Sequence[bytes] = _rewritten(system, transcript)
         crossed = None
     else:
         entries = [orjson.dumps(one.value) for one in other.write(new_conversation(transcript, transcript.messages))]
         back = read_entries(other, entries)
-        rewritten = values
+        rewritten = transcript.entries
         crossed = _aligned(system, made, _written_anew_whole(system, transcript, back))
     report = Fidelity(
         system=system.name,
         version=transcript.version,
         session_id=transcript.session_id,
         target=system.name if other is None else other.name,
-        entries=len(values),
+        entries=len(transcript.entries),
         messages=len(transcript.messages),
-        equal=rewritten == values,
+        equal=len(rewritten) == len(transcript.entries),
         notes=transcript.notes,
     )
-    for index, value in enumerate(values):
-        again = rewritten[index] if index < len(rewritten) else {}
+    for index, entry in enumerate(transcript.entries):
+        value = load_entry(entry)
+        text = rewritten[index] if index < len(rewritten) else b"{}"
+        again = value if text == entry else load_entry(text)
+        report.equal = report.equal and again == value
         count = _counted(system, value, made.get(index), again, None if crossed is None else crossed.get(index), report)
         report.by_entry[index] = count
         kind = kind_of(system, value)
@@ -181,9 +183,9 @@ def _counted(
 ) -> Count:
     count = Count()
     fresh = dict(leaves(made)) if made is not None else {}
-    kept = dict(leaves(again))
+    kept = None if again is value else dict(leaves(again))
     for path, leaf in leaves(value):
-        if path not in kept or not _same(kept[path], leaf):
+        if kept is not None and not (path in kept and _same(kept[path], leaf)):
             count.lost += 1
             report.lost[_INDEX.sub("[]", path)] += 1
             continue
@@ -261,12 +263,12 @@ def _equal_pairs(left: Sequence[str], right: Sequence[str]) -> Iterator[tuple[in
         at, other = at + start + size, other + begin + size
 
 
-def _rewritten(system: System, transcript: Transcript) -> list[Any]:
+def _rewritten(system: System, transcript: Transcript) -> list[bytes]:
     """Return the entries of the file after the way through messages, as a store keeps them, and back."""
     kept = from_messages(with_entries(transcript)) if transcript.messages else transcript
     if kept is None:
         return []
-    return [load_entry(entry) for entry in system.split(system.join(write_entries(kept, system)))]
+    return system.split(system.join(write_entries(kept, system)))
 
 
 def _form_of(system: System, path: str) -> str | None:

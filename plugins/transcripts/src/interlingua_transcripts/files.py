@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from bisect import bisect_left
-from collections.abc import Iterator, Mapping, Sequence
-from itertools import accumulate, islice
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import accumulate, islice, pairwise
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +16,13 @@ from interlingua import CallerError
 from interlingua.types import DEFAULT_SESSION, ContentBlock, Message, Role, ToolResultBlock, ToolUseBlock
 from interlingua_transcripts.imported import EPOCH, ImportedIds
 from interlingua_transcripts.system import DocumentSystem, System, installed_systems, load_entry, system_of
-from interlingua_transcripts.transcript import Conversation, Note, Plan, Transcript, TranscriptError
+from interlingua_transcripts.transcript import Conversation, Group, Note, Plan, Transcript, TranscriptError
 
 _ODD = (ArithmeticError, AttributeError, CallerError, LookupError, TypeError, ValueError)  # what odd values lead to
 _REPAIRS = 50  # entries that may be left aside before a plan is given up
-_MAIN_FILES = ("session.json",)  # of sessions that are folders
+MAIN_FILES = ("session.json",)  # of sessions that are folders
 _HEAD = 40  # lines that tell a system
+NOT_JSON = "not JSON; kept as it is"
 APP = "interlingua.transcripts"
 """Under which name a message keeps the entries it came from (`MessageMetadata.app`)."""
 
@@ -75,15 +76,30 @@ def read_transcript(source: str | Path | bytes, system: str | System | None = No
     if system is None:
         found = detect_system(data)
         if found is None:
-            names = ", ".join(installed_systems())
-            raise TranscriptError(f"not a session file of a known system ({names})", path=path)
+            raise unknown_file(path)
         system = found[0]
     reader = system if isinstance(system, System) else system_of(system)
+    return _read(reader, *parse_file(reader, data, path))
+
+
+def unknown_file(path: str | Path | None) -> TranscriptError:
+    """Return the error for a file that no installed system knows."""
+    names = ", ".join(installed_systems())
+    return TranscriptError(f"not a session file of a known system ({names})", path=path)
+
+
+def parse_file(system: System, data: bytes, path: str | Path | None) -> tuple[list[bytes], list[Any]]:
+    """Return a file's entries and their values.
+
+    Raises:
+        TranscriptError: it is none of this system.
+    """
     try:
-        entries, values = reader.parse(data)
+        return system.parse(data)
     except (ValueError, TypeError, AttributeError) as error:
-        raise TranscriptError(f"not a file of {reader.title}: {error}", path=path) from error
-    return _read(reader, entries, values)
+        raise TranscriptError(
+            f"not a file of {system.title}: {error}", path=None if path is None else str(path)
+        ) from error
 
 
 def read_bytes(path: Path) -> bytes:
@@ -92,7 +108,7 @@ def read_bytes(path: Path) -> bytes:
     Raises:
         OSError: it cannot be read.
     """
-    if path.is_dir() or path.name in _MAIN_FILES:
+    if path.is_dir() or path.name in MAIN_FILES:
         for system in installed_systems().values():
             if (data := system.gather(path)) is not None:
                 return data
@@ -105,12 +121,12 @@ def read_entries(system: System, entries: Sequence[bytes]) -> Transcript:
 
 
 def _read(system: System, entries: Sequence[bytes], values: Sequence[Any]) -> Transcript:
-    plan = _plan(system, values)
+    plan = plan_entries(system, values)
     unread = [at for at, value in enumerate(values) if value is None and entries[at] != b"null"]
-    notes = [Note(at, "not JSON; kept as it is") for at in unread]
+    notes = [Note(at, NOT_JSON) for at in unread]
     messages: list[Message] = []
     counts = []
-    for made in _messages(system, plan, values, notes):
+    for made in group_messages(system, plan, values, notes):
         messages += made
         counts.append(len(made))
     return Transcript(
@@ -125,11 +141,16 @@ def _read(system: System, entries: Sequence[bytes], values: Sequence[Any]) -> Tr
         branches=plan.branches,
         title=plan.title,
         cwd=plan.cwd,
-        notes=tuple(sorted([*plan.notes, *notes], key=lambda note: -1 if note.entry is None else note.entry)),
+        notes=tuple(sorted([*plan.notes, *notes], key=place_of)),
     )
 
 
-def _plan(system: System, values: Sequence[Any]) -> Plan:
+def place_of(note: Note) -> int:
+    """Return where a note stands among others: those of the whole file are first."""
+    return -1 if note.entry is None else note.entry
+
+
+def plan_entries(system: System, values: Sequence[Any]) -> Plan:
     """Plan the conversation; entries that a system cannot make anything of are left aside, one by one, with a note."""
     try:
         return system.plan(values)
@@ -166,7 +187,8 @@ def _context(plan: Plan, messages: Sequence[Message], counts: Sequence[int]) -> 
     return tuple([message for at in plan.context for message in messages[starts[at] : starts[at + 1]]])
 
 
-def _messages(system: System, plan: Plan, values: Sequence[Any], notes: list[Note]) -> Iterator[list[Message]]:
+def group_messages(system: System, plan: Plan, values: Sequence[Any], notes: list[Note]) -> Iterator[list[Message]]:
+    """Yield each group's messages; one that cannot be understood has none, and a note."""
     ids = ImportedIds(system.name, plan.session_id)
     for group in plan.groups:
         ids.begin(group.key, group.entries[0])
@@ -350,24 +372,53 @@ def with_entries(transcript: Transcript) -> tuple[Message, ...]:
 
     So a session may go through a store or a JSON Lines file, go on there, and be written back.
     """
-    messages = list(transcript.messages)
-    if not messages:
-        return ()
-    place: dict[int, int] = {}
-    at = 0
-    for group, count in zip(transcript.groups, transcript.counts, strict=True):
-        place.update(dict.fromkeys(group.entries, min(at, len(messages) - 1)))
-        at += count
-    kept: dict[int, list[list[Any]]] = {}
-    beside = 0
-    for index, entry in enumerate(transcript.entries):
-        beside = place.get(index, beside)
-        kept.setdefault(beside, []).append([index, *_as_text(entry)])
+    starts = [0, *accumulate(transcript.counts)]
+    made = [transcript.messages[start:end] for start, end in pairwise(starts)]
+    made.append(transcript.messages[starts[-1] :])  # what was added
+    of_groups = entries_by_group(transcript.groups, len(transcript.entries))
     about = {"system": transcript.system, "session": transcript.session_id}
-    return tuple([
-        _with_app(message, {**message.metadata.app, APP: {**about, "id": message.id, "entries": kept.get(at, [])}})
-        for at, message in enumerate(messages)
-    ])  # fmt: skip
+    return tuple(attach_entries(zip(made, of_groups, strict=True), transcript.entries, about))
+
+
+def entries_by_group(groups: Sequence[Group], count: int) -> list[list[int]]:
+    """Return, for each group, the indexes of its entries and of those that follow them; one list more for no group."""
+    place: dict[int, int] = {}
+    for number, group in enumerate(groups):
+        place.update(dict.fromkeys(group.entries, number))
+    found: list[list[int]] = [[] for _ in range(len(groups) + 1)]
+    beside = 0
+    for index in range(count):
+        beside = place.get(index, beside)
+        found[beside].append(index)
+    return found
+
+
+def attach_entries(
+    groups: Iterable[tuple[Sequence[Message], list[int]]], entries: Sequence[bytes], about: Mapping[str, str]
+) -> Iterator[Message]:
+    """Yield messages with their entries; those of groups without one go with the next message, or with the last.
+
+    Args:
+        groups: each group's messages, and the indexes of its entries.
+        entries: the entries' JSON texts.
+        about: the system and the session's id.
+    """
+    held: Message | None = None
+    own: list[int] = []
+    waiting: list[int] = []
+
+    def kept(message: Message, indexes: list[int]) -> Message:
+        texts = [[index, *_as_text(entries[index])] for index in sorted(indexes)]
+        return _with_app(message, {**message.metadata.app, APP: {**about, "id": message.id, "entries": texts}})
+
+    for messages, indexes in groups:
+        waiting += indexes
+        for message in messages:
+            if held is not None:
+                yield kept(held, own)
+            held, own, waiting = message, waiting, []
+    if held is not None:
+        yield kept(held, own + waiting)
 
 
 def from_messages(messages: Sequence[Message]) -> Transcript | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 
 _END = rb"(?![A-Za-z0-9_-])"
 _INSIDE = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-")
@@ -42,10 +42,15 @@ _PATTERNS: Mapping[str, tuple[bytes, re.Pattern[bytes]]] = {
 }
 
 
-def find_secrets(data: bytes) -> Counter[str]:
-    """Return the kinds of secrets that a file's text holds, and how many different ones of each."""
+def find_secrets(pieces: Iterable[bytes]) -> Counter[str]:
+    """Return the kinds of secrets that a file's text holds, and how many different ones of each.
+
+    Args:
+        pieces: the file, whole or in pieces that end where lines do.
+    """
     kinds: dict[str, set[bytes]] = {}
-    _replace(data, lambda kind, secret: kinds.setdefault(kind, set()).add(secret))
+    for piece in pieces:
+        _replace(piece, lambda kind, secret: kinds.setdefault(kind, set()).add(secret))
     return Counter({kind: len(secrets) for kind, secrets in kinds.items()})
 
 

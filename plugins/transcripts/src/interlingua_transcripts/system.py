@@ -74,11 +74,15 @@ class System:
 
     # -- reading -------------------------------------------------------------------------------------------------
 
+    def outline(self, value: Any) -> Any:
+        """Return what `plan` needs of an entry, here all of it; `open_transcript` holds no more of a long file."""
+        return value
+
     def plan(self, values: Sequence[Any]) -> Plan:
         """Return which entries make up the conversation.
 
         Args:
-            values: the entries as JSON values; None for one that is not JSON.
+            values: the entries as JSON values, or their outlines; None for one that is not JSON.
         """
         raise NotImplementedError
 
@@ -160,6 +164,11 @@ def load_entry(text: bytes) -> Any:
         return orjson.loads(text)
     except ValueError:
         return None
+
+
+def pick(value: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    """Return those of an object's members that have these names."""
+    return {name: value[name] for name in names if name in value}
 
 
 @cache

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import attrs
@@ -19,9 +20,9 @@ class TranscriptError(InterlinguaError):
         path: the file, where there is one.
     """
 
-    def __init__(self, message: str, *, path: str | None = None) -> None:
+    def __init__(self, message: str, *, path: str | Path | None = None) -> None:
         super().__init__(message if path is None else f"{path}: {message}")
-        self.path = path
+        self.path = None if path is None else str(path)
 
 
 class Note(NamedTuple):

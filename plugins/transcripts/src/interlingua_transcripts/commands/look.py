@@ -17,7 +17,7 @@ from interlingua.types import Message, TextBlock, ThinkingBlock, ToolResultBlock
 from interlingua_cli.output import json_option, print_json, print_table
 from interlingua_cli.state import State, plugin_option
 from interlingua_cli.streams import escape_controls
-from interlingua_transcripts.commands.shared import open_session, source_argument, system_option
+from interlingua_transcripts.commands.shared import opened_session, source_argument, system_option
 from interlingua_transcripts.system import System, installed_systems, system_of
 
 _PEEK = 65_536  # bytes of a file that are read for a line of the list
@@ -118,19 +118,20 @@ def show_command(source: Path, system: str | None, context: bool, as_json: bool)
 
     With --json, one canonical message a line, as `explain`, `doctor` and `chat` read them.
     """
-    read = open_session(source, system)
-    messages = read.context if context else read.messages
-    if as_json:
+    with opened_session(source, system) as session:
+        messages = session.context() if context else session
+        if as_json:
+            for message in messages:
+                click.echo(dumps_message(message))
+            return
+        plan = session.plan
+        about = [session.system.name, plan.version, plan.session_id, plan.title, plan.cwd]
+        click.echo(f"{' · '.join([escape_controls(text, sys.stdout) for text in about if text])}\n")
         for message in messages:
-            click.echo(dumps_message(message))
-        return
-    about = [read.system, read.version, read.session_id, read.title, read.cwd]
-    click.echo(f"{' · '.join([text for text in about if text])}\n")
-    for message in messages:
-        click.echo(f"{message.role}{_model_of(message)}")
-        for line in _shown(message):
-            click.echo(f"  {escape_controls(line, sys.stdout)}")
-    for note in islice(read.notes, 20):
+            click.echo(f"{message.role}{_model_of(message)}")
+            for line in _shown(message):
+                click.echo(f"  {escape_controls(line, sys.stdout)}")
+    for note in islice(session.notes(), 20):
         place = "" if note.entry is None else f"entry {note.entry + 1}: "
         click.echo(f"note: {place}{note.text}", err=True)
 

@@ -9,8 +9,8 @@ import click
 
 from interlingua_cli.state import plugin_option
 from interlingua_transcripts.commands.shared import (
-    open_session,
     over_files,
+    read_session,
     redact_option,
     session_files,
     source_argument,
@@ -39,7 +39,7 @@ def convert_command(
     `interlingua transcript fidelity SRC --to SYSTEM` says first what it cannot hold.
     """
     if not source.is_dir():
-        data = write_transcript(open_session(source, system, redact=redact), target)
+        data = write_transcript(read_session(source, system, redact=redact), target)
         if out is None:
             sys.stdout.buffer.write(data)
         else:
@@ -53,7 +53,7 @@ def convert_command(
         for path in each:
             place = (out / path.relative_to(source)).with_suffix(system_of(target).suffix)
             try:
-                write_file(place, write_transcript(open_session(path, system, redact=redact), target), force=force)
+                write_file(place, write_transcript(read_session(path, system, redact=redact), target), force=force)
             except Exception as error:  # one bad file never stops the others
                 failed += 1
                 click.echo(why_unread(path, error), err=True)

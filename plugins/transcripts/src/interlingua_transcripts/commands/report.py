@@ -11,8 +11,8 @@ import click
 from interlingua_cli.output import json_option, print_json, print_table
 from interlingua_cli.state import plugin_option
 from interlingua_transcripts.commands.shared import (
-    open_session,
     over_files,
+    read_session,
     session_files,
     source_argument,
     sources_argument,
@@ -53,7 +53,7 @@ def check_command(ctx: click.Context, sources: tuple[Path, ...], system: str | N
 
 def _checked(path: Path, system: str | None) -> dict[str, Any]:
     try:
-        report = measure_fidelity(open_session(path, system)).to_json()
+        report = measure_fidelity(read_session(path, system)).to_json()
     except Exception as error:  # one bad file never stops the others
         return {"path": str(path), "error": why_unread(path, error)}
     return {"path": str(path), **{name: value for name, value in report.items() if name not in ("target", "by_entry")}}
@@ -80,7 +80,7 @@ def _print_rows(rows: list[dict[str, Any]]) -> None:
 @plugin_option
 def fidelity_command(source: Path, target: str | None, system: str | None, page: Path | None, as_json: bool) -> None:
     """Say what another system's format would hold of a session, by kind of entry."""
-    report = measure_fidelity(open_session(source, system), target)
+    report = measure_fidelity(read_session(source, system), target)
     if page is not None:
         page.write_text(to_html(report, source.name), encoding="utf-8")
     if as_json:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,12 +12,14 @@ import click
 
 from interlingua import InterlinguaError
 from interlingua_cli.output import make_console
-from interlingua_transcripts.files import read_bytes, read_transcript
+from interlingua_transcripts.files import MAIN_FILES, read_bytes, read_transcript
+from interlingua_transcripts.opened import OpenTranscript, open_transcript
 from interlingua_transcripts.secrets import find_secrets, redact_secrets
 from interlingua_transcripts.system import system_of
 from interlingua_transcripts.transcript import Transcript, TranscriptError
 
 F = TypeVar("F", bound=Callable[..., Any])
+_PIECE = 1 << 20  # bytes of a file that are searched at a time
 _SUFFIXES = (".jsonl", ".json", ".traj")
 
 source_argument = click.argument("source", metavar="SRC", type=click.Path(exists=True, path_type=Path))
@@ -51,8 +54,15 @@ def session_files(sources: Sequence[Path]) -> list[Path]:
     ]
 
 
-def open_session(path: Path, system: str | None = None, *, redact: bool | None = None) -> Transcript:
-    """Read a session file.
+def read_session(path: Path, system: str | None = None, *, redact: bool | None = None) -> Transcript:
+    """Read a session file; arguments and errors as `opened_session` has them."""
+    with _errors_of(path):
+        return read_transcript(_source(path, redact), system)
+
+
+@contextmanager
+def opened_session(path: Path, system: str | None = None, *, redact: bool | None = None) -> Iterator[OpenTranscript]:
+    """Open a session file, to read it message by message.
 
     Args:
         path: the file.
@@ -63,25 +73,51 @@ def open_session(path: Path, system: str | None = None, *, redact: bool | None =
         TranscriptError: it is none of a known system.
         click.UsageError: it is a folder.
     """
+    with _errors_of(path), open_transcript(_source(path, redact), system) as session:
+        yield session
+
+
+@contextmanager
+def _errors_of(path: Path) -> Iterator[None]:
     try:
-        data = read_bytes(path)
+        yield
     except IsADirectoryError as error:
         raise click.UsageError(f"{path} is a folder; name a file in it") from error
-    try:
-        data = data if redact is None else written_data(data, redact=redact, name=str(path))
-        return read_transcript(data, system)
     except TranscriptError as error:
+        if error.path is not None:
+            raise
         raise TranscriptError(str(error), path=str(path)) from error
+
+
+def _source(path: Path, redact: bool | None) -> Path | bytes:
+    """Return a file, or its bytes with secrets replaced; those in it are named on stderr."""
+    if redact is None:
+        return path
+    if not path.is_file() or path.name in MAIN_FILES:
+        return written_data(read_bytes(path), redact=redact, name=str(path))
+    if _name_secrets(find_secrets(_pieces(path)), redact=redact, name=str(path)) and redact:
+        return redact_secrets(path.read_bytes())
+    return path
+
+
+def _pieces(path: Path) -> Iterator[bytes]:
+    with path.open("rb") as file:
+        while lines := file.readlines(_PIECE):
+            yield b"".join(lines)
 
 
 def written_data(data: bytes, *, redact: bool, name: str) -> bytes:
     """Return a session's file; secrets in it are named on stderr, and replaced where that is wanted."""
-    found = find_secrets(data)
+    found = _name_secrets(find_secrets([data]), redact=redact, name=name)
+    return redact_secrets(data) if redact and found else data
+
+
+def _name_secrets(found: Counter[str], *, redact: bool, name: str) -> bool:
     if found:
         kinds = ", ".join([f"{kind} ({number})" for kind, number in found.items()])
         how = "replaced" if redact else "--redact replaces them"
         click.echo(f"{name}: secrets by their form: {kinds}; {how}", err=True)
-    return redact_secrets(data) if redact and found else data
+    return bool(found)
 
 
 def write_file(path: Path, data: bytes, *, force: bool) -> None:

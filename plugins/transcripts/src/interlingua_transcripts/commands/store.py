@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-import attrs
 import click
 import orjson
 
 from interlingua.codec import dumps_message
+from interlingua.types import Message
 from interlingua_cli.arguments import Arguments
 from interlingua_cli.chat import TalkChat, run_chat
 from interlingua_cli.input import option_option, url_option
@@ -23,7 +24,7 @@ from interlingua_sessions import EntryKind, SessionExistsError, SessionNotFoundE
 from interlingua_sessions.commands.shared import session_client, session_in, store_at, store_option
 from interlingua_sessions.commands.talk import StoredTalk
 from interlingua_transcripts.commands.shared import (
-    open_session,
+    opened_session,
     over_files,
     redact_option,
     session_files,
@@ -33,7 +34,8 @@ from interlingua_transcripts.commands.shared import (
     write_file,
     written_data,
 )
-from interlingua_transcripts.files import from_messages, transcript_of, with_entries, write_transcript
+from interlingua_transcripts.files import from_messages, transcript_of, write_transcript
+from interlingua_transcripts.opened import OpenTranscript
 from interlingua_transcripts.system import system_of
 from interlingua_transcripts.transcript import Transcript, TranscriptError
 
@@ -74,8 +76,9 @@ def import_command(
     with store_at(place) as store, over_files(paths, "importing") as each:
         for path in each:
             try:
-                for name in _import(store, path, open_session(path, system, redact=redact), session_id, context):
-                    click.echo(name)
+                with opened_session(path, system, redact=redact) as session:
+                    for name in _import(store, path, session, session_id, context):
+                        click.echo(name)
             except Exception as error:  # one bad file never stops the others
                 if len(paths) == 1:
                     raise
@@ -89,47 +92,58 @@ def import_command(
 
 
 def _import(
-    store: Store, path: Path, read: Transcript, session_id: str | None = None, context: bool = False
+    store: Store, path: Path, session: OpenTranscript, session_id: str | None = None, context: bool = False
 ) -> Iterator[str]:
     """Store a file's session, or each of its conversations; yield their ids."""
-    own = session_id or read.session_id or f"{read.system}-{path.stem}"
-    if not read.messages:
-        raise TranscriptError("no message was found in it", path=str(path))
-    for number, part in enumerate(_conversations(read), 1):
-        name = f"{own}-{number}" if part is not read else own
+    plan = session.plan
+    own = session_id or plan.session_id or f"{session.system.name}-{path.stem}"
+    names = []
+    for name, messages, updated_at in _conversations(session, own, context=context):
         try:
-            record = store.import_lines(_lines(part, name, path, context=context))
+            record = store.import_lines(_lines(session, name, path, messages, updated_at))
         except SessionExistsError as error:
             how = f"`interlingua transcript resume {name} --model PROVIDER:NAME` goes on with it"
             raise SessionExistsError(f"session {name} is in the store already; {how}, --id imports a copy") from error
-        if not context and len(part.context) < len(part.messages):
-            count = f"{len(part.context):,} of its {len(part.messages):,} messages"
+        names.append(name)
+        if name == own and not context and plan.context is not None:
+            seen = sum(session.counts[at] for at in plan.context)
+            count = f"{seen:,} of its {sum(session.counts):,} messages"
             click.echo(f"{name}: after a compaction its model would see {count}: --context imports these", err=True)
         yield record.id
+    if not names:
+        raise TranscriptError("no message was found in it", path=str(path))
 
 
-def _conversations(read: Transcript) -> Iterator[Transcript]:
-    if not system_of(read.system).several:
-        yield read
-        return
-    at = 0
-    for count in read.counts:
-        messages = read.messages[at : at + count]
-        at += count
-        if messages:
-            yield attrs.evolve(read, messages=messages, context=messages, entries=(), groups=(), counts=())
+def _conversations(
+    session: OpenTranscript, own: str, *, context: bool
+) -> Iterator[tuple[str, Iterable[Message], datetime]]:
+    """Yield the name, the messages and the end of a file's session, or of each of its conversations."""
+    if session.system.several:
+        for number, messages in enumerate(filter(None, session.groups()), 1):
+            yield f"{own}-{number}", messages, messages[-1].created_at
+    elif context:
+        if seen := session.context():
+            yield own, seen, seen[-1].created_at
+    elif (updated_at := session.updated_at()) is not None:
+        yield own, session.with_entries(), updated_at
 
 
-def _lines(read: Transcript, name: str, path: Path, *, context: bool) -> Iterator[str]:
-    """Yield the session as lines of the store's own export."""
-    messages = read.context if context else with_entries(read) if read.entries else read.messages
-    times = {"created_at": read.messages[0].created_at, "updated_at": read.messages[-1].created_at}
-    yield _line("session", format=1, id=name, workspace_path=read.cwd or "", **times)
+def _lines(
+    session: OpenTranscript, name: str, path: Path, messages: Iterable[Message], updated_at: datetime
+) -> Iterator[str]:
+    """Yield a session as lines of the store's own export."""
+    plan = session.plan
+    first: Message | None = None
     for message in messages:
+        if first is None:
+            first = message
+            times = {"created_at": first.created_at, "updated_at": updated_at}
+            yield _line("session", format=1, id=name, workspace_path=plan.cwd or "", **times)
         yield dumps_message(message)
-    data = {"system": read.system, "version": read.version, "session": read.session_id, "file": path.name}
-    about = {"id": messages[0].id, "kind": EntryKind.CUSTOM.value, "custom_type": ENTRY, "text": read.title or ""}
-    yield _line("session_entry", **about, data=data, after=None, created_at=times["created_at"])
+    if first is not None:
+        data = {"system": session.system.name, "version": plan.version, "session": plan.session_id, "file": path.name}
+        about = {"id": first.id, "kind": EntryKind.CUSTOM.value, "custom_type": ENTRY, "text": plan.title or ""}
+        yield _line("session_entry", **about, data=data, after=None, created_at=first.created_at)
 
 
 def _line(record: str, /, **fields: Any) -> str:
@@ -215,10 +229,10 @@ def _stored_name(store: Store, source: str, system: str | None, *, context: bool
             return store.session(source).id
         except SessionNotFoundError as error:
             raise click.UsageError(f"there is no file and no stored session {source!r}") from error
-    read = open_session(path, system, redact=redact)
-    try:
-        return store.session(read.session_id or f"{read.system}-{path.stem}").id
-    except SessionNotFoundError:
-        *_, name = _import(store, path, read, context=context)
-        click.echo(f"(imported as session {name})", err=True)
-        return name
+    with opened_session(path, system, redact=redact) as session:
+        try:
+            return store.session(session.plan.session_id or f"{session.system.name}-{path.stem}").id
+        except SessionNotFoundError:
+            *_, name = _import(store, path, session, context=context)
+            click.echo(f"(imported as session {name})", err=True)
+            return name

@@ -27,7 +27,7 @@ from interlingua.types import (
     Usage,
 )
 from interlingua_transcripts.imported import ImportedIds, count_of, time_of, to_iso, uuid_of
-from interlingua_transcripts.system import System
+from interlingua_transcripts.system import System, pick
 from interlingua_transcripts.transcript import Conversation, Group, Note, Plan, Written
 
 _KINDS = {
@@ -36,6 +36,10 @@ _KINDS = {
 }  # fmt: skip
 _OWN = ("uuid", "sessionId", "leafUuid", "messageId", "parentUuid")  # camelCase: what the program prints has snake_case
 _TITLES = {"custom-title": "customTitle", "agent-name": "agentName", "ai-title": "aiTitle", "summary": "summary"}
+_PLANNED = (
+    "type", "uuid", "parentUuid", "logicalParentUuid", "leafUuid", "isSidechain", "sessionId", "session_id", "version",
+    "cwd", "subtype", *_TITLES.values(),
+)  # fmt: skip  # what a plan needs of an entry, besides its message's ids
 _STOPS = {
     "end_turn": StopReason.END_TURN,
     "max_tokens": StopReason.MAX_TOKENS,
@@ -84,6 +88,18 @@ class ClaudeCode(System):
         inner = value.get("attachment") or value.get("data")
         sub = value.get("subtype") or (inner.get("type") if isinstance(inner, dict) else None)
         return f"{value.get('type')}/{sub}" if isinstance(sub, str) else str(value.get("type"))
+
+    def outline(self, value: Any) -> Any:
+        """Return an entry's links, and the ids of its message and blocks."""
+        if not isinstance(value, dict):
+            return value
+        small = pick(value, *_PLANNED)
+        if isinstance(message := value.get("message"), dict):
+            blocks = [pick(raw, "type", "id", "tool_use_id") for raw in _raw_blocks(message.get("content"))]
+            small["message"] = {**pick(message, "id"), "content": blocks}
+        if _queued(value):
+            small["attachment"] = value["attachment"]
+        return small
 
     def plan(self, values: Sequence[Any]) -> Plan:
         """Find the conversation's lines and put each API message's lines together."""

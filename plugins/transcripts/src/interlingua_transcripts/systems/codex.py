@@ -27,7 +27,7 @@ from interlingua.types import (
     read_tool_input,
 )
 from interlingua_transcripts.imported import ImportedIds, count_of, time_of, to_iso, uuid_of
-from interlingua_transcripts.system import System
+from interlingua_transcripts.system import System, pick
 from interlingua_transcripts.transcript import Conversation, Group, Note, Plan, Written
 
 _ENVELOPES = {
@@ -45,6 +45,7 @@ _LOCAL_SHELL = "local_shell"
 _TEXTS = {"input_text", "output_text", "text"}
 _SUMMARY = "Another language model started to solve this problem and produced a summary of its thinking process:\n"
 _VERSION = "0.140.0"  # of the program, as new files say it
+_PLANNED = ("type", "info", "model", "num_turns", "thread_name")  # what a plan needs of settings and events
 _ORIGINATOR = "interlingua"
 
 
@@ -84,6 +85,17 @@ class Codex(System):
             return str(value.get("type") or value.get("record_type") or "header")
         inner = payload.get("type")
         return f"{value.get('type')}/{inner}" if isinstance(inner, str) else str(value.get("type"))
+
+    def outline(self, value: Any) -> Any:
+        """Return the kind of an entry; settings and events with what they say of the session."""
+        item = _item(value)
+        if item is None:
+            payload = value.get("payload") if isinstance(value, dict) else None
+            if not isinstance(payload, dict) or value.get("type") == "session_meta":
+                return value
+            return {"type": value.get("type"), "payload": pick(payload, *_PLANNED)}
+        small = pick(item, "type", "role")
+        return small if item is value else {"type": "response_item", "payload": small}
 
     def plan(self, values: Sequence[Any]) -> Plan:
         """Put items together that one answer brought: until outputs or a user's message came."""

@@ -40,7 +40,7 @@ from interlingua_transcripts.imported import (
     usd_of,
     uuid_of,
 )
-from interlingua_transcripts.system import System
+from interlingua_transcripts.system import System, pick
 from interlingua_transcripts.transcript import Conversation, Group, Note, Plan, Written
 
 # The API's name in pi -> ours; another word is kept as it is.
@@ -67,6 +67,7 @@ _COMPACTION = "The conversation history before this point was compacted into the
 _BRANCH = "The following is a summary of a branch that this conversation came back from:\n\n<summary>\n"
 _END = "\n</summary>"
 _IN_CONTEXT = {"message", "custom_message", "branch_summary", "compaction"}
+_LONG = {"content", "data", "details", "message", "summary", "timestamp", "usage"}  # what a plan needs nothing of
 _MAKERS = {"openclaw"}  # answers that the gateway put in and no model made
 
 
@@ -99,6 +100,15 @@ class Pi(System):
         if isinstance(message, dict):
             return f"message/{message.get('role')}"
         return f"{kind}/{value['customType']}" if "customType" in value else kind
+
+    def outline(self, value: Any) -> Any:
+        """Return the links of an entry, and whether it says anything."""
+        if not isinstance(value, dict) or value.get("type") == "session":
+            return value
+        small = {name: item for name, item in value.items() if name not in _LONG}
+        if isinstance(message := value.get("message"), dict):
+            small["message"] = pick(message, "excludeFromContext")
+        return {**small, "content": bool(value.get("summary") or value.get("content"))}
 
     def plan(self, values: Sequence[Any]) -> Plan:
         """Walk from the leaf to the root; a v1 file has no tree and is read in file order."""
