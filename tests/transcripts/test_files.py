@@ -165,6 +165,43 @@ def test_a_result_that_a_file_says_twice_is_one_result() -> None:
     assert roles == [Role.USER, Role.ASSISTANT, Role.TOOL, Role.TOOL]
 
 
+def test_what_is_said_of_an_answer_that_is_left_out_falls_to_no_other() -> None:
+    """Codex repeats an answer's counts, and names the model of the next turn before anything is said in it."""
+
+    def line(kind: str, **payload: Any) -> dict[str, Any]:
+        return {"timestamp": "2026-02-01T10:00:00.000Z", "type": kind, "payload": payload}
+
+    def said(role: str, text: str) -> dict[str, Any]:
+        part = {"type": "output_text" if role == "assistant" else "input_text", "text": text}
+        return line("response_item", type="message", role=role, content=[part])
+
+    def counted(count: int) -> dict[str, Any]:
+        usage = {"input_tokens": count, "output_tokens": count, "total_tokens": 2 * count}
+        info = {"last_token_usage": usage, "total_token_usage": {"total_tokens": 10 * count}}
+        return line("event_msg", type="token_count", info=info)
+
+    one, two = line("turn_context", model="one"), line("turn_context", model="two")
+    turns = [one, said("user", "1"), said("assistant", "A"), counted(1), said("user", "2"), two, said("assistant", "B")]
+    file = lines(line("session_meta", id="s", cwd="/"), *turns, counted(2), counted(2))
+    read = read_transcript(file)
+    assert [message.metadata.usage and message.metadata.usage.input_tokens for message in read.messages] == [
+        None,
+        1,
+        None,
+        2,
+    ]
+
+    start = read.messages[:2]
+    again = read_transcript(write_transcript(attrs.evolve(read, messages=start)))
+    assert again.messages == start
+    fewer = lines(
+        *[json for json in map(orjson.loads, file.splitlines()) if json["payload"].get("type") != "token_count"]
+    )
+    uncounted = read_transcript(fewer)
+    start = uncounted.messages[:2]
+    assert read_transcript(write_transcript(attrs.evolve(uncounted, messages=start))).messages == start
+
+
 LINES = [system for system in writable_systems() if system.suffix == ".jsonl"]
 
 

@@ -58,6 +58,7 @@ def _goes_on(read: Transcript, kept: int) -> None:
     question = user("Go on.", session_id=start[-1].session_id)
     again = read_transcript(write_transcript(attrs.evolve(read, messages=(*start, question))), read.system)
     assert [message.content for message in again.messages[:-1]] == [message.content for message in start]
+    assert [message.metadata for message in again.messages[:-1]] == [message.metadata for message in start]
     assert again.messages[-1].text_content() == "Go on."
 
 

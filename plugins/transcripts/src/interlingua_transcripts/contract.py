@@ -91,6 +91,8 @@ def _added_faults(system: System, read: Transcript) -> Iterator[str]:
         again = read_transcript(write_transcript(attrs.evolve(read, messages=messages), system), system).messages
         if [message.content for message in again] != [message.content for message in messages]:
             yield f"a question put behind message {kept} of {len(read.messages)} gives another conversation"
+        if [message.metadata for message in again[:kept]] != [message.metadata for message in messages[:kept]]:
+            yield f"a question put behind message {kept} of {len(read.messages)} changes what is known of others"
 
 
 def _is_whole(data: bytes, joined: bytes) -> bool:

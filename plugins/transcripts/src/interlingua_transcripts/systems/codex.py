@@ -188,6 +188,7 @@ class _Planner:
         self._model: str | None = None
         self._provider = str(self._meta.get("model_provider") or "openai")
         self._answer: list[int] = []
+        self._answer_model: str | None = None  # as the settings before its first item name it
         self._last: int | None = None  # the group of the newest answer
         self._total: Any = None
         self._turns: list[int] = []  # the group each user turn begins with
@@ -217,6 +218,8 @@ class _Planner:
     def _take_item(self, at: int, item: Mapping[str, Any]) -> None:
         kind = item.get("type", "message" if "role" in item else None)
         if kind in _BY_MODEL or (kind == "message" and item.get("role") == "assistant"):
+            if not self._answer:
+                self._answer_model = self._model
             self._answer.append(at)
         elif kind in _OUTPUTS or kind == "message":
             self._close()
@@ -230,10 +233,10 @@ class _Planner:
         if kind == "token_count" and isinstance(payload.get("info"), dict):
             self._close()
             total = payload["info"].get("total_token_usage")
-            if self._last is not None and total != self._total:
+            if self._last is not None:  # a count may be repeated; it goes with its answer, where that is left out
                 group = self.plan.groups[self._last]
-                facts = {**(group.facts or {}), "usage": payload["info"].get("last_token_usage")}
-                self.plan.groups[self._last] = Group(group.key, (*group.entries, at), facts)
+                said = {} if total == self._total else {"usage": payload["info"].get("last_token_usage")}
+                self.plan.groups[self._last] = Group(group.key, (*group.entries, at), {**(group.facts or {}), **said})
             self._total = total
         elif kind == "turn_aborted" and self._answer:
             self._close()
@@ -260,7 +263,7 @@ class _Planner:
         """End the answer that is open."""
         if not self._answer:
             return
-        facts = {"model": self._model, "provider": self._provider}
+        facts = {"model": self._answer_model, "provider": self._provider}
         entries, self._answer = tuple(self._answer), []
         self._last = len(self.plan.groups)
         self._add(entries[0], str(entries[0]), entries, facts)
