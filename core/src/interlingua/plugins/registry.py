@@ -66,46 +66,6 @@ class ProviderEntry:
         return self.origin()
 
 
-class InstalledEntryPoints:
-    """The entry points of this environment, or of a test's, read once: each distribution has a file of them."""
-
-    def __init__(self, entry_points: EntryPoints | None = None) -> None:
-        self._entries = None if entry_points is None else list(entry_points)
-
-    def entries(self, group: str) -> list[importlib.metadata.EntryPoint]:
-        """Return the entry points of one of our groups."""
-        if self._entries is None:
-            every = importlib.metadata.entry_points()
-            self._entries = [entry for ours in _GROUPS for entry in every.select(group=ours)]
-        return [entry for entry in self._entries if entry.group == group]
-
-    def providers(self) -> dict[str, ProviderEntry]:
-        """Return the shipped rows and, over them, the installed providers.
-
-        Raises:
-            PluginError: two distributions ship one key.
-        """
-        found: dict[str, ProviderEntry] = {}
-        for group, kind in ((ROWS, "row"), (PROVIDERS, "provider")):
-            seen: dict[str, importlib.metadata.EntryPoint] = {}
-            for entry in self.entries(group):
-                first = seen.setdefault(entry.name, entry)
-                if first is not entry and distribution_of(first) != distribution_of(entry):
-                    raise _duplicate(entry.name, distribution_of(first), distribution_of(entry))
-                origin = partial(distribution_of, entry)
-                found[entry.name] = ProviderEntry(key=entry.name, kind=kind, origin=origin, load=entry.load)
-        return found
-
-    def from_row(self, key: str, row: Mapping[str, Any]) -> Any:
-        """Make a provider object from a user's row, by the format it names (Chat Completions if none).
-
-        Raises:
-            PluginError: no installed distribution reads that format.
-        """
-        table = {name: value for name, value in row.items() if name != "format"}
-        return load_format(row.get("format", _ROW_FORMAT), key, table, self.entries(FORMATS))
-
-
 def load_format(name: str, key: str, table: Mapping[str, Any] = EMPTY, entries: EntryPoints | None = None) -> Any:
     """Return a provider object for the format that another distribution ships, for a host that serves it.
 
@@ -133,9 +93,21 @@ def distribution_of(entry: importlib.metadata.EntryPoint) -> Distribution:
     return Distribution(name=metadata["Name"], version=metadata["Version"])
 
 
-def _duplicate(key: str, first: Distribution, second: Distribution) -> PluginError:
-    both = " and ".join(f"{one.name} {one.version}" for one in (first, second))
-    return PluginError(f"two distributions ship the provider {key!r}: {both}; uninstall one", provider=key)
+def _entries_by_key(entries: EntryPoints, kind: str) -> dict[str, ProviderEntry]:
+    """Return what these entry points load.
+
+    Raises:
+        PluginError: two distributions ship one key.
+    """
+    found: dict[str, ProviderEntry] = {}
+    for entry in entries:
+        made = ProviderEntry(key=entry.name, kind=kind, origin=partial(distribution_of, entry), load=entry.load)
+        first = found.setdefault(entry.name, made)
+        if first is not made and first.distribution != made.distribution:
+            both = " and ".join(f"{one.distribution.name} {one.distribution.version}" for one in (first, made))
+            text = f"two distributions ship the provider {entry.name!r}: {both}; uninstall one"
+            raise PluginError(text, provider=entry.name)
+    return found
 
 
 def new_manager(plugins: Iterable[Any] = ()) -> pluggy.PluginManager:
@@ -286,7 +258,7 @@ class Registry:
         aliases: Mapping[str, str] | None = None,
     ) -> None:
         self._lock = RLock()
-        self._installed = InstalledEntryPoints(entry_points)
+        self._installed = None if entry_points is None else list(entry_points)
         self._rows = dict(rows or {})
         self._given = dict(providers or {})
         self._aliases = dict(aliases or {})
@@ -297,7 +269,7 @@ class Registry:
         self.observes = False  # whether a plugin looks at events
         for plugin in plugins:
             self.add_plugin(plugin, repr(plugin))
-        for entry in self._installed.entries(PLUGINS):
+        for entry in self._entries(PLUGINS):
             self._add_isolated(entry)
         for name in filter(None, os.environ.get("INTERLINGUA_PLUGINS", "").split(",")):
             self.load_plugin(name.strip())
@@ -308,10 +280,12 @@ class Registry:
         """Return every provider key that can be loaded, in key order, without importing any."""
         with self._lock:
             if self._found is None:
-                found = self._installed.providers()
+                found = _entries_by_key(self._entries(ROWS), "row")
+                found |= _entries_by_key(self._entries(PROVIDERS), "provider")
                 mine = partial(Distribution, name="your configuration", version="")
                 for key, row in self._rows.items():
-                    load = partial(self._installed.from_row, key, row)
+                    table = {name: value for name, value in row.items() if name != "format"}
+                    load = partial(load_format, row.get("format", _ROW_FORMAT), key, table, self._entries(FORMATS))
                     found[key] = ProviderEntry(key=key, kind="user row", origin=mine, load=load)
                 for key in self._given:
                     found[key] = self._by_hand(key)
@@ -441,6 +415,13 @@ class Registry:
             self._hook.register_commands(cli=cli)
 
     # -- inside -------------------------------------------------------------------------------------------------
+
+    def _entries(self, group: str) -> list[importlib.metadata.EntryPoint]:
+        """Return the installed entry points of one of our groups, read once: each distribution has a file of them."""
+        if self._installed is None:
+            every = importlib.metadata.entry_points()
+            self._installed = [entry for ours in _GROUPS for entry in every.select(group=ours)]
+        return [entry for entry in self._installed if entry.group == group]
 
     def _by_hand(self, key: str) -> ProviderEntry:
         origin = partial(Distribution, name="given by hand", version="")
