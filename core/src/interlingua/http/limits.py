@@ -165,29 +165,25 @@ def error_for_failure(error: Exception, deadline: Deadline, *, in_body: bool, ur
         in_body: True once the answer's headers had arrived.
         url: where the request was to go, for the message, which tells its host only.
     """
-    typed = _typed_error(error, deadline, in_body=in_body, url=url)
+    names = {kind.__name__ for kind in type(error).__mro__}
+    typed: InterlinguaError | None = None
+    if isinstance(error, InterlinguaError):
+        pass
+    elif names & {"TimeoutException", "TimeoutError"}:
+        typed = _timed_out(names, deadline, in_body=in_body)
+    elif names & _NOT_SENT:
+        typed = CallerError(f"the request cannot be sent to {_place(url)}: {error}")
+    elif "LocalProtocolError" in names or isinstance(error, UnicodeEncodeError):
+        typed = CallerError(_BAD_HEADERS)
+    elif isinstance(error, RuntimeError) and "closed" in str(error):
+        typed = CallerError(_CLOSED)
+    elif names & {"TransportError", "HTTPError", "StreamError", "OSError"}:
+        what = "the connection broke" if in_body else f"no answer could be had from {_place(url)}"
+        typed = APIConnectionError(f"{what}: {type(error).__name__}: {error}")
     if typed is None:
         return error
     typed.__cause__ = None if isinstance(typed, CallerError) else error  # what a caller wrote may be secret
     return typed
-
-
-def _typed_error(error: Exception, deadline: Deadline, *, in_body: bool, url: str) -> InterlinguaError | None:
-    if isinstance(error, InterlinguaError):
-        return None
-    names = {kind.__name__ for kind in type(error).__mro__}
-    if names & {"TimeoutException", "TimeoutError"}:
-        return _timed_out(names, deadline, in_body=in_body)
-    if names & _NOT_SENT:
-        return CallerError(f"the request cannot be sent to {_place(url)}: {error}")
-    if "LocalProtocolError" in names or isinstance(error, UnicodeEncodeError):
-        return CallerError(_BAD_HEADERS)
-    if isinstance(error, RuntimeError) and "closed" in str(error):
-        return CallerError(_CLOSED)
-    if names & {"TransportError", "HTTPError", "StreamError", "OSError"}:
-        what = "the connection broke" if in_body else f"no answer could be had from {_place(url)}"
-        return APIConnectionError(f"{what}: {type(error).__name__}: {error}")
-    return None
 
 
 def error_for_no_client(error: Exception) -> CallerError:

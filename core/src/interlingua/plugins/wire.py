@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, Literal, NamedTuple, get_args
@@ -520,21 +521,11 @@ def describe_html(response: WireResponse) -> str | None:
 
 def retry_after(headers: Mapping[str, str], now: datetime | None = None) -> float | None:
     """Read `retry-after-ms` or `retry-after` (seconds or an HTTP date) in seconds; None when absent or unreadable."""
-    milliseconds = headers.get("retry-after-ms")
-    if milliseconds is not None:
-        try:
-            return max(float(milliseconds) / 1000, 0.0)
-        except ValueError:
-            pass
-    text = headers.get("retry-after")
-    if text is None:
-        return None
+    for name, unit in (("retry-after-ms", 1000), ("retry-after", 1)):
+        with suppress(KeyError, ValueError):
+            return max(float(headers[name]) / unit, 0.0)
     try:
-        return max(float(text), 0.0)
-    except ValueError:
-        pass
-    try:
-        date = parsedate_to_datetime(text)
+        date = parsedate_to_datetime(headers.get("retry-after", ""))
     except ValueError:
         return None
     if date.tzinfo is None:

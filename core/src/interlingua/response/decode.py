@@ -318,45 +318,27 @@ class StreamDecoder:
         self._batch = batch
         try:
             wanted = self._resume(None)
-        except BaseException as error:  # StopIteration too
-            self._handle_end(error)
+        except StopIteration:
+            self._done = True
+        except (InterlinguaError, *_UNREADABLE) as error:
+            self._fail(error, "is not what the wire format allows")
         else:
             if wanted is not _MORE:
-                self._refuse_await()
+                self._pump.close()
+                self._fail(PluginError("stream_response awaited something other than its stream"))
 
-    def _handle_end(self, error: BaseException) -> None:
-        """Note that the adapter has ended, well or not; what is no fault of the wire is raised."""
-        if isinstance(error, StopIteration):
-            self._done = True
-        elif isinstance(error, InterlinguaError):
-            self._fail(error)
-        elif isinstance(error, _UNREADABLE):
-            why = f"the stream is not what the wire format allows: {type(error).__name__}: {error}"
-            malformed = MalformedResponseError(why)
-            malformed.__cause__ = error
-            self._fail(malformed)
-        else:
-            raise error
-
-    def _refuse_await(self) -> None:
-        self._pump.close()
-        self._fail(PluginError("stream_response awaited something other than its stream"))
-
-    def _fail(self, error: InterlinguaError) -> None:
+    def _fail(self, error: Exception, fault: str = "") -> None:
+        """End with an error event; what is no error of ours says that the stream has a fault."""
         self._done = True
+        if not isinstance(error, InterlinguaError):
+            malformed = MalformedResponseError(f"the stream {fault}: {type(error).__name__}: {error}")
+            malformed.__cause__ = error
+            error = malformed
         if self._in_last and isinstance(error, MalformedResponseError):
             cut = StreamInterruptedError("the stream ended in the middle of an event")
             cut.__cause__ = error
             error = cut
         self._out.append(ErrorEvent(error=error))
-
-    def _fail_framing(self, error: Exception) -> None:
-        if not self._done:
-            typed = error
-            if not isinstance(typed, InterlinguaError):
-                typed = MalformedResponseError(f"the stream cannot be framed: {type(error).__name__}: {error}")
-                typed.__cause__ = error
-            self._fail(typed)
 
     def feed(self, data: bytes) -> list[StreamEvent]:
         """Take bytes as they arrive; return the events they complete."""
@@ -365,8 +347,8 @@ class StreamDecoder:
         batch, failure = _collect(self._frame, data)
         if batch and not self._done:
             self._drive(batch)
-        if failure is not None:
-            self._fail_framing(failure)
+        if failure is not None and not self._done:
+            self._fail(failure, "cannot be framed")
         events = self._out
         if events:
             self._out = []
@@ -390,8 +372,8 @@ class StreamDecoder:
             batch, failure = _collect(self._framer.close)
             if batch:
                 self._drive(batch)
-            if failure is not None:
-                self._fail_framing(failure)
+            if failure is not None and not self._done:
+                self._fail(failure, "cannot be framed")
             self._in_last = False
         if not self._done:
             self._drive(None)
