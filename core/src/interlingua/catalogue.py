@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time
 from decimal import Decimal, InvalidOperation
 from functools import cached_property
@@ -148,6 +148,9 @@ class LazyPrices(Sequence[Price]):
 
     def __getitem__(self, place: Any) -> Any:
         return self._prices[place]
+
+    def __iter__(self) -> Iterator[Price]:
+        return iter(self._prices)
 
     def __len__(self) -> int:
         return len(self._rows)

@@ -87,10 +87,7 @@ class AsyncClient(BaseClient):
     async def prepare(
         self, messages: Given, *, plan: OutputPlan[Any] | None = None, **options: Unpack[RequestOptions]
     ) -> Exchange:
-        """Write the request that `send` makes, for who decides when it is sent; arguments and errors as for `send`.
-
-        A `plan` of `plan_output` makes it ask for a typed answer.
-        """
+        """Write the request that `send` makes, as `Client.prepare` does."""
         if (model := options.get("model")) not in self._shared.resolved:  # its provider is to be imported
             await asyncio.to_thread(self._shared.resolve_model, model)
         exchange = self._shared.begin_exchange(messages, options, plan=plan)
@@ -127,40 +124,21 @@ class AsyncClient(BaseClient):
     async def to_wire(
         self, messages: Given, *, stream: bool = False, output: Any = None, **options: Unpack[RequestOptions]
     ) -> WireRequest:
-        """Return the request that `send` (or `stream`) would make, with its ledger, without auth.
-
-        Nothing is sent and nothing fetched: where an image has to be fetched first, its address stands in the place of
-        its data, and a row of the ledger says so.
-        """
+        """Return the request that `send` (or `stream`) would make, as `Client.to_wire` does."""
         exchange = self._shared.begin_exchange(messages, options, stream=stream, output=output)
         return exchange.write(None).request.wire
 
     async def live_models(self, provider: str | None = None) -> list[str]:
-        """Ask the service which models it has: names without provider key, of the provider named or the default's.
-
-        Raises:
-            CapabilityError: the provider offers no such list.
-            ProviderError: the service answered with a failure.
-        """
+        """Ask the service which models it has, as `Client.live_models` does."""
         found: list[str] = await self._ask(self._shared.resolve_provider(provider), "models", {})
         return found
 
     async def ask(self, provider: str, kind: str, **arguments: Any) -> Any:
-        """Ask a provider for what only it offers, such as what an answer cost; its README lists kinds and arguments.
-
-        Raises:
-            CapabilityError: the provider offers no such thing.
-            ProviderError: the service answered with a failure.
-        """
+        """Ask a provider for what only it offers, as `Client.ask` does."""
         return await self._ask(self.registry.provider(provider), kind, arguments)
 
     async def count_tokens(self, messages: Given, **options: Unpack[RequestOptions]) -> int:
-        """Ask the service how many input tokens a request has; arguments as for `send`.
-
-        Raises:
-            CapabilityError: the provider offers no count; `Provider.estimate_input_tokens` estimates one.
-            ProviderError: the service answered with a failure.
-        """
+        """Ask the service how many input tokens a request has, as `Client.count_tokens` does."""
         exchange = await self._write(self._shared.begin_exchange(messages, options))
         found: int = await self._ask(exchange.request.provider, "count_tokens", {"request": exchange.request.wire})
         return found

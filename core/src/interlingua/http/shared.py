@@ -6,12 +6,11 @@ import logging
 import os
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
 
 import attrs
@@ -302,40 +301,6 @@ class _Attempts:
         return True
 
 
-class _Around:
-    """What plugins put around a request: made when it is first entered, and current inside."""
-
-    def __init__(self, shared: SharedState, request: PreparedRequest, response: ResponseReader, typed: bool) -> None:
-        self._shared, self._request, self._response, self._typed = shared, request, response, typed
-
-    def __enter__(self) -> None:
-        request, response = self._request, self._response
-        if not response.begun:
-            response.begun = time.monotonic()
-            facts = {
-                "provider": request.provider.key,
-                "model": request.options.model,
-                "base_url": self._shared.connection(request.provider, request.options.api).base_url,
-                "session_id": request.messages[-1].session_id,
-                "messages": request.messages,
-                "tools": request.tools,
-                "options": request.options,
-                "typed": self._typed,
-            }
-            response.activity = self._shared.registry.around("chat", facts)
-        if response.activity is not None:
-            response.activity.__enter__()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        retried = isinstance(error, InterlinguaError) and self._response.attempts  # `retry_delay` decides
-        if error is not None and not retried:
-            self._response.report(None, error)
-        if self._response.activity is not None:
-            self._response.activity.__exit__(kind, error, traceback)
-
-
 class Exchange(_Attempts):
     """One request and the attempts to have it answered.
 
@@ -344,7 +309,6 @@ class Exchange(_Attempts):
         response: reads its answers.
         headers: of the last answer to an attempt, names in lower case.
         plan: how its typed answer is asked for and read, if it has one.
-        around: what plugins put around it, current in a `with` statement.
         kind: what decides which of the provider's modules take part.
         deadline: time limits, counted from the first attempt.
     """
@@ -360,9 +324,35 @@ class Exchange(_Attempts):
         self.response = ResponseReader(request, shared.registry, self._model_info)
         self.response.typed = plan is not None and not request.options.stream
         self.headers: Mapping[str, str] = EMPTY
-        self.around: AbstractContextManager[None] = nullcontext()
-        if shared.registry.plugins:
-            self.around = _Around(shared, request, self.response, plan is not None)
+
+    @property
+    def around(self) -> AbstractContextManager[None]:
+        """What plugins put around it, made when it is first entered, and current in a `with` statement."""
+        return self._enter_around() if self._shared.registry.plugins else nullcontext()
+
+    @contextmanager
+    def _enter_around(self) -> Iterator[None]:
+        request, response = self.request, self.response
+        if not response.begun:
+            response.begun = time.monotonic()
+            facts = {
+                "provider": request.provider.key,
+                "model": request.options.model,
+                "base_url": self.connection.base_url,
+                "session_id": request.messages[-1].session_id,
+                "messages": request.messages,
+                "tools": request.tools,
+                "options": request.options,
+                "typed": self.plan is not None,
+            }
+            response.activity = self._shared.registry.around("chat", facts)
+        with response.activity or nullcontext():
+            try:
+                yield
+            except BaseException as error:
+                if not (isinstance(error, InterlinguaError) and response.attempts):  # else `retry_delay` decides
+                    response.report(None, error)
+                raise
 
     def write(self, fetched: Mapping[str, Fetched] | None) -> Exchange:
         """Write the request, given what its image URLs hold; None where it is only to be looked at.
