@@ -10,8 +10,7 @@ from typing import Any
 
 import attrs
 
-from interlingua.http.async_client import AsyncClient
-from interlingua.http.client import Client
+from interlingua.http.client import AsyncClient, Client
 from interlingua.types.factories import system, tool_result, user
 from interlingua.types.messages import Message
 from tests.record.scenarios import Scenario

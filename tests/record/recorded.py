@@ -12,8 +12,7 @@ import httpx
 import pytest
 
 from interlingua.errors import ProviderError
-from interlingua.http.async_client import AsyncClient
-from interlingua.http.client import Client
+from interlingua.http.client import AsyncClient, Client
 from interlingua.plugins import write_request
 from interlingua.plugins.provider import Provider
 from interlingua.types.blocks import ToolUseBlock

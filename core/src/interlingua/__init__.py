@@ -14,7 +14,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from interlingua.codec import *
     from interlingua.errors import *
-    from interlingua.http.async_client import *
     from interlingua.http.client import *
     from interlingua.http.limits import *
     from interlingua.http.streams import *
@@ -58,8 +57,7 @@ _get, __dir__, _ = lazy_names(
     {
         "codec": "dumps_message loads_message read_jsonl",
         "errors": "CallerError InterlinguaError InvalidOutputError OutputTruncatedError ProviderError WireError",
-        "http.async_client": "AsyncClient",
-        "http.client": "Client",
+        "http.client": "AsyncClient Client",
         "http.limits": "Retry Timeout",
         "http.streams": "AsyncMessageStream MessageStream",
         "output": "Answer Output Partial",

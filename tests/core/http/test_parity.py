@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from interlingua.http.async_client import AsyncClient
-from interlingua.http.client import Client
+from interlingua.http.client import AsyncClient, Client
 from interlingua.http.streams import AsyncMessageStream, MessageStream
 from tests.support.parity import differences
 

@@ -9,8 +9,7 @@ from decimal import Decimal
 import pytest
 
 from interlingua.errors import CapabilityError
-from interlingua.http.async_client import AsyncClient
-from interlingua.http.client import Client
+from interlingua.http.client import AsyncClient, Client
 from interlingua_openrouter.costs import reported_cost
 from tests.plugins.openrouter.asking import answer
 from tests.support.fake_provider import Reply, served

@@ -1,27 +1,34 @@
-"""The blocking client."""
+"""The blocking and the asynchronous client."""
 
 from __future__ import annotations
 
+import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, TypeVar, Unpack, overload
 
+from interlingua.catalogue import ModelInfo
 from interlingua.errors import InterlinguaError
-from interlingua.http.limits import Deadline
+from interlingua.http.limits import Deadline, Retry, Timeout
 from interlingua.http.shared import (
     AuxiliaryExchange,
-    BaseClient,
     Exchange,
     Given,
     RequestOptions,
+    SharedState,
     image_request,
     read_image,
 )
-from interlingua.http.streams import MessageStream, OutputStream
-from interlingua.http.transport import SyncTransport
+from interlingua.http.streams import AsyncMessageStream, AsyncOutputStream, MessageStream, OutputStream
+from interlingua.http.transport import AsyncAnswer, AsyncTransport, SyncTransport
 from interlingua.output import Answer, Output
-from interlingua.plugins.wire import WireRequest
+from interlingua.plugins.registry import Registry
+from interlingua.plugins.wire import Outgoing, WireRequest, WireResponse
+from interlingua.response.finalize import FAILED
+from interlingua.response.framing import EVENT_LIMIT
+from interlingua.response.stream import StreamReader
 from interlingua.types.messages import Message
 
 if TYPE_CHECKING:
@@ -29,7 +36,72 @@ if TYPE_CHECKING:
     from interlingua.request.media import Fetched
     from interlingua_output import OutputPlan
 
+_Result = TypeVar("_Result")
 _T = TypeVar("_T")
+
+
+class BaseClient:
+    """What both clients have that neither sends nor waits; the arguments are those of `Client`."""
+
+    _transport_class: Callable[[Any, int, str | None], Any]
+
+    def __init__(
+        self,
+        model: str | None = None,
+        *,
+        api_key: str | None = None,
+        base_url: str | None = None,
+        registry: Registry | None = None,
+        settings: Mapping[str, Mapping[str, Any]] | None = None,
+        timeout: Timeout | float | None = None,
+        retry: Retry | int | None = None,
+        http_client: Any = None,
+        transport: str | None = None,
+        headers: Mapping[str, str] | None = None,
+        workspace: str | Path | None = None,
+        environ: Mapping[str, str] | None = None,
+        response_limit: int = EVENT_LIMIT,
+    ) -> None:
+        self._shared = SharedState(
+            model, api_key=api_key, base_url=base_url, registry=registry, settings=settings, timeout=timeout,
+            retry=retry, headers=headers, workspace=workspace, environ=environ,
+        )  # fmt: skip
+        self._transport = self._transport_class(http_client, response_limit, transport)
+        if self._transport.own_limits and timeout is None:
+            self._shared.timeout = None
+
+    @property
+    def registry(self) -> Registry:
+        """The providers this client can use."""
+        return self._shared.registry
+
+    @property
+    def model(self) -> str | None:
+        """The default model, as it was given."""
+        return self._shared.model
+
+    @property
+    def workspace(self) -> str:
+        """The folder that `file_ref` media are read from, as it was given; empty for none."""
+        return str(self._shared.workspace or "")
+
+    def models(self, provider: str | None = None) -> tuple[ModelInfo, ...]:
+        """Return the catalogue of a provider: the one named, else the default model's."""
+        return self._shared.resolve_provider(provider).models()
+
+    def plan_output(self, output: Any, *, stream: bool = False, **options: Unpack[RequestOptions]) -> OutputPlan[Any]:
+        """Return how a typed answer would be asked for, for loops that send and read by themselves.
+
+        Args:
+            output: a type, or an `Output`.
+            stream: the answer is to be streamed.
+            **options: as for `send`.
+
+        Raises:
+            CallerError: no JSON can be read into the type, or an option cannot be read.
+            CapabilityError: the mode asked for is not to be had.
+        """
+        return self._shared.plan_output(output, options, stream=stream)
 
 
 class Client(BaseClient):
@@ -218,3 +290,158 @@ class Client(BaseClient):
     def _fetch(self, url: str) -> Fetched:
         answer = self._transport.open(image_request(url), Deadline(self._shared.timeout))
         return read_image(url, answer.read())
+
+
+class AsyncClient(BaseClient):
+    """As `Client`, with `await`; one may serve several event loops, one after the other or at once.
+
+    What the first request of a kind has to load (modules, certificates, catalogue) is loaded in a thread: adapters'
+    hooks are called there once. Connections belong to the loop they were made in and are closed when that loop shuts
+    down its asynchronous generators (`asyncio.run` does), or by `close`. Arguments and errors are those of `Client`.
+    """
+
+    _transport: AsyncTransport
+    _transport_class = AsyncTransport
+    _sleep = staticmethod(asyncio.sleep)
+
+    @overload
+    async def send(
+        self, messages: Given, *, output: None = None, output_retries: int = ..., **options: Unpack[RequestOptions]
+    ) -> Message: ...
+    @overload
+    async def send(
+        self, messages: Given, *, output: type[_T] | Output[_T], output_retries: int = ...,
+        **options: Unpack[RequestOptions],
+    ) -> Answer[_T]: ...  # fmt: skip
+    @overload
+    async def send(
+        self, messages: Given, *, output: Any, output_retries: int = ..., **options: Unpack[RequestOptions]
+    ) -> Answer[Any]: ...
+    async def send(
+        self, messages: Given, *, output: Any = None, output_retries: int = 1, **options: Unpack[RequestOptions]
+    ) -> Message | Answer[Any]:
+        """Send a conversation and return the assistant's message; arguments and errors as for `Client.send`."""
+        plan = attempts = None
+        if output is not None:
+            plan = await asyncio.to_thread(self._shared.plan_output, output, options)
+            attempts = plan.attempts(messages, output_retries)
+            messages = attempts.messages
+        while True:
+            exchange = await self.prepare(messages, plan=plan, **options)
+            message: Message | None = None
+            while message is None:
+                try:
+                    message = await self.attempt(exchange)
+                except InterlinguaError as error:
+                    with exchange.around:
+                        await self._sleep(exchange.retry_delay(error))
+            if attempts is None:
+                return message
+            if (answer := attempts.take(message, exchange.request.wire.losses)) is not None:
+                return answer
+            messages = attempts.messages
+
+    async def prepare(
+        self, messages: Given, *, plan: OutputPlan[Any] | None = None, **options: Unpack[RequestOptions]
+    ) -> Exchange:
+        """Write the request that `send` makes, as `Client.prepare` does."""
+        if (model := options.get("model")) not in self._shared.resolved:  # its provider is to be imported
+            await asyncio.to_thread(self._shared.resolve_model, model)
+        exchange = self._shared.begin_exchange(messages, options, plan=plan)
+        with exchange.around:
+            return await self._write(exchange)
+
+    async def attempt(self, exchange: Exchange) -> Message:
+        """Send a prepared request once and return its answer; `exchange.retry_delay` says what an error asks for."""
+        with exchange.around:
+            await exchange.fetch_secret()
+            response = await self._receive(exchange.begin_attempt(), exchange.deadline)
+            exchange.headers = response.headers
+            message = await self._call(exchange, exchange.response.read, response)
+            self._shared.answered.add(exchange.kind)
+            return message
+
+    @overload
+    def stream(
+        self, messages: Given, *, output: None = None, **options: Unpack[RequestOptions]
+    ) -> AsyncMessageStream: ...
+    @overload
+    def stream(
+        self, messages: Given, *, output: type[_T] | Output[_T], **options: Unpack[RequestOptions]
+    ) -> AsyncOutputStream[_T]: ...
+    @overload
+    def stream(self, messages: Given, *, output: Any, **options: Unpack[RequestOptions]) -> AsyncOutputStream[Any]: ...
+    def stream(
+        self, messages: Given, *, output: Any = None, **options: Unpack[RequestOptions]
+    ) -> AsyncMessageStream | AsyncOutputStream[Any]:
+        """Return the answer as a stream, to be used in an `async with` statement; arguments as for `send`."""
+        exchange = self._shared.begin_exchange(messages, options, stream=True, output=output)
+        return AsyncMessageStream(exchange, self) if output is None else AsyncOutputStream(exchange, self)
+
+    async def to_wire(
+        self, messages: Given, *, stream: bool = False, output: Any = None, **options: Unpack[RequestOptions]
+    ) -> WireRequest:
+        """Return the request that `send` (or `stream`) would make, as `Client.to_wire` does."""
+        exchange = self._shared.begin_exchange(messages, options, stream=stream, output=output)
+        return exchange.write(None).request.wire
+
+    async def live_models(self, provider: str | None = None) -> list[str]:
+        """Ask the service which models it has, as `Client.live_models` does."""
+        found: list[str] = await self._ask(self._shared.resolve_provider(provider), "models", {})
+        return found
+
+    async def ask(self, provider: str, kind: str, **arguments: Any) -> Any:
+        """Ask a provider for what only it offers, as `Client.ask` does."""
+        return await self._ask(self.registry.provider(provider), kind, arguments)
+
+    async def count_tokens(self, messages: Given, **options: Unpack[RequestOptions]) -> int:
+        """Ask the service how many input tokens a request has, as `Client.count_tokens` does."""
+        exchange = await self._write(self._shared.begin_exchange(messages, options))
+        found: int = await self._ask(exchange.request.provider, "count_tokens", {"request": exchange.request.wire})
+        return found
+
+    async def close(self) -> None:
+        """Close the running loop's connections, unless the HTTP client is the caller's."""
+        await self._transport.close()
+
+    async def __aenter__(self) -> AsyncClient:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def _write(self, exchange: Exchange) -> Exchange:
+        await self._transport.prepare()
+        fetched = {url: await self._fetch(url) for url in exchange.request.urls}
+        return await self._call(exchange, exchange.write, fetched)
+
+    async def _call(self, exchange: Exchange, function: Callable[..., _Result], *arguments: Any) -> _Result:
+        """Call a function; in a thread until such a request was answered, for it may load modules and a catalogue."""
+        if exchange.kind in self._shared.answered:
+            return function(*arguments)
+        return await asyncio.to_thread(function, *arguments)
+
+    async def _open_reader(self, exchange: Exchange, answer: AsyncAnswer) -> StreamReader:
+        if answer.status >= FAILED:
+            await self._call(exchange, exchange.response.read, await answer.read())
+        reader = await self._call(exchange, exchange.open_reader, answer, self._transport.limit)
+        self._shared.answered.add(exchange.kind)
+        return reader
+
+    async def _ask(self, provider: Provider, kind: str, arguments: Mapping[str, Any]) -> Any:
+        auxiliary = AuxiliaryExchange(self._shared, provider, kind, arguments)
+        while True:
+            try:
+                await auxiliary.fetch_secret()
+                return auxiliary.read(await self._receive(auxiliary.begin_attempt(), auxiliary.deadline))
+            except InterlinguaError as error:
+                auxiliary.check_refusal(error)
+
+    async def _receive(self, request: Outgoing, deadline: Deadline) -> WireResponse:
+        answer = await self._transport.open(request, deadline)
+        return await answer.read()
+
+    async def _fetch(self, url: str) -> Fetched:
+        return read_image(url, await self._receive(image_request(url), Deadline(self._shared.timeout)))

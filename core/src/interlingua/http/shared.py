@@ -6,12 +6,12 @@ import logging
 import os
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from datetime import UTC, datetime
 from functools import cached_property, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict, Unpack
+from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 import attrs
 
@@ -40,7 +40,6 @@ from interlingua.request.conversation import PrefixWatch
 from interlingua.request.media import SIZE_LIMIT, Fetched
 from interlingua.request.prepare import PreparedRequest, read_options
 from interlingua.response.finalize import FAILED, ResponseReader, add_header_facts
-from interlingua.response.framing import EVENT_LIMIT
 from interlingua.response.stream import StreamReader
 from interlingua.types.messages import Message, Origin, RoutingDecisionRecord, RoutingMode
 from interlingua.types.options import Effort, ToolChoiceOption
@@ -443,70 +442,6 @@ class AuxiliaryExchange(_Attempts):
             error = self._provider.from_wire_error(response, context)
             raise add_header_facts(error, response.headers, self.connection.request_ids)
         return self._provider.from_wire_auxiliary(self._kind, response)
-
-
-class BaseClient:
-    """What both clients have that neither sends nor waits; the arguments are those of `Client`."""
-
-    _transport_class: Callable[[Any, int, str | None], Any]
-
-    def __init__(
-        self,
-        model: str | None = None,
-        *,
-        api_key: str | None = None,
-        base_url: str | None = None,
-        registry: Registry | None = None,
-        settings: Mapping[str, Mapping[str, Any]] | None = None,
-        timeout: Timeout | float | None = None,
-        retry: Retry | int | None = None,
-        http_client: Any = None,
-        transport: str | None = None,
-        headers: Mapping[str, str] | None = None,
-        workspace: str | Path | None = None,
-        environ: Mapping[str, str] | None = None,
-        response_limit: int = EVENT_LIMIT,
-    ) -> None:
-        self._shared = SharedState(
-            model, api_key=api_key, base_url=base_url, registry=registry, settings=settings, timeout=timeout,
-            retry=retry, headers=headers, workspace=workspace, environ=environ,
-        )  # fmt: skip
-        self._transport = self._transport_class(http_client, response_limit, transport)
-        if self._transport.own_limits and timeout is None:
-            self._shared.timeout = None
-
-    @property
-    def registry(self) -> Registry:
-        """The providers this client can use."""
-        return self._shared.registry
-
-    @property
-    def model(self) -> str | None:
-        """The default model, as it was given."""
-        return self._shared.model
-
-    @property
-    def workspace(self) -> str:
-        """The folder that `file_ref` media are read from, as it was given; empty for none."""
-        return str(self._shared.workspace or "")
-
-    def models(self, provider: str | None = None) -> tuple[ModelInfo, ...]:
-        """Return the catalogue of a provider: the one named, else the default model's."""
-        return self._shared.resolve_provider(provider).models()
-
-    def plan_output(self, output: Any, *, stream: bool = False, **options: Unpack[RequestOptions]) -> OutputPlan[Any]:
-        """Return how a typed answer would be asked for, for loops that send and read by themselves.
-
-        Args:
-            output: a type, or an `Output`.
-            stream: the answer is to be streamed.
-            **options: as for `send`.
-
-        Raises:
-            CallerError: no JSON can be read into the type, or an option cannot be read.
-            CapabilityError: the mode asked for is not to be had.
-        """
-        return self._shared.plan_output(output, options, stream=stream)
 
 
 def image_request(url: str) -> Outgoing:
