@@ -32,7 +32,6 @@ from interlingua.response.stream import StreamReader
 from interlingua.types.messages import Message
 
 if TYPE_CHECKING:
-    from interlingua.plugins.provider import Provider
     from interlingua.request.media import Fetched
     from interlingua_output import OutputPlan
 
@@ -240,17 +239,24 @@ class Client(BaseClient):
             CapabilityError: the provider offers no such list.
             ProviderError: the service answered with a failure.
         """
-        found: list[str] = self._ask(self._shared.resolve_provider(provider), "models", {})
+        found: list[str] = self.ask(provider, "models")
         return found
 
-    def ask(self, provider: str, kind: str, **arguments: Any) -> Any:
-        """Ask a provider for what only it offers, such as what an answer cost; its README lists kinds and arguments.
+    def ask(self, provider: str | None, kind: str, **arguments: Any) -> Any:
+        """Ask a provider (None: the default model's) for what only it offers, such as what an answer cost.
+
+        Its README lists kinds and arguments.
 
         Raises:
             CapabilityError: the provider offers no such thing.
             ProviderError: the service answered with a failure.
         """
-        return self._ask(self.registry.provider(provider), kind, arguments)
+        auxiliary = AuxiliaryExchange(self._shared, provider, kind, arguments)
+        while True:
+            try:
+                return auxiliary.read(self._transport.open(auxiliary.begin_attempt(), auxiliary.deadline).read())
+            except InterlinguaError as error:
+                auxiliary.check_refusal(error)
 
     def count_tokens(self, messages: Given, **options: Unpack[RequestOptions]) -> int:
         """Ask the service how many input tokens a request has; arguments as for `send`.
@@ -260,7 +266,7 @@ class Client(BaseClient):
             ProviderError: the service answered with a failure.
         """
         exchange = self._write(self._shared.begin_exchange(messages, options))
-        found: int = self._ask(exchange.request.provider, "count_tokens", {"request": exchange.request.wire})
+        found: int = self.ask(exchange.request.provider.key, "count_tokens", request=exchange.request.wire)
         return found
 
     def close(self) -> None:
@@ -278,14 +284,6 @@ class Client(BaseClient):
     def _write(self, exchange: Exchange) -> Exchange:
         urls = exchange.request.urls
         return exchange.write(dict(zip(urls, map(self._fetch, urls), strict=True)))
-
-    def _ask(self, provider: Provider, kind: str, arguments: Mapping[str, Any]) -> Any:
-        auxiliary = AuxiliaryExchange(self._shared, provider, kind, arguments)
-        while True:
-            try:
-                return auxiliary.read(self._transport.open(auxiliary.begin_attempt(), auxiliary.deadline).read())
-            except InterlinguaError as error:
-                auxiliary.check_refusal(error)
 
     def _fetch(self, url: str) -> Fetched:
         answer = self._transport.open(image_request(url), Deadline(self._shared.timeout))
@@ -387,17 +385,23 @@ class AsyncClient(BaseClient):
 
     async def live_models(self, provider: str | None = None) -> list[str]:
         """Ask the service which models it has, as `Client.live_models` does."""
-        found: list[str] = await self._ask(self._shared.resolve_provider(provider), "models", {})
+        found: list[str] = await self.ask(provider, "models")
         return found
 
-    async def ask(self, provider: str, kind: str, **arguments: Any) -> Any:
+    async def ask(self, provider: str | None, kind: str, **arguments: Any) -> Any:
         """Ask a provider for what only it offers, as `Client.ask` does."""
-        return await self._ask(self.registry.provider(provider), kind, arguments)
+        auxiliary = AuxiliaryExchange(self._shared, provider, kind, arguments)
+        while True:
+            try:
+                await auxiliary.fetch_secret()
+                return auxiliary.read(await self._receive(auxiliary.begin_attempt(), auxiliary.deadline))
+            except InterlinguaError as error:
+                auxiliary.check_refusal(error)
 
     async def count_tokens(self, messages: Given, **options: Unpack[RequestOptions]) -> int:
         """Ask the service how many input tokens a request has, as `Client.count_tokens` does."""
         exchange = await self._write(self._shared.begin_exchange(messages, options))
-        found: int = await self._ask(exchange.request.provider, "count_tokens", {"request": exchange.request.wire})
+        found: int = await self.ask(exchange.request.provider.key, "count_tokens", request=exchange.request.wire)
         return found
 
     async def close(self) -> None:
@@ -429,15 +433,6 @@ class AsyncClient(BaseClient):
         reader = await self._call(exchange, exchange.open_reader, answer, self._transport.limit)
         self._shared.answered.add(exchange.kind)
         return reader
-
-    async def _ask(self, provider: Provider, kind: str, arguments: Mapping[str, Any]) -> Any:
-        auxiliary = AuxiliaryExchange(self._shared, provider, kind, arguments)
-        while True:
-            try:
-                await auxiliary.fetch_secret()
-                return auxiliary.read(await self._receive(auxiliary.begin_attempt(), auxiliary.deadline))
-            except InterlinguaError as error:
-                auxiliary.check_refusal(error)
 
     async def _receive(self, request: Outgoing, deadline: Deadline) -> WireResponse:
         answer = await self._transport.open(request, deadline)

@@ -416,9 +416,9 @@ class AuxiliaryExchange(_Attempts):
         CapabilityError: the provider does not offer it.
     """
 
-    def __init__(self, shared: SharedState, provider: Provider, kind: str, arguments: Mapping[str, Any]) -> None:
-        self._shared, self._provider, self._kind = shared, provider, kind
-        self._request = provider.auxiliary_request(kind, arguments)
+    def __init__(self, shared: SharedState, provider: str | None, kind: str, arguments: Mapping[str, Any]) -> None:
+        self._shared, self._provider, self._kind = shared, shared.resolve_provider(provider), kind
+        self._request = self._provider.auxiliary_request(kind, arguments)
         self.deadline = Deadline(shared.timeout)
 
     def begin_attempt(self) -> Outgoing:

@@ -265,7 +265,10 @@ class Provider:
             self._annotate_error(error, context, response)
             raise
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
-            raise self._malformed(error, context, response) from error
+            text = f"the answer is not what the wire format allows: {type(error).__name__}: {error}"
+            malformed = MalformedResponseError(text)
+            self._annotate_error(malformed, context, response)
+            raise malformed from error
         return message
 
     def stream_response(
@@ -383,10 +386,3 @@ class Provider:
             from interlingua.plugins.wire import describe_html  # noqa: PLC0415  not needed until something fails
 
             error.message = describe_html(response) or error.message
-
-    def _malformed(self, cause: Exception, context: RequestContext, response: WireResponse) -> MalformedResponseError:
-        error = MalformedResponseError(
-            f"the answer is not what the wire format allows: {type(cause).__name__}: {cause}"
-        )
-        self._annotate_error(error, context, response)
-        return error

@@ -16,7 +16,7 @@ from interlingua.plugins.wire import WireResponse, retry_after
 from interlingua.pricing import cost_fields
 from interlingua.request.prepare import PreparedRequest
 from interlingua.types.blocks import ToolUseBlock
-from interlingua.types.messages import CostParts, Message, MessageStatus, Usage
+from interlingua.types.messages import Message, MessageStatus
 from interlingua.types.tools import ToolDefinition
 
 FAILED = 300
@@ -92,11 +92,16 @@ class ResponseReader:
     def finalize(self, message: Message, arrived: float | None = None) -> Message:
         """Return an answer with its cost and latency; observers are told of tool inputs that break their schema."""
         latency_ms = round(((arrived or time.monotonic()) - self.started) * 1000)
-        complete = message.metadata.status is MessageStatus.COMPLETE
-        if message.metadata.usage is not None:
-            info = self._model_info() if complete else None
-            parts = self.request.provider.cost_of(message=message, model=info) if complete else None
-            message = with_cost(message, info, latency_ms, parts)
+        metadata, usage = message.metadata, message.metadata.usage
+        complete = metadata.status is MessageStatus.COMPLETE
+        if usage is not None:
+            cost: dict[str, Any] = {"cost_note": UNFINISHED_COST}
+            if complete:
+                info = self._model_info()
+                parts = self.request.provider.cost_of(message=message, model=info)
+                cost = cost_fields(usage, info, message.created_at, parts)
+            usage = replace(usage, latency_ms=latency_ms, **cost)
+            message = replace(message, metadata=replace(metadata, usage=usage))
         if complete and self.request.tools:
             message = with_tool_kinds(message, self.request.tools)
             report_invalid_tool_inputs(message, self.request.tools, self._registry)
@@ -140,24 +145,6 @@ class ResponseReader:
     def annotate_error(self, error: InterlinguaError, headers: Mapping[str, str]) -> InterlinguaError:
         """Fill in what the response headers say about a failure, where its adapter did not."""
         return add_header_facts(error, headers, self.request_ids)
-
-
-def with_cost(message: Message, info: ModelInfo | None, latency_ms: int, parts: CostParts | None = None) -> Message:
-    """Return the message with its usage completed.
-
-    Args:
-        message: as the adapter made it, with a usage.
-        info: the catalogue's entry of its model, for a complete message.
-        latency_ms: milliseconds from sending to now.
-        parts: the cost, where the provider computed it.
-    """
-    metadata = message.metadata
-    usage: Usage = metadata.usage or Usage()
-    if metadata.status is MessageStatus.COMPLETE:
-        usage = replace(usage, latency_ms=latency_ms, **cost_fields(usage, info, message.created_at, parts))
-    else:
-        usage = replace(usage, cost_note=UNFINISHED_COST, latency_ms=latency_ms)
-    return replace(message, metadata=replace(metadata, usage=usage))
 
 
 def with_tool_kinds(message: Message, tools: Sequence[ToolDefinition]) -> Message:
