@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any, Protocol
 
 import attrs
@@ -31,7 +31,7 @@ from interlingua.types.events import (
     ToolUseInputDelta,
     ToolUseStart,
 )
-from interlingua.types.messages import Message, Origin
+from interlingua.types.messages import Message, Origin, utc_now
 from interlingua.types.options import AdapterOptions
 from interlingua.types.tools import ToolDefinition
 
@@ -114,10 +114,6 @@ class InboundRequest:
         return messages, attrs.evolve(self.options, model=model, api=api, provider_options=extra), tuple(losses)
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 @attrs.frozen(kw_only=True)
 class ServeContext:
     """What an adapter may not find out by itself when it reads a request or writes its answer.
@@ -143,7 +139,7 @@ class ServeContext:
     echo: Mapping[str, Any] = EMPTY
     answer_id: str = attrs.field(factory=new_ulid)
     new_id: Callable[[], str] = new_ulid
-    clock: Callable[[], datetime] = _now
+    clock: Callable[[], datetime] = utc_now
     seal: Callable[[State], str] | None = None
     unseal: Callable[[str], State | None] = lambda _text: None
 

@@ -41,6 +41,7 @@ from interlingua.types.messages import (
     StopReason,
     Usage,
     capped_trace,
+    utc_now,
 )
 from interlingua.types.options import Effort
 
@@ -84,10 +85,9 @@ class BlockLoss(NamedTuple):
 
     def at(self, index: int, message_id: str) -> Loss:
         """Return the ledger line, given where the message stands and its id."""
-        path = f"messages[{index}].content[{self.block}]"
-        return Loss(
-            path=path, block_type=self.block_type, verdict=self.verdict, reason=self.reason, message_id=message_id
-        )
+        place, block_type, verdict, reason = self
+        path = f"messages[{index}].content[{place}]"
+        return Loss(path=path, block_type=block_type, verdict=verdict, reason=reason, message_id=message_id)
 
 
 def describe_unsent(rows: Iterable[BlockLoss]) -> str:
@@ -126,11 +126,10 @@ def fit_effort(wanted: str, accepted: Sequence[str], losses: list[Loss], option:
     return found
 
 
-def message_loss(index: int, reason: str, message_id: str | None = None) -> Loss:
+def message_loss(index: int, reason: str, message_id: str | None = None, *, block_type: str = "message") -> Loss:
     """Return the ledger line of a message that goes in another form, or with something put before or behind it."""
-    return Loss(
-        path=f"messages[{index}]", block_type="message", verdict="rewritten", reason=reason, message_id=message_id
-    )
+    path = f"messages[{index}]"
+    return Loss(path=path, block_type=block_type, verdict="rewritten", reason=reason, message_id=message_id)
 
 
 class _Pair(NamedTuple):
@@ -366,10 +365,6 @@ def own_replay(message: Message, api: str | None = None) -> Mapping[str, Any]:
     return found if isinstance(found, dict) else EMPTY
 
 
-def _now() -> datetime:
-    return datetime.now(UTC)
-
-
 # a model may answer nothing at all, and a complete message is not empty (format.md, Rule 1)
 _EMPTY_ANSWER = (TextBlock(text=""),)
 
@@ -396,7 +391,7 @@ class RequestContext:
     message_id: str = attrs.field(factory=new_ulid)
     session_id: str = DEFAULT_SESSION
     mint_tool_use_id: Callable[[], str] = new_tool_use_id
-    clock: Callable[[], datetime] = _now
+    clock: Callable[[], datetime] = utc_now
     routing: RoutingDecisionRecord | None = None
     tool_names: Mapping[str, str] = attrs.field(factory=dict)
     echo: Mapping[str, Any] = attrs.field(factory=dict)

@@ -17,7 +17,7 @@ import attrs
 from interlingua.errors import CallerError, CapabilityError
 from interlingua.frozen import replace
 from interlingua.plugins.provider import Target
-from interlingua.plugins.wire import Loss
+from interlingua.plugins.wire import Loss, message_loss
 from interlingua.request.project_blocks import media_refusal
 from interlingua.types.blocks import (
     AudioBlock,
@@ -135,14 +135,9 @@ def resolve_references(
 
 def unfetched_losses(messages: Sequence[Message], media: Mapping[int, MessageMedia]) -> tuple[Loss, ...]:
     """Return a row for each image that is yet to be fetched: its address stands for it."""
+    reason = "is fetched when this is sent; in this request its address stands in the place of its data"
     return tuple(
-        Loss(
-            path=f"messages[{index}]",
-            block_type="image",
-            verdict="rewritten",
-            reason=f"{url} is fetched when this is sent; in this request its address stands in the place of its data",
-            message_id=messages[index].id,
-        )
+        message_loss(index, f"{url} {reason}", messages[index].id, block_type="image")
         for index, one in media.items()
         for url in urls_to_fetch((one,))
     )

@@ -14,7 +14,7 @@ import attrs
 from interlingua.frozen import replace
 from interlingua.plugins.encoding import ProjectedMessages
 from interlingua.plugins.provider import Target
-from interlingua.plugins.wire import BlockLoss, Loss, Verdict
+from interlingua.plugins.wire import BlockLoss, Loss, Verdict, message_loss
 from interlingua.request.project_blocks import WireIds, project_blocks, wire_name
 from interlingua.types.blocks import ContentBlock, TextBlock, ToolResultBlock, ToolUseBlock
 from interlingua.types.messages import SILENTLY_ANSWERED, Message, MessageMetadata, Role
@@ -251,15 +251,7 @@ class Projection:
                 continue
             out.append(_missing_result(opened.assistant, call))
             reason = f"call {call.wire_id} of {call.name} has no result; an error result was filled in"
-            losses.append(
-                Loss(
-                    path=f"messages[{call.at}]",
-                    block_type="tool_use",
-                    verdict="rewritten",
-                    reason=reason,
-                    message_id=opened.assistant.id,
-                )
-            )
+            losses.append(message_loss(call.at, reason, opened.assistant.id, block_type="tool_use"))
         if moved:
             out.append(_media_message(opened.assistant, moved))
         return out + opened.later, losses

@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from enum import StrEnum
-from functools import partial
 from typing import Any, NamedTuple
 
 import attrs
@@ -312,7 +311,9 @@ def _content(value: str | ContentBlock | Iterable[ContentBlock]) -> tuple[Conten
     return (value,) if attrs.has(type(value)) else as_tuple(value)  # type: ignore[arg-type,return-value]
 
 
-_now = partial(datetime.now, UTC)
+def utc_now() -> datetime:
+    """Return the time, in UTC."""
+    return datetime.now(UTC)
 
 
 @checked
@@ -335,7 +336,7 @@ class Message:
     role: Role = attrs.field(converter=Role)
     content: tuple[ContentBlock, ...] = attrs.field(converter=_content)
     metadata: MessageMetadata = NO_METADATA
-    created_at: datetime = attrs.field(factory=_now)
+    created_at: datetime = attrs.field(factory=utc_now)
     schema_version: int = SCHEMA_VERSION
     # what was worked out for a conversation that ends here; request/conversation.py alone reads and writes it
     _prepared: Any = attrs.field(init=False, default=None, eq=False, repr=False)
