@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
@@ -28,6 +29,7 @@ __all__ = [
     "read_text", "run_chat",
 ]  # fmt: skip
 
+COMPLETION = "_INTERLINGUA_COMPLETE"  # the variable that a shell's script sets while it completes a word
 _MODULES = {  # name -> its module, imported when the name is first used
     "State": "state", "attach": "attachments", "check_text": "input", "escape_controls": "streams",
     "json_option": "output", "option_option": "input", "plugin_option": "state", "print_calls": "output",
@@ -42,6 +44,10 @@ def main() -> None:
     from interlingua_cli.streams import prepare_streams  # noqa: PLC0415  as above
 
     prepare_streams()
+    if COMPLETION in os.environ:
+        from interlingua_cli.completion import register  # noqa: PLC0415  only while a shell completes a word
+
+        register()
     cli(prog_name="interlingua")
 
 

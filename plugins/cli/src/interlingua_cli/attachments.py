@@ -20,6 +20,7 @@ from interlingua.types import (
     media_type_of,
     video_block,
 )
+from interlingua_cli.completion import complete_files
 from interlingua_cli.input import STANDARD
 
 _FETCH_SECONDS = 30.0
@@ -167,13 +168,16 @@ def _collect(ctx: click.Context, parameter: click.Parameter, places: Sequence[An
 
 fragment_option = click.option(
     "-f", "--fragment", "fragments", metavar="PLACE", multiple=True, callback=_collect,
+    shell_complete=complete_files,
     help="Put this text before the prompt: a file, an http(s) address, or - for standard input; may be repeated.",
 )  # fmt: skip
 attach_option = click.option(
     "-a", "--attach", "media", metavar="PLACE", multiple=True, callback=_collect,
+    shell_complete=complete_files,
     help="Attach an image, audio, a video, a PDF or a text: a file, an address, or -; may be repeated.",
 )  # fmt: skip
 attach_type_option = click.option(
     "--at", "--attachment-type", "typed", metavar="PLACE TYPE", type=(str, str), multiple=True, callback=_collect,
+    shell_complete=complete_files,
     help="Attach this as the media type given, such as image/webp; may be repeated.",
 )  # fmt: skip

@@ -19,6 +19,7 @@ import click
 from interlingua.errors import CallerError, InterlinguaError
 from interlingua_cli.state import State, plugin_option
 
+_SUMMARY_WIDTH = 80
 GROUP = "interlingua.commands"  # entry points: COMMAND = a click command, COMMAND.NAME = what changes that command
 EXTENSIBLE = ("chat",)  # commands that `register_commands` may change: asking loads every plugin
 
@@ -90,19 +91,32 @@ class Commands(click.Group):
             raise CallerError(f"{cmd_name!r} cannot be extended; there is {', '.join(EXTENSIBLE)}")
         self._changes.setdefault(cmd_name, []).append(change)
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[Any]:
+        """Return the commands and options that begin like this; no command is loaded for it."""
+        from click.shell_completion import CompletionItem  # noqa: PLC0415  only while completing
+
+        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        items = [CompletionItem(name, help=self._summary(ctx, name, _SUMMARY_WIDTH)) for name in names]
+        return [*items, *click.Command.shell_complete(self, ctx, incomplete)]
+
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """List the commands; what installed ones do is read from their source, so that help imports none of them."""
         rows = []
         for name in self.list_commands(ctx):
-            entry = self._installed.get(name)
-            summary = _read_summary(entry) if entry else None
-            if summary is None:
-                command = self.get_command(ctx, name)
-                summary = command.get_short_help_str(formatter.width) if command else None
+            summary = self._summary(ctx, name, formatter.width)
             if summary is not None:
                 rows.append((name, summary))
         with formatter.section("Commands"):
             formatter.write_dl(rows)
+
+    def _summary(self, ctx: click.Context, name: str, width: int) -> str | None:
+        """Return what a command does, in a line; None where it cannot be loaded."""
+        entry = self._installed.get(name)
+        summary = _read_summary(entry) if entry else None
+        if summary is not None:
+            return summary
+        command = self.get_command(ctx, name)
+        return command.get_short_help_str(width) if command else None
 
     def invoke(self, ctx: click.Context) -> Any:
         """Run; an error of ours is one line on stderr and exit code 1, Ctrl-C is exit code 130."""

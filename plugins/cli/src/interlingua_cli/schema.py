@@ -12,6 +12,7 @@ from typing import Any
 import click
 
 from interlingua.errors import CallerError
+from interlingua_cli.completion import complete_files
 from interlingua_cli.config import data_folder
 
 _TYPES = {"str": "string", "int": "integer", "float": "number", "bool": "boolean"}
@@ -63,12 +64,19 @@ def read_schema(text: str, environ: Mapping[str, str]) -> dict[str, Any]:
         return _parse(text, "the schema")
     if "\n" not in text and Path(text).is_file():
         return _parse(Path(text).read_text(encoding="utf-8"), text)
-    if _ID.match(text):
-        stored = _folder(environ) / f"{text}.json"
-        if not stored.is_file():
-            raise CallerError(f"no schema {text} is stored: `interlingua schemas` lists those there are")
-        return _parse(stored.read_text(encoding="utf-8"), str(stored))
-    return parse_short_form(text)
+    return stored_schema(text, environ) if _ID.match(text) else parse_short_form(text)
+
+
+def stored_schema(name: str, environ: Mapping[str, str]) -> dict[str, Any]:
+    """Return the stored schema of an id.
+
+    Raises:
+        CallerError: there is none.
+    """
+    stored = _folder(environ) / f"{name}.json"
+    if not _ID.match(name) or not stored.is_file():
+        raise CallerError(f"no schema {name!r} is stored: `interlingua schemas` lists those there are")
+    return _parse(stored.read_text(encoding="utf-8"), str(stored))
 
 
 def given_schema(environ: Mapping[str, str], schema: str | None, schema_multi: str | None) -> dict[str, Any] | None:
@@ -142,9 +150,12 @@ def describe_schema(schema: Mapping[str, Any]) -> str:
 
 
 schema_option = click.option(
-    "--schema", metavar="SCHEMA",
+    "--schema", metavar="SCHEMA", shell_complete=complete_files,
     help="Answer with JSON of this schema: JSON, a file, a stored id, t:TEMPLATE, or `name, age int, tags: a hint`.",
 )  # fmt: skip
 schema_multi_option = click.option(
-    "--schema-multi", metavar="SCHEMA", help="As --schema, for a list of such objects under `items`."
+    "--schema-multi",
+    metavar="SCHEMA",
+    shell_complete=complete_files,
+    help="As --schema, for a list of such objects under `items`.",
 )

@@ -14,6 +14,7 @@ import click
 
 from interlingua.errors import CallerError
 from interlingua.types import ToolChoice
+from interlingua_cli.completion import complete_templates
 from interlingua_cli.config import config_path
 from interlingua_cli.input import option_pairs, write_file
 
@@ -177,7 +178,10 @@ def read_parameters(_ctx: click.Context, _parameter: click.Parameter, pairs: Seq
     return {name: value for name, _, value in (pair.partition("=") for pair in pairs)}
 
 
-template_option = click.option("-t", "--template", metavar="NAME", help="Use this template: a name, or a TOML file.")
+template_option = click.option(
+    "-t", "--template", metavar="NAME", shell_complete=complete_templates,
+    help="Use this template: a name, or a TOML file.",
+)  # fmt: skip
 param_option = click.option(
     "-p", "--param", "parameters", metavar="NAME VALUE", multiple=True, callback=read_parameters,
     help="Give a template's $NAME this value; may be repeated.",

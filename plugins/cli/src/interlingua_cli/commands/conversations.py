@@ -15,6 +15,7 @@ from interlingua.types import ContentBlock, Message, MessageStatus, TextBlock
 from interlingua_cli.arguments import Arguments
 from interlingua_cli.attachments import Attachments, attach_option, attach_type_option, fragment_option
 from interlingua_cli.chat import TalkChat, run_chat
+from interlingua_cli.completion import complete_first_model
 from interlingua_cli.input import (
     PairCommand,
     check_text,
@@ -152,7 +153,7 @@ def _choose_model(state: State, named: str | None, template: Template, conversat
 
 
 @click.command("send", cls=PairCommand)
-@click.argument("words", nargs=-1, type=check_text, metavar="[MODEL] [TEXT]...")
+@click.argument("words", nargs=-1, type=check_text, metavar="[MODEL] [TEXT]...", shell_complete=complete_first_model)
 @click.option("-m", "--model", type=MODEL, metavar="MODEL", help="The model, instead of the first word.")
 @_conversation_options
 @attach_option

@@ -12,6 +12,7 @@ import click
 
 from interlingua.errors import DecodeError
 from interlingua.json import dumps
+from interlingua_cli.completion import complete_files
 from interlingua_cli.output import json_option, make_console, print_json, print_table
 from interlingua_cli.replay.exchange import Matcher, Outcome, Report, outcome_to_json, replay
 from interlingua_cli.replay.source import Recording, open_recording, read_entry, read_exclusions
@@ -22,7 +23,7 @@ _COLUMNS = ("entries", "decoded", "failed", "opaque", "excluded", "not_read")
 
 
 @click.command("corpus")
-@click.argument("files", nargs=-1, required=True, metavar="FILE...")
+@click.argument("files", nargs=-1, required=True, metavar="FILE...", shell_complete=complete_files)
 @json_option
 @click.option("--emit", type=click.Path(dir_okay=False, allow_dash=True), metavar="OUT",
               help="Write a JSON line per entry.")  # fmt: skip

@@ -12,6 +12,7 @@ import click
 from interlingua.errors import DecodeError
 from interlingua.request.prepare import PreparedRequest
 from interlingua.types import Message
+from interlingua_cli.completion import complete_files
 from interlingua_cli.doctor import Diagnosis, check_target, diff_repair, examine, write_repaired
 from interlingua_cli.input import file_name
 from interlingua_cli.output import json_option, print_json, print_table
@@ -24,7 +25,7 @@ _REPAIR = "Write the repaired conversation here, and what was taken out beside i
 
 
 @click.command("doctor")
-@click.argument("conversation")
+@click.argument("conversation", shell_complete=complete_files)
 @click.option("--to", "model", type=MODEL, metavar="MODEL", help=_TARGET)
 @click.option("--repair", "out", type=click.Path(dir_okay=False, path_type=Path), metavar="OUT", help=_REPAIR)
 @click.option("--in-place", is_flag=True, help="Repair the file itself; a copy of it is kept as FILE.bak.")

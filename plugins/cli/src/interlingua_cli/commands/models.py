@@ -15,6 +15,7 @@ from interlingua.errors import InterlinguaError
 from interlingua.plugins import ProviderEntry
 from interlingua.pricing import cost_of
 from interlingua.types import Usage
+from interlingua_cli.completion import complete_models_words
 from interlingua_cli.config import write_value
 from interlingua_cli.input import url_option
 from interlingua_cli.output import json_option, mask_credentials, print_facts, print_json, print_table
@@ -24,7 +25,7 @@ _MODEL_COLUMNS = ("model", "context", "output", "$ in", "$ out", "aliases")
 
 
 @click.command("models")
-@click.argument("words", nargs=-1, metavar="[PROVIDER | default [MODEL]]")
+@click.argument("words", nargs=-1, metavar="[PROVIDER | default [MODEL]]", shell_complete=complete_models_words)
 @click.option("--live", is_flag=True, help="Ask the service which models it has; needs PROVIDER.")
 @url_option
 @json_option

@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from interlingua.json import loads
+from interlingua_cli.completion import complete_files
 from interlingua_cli.input import PairCommand, option_option, read_conversation, read_tools, url_option
 from interlingua_cli.output import json_option, losses_to_json, print_json, print_ledger
 from interlingua_cli.plan import add_next_message, describe_request, estimate_cost, estimate_lost_cache, plan_request
@@ -15,7 +16,7 @@ from interlingua_cli.state import MODEL, State, plugin_option
 
 
 @click.command("explain")
-@click.argument("conversation")
+@click.argument("conversation", shell_complete=complete_files)
 @click.option(
     "--to", "model", type=MODEL, required=True, metavar="MODEL", help="The target, PROVIDER:NAME or an alias."
 )
@@ -67,7 +68,7 @@ def _format_lost_cache(lost: dict[str, Any]) -> str:
 
 
 @click.command("wire", cls=PairCommand)
-@click.argument("conversation")
+@click.argument("conversation", shell_complete=complete_files)
 @click.option(
     "--to", "model", type=MODEL, required=True, metavar="MODEL", help="The target, PROVIDER:NAME or an alias."
 )

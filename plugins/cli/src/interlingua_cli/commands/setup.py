@@ -8,10 +8,12 @@ import attrs
 import click
 from click.shell_completion import get_completion_class
 
+from interlingua_cli import COMPLETION
+from interlingua_cli.completion import complete_templates, register
 from interlingua_cli.output import json_option, print_json, print_table
-from interlingua_cli.schema import describe_schema, many, parse_short_form, read_schema, stored_schemas
+from interlingua_cli.schema import describe_schema, many, parse_short_form, stored_schema, stored_schemas
 from interlingua_cli.state import State, plugin_option
-from interlingua_cli.template import Template, list_templates, template_folder, template_path
+from interlingua_cli.template import Template, list_templates, read_template, template_folder, template_path
 
 
 @click.group("templates", invoke_without_command=True)
@@ -38,10 +40,11 @@ def _template_json(template: Template) -> dict[str, Any]:
 
 
 @templates.command("show")
-@click.argument("name")
+@click.argument("name", shell_complete=complete_templates)
 @click.pass_obj
 def show_template(state: State, name: str) -> None:
     """Print a template's file."""
+    read_template(name, state.environ)  # which says what is wrong with it
     click.echo(template_path(name, state.environ).read_text(encoding="utf-8"), nl=False)
 
 
@@ -83,7 +86,7 @@ def dsl(text: str, multi: bool) -> None:
 @click.pass_obj
 def show_schema(state: State, name: str) -> None:
     """Print a stored schema."""
-    print_json(read_schema(name, state.environ))
+    print_json(stored_schema(name, state.environ))
 
 
 @click.command("completion")
@@ -96,6 +99,7 @@ def completion(ctx: click.Context, shell: str) -> None:
     bash: `eval "$(interlingua completion bash)"` in ~/.bashrc; zsh: the same in ~/.zshrc; fish: `interlingua
     completion fish > ~/.config/fish/completions/interlingua.fish`.
     """
+    register()
     found = get_completion_class(shell)
     assert found is not None  # noqa: S101  click has these three
-    click.echo(found(ctx.find_root().command, {}, "interlingua", "_INTERLINGUA_COMPLETE").source())
+    click.echo(found(ctx.find_root().command, {}, "interlingua", COMPLETION).source())

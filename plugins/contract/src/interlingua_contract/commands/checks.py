@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from interlingua_cli.completion import complete_providers
 from interlingua_cli.input import write_file
 from interlingua_cli.output import json_option, make_console, print_json, print_table
 from interlingua_cli.state import State, plugin_option
@@ -29,7 +30,7 @@ _MOST_FINDINGS = 30
 
 
 @click.command("check")
-@click.argument("provider")
+@click.argument("provider", shell_complete=complete_providers)
 @click.option(
     "--cassettes", type=_FOLDER, help="Folder of recorded traffic; by default cassettes/PROVIDER, where there is one."
 )

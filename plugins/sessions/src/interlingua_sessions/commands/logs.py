@@ -21,7 +21,6 @@ from interlingua_cli.schema import OUTPUT_NAME, given_schema, schema_multi_optio
 from interlingua_cli.show import find_code
 from interlingua_cli.state import MODEL, State, plugin_option
 from interlingua_cli.streams import escape_controls
-from interlingua_output.schema import OutputType
 from interlingua_sessions.commands.shared import arguments_before, default_place, store_at, store_option
 from interlingua_sessions.store import LoggedTurn, Store
 
@@ -197,6 +196,8 @@ def _read_data(turn: _Turn) -> Any:
             value = json.loads(part) if value is None else value
     if schema is None:
         return value if isinstance(value, (dict, list)) else None
+    from interlingua_output.schema import OutputType  # noqa: PLC0415  few ask for the data of answers
+
     read, problems = OutputType(schema).read(value)
     return None if problems else read
 

@@ -20,7 +20,7 @@ from interlingua.types import ModelId
 from interlingua_cli.foreign import SESSION_EXPORT, refuse_foreign
 from interlingua_cli.output import json_option, print_json, print_table
 from interlingua_cli.state import State, plugin_option
-from interlingua_sessions.commands.shared import over_messages, shown, store_at, store_option
+from interlingua_sessions.commands.shared import complete_sessions, over_messages, shown, store_at, store_option
 from interlingua_sessions.compaction import build_context
 from interlingua_sessions.store import Repriced, SessionExistsError
 
@@ -28,7 +28,7 @@ _STANDARD = Path("-")
 
 
 @click.command("reprice")
-@click.argument("session", required=False)
+@click.argument("session", required=False, shell_complete=complete_sessions)
 @click.option("--at", type=click.DateTime(("%Y-%m-%d",)), help="Prices of this day instead of each message's own.")
 @store_option
 @json_option
@@ -68,7 +68,7 @@ def _as_json(one: Repriced) -> dict[str, Any]:
 
 
 @click.command("verify")
-@click.argument("session", required=False)
+@click.argument("session", required=False, shell_complete=complete_sessions)
 @store_option
 @json_option
 @plugin_option
@@ -96,7 +96,7 @@ def verify_command(ctx: click.Context, session: str | None, place: str | None, a
 
 
 @click.command("export")
-@click.argument("session")
+@click.argument("session", shell_complete=complete_sessions)
 @click.argument("file", type=click.Path(dir_okay=False, allow_dash=True, path_type=Path))
 @click.option("--force", is_flag=True, help="Write over a file that is there.")
 @click.option("--context", is_flag=True, help="Write what a model is sent of it, as a plain conversation.")

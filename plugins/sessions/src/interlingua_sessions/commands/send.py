@@ -14,13 +14,13 @@ from interlingua_cli.attachments import Attachments, attach_option, attach_type_
 from interlingua_cli.input import PairCommand, check_text, option_option, read_text, url_option
 from interlingua_cli.output import json_option, print_calls, print_json, print_stream, print_usage
 from interlingua_cli.state import MODEL, State, plugin_option
-from interlingua_sessions.commands.shared import session_client, session_in, store_at, store_option
+from interlingua_sessions.commands.shared import complete_sessions, session_client, session_in, store_at, store_option
 from interlingua_sessions.routing.policy import NoRouteError, SwapRefusedError
 from interlingua_sessions.session import Session
 
 
 @click.command("send", cls=PairCommand)
-@click.argument("session")
+@click.argument("session", shell_complete=complete_sessions)
 @click.argument("text", nargs=-1, type=check_text)
 @click.option("-m", "--model", type=MODEL, metavar="MODEL", help="Ask this model, for this message alone.")
 @click.option(

@@ -7,17 +7,20 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
-from interlingua import Client
 from interlingua.types import Role
 from interlingua_cli.config import data_folder
 from interlingua_cli.state import State
-from interlingua_sessions.session import Session
 from interlingua_sessions.store import EntryKind, SessionNotFoundError, Store, open_store
 
+if TYPE_CHECKING:
+    from interlingua import Client
+    from interlingua_sessions.session import Session
+
+_COMPLETED = 50  # sessions
 VARIABLE = "INTERLINGUA_SESSIONS"
 
 store_option = click.option(
@@ -28,6 +31,12 @@ store_option = click.option(
     help=f"File or postgresql:// URL of the store; else ${VARIABLE}, else sessions.db in the user's data folder.",
 )
 """The option `--store`."""
+
+
+def complete_sessions(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
+    """Return ids of sessions that begin like this, the latest used first."""
+    with store_at(ctx.params.get("place")) as store:
+        return [one.id for one in store.sessions() if one.id.startswith(incomplete)][:_COMPLETED]
 
 
 def store_at(place: str | None) -> Store:
@@ -99,6 +108,8 @@ def session_in(state: State, store: Store, session_id: str, client: Client, *, s
     Raises:
         click.UsageError: there is none, and nobody is named who would answer in a new one.
     """
+    from interlingua_sessions.session import Session  # noqa: PLC0415  it loads the client; many commands ask nobody
+
     try:
         store.session(session_id)
     except SessionNotFoundError as error:

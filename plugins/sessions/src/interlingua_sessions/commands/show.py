@@ -14,8 +14,7 @@ from interlingua.codec import encode_message
 from interlingua.types import Message
 from interlingua_cli.output import json_option, print_json, print_table
 from interlingua_cli.state import MODEL, State, plugin_option
-from interlingua_sessions.commands.shared import store_at, store_option
-from interlingua_sessions.session import Session
+from interlingua_sessions.commands.shared import complete_sessions, store_at, store_option
 from interlingua_sessions.store import SessionRecord
 
 _SHORT = 100
@@ -52,7 +51,7 @@ def record_json(record: SessionRecord) -> dict[str, Any]:
 
 
 @click.command("show")
-@click.argument("session")
+@click.argument("session", shell_complete=complete_sessions)
 @click.option("--limit", type=click.IntRange(1), help="Only so many of the newest messages.")
 @click.option("--whole", is_flag=True, help="Print texts with their lines, none cut off.")
 @store_option
@@ -98,7 +97,7 @@ def _why(message: Message) -> str | None:
 
 
 @click.command("switch")
-@click.argument("session")
+@click.argument("session", shell_complete=complete_sessions)
 @click.argument("model", type=MODEL, required=False)
 @click.option("--reason", help="Kept, and repeated in the record of each answer it decides.")
 @click.option("--clear", is_flag=True, help="Let the session's policy decide again.")
@@ -112,6 +111,8 @@ def switch_command(
 
     Refused, with the reason, where the model cannot carry what the session holds.
     """
+    from interlingua_sessions.session import Session  # noqa: PLC0415  it loads the client, which lists need not
+
     if clear is (model is not None):
         raise click.UsageError("give either MODEL or --clear")
     with store_at(place) as store, state.client() as client:
