@@ -7,6 +7,7 @@ import json
 import subprocess
 import sys
 from collections.abc import Callable
+from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -115,9 +116,10 @@ def test_beside_each_swap_stand_its_ledger_its_cost_and_what_the_cache_would_hav
     assert [swap["kept"] for swap in swaps] == [0, 0, 0, 1]
     shown = demo().stdout
     for swap in swaps:
-        assert f"swap to {swap['model']}: loss ledger, {len(swap['losses'])} row(s)" in shown
-        assert f"about {swap['input_tokens']:,} tokens in, ${swap['input_cost_usd']}" in shown
-    assert "go back as it signed them" in shown
+        assert f"swap to {swap['model']}: {len(swap['losses'])} rows in the loss ledger" in shown
+        cost = f"{Decimal(swap['input_cost_usd']):.6f}".rstrip("0")
+        assert f"about {swap['input_tokens']:,} tokens in, ${cost}" in shown
+    assert "1 block of its own reasoning, back as signed" in shown
 
 
 def test_the_cassette_is_what_the_record_writes(tmp_path: Path) -> None:

@@ -124,5 +124,5 @@ def test_a_person_sees_turns_tools_tokens_and_the_ledger(demo: Demo) -> None:
     result = demo("--recorded")
 
     assert result.exit_code == 0, result.output
-    for shown in (*(f"turn {number}" for number in (1, 2, 3)), *MODELS, "read_file", "loss ledger, 1 row(s)", "$"):
+    for shown in (*(f"turn {number}" for number in (1, 2, 3)), *MODELS, "read_file", "1 row in the loss ledger", "$"):
         assert shown in result.stdout

@@ -68,6 +68,7 @@ def demo(state: State, live: str | None, live_url: str | None, recorded: bool, a
         names = {model: state.registry.resolve(other) for model, other in chosen.as_if.items()}
         infos = {model: state.registry.provider(name.provider).model(name.name) for model, name in names.items()}
         printer = DemoPrinter({model: info for model, info in infos.items() if info is not None})
+        printer.print_start()
         for step in steps:
             printer.print_step(step)
         printer.print_end(chosen.where)

@@ -5,12 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from decimal import Decimal
 
+from rich.text import Text
+
 from interlingua.catalogue import ModelInfo
 from interlingua.pricing import cost_of
 from interlingua.types import Message, Role, Usage
 from interlingua_cli.demo.session import Step, Swap, UserTurn
 from interlingua_cli.output import make_console
 from interlingua_cli.streams import escape_controls
+
+_GUTTER = 8  # columns left of the text
+_TEXT_WIDTH = 110  # columns, also where the terminal is wider
+_START = (
+    "One conversation goes from model to model. Before another one answers, the loss ledger says what it cannot take of"
+    " the conversation so far, and what the swap costs."
+)
 
 
 class DemoPrinter:
@@ -39,33 +48,34 @@ class DemoPrinter:
 
     def _print_swap(self, swap: Swap) -> None:
         """Print the ledger of a swap beside what its request costs, and what the prompt cache would have spared."""
-        self._console.print(f"  [yellow]swap to {swap.model}: loss ledger, {len(swap.losses)} row(s)[/]")
+        count = len(swap.losses)
+        self._print_line("swap", "yellow", f"to {swap.model}: {count} {_plural('row', count)} in the loss ledger")
         for loss in swap.losses:
-            self._console.print(f"    {loss.path}  {loss.block_type}  {loss.verdict}: {loss.reason}", markup=False)
+            self._print_line("", "", f"{loss.path}  {loss.block_type}  {loss.verdict}: {loss.reason}")
         if swap.kept:
-            self._console.print(f"    {swap.kept} piece(s) of its own reasoning go back as it signed them")
+            self._print_line("", "", f"{swap.kept} {_plural('block', swap.kept)} of its own reasoning, back as signed")
         price, lost = swap.estimate["input_cost_usd"], swap.lost_cache
-        cost = "no price" if price is None else f"${price:f}"
-        line = f"    about {swap.estimate['input_tokens']:,} tokens in, {cost}"
+        cost = "no price" if price is None else _money(price)
+        line = f"about {swap.estimate['input_tokens']:,} tokens in, {cost}"
         if lost["tokens"]:
-            more = "" if lost["cost_usd"] is None else f", ${lost['cost_usd']:f} of it because"
+            more = "" if lost["cost_usd"] is None else f", {_money(lost['cost_usd'])} of it because"
             line += f"{more} {lost['tokens']:,} tokens were in the prompt cache that is left"
-        self._console.print(f"[yellow]{line}[/]")
+        self._print_line("", "", line)
 
     def _print_answer(self, message: Message) -> None:
         for block in message.thinking():
             self._print_line("thinks", "dim", block.text)
         if message.text_content().strip():
-            self._print_line("model", "white", message.text_content())
+            self._print_line("model", "bold", message.text_content())
         for call in message.tool_calls():
             self._print_line("calls", "magenta", f"{call.name}({call.input_json})")
         usage = message.metadata.usage or Usage()
         counts = (usage.input_tokens, usage.output_tokens)
         self.tokens += sum(count or 0 for count in counts)
-        read, written = ("?" if count is None else count for count in counts)
+        read, written = ("?" if count is None else f"{count:,}" for count in counts)
         metadata, money = message.metadata, self._format_cost(message, usage)
         facts = f"{metadata.model} · {metadata.api} · {metadata.stop_reason} · {read} in, {written} out · {money}"
-        self._console.print(f"         [dim]{facts}[/]")
+        self._print_line("", "", facts, dim=True)
 
     def _format_cost(self, message: Message, usage: Usage) -> str:
         model = str(message.metadata.model)
@@ -77,24 +87,34 @@ class DemoPrinter:
             self.notes.add(f"no price for {model}: {usage.cost_note}")
             return "no price"
         self.cost += usage.cost_usd
-        return f"${usage.cost_usd:f}"
+        return _money(usage.cost_usd)
 
-    def _print_line(self, who: str, style: str, text: str) -> None:
-        from rich.markup import escape  # noqa: PLC0415
-        from rich.padding import Padding  # noqa: PLC0415
-        from rich.table import Table  # noqa: PLC0415
+    def _print_line(self, who: str, style: str, text: str, *, dim: bool = False) -> None:
+        """Print text beside who says it; lines that do not fit go on below, under the text."""
+        width = min(self._console.width - _GUTTER, _TEXT_WIDTH)
+        shown = Text(escape_controls(text.strip(), self._console.file))
+        for number, line in enumerate(shown.wrap(self._console, width)):
+            line.rstrip()
+            label = Text(f"{who if number == 0 else '':>{_GUTTER - 1}} ", style)
+            self._console.print(label.append_text(Text(line.plain, "dim" if dim else "")), soft_wrap=True)
 
-        grid = Table.grid(padding=(0, 1))
-        grid.add_column(width=6, justify="right", style=style)
-        grid.add_column(overflow="fold", max_width=110)
-        grid.add_row(who, escape(escape_controls(text.strip(), self._console.file)))
-        self._console.print(Padding(grid, (0, 0, 0, 1), expand=False))
+    def print_start(self) -> None:
+        """Say what is going to be shown."""
+        self._print_line("", "", _START)
 
     def print_end(self, where: str) -> None:
         """Print the totals and where the answers came from."""
         self._console.print()
         self._console.rule(style="dim")
-        self._console.print(f"{self.tokens} tokens, ${self.cost:f}")
-        for note in sorted(self.notes):
-            self._console.print(f"[dim]{note}[/]")
-        self._console.print(f"[dim]{where}[/]")
+        self._print_line("total", "bold", f"{self.tokens:,} tokens, {_money(self.cost)}")
+        for note in (*sorted(self.notes), where):
+            self._print_line("", "", note, dim=True)
+
+
+def _money(usd: Decimal) -> str:
+    """Return an amount to the millionth of a dollar."""
+    return f"${usd:.6f}".rstrip("0").rstrip(".")
+
+
+def _plural(word: str, count: int) -> str:
+    return word if count == 1 else f"{word}s"
