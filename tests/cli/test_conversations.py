@@ -215,7 +215,7 @@ def test_a_chat_that_cannot_be_saved_goes_on_and_is_saved_elsewhere(
     assert result.exit_code == 0, result.output
     assert "error: full.jsonl: No space left on device" in result.stderr
     assert "other.jsonl is there already" in result.stderr
-    assert "\nnew.jsonl\n" in result.stderr  # /save alone
+    assert "\nkept as new.jsonl\n" in result.stderr  # /save alone
     assert [message.text_content() for message in saved(Path("new.jsonl"))] == ["hi", "Hello", "more", "Hello"]
     assert Path("other.jsonl").read_text(encoding="utf-8") == "something\n"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import json
 import os
+import pty
 import subprocess
 import sys
 import threading
@@ -16,7 +17,7 @@ import click
 import pytest
 
 from interlingua.errors import CallerError
-from interlingua_cli import talk
+from interlingua_cli import chat, talk
 from interlingua_cli.schema import many, parse_short_form
 from interlingua_cli.show import find_code
 from interlingua_cli.template import Template, read_template, write_template
@@ -510,6 +511,25 @@ def test_a_chat_at_a_terminal_stops_an_answer_and_goes_on(server: LocalServer, h
     done = subprocess.run([interrupt.PROGRAM, "logs", "--json"], capture_output=True, check=True)
     (kept,) = json.loads(done.stdout)
     assert (kept["prompt"], kept["answer"]) == ("one", "Hel")
+
+
+def test_pasted_lines_are_one_message(server: LocalServer, home: Path) -> None:
+    answers = [(b">>> ", b"one\ntwo\n\nthree\n"), (b"Hello", b""), (b">>> ", b"/model\n"), (b">>> ", b"\x04")]
+    shown, code = at_terminal(answers, "chat", "here:echo")
+
+    assert (code, answers) == (0, []), shown
+    assert asked(server) == ["one\ntwo\n\nthree"]
+    assert b"here:echo, kept as 01" in shown
+    assert shown.endswith(b">>> \r\n")  # the shell's prompt begins a line of its own
+
+
+def test_lines_typed_ahead_are_messages_of_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal, program = pty.openpty()
+    os.write(terminal, b"one\ntwo\n")
+    with os.fdopen(program, encoding="utf-8") as stdin:
+        monkeypatch.setattr(sys, "stdin", stdin)
+        assert [chat.read_input(), chat.read_input()] == ["one", "two"]
+    os.close(terminal)
 
 
 def test_a_chat_runs_tools(run: Run, server: LocalServer, tools: str) -> None:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import select
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
@@ -24,11 +25,14 @@ if TYPE_CHECKING:
 QUOTES = '"""'
 MULTI, EDIT, FRAGMENT = "!multi", "!edit", "!fragment"
 
-HELP = (
-    "/model MODEL goes on with another model, /save FILE keeps the conversation there, /quit ends;"
-    f" three double quotes, or {MULTI} and !end, hold several lines; {EDIT} opens your editor;"
-    f" {FRAGMENT} FILE puts a text before the next message"
-)
+HELP = f"""\
+/model MODEL     go on with another model; alone, say which answers
+/save FILE       keep the conversation in this file; alone, say where it is kept
+{FRAGMENT} FILE   put a text before the next message
+{QUOTES}              begin and end a message of several lines, as {MULTI} and !end do; pasted lines are one message
+{EDIT}            write a message in your editor
+/quit            end, as Ctrl-D does; Ctrl-C stops an answer and keeps what came"""
+_PASTE_S = 0.05  # seconds within which the next line of a paste is there
 
 
 class Chat(Protocol):
@@ -50,7 +54,7 @@ class Chat(Protocol):
 def run_chat(chat: Chat) -> None:
     """Read messages and commands from standard input until its end, and carry them out."""
     if sys.stdin.isatty():
-        click.secho("/save FILE keeps the conversation, /help says what else there is, Ctrl-D ends", err=True, dim=True)
+        click.secho("/help says what there is, /save FILE keeps the conversation in a file, Ctrl-D ends", err=True, dim=True)
     goes_on = True
     while goes_on:
         try:
@@ -74,7 +78,7 @@ def _do_next(chat: Chat) -> bool:
     elif word in ("/help", "/?"):
         click.echo(HELP, err=True)
     elif word.startswith("/") and "\n" not in text and word[1:].isalpha():
-        click.echo(f"no command {word}; {HELP}", err=True)
+        click.echo(f"no command {word}:\n{HELP}", err=True)
     elif text.strip():
         chat.turn(text)
     return True
@@ -82,9 +86,12 @@ def _do_next(chat: Chat) -> bool:
 
 def read_input() -> str | None:
     """Return the next message, a line or several, or what the editor saved; None at the end of input."""
+    is_typed_ahead = _is_waiting(0)  # while the last answer came: lines by themselves
     try:
         line = _read_line(">>> ")
     except EOFError:
+        if sys.stdin.isatty():
+            click.echo(err=True)
         return None
     word, _, rest = line.strip().partition(" ")
     if word == MULTI:
@@ -93,12 +100,28 @@ def read_input() -> str | None:
     if word == EDIT:
         return _edit(rest)
     if not line.lstrip().startswith(QUOTES):
-        return line
+        return line if is_typed_ahead or line.startswith("/") else "\n".join([line, *_read_pasted()])
     first = line.lstrip().removeprefix(QUOTES)
     lines = [first]
     if not first.rstrip().endswith(QUOTES):
         lines += _read_until(lambda last: last.rstrip().endswith(QUOTES), keep=True)
     return "\n".join(lines).rstrip().removesuffix(QUOTES).strip("\n")
+
+
+def _is_waiting(seconds: float) -> bool:
+    """Tell whether a terminal has more input, or gets it within this time."""
+    if not sys.stdin.isatty():
+        return False
+    with contextlib.suppress(OSError, ValueError):  # of a stream that cannot be waited for
+        return bool(select.select([sys.stdin], (), (), seconds)[0])
+    return False
+
+
+def _read_pasted() -> Iterator[str]:
+    """Yield the lines that follow at once, as those of a paste do."""
+    with contextlib.suppress(EOFError):
+        while _is_waiting(_PASTE_S):
+            yield _read_line("... ")
 
 
 def _read_until(is_last: Callable[[str], bool], *, keep: bool = False) -> list[str]:
@@ -129,6 +152,11 @@ def _read_line(prompt: str) -> str:
             import readline  # noqa: F401, PLC0415  its import is what makes input() edit lines
         return input(prompt)
     return input()
+
+
+def describe_place(talk: Talk) -> str:
+    """Say where a conversation is kept."""
+    return f"kept as {talk.place}" if talk.place else "kept nowhere: /save FILE keeps it"
 
 
 @attrs.define
@@ -175,7 +203,7 @@ class TalkChat:
         """Keep the conversation in this file; an empty name prints where it is kept."""
         path = Path(file).expanduser()
         if not file:
-            click.echo(self._talk.place or "nowhere yet: /save FILE keeps it", err=True)
+            click.echo(describe_place(self._talk), err=True)
         elif str(path) != self._talk.place and path.exists():
             click.echo(f"error: {path} is there already: name another file", err=True)
         else:

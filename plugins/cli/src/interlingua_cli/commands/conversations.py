@@ -14,7 +14,7 @@ from interlingua.errors import CallerError, InterlinguaError
 from interlingua.types import ContentBlock, Message, MessageStatus, TextBlock
 from interlingua_cli.arguments import Arguments
 from interlingua_cli.attachments import Attachments, attach_option, attach_type_option, fragment_option
-from interlingua_cli.chat import TalkChat, run_chat
+from interlingua_cli.chat import TalkChat, describe_place, run_chat
 from interlingua_cli.completion import complete_first_model
 from interlingua_cli.input import (
     PairCommand,
@@ -315,8 +315,8 @@ def chat(state: State, /, model: str | None, no_log: bool, hide_reasoning: bool,
          **given: Any) -> None:  # fmt: skip
     """Talk with a model; answers stream.
 
-    Enter sends a line; three double quotes open and close a message of several lines, and so do !multi and !end; !edit
-    opens your editor. /model MODEL goes on with another model and shows what the conversation loses there; /help lists
+    Enter sends a line; three double quotes open and close a message of several lines, and so do !multi and !end; pasted
+    lines are one message; !edit opens your editor. /model MODEL goes on with another model and shows what the conversation loses there; /help lists
     the rest. Ctrl-C stops an answer and keeps what came; Ctrl-D ends.
     """
     if save is not None and save != resume and save.exists() and save.stat().st_size:
@@ -348,4 +348,6 @@ def chat(state: State, /, model: str | None, no_log: bool, hide_reasoning: bool,
             talk.file = file
             if resume is not None:
                 talk.messages = read_conversation(str(resume))
+        if sys.stdin.isatty():
+            click.secho(f"{talk.model}, {describe_place(talk)}", err=True, dim=True)
         run_chat(TalkChat(state, talk, show, tools, fragments, fill))
