@@ -66,6 +66,8 @@ class Dialect:
         structured: how an answer's schema is enforced; only `json_schema` really does. Such a service has the JSON mode
             `json_object` as well, unless its capabilities say otherwise.
         object_root: the root of an answer's schema must be an object, and an answer is forced in strict mode only.
+        any_keyword: a strict schema may have any keyword of JSON Schema; else those of OpenAI's strict mode.
+        schema_alone: an answer's schema stands neither beside tools nor in a streamed request.
         image_data_urls: base64 images are data URLs, else bare base64.
         image_details: words for an image's `detail`; another is left out.
         file_urls: file parts may hold a URL.
@@ -121,6 +123,8 @@ class Dialect:
     strict_option: bool = False
     structured: Literal["json_schema", "json_object", "none"] = "none"
     object_root: bool = False
+    any_keyword: bool = False
+    schema_alone: bool = False
     image_data_urls: bool = True
     image_details: tuple[str, ...] = ("auto", "low", "high")
     file_urls: bool = False

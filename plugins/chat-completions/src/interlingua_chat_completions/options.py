@@ -101,7 +101,7 @@ def _response_format(options: AdapterOptions, dialect: Dialect, losses: list[Los
         raise CapabilityError(
             f"this service does not enforce a schema on its answers{hint}", path="options.response_schema"
         )
-    form = to_wire_answer_schema(options, losses, object_root=dialect.object_root)
+    form = to_wire_answer_schema(options, losses, object_root=dialect.object_root, any_keyword=dialect.any_keyword)
     if not form["strict"]:
         del form["strict"]
     return {"type": "json_schema", "json_schema": form}

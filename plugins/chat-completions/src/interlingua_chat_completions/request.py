@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
+from interlingua.errors import CapabilityError
 from interlingua.plugins import (
     EMPTY,
     BlockLoss,
@@ -95,6 +96,9 @@ def to_wire(
                 fields["parallel_tool_calls"] = dumps(options.parallel_tool_calls)
             else:
                 losses.append(option_loss("parallel_tool_calls", "dropped", "this service has no such option"))
+    if options.response_schema is not None and dialect.schema_alone and (listed is not None or options.stream):
+        reason = "this service takes a schema neither beside tools nor for a stream; output= finds another way"
+        raise CapabilityError(reason, path="options.response_schema")
     fields |= to_wire_options(options, dialect, losses)
     if dialect.cache_key_field is not None and markers.spent and messages[0].session_id != DEFAULT_SESSION:
         fields[dialect.cache_key_field] = dumps(cache_key(messages[0].session_id))

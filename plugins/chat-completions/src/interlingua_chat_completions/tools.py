@@ -18,6 +18,12 @@ STRICT_OPTION = "strict_tools"
 STRICT_ECHO = "strict"
 # formats of a text that may stand in a strict schema
 _FORMATS = frozenset(("date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"))
+_STRICT_KEYWORDS = frozenset((
+    "type", "properties", "required", "items", "enum", "const", "anyOf", "$ref", "$defs", "definitions", "title",
+    "description", "additionalProperties", "format", "pattern", "minimum", "maximum", "exclusiveMinimum",
+    "exclusiveMaximum", "multipleOf", "minItems", "maxItems", "default", "$schema", "$id",
+))  # fmt: skip
+_LOOKAROUND = re.compile(r"\(\?<?[=!]")
 _UNIONS = ("anyOf", "allOf", "oneOf")
 _SCHEMAS = ("items", "additionalProperties")
 _NAMED_SCHEMAS = ("properties", "$defs", "definitions")
@@ -117,7 +123,9 @@ def _tool(tool: ToolDefinition, dialect: Dialect, strict_tools: StrictTools) -> 
         wrapped["function"] = {**wrapped["function"], "parameters": strict_tools.schemas[tool.name], "strict": True}
         return wrapped
     wrapped["function"]["parameters"] = complete_schema(tool.input_schema)
-    if dialect.strict_tools and (strict := strict_schema(tool.input_schema)) is not None:
+    changed: list[Loss] = []
+    fitting = fit_keywords(tool.input_schema, changed) if dialect.strict_tools else tool.input_schema
+    if dialect.strict_tools and not changed and (strict := strict_schema(fitting)) is not None:
         wrapped["function"] = {**wrapped["function"], "parameters": strict, "strict": True}
     return wrapped
 
@@ -205,19 +213,100 @@ def _member(key: str, value: Any) -> Any:
     return _close_schema(value)
 
 
-def to_wire_answer_schema(options: AdapterOptions, losses: list[Loss], *, object_root: bool) -> dict[str, Any]:
+def fit_keywords(
+    schema: Mapping[str, Any], losses: list[Loss], path: str = "options.response_schema"
+) -> dict[str, Any]:
+    """Return a schema in the keywords of strict mode (openai/WIRE.md, Structured outputs), with a row for each change.
+
+    A keyword outside of it moves into the description, `oneOf` becomes `anyOf`, an `allOf` of one goes up, and what
+    stands beside a reference goes into a copy of what it refers to, as the official SDK has it.
+    """
+    made: dict[str, Any] = _Keywords(schema, losses).fit(schema, path)
+    return made
+
+
+class _Keywords:
+    def __init__(self, root: Mapping[str, Any], losses: list[Loss]) -> None:
+        self._root, self._losses = root, losses
+        self._within: list[str] = []
+
+    def fit(self, node: Any, path: str) -> Any:
+        if not isinstance(node, Mapping):
+            return node
+        reference = node.get("$ref")
+        if isinstance(reference, str) and len(node) > 1:
+            return self._fit_beside_reference(node, reference, path)
+        if "oneOf" in node and "anyOf" not in node:
+            node = {("anyOf" if key == "oneOf" else key): value for key, value in node.items()}
+            self._lose(f"{path}.oneOf", "strict mode has no oneOf; it became anyOf")
+        parts: Sequence[Any] = node.get("allOf") or ()
+        if len(parts) == 1 and isinstance(parts[0], Mapping):
+            rest = {key: value for key, value in node.items() if key != "allOf"}
+            self._lose(f"{path}.allOf", "strict mode has no allOf; its one part went up")
+            return self.fit({**parts[0], **rest}, path)
+        made: dict[str, Any] = {}
+        words = []
+        for key, value in node.items():
+            place = f"{path}.{key}"
+            if key in _NAMED_SCHEMAS and isinstance(value, Mapping):
+                made[key] = {name: self.fit(child, f"{place}.{name}") for name, child in value.items()}
+            elif key in _SCHEMAS:
+                made[key] = self.fit(value, place)
+            elif key in _UNIONS and isinstance(value, list | tuple):
+                made[key] = [self.fit(child, f"{place}[{at}]") for at, child in enumerate(value)]
+            elif _is_strict_keyword(key, value, node):
+                made[key] = value
+            else:
+                words.append(f"{key}: {dumps(value).decode()}")
+                self._lose(place, f"{key} is refused in strict mode; it moved into the description")
+        if words:
+            made["description"] = "; ".join(filter(None, [made.get("description"), *words]))
+        return made
+
+    def _fit_beside_reference(self, node: Mapping[str, Any], reference: str, path: str) -> Any:
+        target: Any = self._root
+        for name in reference.removeprefix("#").strip("/").split("/"):
+            target = target.get(name.replace("~1", "/").replace("~0", "~")) if isinstance(target, Mapping) else None
+        if reference in self._within or not isinstance(target, Mapping):
+            self._lose(path, "strict mode has nothing beside a reference; it was left out")
+            return {"$ref": reference}
+        self._lose(path, "strict mode has nothing beside a reference; both stand in one schema")
+        self._within.append(reference)
+        made = self.fit({**target, **{key: value for key, value in node.items() if key != "$ref"}}, path)
+        self._within.remove(reference)
+        return made
+
+    def _lose(self, path: str, reason: str) -> None:
+        self._losses.append(_loss(path, "rewritten", reason, kind="option"))
+
+
+def _is_strict_keyword(key: str, value: Any, node: Mapping[str, Any]) -> bool:
+    if key == "format":
+        return value in _FORMATS or node.get("type") in ("integer", "number")
+    if key == "pattern":
+        return not _LOOKAROUND.search(str(value))
+    return key in _STRICT_KEYWORDS
+
+
+def to_wire_answer_schema(
+    options: AdapterOptions, losses: list[Loss], *, object_root: bool, any_keyword: bool = False
+) -> dict[str, Any]:
     """Return `name`, `schema` and `strict` for the answer's schema; strict only where that means the same.
 
     Args:
         options: holds the schema and its name.
         losses: gets a row where the name does not fit the wire's pattern, and where strict mode is left out.
         object_root: the service refuses a root that is no object, and forces an answer in strict mode only.
+        any_keyword: the service takes every keyword in strict mode, or passes over it.
 
     Raises:
         CapabilityError: the root is no object and has to be.
     """
     schema: Mapping[str, Any] = options.response_schema or {}
-    strict = strict_schema(schema)
+    changed: list[Loss] = []
+    strict = strict_schema(schema if any_keyword else fit_keywords(schema, changed))
+    if strict is not None:
+        losses += changed
     sent = complete_schema(schema, root=object_root) if strict is None else strict
     if object_root and sent.get("type") != "object":
         raise CapabilityError(

@@ -36,6 +36,7 @@ DEFAULTS = AdapterCapabilities(
     tool_name_pattern=r"[A-Za-z_][A-Za-z0-9_]{0,63}",
     max_images=20,
     json_mode={"response_format": {"type": "json_object"}},
+    schema_all_required=True,  # each object has at least one required property (WIRE.md, Request)
     structured_output_streams=True,  # and not beside tools; JSON has to be asked for in words (WIRE.md, Request)
     api=API,
     assumed=True,

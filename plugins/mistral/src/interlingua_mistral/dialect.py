@@ -77,6 +77,7 @@ def _dialect(efforts: tuple[str, ...], *, lax: bool) -> Dialect:
         required_choice="any",
         parallel_tool_calls=True,
         structured="json_schema",
+        any_keyword=True,  # the SDK's own strict schemas keep them (WIRE.md, Request)
         file_urls=True,
         document_style="document_url",
         audio_style="string",

@@ -47,6 +47,7 @@ _WRONG = "The answer does not fit what was asked for:\n{}\nGive the whole answer
 _TOO_EARLY = "Not taken, for other tools were called beside it: give the answer after their results."
 _MOST_PROBLEMS = 10
 _FENCED = re.compile(r"```(?:json)?\s*\n(.*?)```", re.S)
+_SAYING = {"type", "enum", "const", "anyOf", "allOf", "$ref"}  # an object of a schema with none of them takes any value
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -258,7 +259,7 @@ def _merge(low: Mapping[str, Any], high: Mapping[str, Any]) -> dict[str, Any]:
 
 def _schema_obstacle(schema: Mapping[str, Any], can: AdapterCapabilities) -> str:
     """Say which of the target's limits a projected schema passes; "" for none."""
-    counts = {"optional": 0, "unions": 0, "depth": 0, "properties": 0, "enum_values": 0}
+    counts = {"optional": 0, "unions": 0, "depth": 0, "properties": 0, "enum_values": 0, "open": 0}
 
     def count(node: Mapping[str, Any], depth: int) -> None:
         properties = node.get("properties", {})
@@ -268,10 +269,15 @@ def _schema_obstacle(schema: Mapping[str, Any], can: AdapterCapabilities) -> str
         counts["optional"] += len(properties.keys() - {*node.get("required", ())})
         counts["unions"] += "anyOf" in node
         counts["enum_values"] += len(node.get("enum", ()))
+        counts["open"] += not node.keys() & _SAYING or (
+            node.get("type") == "object" and "properties" not in node and node.get("additionalProperties") is not False
+        )
         for child in child_schemas(dict(node)):
             count(child, depth)
 
     count(schema, 0)
+    if counts.pop("open") and not can.schema_open_maps:
+        return "the schema leaves open what a value is, and this service takes closed ones"
     for name, found in counts.items():
         most = getattr(can, f"schema_max_{name}")
         if 0 < most < found:

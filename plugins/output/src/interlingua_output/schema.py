@@ -39,6 +39,7 @@ _CHECKS: Mapping[str, Callable[[Any], bool]] = {
     "array": lambda value: isinstance(value, list),
 }
 _LISTS: tuple[Any, ...] = (list, tuple, set, frozenset, Sequence, Set)
+_UNUSED = ("title", "default", "discriminator", "$defs")
 _SUBSET = {"type", "enum", "required", "properties", "items", "description", "format", "additionalProperties"}
 
 
@@ -224,14 +225,20 @@ def _inline(node: Node, defs: Mapping[str, Node], kept: dict[str, Node], within:
             return {"$ref": node["$ref"]}
         made = _inline(defs[name], defs, kept, (*within, name))
         if name not in kept:
-            return {**made, **{key: value for key, value in node.items() if key != "$ref"}}
+            return {**made, **{key: value for key, value in node.items() if key not in ("$ref", *_UNUSED)}}
         kept[name] = made
         return {"$ref": node["$ref"]}
-    made = {key: value for key, value in node.items() if key not in ("title", "default", "discriminator", "$defs")}
+    made = {key: value for key, value in node.items() if key not in _UNUSED}
     if "oneOf" in made:
         made["anyOf"] = made.pop("oneOf")
     if len(made.get("allOf", ())) == 1:
         made = {**made.pop("allOf")[0], **made}
+    if "properties" not in made and ("patternProperties" in made or made.get("additionalProperties") is True):
+        patterns = made.pop("patternProperties", {})  # a map whose keys are checked when it is read
+        made["additionalProperties"] = {"anyOf": [*patterns.values()]} if len(patterns) > 1 else {}
+        if len(patterns) == 1:
+            ((pattern, made["additionalProperties"]),) = patterns.items()
+            made["description"] = f"{made.get('description', '')} (keys: {pattern})".lstrip()
     if "const" in made:
         made |= _one_of([made.pop("const")])
     if isinstance(kinds := made.get("type"), list):
