@@ -97,6 +97,8 @@ def support_table(subject: Subject) -> list[Support]:
         mine = [exchange for exchange in subject.exchanges if exchange.good and subject.api_of(exchange) == api]
         for flag in FLAGS:
             declaring = [aim for aim in aims if getattr(aim.capabilities, flag)]
+            if flag in _BESIDE_SCHEMAS:  # without schemas it is about the JSON mode, which only words ask for
+                declaring = [aim for aim in declaring if aim.capabilities.supports_structured_output]
             probed = "supports_structured_output" if flag in _BESIDE_SCHEMAS else flag
             shapes = {one for aim in declaring for one in _shapes(subject, aim, probed)}
             beside = _BESIDE_SCHEMAS.get(flag)
