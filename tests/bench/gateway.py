@@ -1,9 +1,11 @@
 """The gateway beside a byte passthrough: processor time of each, from /proc, in interleaved rounds on the loopback.
 
-    python gateway.py [--rounds 3] [--streams 1000]
+    python gateway.py [--rounds 3] [--streams 1000] [--litellm PROGRAM]
 
 The passthrough is bare Starlette and httpx under the same server; the scripted service and the caller are processes of
 their own. Ratios mean something only with the service's pace: paced, each delta is one read; in bursts a read has many.
+With `--litellm`, LiteLLM's proxy runs in the same rounds: PROGRAM is the `litellm` of an environment of its own, made
+by `python -m venv FOLDER` and `FOLDER/bin/pip install 'litellm[proxy]==1.106.2'` (0.8 GB).
 """
 
 from __future__ import annotations
@@ -17,8 +19,9 @@ import socket
 import statistics
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +32,11 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
+# offline, with no key asked for
+_LITELLM = {
+    "LITELLM_DANGEROUSLY_PERMIT_WEAK_OR_UNSET_MASTER_KEY": "true", "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+    "LITELLM_TELEMETRY": "False",
+}  # fmt: skip
 _TICK = os.sysconf("SC_CLK_TCK")
 _QUESTION = [{"role": "user", "content": "Hi"}]
 CHAT = ("/v1/chat/completions", {"model": "m", "messages": _QUESTION})
@@ -54,10 +62,11 @@ def service() -> Starlette:
         count, pause = body["max_tokens"], body.get("top_p") or 0
 
         async def stream() -> AsyncIterator[bytes]:
-            delta = _chunk({"content": "word "})
+            deltas = [_chunk({"content": f"word {number} "}) for number in range(64)]  # LiteLLM refuses repetitions
+            burst = b"".join(deltas)
             yield _chunk({"role": "assistant", "content": ""})
-            for _ in range(count if pause else count // 64):
-                yield delta if pause else delta * 64
+            for number in range(count if pause else count // 64):
+                yield deltas[number % 64] if pause else burst
                 await asyncio.sleep(pause)
             yield _chunk({}, "stop") + b"data: [DONE]\n\n"
 
@@ -95,15 +104,24 @@ def gateway(upstream: str) -> Starlette:
 
 
 class Server:
-    """One of the applications in a process of its own."""
+    """One of the applications in a process of its own.
 
-    def __init__(self, kind: str, upstream: str = "") -> None:
+    Args:
+        kind: which one.
+        upstream: the service behind it.
+        program: what runs it, with options; None is this file.
+    """
+
+    def __init__(self, kind: str, upstream: str = "", program: Sequence[str] | None = None) -> None:
         with socket.socket() as free:
             free.bind(("127.0.0.1", 0))
             self.port = free.getsockname()[1]
         self.url = f"http://127.0.0.1:{self.port}"
-        self.child = subprocess.Popen([sys.executable, __file__, "--serve", kind, str(self.port), upstream])
-        for _ in range(600):
+        command = [*program, "--port", str(self.port)] if program else None
+        command = command or [sys.executable, __file__, "--serve", kind, str(self.port), upstream]
+        quiet = subprocess.DEVNULL if program else None
+        self.child = subprocess.Popen(command, env={**os.environ, **_LITELLM}, stdout=quiet, stderr=quiet)
+        for _ in range(1_200):
             with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", self.port), timeout=1):
                 return
             time.sleep(0.05)
@@ -144,7 +162,7 @@ def _measure(server: Server, asked: tuple[str, dict[str, Any]], work: str) -> fl
     if work == "small":
         asyncio.run(_all(server.url, asked, 300, 8))
         return (server.cpu() - before) / 300 * 1e6
-    count, pause = (1_000, 0.001) if work == "paced" else (19_200, 0)
+    count, pause = (1_000, 0.001) if work == "paced" else (9_600, 0)
     words = asyncio.run(_all(server.url, asked, 3, 2, stream=True, max_tokens=count, top_p=pause))
     assert words == [count] * 3, words
     return (server.cpu() - before) / (3 * count) * 1e6
@@ -160,13 +178,13 @@ def _report(rounds: int, servers: dict[str, tuple[Server, tuple[str, dict[str, A
                 found[name].append(_measure(server, asked, work))
         base = found["passthrough"]
         for name, times in found.items():
-            ratio = statistics.median(time / floor for time, floor in zip(times, base, strict=True))
-            print(f"{work:7} {name:22} {min(times):8.0f} us  x{ratio:.2f}", flush=True)
+            ratios = sorted(time / floor for time, floor in zip(times, base, strict=True))
+            spread = f"x{statistics.median(ratios):.2f} ({ratios[0]:.2f} to {ratios[-1]:.2f})"
+            print(f"{work:7} {name:22} {min(times):8.0f} to {max(times):6.0f} us  {spread}", flush=True)
 
 
-def _crowd(server: Server, asked: tuple[str, dict[str, Any]], count: int) -> None:
-    """Have many streams open at once; all of them have to come whole."""
-    before = server.memory()
+def _crowd(server: Server, asked: tuple[str, dict[str, Any]], count: int, before: int) -> None:
+    """Have many streams open at once; all of them have to come whole. `before`: the server's bytes when it was idle."""
 
     async def run() -> tuple[list[int], int]:
         asking = asyncio.ensure_future(_all(server.url, asked, count, count, stream=True, max_tokens=40, top_p=0.5))
@@ -181,18 +199,34 @@ def _crowd(server: Server, asked: tuple[str, dict[str, Any]], count: int) -> Non
     print(f"{count} streams at once: {lost} not whole, {(most - before) / count / 1024:.0f} KB a stream")
 
 
+def _litellm(program: str, upstream: str, folder: str) -> Sequence[str]:
+    """Return the command that runs LiteLLM's proxy with the scripted service for its one model."""
+    model = {"model": "hosted_vllm/up-1", "api_base": f"{upstream}/v1", "api_key": "k"}
+    settings = {
+        "model_list": [{"model_name": "m", "litellm_params": model}],
+        "router_settings": {"disable_cooldowns": True, "num_retries": 0},
+    }
+    config = Path(folder) / "litellm.yaml"
+    config.write_text(json.dumps(settings))  # JSON is YAML
+    return [program, "--config", str(config), "--host", "127.0.0.1", "--telemetry", "False"]
+
+
 @contextlib.contextmanager
-def _running() -> Iterator[dict[str, Server]]:
+def _running(litellm: str | None) -> Iterator[dict[str, Server]]:
     made: dict[str, Server] = {}
-    try:
-        made["service"] = Server("service")
-        for kind in ("passthrough", "gateway"):
-            made[kind] = Server(kind, made["service"].url)
-        yield made
-    finally:
-        for server in made.values():
-            server.child.kill()
-            server.child.wait()
+    with tempfile.TemporaryDirectory() as folder:
+        try:
+            made["service"] = Server("service")
+            upstream = made["service"].url
+            for kind in ("passthrough", "gateway"):
+                made[kind] = Server(kind, upstream)
+            if litellm:
+                made["LiteLLM"] = Server("LiteLLM", upstream, _litellm(litellm, upstream, folder))
+            yield made
+        finally:
+            for server in made.values():
+                server.child.kill()
+                server.child.wait()
 
 
 def main() -> None:
@@ -200,20 +234,24 @@ def main() -> None:
     parser.add_argument("--serve", nargs=3, help=argparse.SUPPRESS)
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--streams", type=int, default=1_000)
+    parser.add_argument("--litellm", metavar="PROGRAM")
     given = parser.parse_args()
     if given.serve:
         kind, port, upstream = given.serve
         app = service() if kind == "service" else {"passthrough": passthrough, "gateway": gateway}[kind](upstream)
         uvicorn.run(app, port=int(port), log_level="error", access_log=False, ws="none", http="httptools")
         return
-    with _running() as servers:
-        same = {"passthrough": (servers["passthrough"], CHAT)}
-        same["gateway, same API"] = (servers["gateway"], CHAT)
-        same["gateway, across APIs"] = (servers["gateway"], MESSAGES)
-        _report(given.rounds, same)
-        for kind, asked in (("passthrough", CHAT), ("gateway", MESSAGES)):
-            print(kind, end=": ")
-            _crowd(servers[kind], asked, given.streams)
+    with _running(given.litellm) as servers:
+        asked: dict[str, tuple[Server, Any]] = {"passthrough": (servers["passthrough"], CHAT)}
+        for kind in ("gateway", "LiteLLM"):
+            if kind in servers:
+                asked[f"{kind}, same API"] = (servers[kind], CHAT)
+                asked[f"{kind}, across APIs"] = (servers[kind], MESSAGES)
+        _report(given.rounds, asked)
+        idle = {name: server.memory() for name, server in servers.items()}
+        for name, (server, api) in asked.items():
+            print(name, end=": ", flush=True)
+            _crowd(server, api, given.streams, idle[name.partition(",")[0]])
 
 
 if __name__ == "__main__":
