@@ -61,7 +61,7 @@ def _kill_after(text: str, *, reset: bool) -> Answer:
     return answer
 
 
-class _Endless:
+class Endless:
     """An answer that goes on until it cannot be written; says when that was.
 
     Args:
@@ -108,7 +108,7 @@ def _key(store: GatewayStore, environ: dict[str, str]) -> tuple[Key, dict[str, A
 def test_a_caller_that_leaves_stops_the_service_and_pays_for_what_came(
     upstream: Upstream, api: Api, tmp_path: Path
 ) -> None:
-    endless = _Endless()
+    endless = Endless()
     upstream.answers = [endless]
     store = GatewayStore(f"sqlite:///{tmp_path}/g.db")
     key, given = _key(store, {})
@@ -136,7 +136,7 @@ def _wait_for_usage(store: GatewayStore, key: Key) -> Any:
 
 
 def test_a_caller_that_leaves_before_a_whole_answer_stops_the_service(upstream: Upstream) -> None:
-    endless = _Endless()
+    endless = Endless()
     upstream.answers = [endless]
     with gateway(upstream) as url:
         body = {key: value for key, value in APIS[0].body.items() if key != "stream"}
@@ -148,7 +148,7 @@ def test_a_caller_that_leaves_before_a_whole_answer_stops_the_service(upstream: 
 
 
 def test_a_slow_reader_slows_the_service(upstream: Upstream) -> None:
-    endless = _Endless(pause=0, size=20_000)
+    endless = Endless(pause=0, size=20_000)
     upstream.answers = [endless]
     with gateway(upstream) as url:
         with socket.socket() as caller:
@@ -224,7 +224,7 @@ def test_a_gateway_that_is_told_to_stop_finishes_its_streams(upstream: Upstream,
 
 
 def test_streams_that_do_not_end_in_time_end_in_an_error(upstream: Upstream, tmp_path: Path) -> None:
-    upstream.answers = [_Endless()]
+    upstream.answers = [Endless()]
     with _process(upstream, tmp_path, drain=1.0) as (child, url), contextlib.ExitStack() as stack:
         answers = [stack.enter_context(httpx.stream("POST", url + api.path, json=dict(api.body))) for api in APIS]
         child.send_signal(signal.SIGTERM)

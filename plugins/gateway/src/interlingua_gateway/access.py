@@ -69,6 +69,7 @@ class Access:
         self._tokens = Counter("tokens", "Tokens of conversations", (*names, "direction"), **facts)
         self._cost = Counter("cost_usd", "Cost by list price, where one is known", names, **facts)
         self._losses = Counter("losses", "Rows of the ledger, of requests and answers", (*names, "verdict"), **facts)
+        self._unrecorded = Counter("unrecorded", "Conversations that could not be recorded", ("api",), **facts)
         buckets = (0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300, 600)
         self._seconds = Histogram("request_seconds", "Seconds of a request", names, buckets=buckets, **facts)
         self._open = Gauge("open_requests", "Requests that are being answered", ("api",), **facts)
@@ -141,6 +142,10 @@ class Access:
                 await ask_store(self._store.add_usage, admission.tenant, given, made, cost or Decimal(0))
             except OverloadedError as failure:
                 _log.error("key %s: %d + %d tokens, %s USD not noted: %s", admission.tenant, given, made, cost, failure)
+
+    def count_unrecorded(self, api: str) -> None:
+        """Note a conversation that was to be recorded and was not."""
+        self._unrecorded.labels(api).inc()
 
     def count_losses(self, api: str, target: str, losses: Iterable[Loss]) -> None:
         """Note what a request or its answer lost."""

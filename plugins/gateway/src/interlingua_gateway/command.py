@@ -28,21 +28,25 @@ _CONFIG = click.option(
 @_CONFIG
 @click.option("--host", default="127.0.0.1", show_default=True, help="Address to listen on.")
 @click.option("--port", default=8790, show_default=True, type=click.IntRange(0, 65_535), help="Port to listen on.")
+@click.option("--record", metavar="FILE", help="Record conversations as sessions in FILE (or postgresql://…).")
 @plugin_option
 @click.pass_context
-def gateway(context: click.Context, file: Path | None, host: str, port: int) -> None:
+def gateway(context: click.Context, file: Path | None, host: str, port: int, record: str | None) -> None:
     """Serve the providers' own APIs over any provider.
 
     Point an agent or an SDK at http://HOST:PORT and ask for `provider:name`, or for a name of the configuration.
     """
     if context.invoked_subcommand is not None:
         return
+    import attrs  # noqa: PLC0415  help needs it not
     import uvicorn  # noqa: PLC0415  help needs it not
 
     from interlingua_gateway.gateway import create_app  # noqa: PLC0415  help needs it not
 
     state: State = context.obj
     config = _read(file)
+    if record is not None:
+        config = attrs.evolve(config, record=record)
     if config.auth == "none" and not _is_loopback(host):
         how = 'set auth = "keys" in the configuration and make a key, or listen on 127.0.0.1'
         raise click.UsageError(f"{host} is reachable by others: {how}")

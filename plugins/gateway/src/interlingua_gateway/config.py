@@ -58,6 +58,8 @@ class GatewayConfig:
             user's data folder.
         seal_keys_env: environment variable with the keys that seal state, 32 bytes as base64 each, separated by blanks:
             the first one seals, all open. Without it a key is made and kept in the store.
+        record: where conversations are recorded as sessions: a file, or `postgresql://…` (extra `record`); empty
+            records none.
         body_limit: most bytes of a request.
         drain: seconds that open answers get when the gateway stops.
         fetch_urls: True to fetch images that a caller names by address, where a model takes no addresses. Off: a caller
@@ -68,6 +70,7 @@ class GatewayConfig:
     auth: str = attrs.field(default="none", validator=attrs.validators.in_(WAYS))
     store: str = ""
     seal_keys_env: str = "INTERLINGUA_GATEWAY_SEAL_KEYS"
+    record: str = ""
     body_limit: int = 32 * MEGABYTE
     drain: float = 30.0
     fetch_urls: bool = False

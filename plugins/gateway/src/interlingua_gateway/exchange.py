@@ -346,6 +346,10 @@ class _Request:
             if message is not None and message.metadata.status is not MessageStatus.COMPLETE and self._asked:
                 message = self._asked.with_estimate(message, self._gateway.registry)
             await self._gateway.access.settle(admission, message, error)
+            if (record := self._gateway.record) is not None and message is not None and self._asked is not None:
+                asked = (admission.tenant, self._asked.name, self._inbound, message)
+                if not await record.append(*asked):
+                    self._gateway.access.count_unrecorded(self._api.key)
             recall = self._gateway.recall
             own = (self._api.key, self._api.api)
             if recall is not None and message is not None and (message.metadata.origin or own)[:2] != own:

@@ -23,6 +23,7 @@ from interlingua_gateway.access import Access
 from interlingua_gateway.config import GatewayConfig, Route
 from interlingua_gateway.exchange import ServedApi
 from interlingua_gateway.recall import Recall
+from interlingua_gateway.record import Record
 from interlingua_gateway.seal import KEY_BYTES, Sealer, read_keys
 from interlingua_gateway.store import GatewayStore
 
@@ -62,6 +63,7 @@ class Gateway:
         kept = [self.store.seal_key() if self.store else os.urandom(KEY_BYTES)]
         self._sealer = Sealer(given or kept)
         self.recall = Recall(self.store, self._sealer) if self.store else None
+        self.record = open_record(config, self.store)
 
     def client(self, route: Route) -> AsyncClient:
         """Return the client that keeps a route's limits."""
@@ -118,6 +120,8 @@ class Gateway:
         """Close all connections."""
         for client in self._clients.values():
             await client.close()
+        if self.record is not None:
+            self.record.close()
         if self.store is not None:
             self.store.close()
 
@@ -133,6 +137,20 @@ def open_store(config: GatewayConfig, environ: Mapping[str, str]) -> GatewayStor
     if not config.store and not folder:
         return None
     return GatewayStore(config.store or f"sqlite:///{folder}/interlingua/gateway.db")
+
+
+def open_record(config: GatewayConfig, store: GatewayStore | None) -> Record | None:
+    """Open the record of conversations; None where the configuration asks for none.
+
+    Raises:
+        CallerError: interlingua-sessions is not installed, or the gateway has no store of its own.
+        StoreError: it cannot be opened.
+    """
+    if not config.record:
+        return None
+    if store is None:
+        raise CallerError("record needs a store: there is no HOME to keep one in, so name it")
+    return Record(config.record, store)
 
 
 def create_app(

@@ -95,10 +95,11 @@ def _has_state(message: Message) -> bool:
 
 def _handle(before: Message, answer: Message) -> str:
     """Return the digest of what any API shows of an answer and of the message before it."""
-    return hashlib.sha256(orjson.dumps([_shown(before), _shown(answer)])).hexdigest()[:40]
+    return hashlib.sha256(orjson.dumps([shown(before), shown(answer)])).hexdigest()[:40]
 
 
-def _shown(message: Message) -> list[Any]:
+def shown(message: Message) -> list[Any]:
+    """Return what any API shows of a message: its text, and its calls by name and arguments."""
     texts: list[str] = []
     calls: list[Any] = []
     for block in message.content:

@@ -70,6 +70,13 @@ _STATES = sa.Table(
     sa.Column("seal", sa.Text, nullable=False),
     sa.Column("created", sa.Float, nullable=False),
 )  # fmt: skip
+_SESSIONS = sa.Table(
+    "gateway_sessions", _TABLES,
+    sa.Column("tenant", sa.Text, primary_key=True),
+    sa.Column("digest", sa.Text, primary_key=True),  # of a recorded conversation, up to its end
+    sa.Column("session", sa.Text, nullable=False),
+    sa.Column("created", sa.Float, nullable=False),
+)  # fmt: skip
 _FACTS = sa.Table(
     "gateway_facts", _TABLES,
     sa.Column("name", sa.Text, primary_key=True),
@@ -268,6 +275,34 @@ class GatewayStore:
         """Forget states kept before a time; return how many."""
         with self._begin() as connection:
             return connection.execute(_STATES.delete().where(_STATES.c.created < before.timestamp())).rowcount
+
+    # -- recorded sessions ---------------------------------------------------------------------------------------
+
+    def take_session(self, tenant: str, digests: Sequence[str]) -> tuple[str, str] | None:
+        """Return the session that ends with the last of these digests that one ends with, and which; None for none.
+
+        Whoever gets it is alone to append to it, until `keep_session` says where it ends then.
+        """
+        ends = _SESSIONS.c.digest.in_(list(dict.fromkeys(digests)))
+        with self._begin() as connection:
+            rows = connection.execute(_SESSIONS.select().where(_SESSIONS.c.tenant == tenant, ends)).all()
+            found = {row.digest: row.session for row in rows}
+            last = next((digest for digest in reversed(digests) if digest in found), None)
+            if last is None:
+                return None
+            here = (_SESSIONS.c.tenant == tenant) & (_SESSIONS.c.session == found[last])
+            taken = connection.execute(_SESSIONS.delete().where(here))
+            return (found[last], last) if taken.rowcount else None
+
+    def keep_session(self, tenant: str, session: str, digests: Sequence[str]) -> None:
+        """Note the digests that a recorded session ends with."""
+        rows = [{"tenant": tenant, "digest": digest, "session": session, "created": time.time()} for digest in digests]
+        with self._begin() as connection:
+            for row in rows:
+                statement = self._insert(_SESSIONS).values(row)
+                connection.execute(
+                    statement.on_conflict_do_update(index_elements=["tenant", "digest"], set_={"session": session})
+                )
 
     def close(self) -> None:
         """Close all connections."""

@@ -1,0 +1,143 @@
+"""A record of conversations as sessions of interlingua-sessions, where the configuration asks for one.
+
+Callers send their whole history with every request. What was recorded of it is known by a digest of what any API shows
+of each message, so that a conversation that has grown is the session it was, and only what is new is appended.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+
+import attrs
+import orjson
+
+from interlingua.errors import CallerError
+from interlingua.plugins import InboundRequest
+from interlingua.types import Message, MessageStatus, Role, ToolResultBlock, ToolUseBlock, new_tool_use_id, new_ulid
+from interlingua_gateway.recall import shown
+from interlingua_gateway.store import GatewayStore, ask_store
+
+if TYPE_CHECKING:
+    from interlingua_sessions import Store
+
+_log = logging.getLogger("interlingua.gateway")
+
+
+class Record:
+    """Appends conversations to a store of sessions.
+
+    A session belongs to one tenant: its `workspace_path` is `gateway:` and the tenant's name. An answer that was asked
+    for again, or to a history that was edited, begins a session of its own.
+
+    Args:
+        place: of the store of sessions: a file, or `postgresql://…`.
+        heads: the gateway's own store, which knows how far each session has come.
+
+    Raises:
+        CallerError: interlingua-sessions is not installed.
+        StoreError: the store cannot be opened.
+    """
+
+    def __init__(self, place: str, heads: GatewayStore) -> None:
+        try:
+            from interlingua_sessions import open_store  # noqa: PLC0415  an extra
+        except ImportError as error:
+            raise CallerError("record: pip install 'interlingua-gateway[record]'") from error
+        self._store: Store = open_store(place)
+        self._heads = heads
+        self._turns: dict[str, asyncio.Lock] = {}
+
+    async def append(self, tenant: str, model: str, request: InboundRequest, answer: Message) -> bool:
+        """Record a request's conversation and its answer, or what came of it; return False where that failed.
+
+        Args:
+            tenant: whose it is.
+            model: `provider:model` that was asked.
+            request: what was read, as the caller sent it.
+            answer: whole, or what was received of it.
+        """
+        try:
+            async with self._turns.setdefault(tenant, asyncio.Lock()):  # an answer before the one that follows it
+                await ask_store(self._append, tenant, model, request.messages, answer)
+        except Exception as error:  # an answer does not fail because it was not recorded
+            _log.warning("a conversation was not recorded: %s", type(error).__name__)  # texts of errors may quote it
+            return False
+        return True
+
+    def _append(self, tenant: str, model: str, history: Sequence[Message], answer: Message) -> None:
+        digests = list(_digests(history))
+        found = self._heads.take_session(tenant, digests)
+        session, known = (found[0], digests.index(found[1]) + 1) if found else (None, 0)
+        ids: dict[str, str] = {}
+        if session is None:
+            session = self._store.create_session(workspace_path=f"gateway:{tenant}", active_model=model).id
+        else:
+            calls = next((each.tool_calls() for each in reversed(history[:known]) if each.role is Role.ASSISTANT), [])
+            ids = {call.id: kept.id for call, kept in zip(calls, self._last_calls(session), strict=False)}
+        for message in history[known:]:
+            self._store.append(_fresh(message, session, ids))
+        final = _fresh(answer, session, ids)
+        if answer.metadata.status is MessageStatus.PARTIAL:
+            self._store.save_partial(final)
+        else:
+            self._store.append(final)
+        ends = list(_digests([*history, answer]))[-1:]
+        cut = answer.metadata.status is not MessageStatus.COMPLETE
+        if cut and any(each.role is not Role.SYSTEM for each in history):
+            ends += digests[-1:]  # asked again, it goes on behind what was cut
+        self._heads.keep_session(tenant, session, ends)
+
+    def _last_calls(self, session: str) -> Sequence[ToolUseBlock]:
+        """Return the calls of the newest whole answer: those that results may still come for."""
+        for message in self._store.messages(session, newest_first=True):
+            if message.role is Role.ASSISTANT and message.metadata.status is MessageStatus.COMPLETE:
+                return message.tool_calls()
+        return ()
+
+    def close(self) -> None:
+        """Close the store."""
+        self._store.close()
+
+
+def _digests(messages: Sequence[Message]) -> Iterator[str]:
+    """Yield a digest for each message, of all up to it; agents write their system prompts anew for each request."""
+    running = hashlib.sha256()
+    for message in messages:
+        if message.role is not Role.SYSTEM:
+            media = [
+                hashlib.sha256(str(source.data).encode()).hexdigest()
+                for block in message.content
+                for part in (block.content if isinstance(block, ToolResultBlock) else (block,))
+                if (source := getattr(part, "source", None)) is not None
+            ]
+            running.update(orjson.dumps([message.role.value, shown(message), media]) + b"\n")
+        yield running.hexdigest()[:40]
+
+
+def _fresh(message: Message, session: str, ids: dict[str, str]) -> Message:
+    """Return a message with ids of its own: callers' ids of calls are unique in their conversation only."""
+    content: list[Any] = []
+    for block in message.content:
+        if isinstance(block, ToolUseBlock):
+            ids[block.id] = new_tool_use_id()
+            content.append(attrs.evolve(block, id=ids[block.id]))
+        elif isinstance(block, ToolResultBlock):
+            content.append(attrs.evolve(block, tool_use_id=_known(ids, block.tool_use_id)))
+        else:
+            content.append(block)
+    metadata = message.metadata
+    if metadata.parent_tool_use_id:
+        metadata = attrs.evolve(metadata, parent_tool_use_id=_known(ids, metadata.parent_tool_use_id))
+    return attrs.evolve(
+        message, id=new_ulid(), session_id=session, content=tuple(content), metadata=metadata,
+        created_at=datetime.now(UTC),
+    )  # fmt: skip
+
+
+def _known(ids: Mapping[str, str], name: str) -> str:
+    return ids.get(name, name)
