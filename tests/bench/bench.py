@@ -23,7 +23,7 @@ from processes import adapter_rows, cold_rows, import_rows, server, store_rows
 from report import Figure, Ratio, ratios_of, table
 
 HERE = Path(__file__).parent
-OURS, FLOOR, OTHER = "run_interlingua.py", "floor.py", "run_pyreqwest.py"
+OURS, FLOOR, OTHER = "run_interlingua.py", "floor.py", "run_pycurl.py"
 TRANSPORTED = ("text_16k", "text", "think", "small")  # what the second transport is measured with
 BRIEF = ("text", "received_first")
 WIRES = ("anthropic", "openai")

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 FLOOR_NAME = "floor httpx+orjson"
 OUR_NAME = "interlingua"
-OTHER_NAME = "interlingua pyreqwest"
+OTHER_NAME = "interlingua pycurl"
 
 TARGETS: dict[str | tuple[str, str], float] = {  # of a workload, or of a workload on one wire
     "text_16k": 2.0,
@@ -86,7 +86,7 @@ def ratios_of(figures: Sequence[Figure]) -> list[Ratio]:
             found += _ratio(f"{workload} (KB, before)", wire, ours, dict.fromkeys(ours, before), MEMORY_TARGET)
         else:
             found += _ratio(workload, wire, ours, floor, TARGETS.get((workload, wire), TARGETS.get(workload)))
-            found += _ratio(f"{workload}, by pyreqwest", wire, rounds[workload, wire, OTHER_NAME], floor, None)
+            found += _ratio(f"{workload}, by pycurl", wire, rounds[workload, wire, OTHER_NAME], floor, None)
     for wire in dict.fromkeys(one.wire for one in figures if one.workload == "tool_8000"):
         for name in (OUR_NAME, FLOOR_NAME):
             short, long = rounds["tool_2000", wire, name], rounds["tool_8000", wire, name]

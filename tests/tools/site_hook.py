@@ -34,7 +34,7 @@ PACKAGES = [
     "interlingua_bulk",
     "interlingua_gateway",
     "interlingua_otel",
-    "interlingua_pyreqwest",
+    "interlingua_pycurl",
     "interlingua_contract",
 ]
 FENCE = re.compile(r"^(```.*?^```\s*?$)", re.MULTILINE | re.DOTALL)

@@ -252,14 +252,14 @@ def talk(kind: str, url: str, *, stream: bool, **settings: Any) -> tuple[str, il
 
 
 BOTH = pytest.mark.parametrize("kind", ["blocking", "asynchronous"])
-ANY = pytest.mark.parametrize("transport", ["httpx", "pyreqwest"])
+ANY = pytest.mark.parametrize("transport", ["httpx", "pycurl"])
 EITHER = pytest.mark.parametrize("stream", [True, False], ids=["stream", "send"])
 
 
 @pytest.fixture(autouse=True, scope="module")
 def _loaded() -> None:
     """Load both transports, whose libraries would count as memory of the first fault."""
-    for transport in ("httpx", "pyreqwest"):
+    for transport in ("httpx", "pycurl"):
         il.Client("openai:gpt-5-mini", api_key="k", transport=transport).close()
 
 

@@ -18,7 +18,7 @@ import pytest
 import interlingua as il
 from tests.support.fake_provider import STREAM, WHOLE, Reply, Server, registry, served
 
-ANY = pytest.mark.parametrize("transport", ["httpx", "pyreqwest"])
+ANY = pytest.mark.parametrize("transport", ["httpx", "pycurl"])
 
 
 def _settings(url: str, transport: str, **more: Any) -> dict[str, Any]:
@@ -33,7 +33,7 @@ def _heads(server: Server) -> list[dict[str, str]]:
 
 def test_both_send_the_same() -> None:
     with served() as server:
-        for transport in ("httpx", "pyreqwest"):
+        for transport in ("httpx", "pycurl"):
             with il.Client("fake:known", **_settings(server.url, transport)) as client:
                 client.send("h\N{LATIN SMALL LETTER O WITH DIAERESIS}")
         first, second = _heads(server)
@@ -182,7 +182,7 @@ def test_a_header_that_cannot_be_sent_is_named_without_its_value(transport: str)
 
 
 def test_a_name_that_is_no_transport_is_refused() -> None:
-    with pytest.raises(il.CallerError, match=r"no transport 'curl'.*httpx, pyreqwest"):
+    with pytest.raises(il.CallerError, match=r"no transport 'curl'.*httpx, pycurl"):
         il.Client("fake:known", registry=registry(), transport="curl")
     with pytest.raises(il.CallerError, match="give one of them"):
         il.Client("fake:known", registry=registry(), transport="httpx", http_client=object())

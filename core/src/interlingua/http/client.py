@@ -117,7 +117,7 @@ class Client(BaseClient):
         http_client: an httpx-compatible client, used as it is and left open; its own time limits stay unless `timeout`
             is given or they are the library's default.
         transport: what the requests go by, by name: `httpx`, or that of an installed distribution, such as the faster
-            `pyreqwest` of interlingua-pyreqwest.
+            `pycurl` of interlingua-pycurl.
         headers: further request headers, for every request.
         workspace: the folder that `file_ref` media are read from.
         environ: environment variables; None takes the process's.
