@@ -24,6 +24,7 @@ _NAME = re.compile(r"[!#$%&'*+.^_`|~0-9A-Za-z-]+")
 _VALUE = re.compile(r"[\t\x20-\x7e\x80-\xff]*")
 _DEFAULTS = {
     pycurl.NOSIGNAL: 1,
+    pycurl.UPLOAD_BUFFERSIZE: 16 * 1024,  # each transfer has one: 64 KiB by default
     pycurl.HTTP_VERSION: pycurl.CURL_HTTP_VERSION_1_1,
     pycurl.PROTOCOLS: pycurl.PROTO_HTTP | pycurl.PROTO_HTTPS,
     pycurl.PATH_AS_IS: 1,
