@@ -325,12 +325,6 @@ def _load_async_client(name: str | None) -> Any:
     return new_client(name, blocking=False)
 
 
-def _build_request(http: Any, request: Outgoing, timeouts: dict[str, Any] | None) -> Any:
-    extensions = None if timeouts is None else {"timeout": timeouts}
-    method, url, content = request.method, request.url, request.body or None
-    return http.build_request(method, url, content=content, headers=request.headers, extensions=extensions)
-
-
 class Answer(ResponseHead):
     """An answer whose body has yet to be read."""
 
@@ -401,7 +395,9 @@ class SyncTransport:
         """
         timeouts = deadline.for_headers()
         try:
-            built = _build_request(self._http, request, timeouts)
+            extensions = None if timeouts is None else {"timeout": timeouts}
+            method, url, body = request.method, request.url, request.body or None
+            built = self._http.build_request(method, url, content=body, headers=request.headers, extensions=extensions)
             return Answer(self._http.send(built, stream=True), deadline, self.limit)
         except Exception as error:
             raise error_for_failure(error, deadline, in_body=False, url=request.url)  # noqa: B904  it has its cause
@@ -499,7 +495,9 @@ class AsyncTransport:
         timeouts = deadline.for_headers()
         http = await self.prepare()
         try:
-            built = _build_request(http, request, timeouts)
+            extensions = None if timeouts is None else {"timeout": timeouts}
+            method, url, body = request.method, request.url, request.body or None
+            built = http.build_request(method, url, content=body, headers=request.headers, extensions=extensions)
             return AsyncAnswer(await http.send(built, stream=True), deadline, self.limit)
         except Exception as error:
             raise error_for_failure(error, deadline, in_body=False, url=request.url)  # noqa: B904  it has its cause
