@@ -4,7 +4,8 @@ import sys
 from dataclasses import dataclass
 from typing import Literal
 
-from interlingua import Client, InvalidOutputError
+from interlingua import Client
+from interlingua.errors import InvalidOutputError
 
 
 @dataclass

@@ -56,7 +56,7 @@ _get, __dir__, _ = lazy_names(
     __name__,
     {
         "codec": "dumps_message loads_message read_jsonl",
-        "errors": "CallerError InterlinguaError InvalidOutputError OutputTruncatedError ProviderError WireError",
+        "errors": "CallerError InterlinguaError ProviderError",
         "http.client": "AsyncClient Client",
         "http.limits": "Retry Timeout",
         "http.streams": "AsyncMessageStream MessageStream",
@@ -65,10 +65,9 @@ _get, __dir__, _ = lazy_names(
         "pricing": "cost_of",
         "request.rules": "validate_conversation",
         "types.blocks": (
-            "AudioBlock CacheHint DocumentBlock ImageBlock TextBlock ThinkingBlock ToolResultBlock "
-            "ToolUseBlock VideoBlock"
+            "AudioBlock CacheHint DocumentBlock ImageBlock TextBlock ThinkingBlock ToolResultBlock ToolUseBlock"
         ),
-        "types.events": "ErrorEvent MessageComplete StreamEvent TextDelta ThinkingDelta ToolUseEnd",
+        "types.events": "MessageComplete StreamEvent TextDelta ThinkingDelta ToolUseEnd",
         "types.factories": (
             "assistant audio_block document_block image_block system tool_result tool_results user video_block"
         ),
@@ -100,16 +99,13 @@ __all__ = [
     "Client",
     "Conversation",
     "DocumentBlock",
-    "ErrorEvent",
     "ImageBlock",
     "InterlinguaError",
-    "InvalidOutputError",
     "Message",
     "MessageComplete",
     "MessageStatus",
     "MessageStream",
     "Output",
-    "OutputTruncatedError",
     "Partial",
     "ProviderError",
     "Registry",
@@ -129,8 +125,6 @@ __all__ = [
     "ToolUseBlock",
     "ToolUseEnd",
     "Usage",
-    "VideoBlock",
-    "WireError",
     "__version__",
     "assistant",
     "audio_block",

@@ -78,7 +78,7 @@ def test_an_error_inside_a_stream_is_given_once_and_then_raised(kind: str, name:
         events, error = read_stream(client(kind, server, f"{key}:any"), **api)
 
     assert isinstance(error, il.ProviderError)
-    errors = [event for event in events if isinstance(event, il.ErrorEvent)]
+    errors = [event for event in events if isinstance(event, il.types.ErrorEvent)]
     assert [event.error for event in errors] == ([error] if events else [])
     assert not errors or events[-1] is errors[0]
     assert error.partial is not None

@@ -59,7 +59,7 @@ def test_a_cut_connection_keeps_the_text_and_is_no_good_end() -> None:
         with pytest.raises(il.errors.StreamInterruptedError) as caught:
             events.extend(iter(lambda: next(iter(stream)), None))
         assert events[0] == il.TextDelta(index=0, text="hel")
-        assert isinstance(events[-1], il.ErrorEvent)
+        assert isinstance(events[-1], il.types.ErrorEvent)
         assert caught.value.partial.text_content() == "hel"
         assert caught.value.partial.metadata.status is il.MessageStatus.ERROR
         with pytest.raises(il.errors.StreamInterruptedError):

@@ -10,8 +10,8 @@ import attrs
 import httpx
 import pytest
 
-from interlingua import AsyncClient, Client, InvalidOutputError, Output
-from interlingua.errors import BadRequestError, RejectedAnswerError
+from interlingua import AsyncClient, Client, Output
+from interlingua.errors import BadRequestError, InvalidOutputError, RejectedAnswerError
 from interlingua_agents import Agent
 from tests.support.quiet import quiet_ledger
 

@@ -8,7 +8,8 @@ from typing import Any, Protocol
 
 import attrs
 
-from interlingua import CallerError, ProviderError, WireError
+from interlingua import CallerError, ProviderError
+from interlingua.errors import WireError
 from interlingua.types import (
     ContentBlock,
     Message,
