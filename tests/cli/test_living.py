@@ -13,7 +13,6 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
-import click
 import pytest
 
 from interlingua.errors import CallerError
@@ -133,6 +132,32 @@ def test_fragments_stand_before_the_prompt_and_media_are_told_by_their_bytes(
     assert content[1]["text"] == "piped text"
     assert content[2]["image_url"]["url"].startswith("data:image/png;base64,")
     assert content[3]["text"] == "what?"
+
+
+def test_a_fragment_is_stored_once_under_a_name(run: Run, server: LocalServer, tmp_path: Path) -> None:
+    (tmp_path / "note.txt").write_text("buy milk\n", encoding="utf-8")
+    assert run("fragments", "--json").stdout == "[]\n"
+    stored = run("fragments", "set", "shop", "note.txt")
+    (tmp_path / "note.txt").unlink()
+
+    assert stored.exit_code == 0, stored.output
+    assert run("fragments", "set", "piped", "-", input="from a pipe").exit_code == 0
+    assert run("fragments", "show", "shop").stdout == "buy milk\n"
+    assert json.loads(run("fragments", "--json").stdout) == [
+        {"name": "piped", "text": "from a pipe"}, {"name": "shop", "text": "buy milk\n"}
+    ]  # fmt: skip
+    assert run("fragments").stdout.splitlines()[2].split() == ["shop", "9", "buy", "milk"]
+    assert run("send", "here:echo", "-f", "shop", "what?").exit_code == 0
+    assert [part["text"] for part in asked(server)[0]] == ["shop:\nbuy milk\n", "what?"]
+    assert run("send", "here:echo", "-f", "shop", "Do it", "--save", "todo").exit_code == 0
+    assert run("send", "-t", "todo").exit_code == 0
+    assert asked(server)[0][0]["text"] == "shop:\nbuy milk\n"
+    assert run("fragments", "remove", "shop").exit_code == 0
+    for result in (run("fragments", "show", "shop"), run("send", "-t", "todo"), run("fragments", "remove", "shop")):
+        assert result.exit_code == 1
+        assert "`interlingua fragments` lists" in result.stderr
+    assert run("send", "here:echo", "-f", "shop", "what?").exit_code == 2
+    assert run("fragments", "set", "../up", "-", input="x").exit_code == 1
 
 
 def test_an_image_is_piped_in_or_given_a_type(run: Run, server: LocalServer, tmp_path: Path) -> None:
@@ -539,54 +564,6 @@ def test_a_chat_runs_tools(run: Run, server: LocalServer, tools: str) -> None:
 
 
 # the rest
-
-
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completion_prints_the_script_of_a_shell(run: Run, shell: str) -> None:
-    assert "_INTERLINGUA_COMPLETE" in run("completion", shell).stdout
-
-
-def test_commands_options_and_models_are_completed(server: LocalServer, home: Path) -> None:
-    def complete(words: str, at: int) -> list[str]:
-        environ = {**os.environ, "_INTERLINGUA_COMPLETE": "bash_complete", "COMP_WORDS": words, "COMP_CWORD": str(at)}
-        done = subprocess.run([interrupt.PROGRAM], env=environ, capture_output=True, text=True, check=False)
-        return [line.partition(",")[2] for line in done.stdout.splitlines() if line]
-
-    assert "send" in complete("interlingua se", 1)
-    assert "--no-log" in complete("interlingua send --no-", 2)
-    assert complete("interlingua send -m here:e", 3) == ["here:echo"]
-    assert complete("interlingua send here:e", 2) == ["here:echo"]
-    assert complete("interlingua send here:echo h", 3) == []  # that is text
-    assert complete("interlingua models her", 2) == ["here"]
-    assert complete("interlingua models default here:e", 3) == ["here:echo"]
-    for words in ("explain no", "send -a no", "send -f no", "send --schema no"):
-        assert complete(f"interlingua {words}", 3) == ["no"]  # of type file: the shell completes it
-    (home / "interlingua" / "templates").mkdir()
-    (home / "interlingua" / "templates" / "sum.toml").write_text('prompt = "Sum up"', encoding="utf-8")
-    assert complete("interlingua send -t s", 3) == ["sum"]
-
-
-@pytest.mark.parametrize("breaks", [" \t\n:", " \t\n"])
-def test_bash_completes_a_word_behind_its_last_colon(server: LocalServer, breaks: str) -> None:
-    """As bash calls the function: what it returns stands in place of what is behind the last separator of words."""
-    script = """
-        eval "$("$0" completion bash)"
-        COMP_WORDBREAKS="$1" COMP_LINE="interlingua send 'two words' -m here:e" COMP_POINT=${#COMP_LINE}
-        _interlingua_completion "$0"
-        echo "${COMPREPLY[*]}"
-    """
-    done = subprocess.run(["bash", "-c", script, interrupt.PROGRAM, breaks], capture_output=True, text=True, check=True)
-
-    assert done.stdout == ("echo\n" if ":" in breaks else "here:echo\n"), done.stderr
-
-
-def test_commands_are_completed_without_being_loaded(server: LocalServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    from interlingua_cli.root import Commands, cli
-
-    monkeypatch.setattr(Commands, "get_command", lambda *_: pytest.fail("a command was loaded"))
-    found = cli.shell_complete(click.Context(cli), "se")
-    assert [item.value for item in found] == ["send", "session"]
-    assert found[0].help == "Send TEXT to a model and print its answer."
 
 
 def test_without_a_store_it_is_said_once_how_to_get_one(

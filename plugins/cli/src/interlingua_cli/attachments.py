@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -20,7 +21,8 @@ from interlingua.types import (
     media_type_of,
     video_block,
 )
-from interlingua_cli.completion import complete_files
+from interlingua_cli.completion import complete_files, complete_fragments
+from interlingua_cli.fragments import require_fragment, stored_fragment
 from interlingua_cli.input import STANDARD
 
 _FETCH_SECONDS = 30.0
@@ -34,6 +36,10 @@ _FACTORIES: dict[str, Callable[[Any], ContentBlock]] = {
 
 def _is_address(place: str) -> bool:
     return place.startswith(("http://", "https://"))
+
+
+def _is_place(place: str) -> bool:
+    return place == STANDARD or _is_address(place) or Path(place).is_file()
 
 
 def _read(place: str) -> bytes:
@@ -111,21 +117,38 @@ def attach_as(place: str, media_type: str) -> ContentBlock:
 def read_fragment(place: str) -> TextBlock:
     """Return a text that goes before the prompt, under its name.
 
+    Args:
+        place: a path, an http(s) address, `-` for standard input, or the name of a stored fragment.
+
     Raises:
         CallerError: it is no UTF-8 text, or empty.
         APIConnectionError: the address cannot be fetched.
         OSError: the file cannot be read.
     """
-    return _text_block(place, _read(place), "no UTF-8 text; -a attaches images, audio and documents")
+    return TextBlock(text=f"{_heading(place)}{read_fragment_text(place)}")
+
+
+def read_fragment_text(place: str) -> str:
+    """Return the text of a fragment alone; as `read_fragment`."""
+    if not _is_place(place):
+        return require_fragment(place, os.environ)
+    return _decode(place, _read(place), "no UTF-8 text; -a attaches images, audio and documents")
 
 
 def _text_block(place: str, data: bytes, otherwise: str) -> TextBlock:
+    return TextBlock(text=f"{_heading(place)}{_decode(place, data, otherwise)}")
+
+
+def _decode(place: str, data: bytes, otherwise: str) -> str:
     try:
-        text = data.decode("utf-8-sig")
+        return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
         raise CallerError(f"{_named(place)} is {otherwise}") from error
+
+
+def _heading(place: str) -> str:
     title = _title(place)
-    return TextBlock(text=f"{title}:\n{text}" if title else text)
+    return f"{title}:\n" if title else ""
 
 
 @attrs.frozen(kw_only=True)
@@ -161,15 +184,23 @@ class Attachments:
 
 def _collect(ctx: click.Context, parameter: click.Parameter, places: Sequence[Any]) -> Sequence[Any]:
     for place in (place if isinstance(place, str) else place[0] for place in places):
-        if place != STANDARD and not _is_address(place) and not Path(place).is_file():
+        if not _is_place(place):
             raise click.BadParameter(f"there is no file {place}", ctx, parameter)
     return places
 
 
+def _collect_fragments(ctx: click.Context, parameter: click.Parameter, places: Sequence[str]) -> Sequence[str]:
+    for place in places:
+        if not _is_place(place) and stored_fragment(place, os.environ) is None:
+            raise click.BadParameter(f"there is no file and no stored fragment {place}", ctx, parameter)
+    return places
+
+
 fragment_option = click.option(
-    "-f", "--fragment", "fragments", metavar="PLACE", multiple=True, callback=_collect,
-    shell_complete=complete_files,
-    help="Put this text before the prompt: a file, an http(s) address, or - for standard input; may be repeated.",
+    "-f", "--fragment", "fragments", metavar="PLACE", multiple=True, callback=_collect_fragments,
+    shell_complete=complete_fragments,
+    help="Put this text before the prompt: a file, an http(s) address, - for standard input, or a name that"
+    " `interlingua fragments set` gave; may be repeated.",
 )  # fmt: skip
 attach_option = click.option(
     "-a", "--attach", "media", metavar="PLACE", multiple=True, callback=_collect,

@@ -54,7 +54,8 @@ class Chat(Protocol):
 def run_chat(chat: Chat) -> None:
     """Read messages and commands from standard input until its end, and carry them out."""
     if sys.stdin.isatty():
-        click.secho("/help says what there is, /save FILE keeps the conversation in a file, Ctrl-D ends", err=True, dim=True)
+        text = "/help says what there is, /save FILE keeps the conversation in a file, Ctrl-D ends"
+        click.secho(text, err=True, dim=True)
     goes_on = True
     while goes_on:
         try:

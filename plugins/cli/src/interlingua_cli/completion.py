@@ -78,11 +78,9 @@ def complete_first_model(ctx: click.Context, param: click.Parameter, incomplete:
     return MODEL.shell_complete(ctx, param, incomplete)
 
 
-def complete_templates(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[Any]]:
-    """Return the names of templates that begin like this; a path is the shell's to complete."""
-    from interlingua_cli.template import template_folder  # noqa: PLC0415  only while completing
+def complete_fragments(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem[Any]]:
+    """Return the stored fragments that begin like this, else let the shell complete a file."""
+    from interlingua_cli.fragments import fragment_names  # noqa: PLC0415  only while completing
 
-    if "/" in incomplete:
-        return complete_files(ctx, param, incomplete)
-    names = sorted(path.stem for path in template_folder(ctx.ensure_object(State).environ).glob("*.toml"))
-    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
+    names = [name for name in fragment_names(ctx.ensure_object(State).environ) if name.startswith(incomplete)]
+    return [*map(CompletionItem, names)] or complete_files(ctx, param, incomplete)

@@ -14,9 +14,10 @@ import click
 
 from interlingua.errors import CallerError
 from interlingua.types import ToolChoice
-from interlingua_cli.completion import complete_templates
+from interlingua_cli.completion import complete_files
 from interlingua_cli.config import config_path
 from interlingua_cli.input import option_pairs, write_file
+from interlingua_cli.state import State
 
 _PLACE = re.compile(r"\$(\$|[A-Za-z_][A-Za-z0-9_]*|\{[A-Za-z_][A-Za-z0-9_]*\})")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]*\Z")
@@ -176,6 +177,16 @@ def read_parameters(_ctx: click.Context, _parameter: click.Parameter, pairs: Seq
         if "=" not in pair:
             raise click.BadParameter(f"{pair!r} is not NAME VALUE")
     return {name: value for name, _, value in (pair.partition("=") for pair in pairs)}
+
+
+def complete_templates(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[Any]:
+    """Return the names of templates that begin like this; a path is the shell's to complete."""
+    from click.shell_completion import CompletionItem  # noqa: PLC0415  only while completing
+
+    if "/" in incomplete:
+        return complete_files(ctx, param, incomplete)
+    names = sorted(path.stem for path in template_folder(ctx.ensure_object(State).environ).glob("*.toml"))
+    return [CompletionItem(name) for name in names if name.startswith(incomplete)]
 
 
 template_option = click.option(

@@ -316,8 +316,8 @@ def chat(state: State, /, model: str | None, no_log: bool, hide_reasoning: bool,
     """Talk with a model; answers stream.
 
     Enter sends a line; three double quotes open and close a message of several lines, and so do !multi and !end; pasted
-    lines are one message; !edit opens your editor. /model MODEL goes on with another model and shows what the conversation loses there; /help lists
-    the rest. Ctrl-C stops an answer and keeps what came; Ctrl-D ends.
+    lines are one message; !edit opens your editor. /model MODEL goes on with another model and shows what the
+    conversation loses there; /help lists the rest. Ctrl-C stops an answer and keeps what came; Ctrl-D ends.
     """
     if save is not None and save != resume and save.exists() and save.stat().st_size:
         raise click.UsageError(f"{save} holds something already: --resume it, or save elsewhere")

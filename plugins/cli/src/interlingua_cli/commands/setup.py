@@ -1,4 +1,4 @@
-"""`templates`, `schemas` and `completion`: what a user sets up once and uses often."""
+"""`templates`, `schemas`, `fragments` and `completion`: what a user sets up once and uses often."""
 
 from __future__ import annotations
 
@@ -9,11 +9,20 @@ import click
 from click.shell_completion import get_completion_class
 
 from interlingua_cli import COMPLETION
-from interlingua_cli.completion import complete_templates, register
+from interlingua_cli.attachments import read_fragment_text
+from interlingua_cli.completion import complete_files, complete_fragments, register
+from interlingua_cli.fragments import fragment_names, remove_fragment, require_fragment, store_fragment
 from interlingua_cli.output import json_option, print_json, print_table
 from interlingua_cli.schema import describe_schema, many, parse_short_form, stored_schema, stored_schemas
 from interlingua_cli.state import State, plugin_option
-from interlingua_cli.template import Template, list_templates, read_template, template_folder, template_path
+from interlingua_cli.template import (
+    Template,
+    complete_templates,
+    list_templates,
+    read_template,
+    template_folder,
+    template_path,
+)
 
 
 @click.group("templates", invoke_without_command=True)
@@ -87,6 +96,53 @@ def dsl(text: str, multi: bool) -> None:
 def show_schema(state: State, name: str) -> None:
     """Print a stored schema."""
     print_json(stored_schema(name, state.environ))
+
+
+@click.group("fragments", invoke_without_command=True)
+@json_option
+@plugin_option
+@click.pass_context
+def fragments(ctx: click.Context, as_json: bool) -> None:
+    """List the texts that are stored under a name, for `-f NAME`."""
+    if ctx.invoked_subcommand is not None:
+        return
+    environ = ctx.obj.environ
+    found = {name: require_fragment(name, environ) for name in fragment_names(environ)}
+    if as_json:
+        print_json([{"name": name, "text": text} for name, text in found.items()])
+    elif not found:
+        click.echo("no fragment is stored yet: `interlingua fragments set NAME PLACE` stores one", err=True)
+    else:
+        rows = [(name, len(text), next(iter(text.strip().splitlines()), "")) for name, text in found.items()]
+        print_table(("fragment", "characters", "begins"), rows)
+
+
+@fragments.command("set")
+@click.argument("name")
+@click.argument("place", shell_complete=complete_files)
+@click.pass_obj
+def set_fragment(state: State, name: str, place: str) -> None:
+    """Store the text of a file, an http(s) address or - for standard input under NAME.
+
+    It stays as it is where the file changes; over one of this name.
+    """
+    click.echo(f"stored as {store_fragment(name, read_fragment_text(place), state.environ)}", err=True)
+
+
+@fragments.command("show")
+@click.argument("name", shell_complete=complete_fragments)
+@click.pass_obj
+def show_fragment(state: State, name: str) -> None:
+    """Print a stored text."""
+    click.echo(require_fragment(name, state.environ), nl=False)
+
+
+@fragments.command("remove")
+@click.argument("name", shell_complete=complete_fragments)
+@click.pass_obj
+def remove_fragment_command(state: State, name: str) -> None:
+    """Remove a stored text; conversations that hold it keep it."""
+    remove_fragment(name, state.environ)
 
 
 @click.command("completion")
