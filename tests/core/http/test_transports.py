@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 import ssl
 import subprocess
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 from typing import Any
@@ -17,6 +20,7 @@ import pytest
 
 import interlingua as il
 from tests.support.fake_provider import STREAM, WHOLE, Reply, Server, registry, served
+from tests.support.fault_server import faulty, head
 
 ANY = pytest.mark.parametrize("transport", ["httpx", "pycurl"])
 
@@ -205,10 +209,10 @@ def certificates(tmp_path: Path) -> Path:
     return tmp_path
 
 
-@ANY
-def test_certificates_are_checked_and_ones_own_are_trusted(
-    transport: str, certificates: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+@contextmanager
+def secure(certificates: Path) -> Iterator[int]:
+    """Run a server with TLS and give its port."""
+
     class Handler(BaseHTTPRequestHandler):
         def log_message(self, *_: object) -> None:
             pass
@@ -225,8 +229,19 @@ def test_certificates_are_checked_and_ones_own_are_trusted(
     server = HTTPServer(("127.0.0.1", 0), Handler)
     server.socket = context.wrap_socket(server.socket, server_side=True)
     threading.Thread(target=server.serve_forever, daemon=True).start()
-    settings = _settings(f"https://localhost:{server.server_port}", transport)
     try:
+        yield server.server_port
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@ANY
+def test_certificates_are_checked_and_ones_own_are_trusted(
+    transport: str, certificates: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with secure(certificates) as port:
+        settings = _settings(f"https://localhost:{port}", transport)
         with il.Client("fake:known", **settings) as client, pytest.raises(il.errors.APIConnectionError) as raised:
             client.send("hi")
         assert "certificate" in str(raised.value).lower()
@@ -236,6 +251,90 @@ def test_certificates_are_checked_and_ones_own_are_trusted(
         monkeypatch.setenv("SSL_CERT_FILE", str(certificates / "none.pem"))
         with pytest.raises(il.CallerError, match="SSL_CERT_FILE"):
             il.Client("fake:known", **settings)
-    finally:
-        server.shutdown()
-        server.server_close()
+
+
+@ANY
+def test_a_folder_of_certificates_is_trusted(
+    transport: str, certificates: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = certificates / "folder"
+    folder.mkdir()
+    words = ["openssl", "x509", "-hash", "-noout", "-in", "root.pem"]
+    name = subprocess.run(words, check=True, capture_output=True, cwd=certificates, text=True).stdout.strip()
+    (folder / f"{name}.0").write_bytes((certificates / "root.pem").read_bytes())
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    monkeypatch.setenv("SSL_CERT_DIR", str(folder))
+    with (
+        secure(certificates) as port,
+        il.Client("fake:known", **_settings(f"https://localhost:{port}", transport)) as client,
+    ):
+        assert client.send("hi").text_content() == "hello"
+
+
+@ANY
+def test_proxies_of_the_environment_are_taken(transport: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("no_proxy", "NO_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    with served() as server:
+        monkeypatch.setenv("http_proxy", server.url)
+        with il.Client("fake:known", **_settings("http://service.test", transport)) as client:
+            assert client.send("hi").text_content() == "hello"
+        assert server.got[0].path.startswith("http://service.test/")
+        monkeypatch.setenv("no_proxy", "127.0.0.1")
+        with il.Client("fake:known", **_settings(server.url, transport)) as client:
+            client.send("hi")
+        assert server.got[1].path.startswith("/")
+
+
+@ANY
+def test_a_proxy_tunnels_tls(transport: str, certificates: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[bytes] = []
+
+    def pump(source: socket.socket, target: socket.socket) -> None:
+        with suppress(OSError):
+            while data := source.recv(65536):
+                target.sendall(data)
+            target.shutdown(socket.SHUT_WR)
+
+    def tunnel(listener: socket.socket) -> None:
+        client, _ = listener.accept()
+        asked.append(client.recv(65536))
+        host, port = asked[0].split()[1].split(b":")
+        with client, socket.create_connection((host.decode(), int(port))) as service:
+            client.sendall(b"HTTP/1.1 200 Connection established\r\nproxy-agent: a\r\n\r\n")
+            back = threading.Thread(target=pump, args=(client, service), daemon=True)
+            back.start()
+            pump(service, client)
+            back.join(5)
+
+    monkeypatch.setenv("SSL_CERT_FILE", str(certificates / "root.pem"))
+    for name in ("no_proxy", "NO_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    with secure(certificates) as port, socket.create_server(("127.0.0.1", 0)) as listener:
+        tunnelling = threading.Thread(target=tunnel, args=(listener,), daemon=True)
+        tunnelling.start()
+        monkeypatch.setenv("https_proxy", f"http://127.0.0.1:{listener.getsockname()[1]}")
+        with il.Client("fake:known", **_settings(f"https://localhost:{port}", transport)) as client:
+            assert client.send("hi").text_content() == "hello"
+        tunnelling.join(5)
+    assert asked[0].startswith(b"CONNECT localhost:%d " % port)
+
+
+@ANY
+def test_an_interim_answer_is_not_the_answer(transport: str) -> None:
+    interim = b"HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n"
+    length = f"content-length: {len(WHOLE)}"
+    steps = [interim, 0.1, head(length, "x-final: yes", kind="application/json") + WHOLE]
+    with faulty(steps) as server, il.Client("fake:known", **_settings(server.url, transport)) as client:
+        assert client.send("hi").text_content() == "hello"
+
+
+@ANY
+def test_a_kept_connection_that_the_server_closed_is_made_anew(transport: str) -> None:
+    length = f"content-length: {len(WHOLE)}"
+    answer = head(length, kind="application/json").replace(b"connection: close\r\n", b"") + WHOLE
+    with faulty([answer]) as server, il.Client("fake:known", **_settings(server.url, transport)) as client:
+        for _ in range(3):
+            assert client.send("hi").text_content() == "hello"
+            time.sleep(0.1)
+        assert len(server.requests) == 3
