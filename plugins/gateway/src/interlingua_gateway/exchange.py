@@ -164,7 +164,7 @@ class _Request:
             inbound = await gateway.recall.restore(self._admission.tenant, inbound)
         self._inbound = inbound
         if self._api.kind != "send":
-            await self._count(inbound)
+            await self._first_that_answers(inbound, self._count)
         elif inbound.options.stream:
             await self._first_that_answers(inbound, self._stream)
         else:
@@ -240,7 +240,7 @@ class _Request:
             if self._gateway.config.auth == "none":  # who asks is who runs it
                 text += f": set {names} where it runs"
         self._gateway.log.warning("request %s: %s", self.id, text)
-        failure = UpstreamKeyError(text, provider=error.provider)
+        failure = UpstreamKeyError(text, provider=error.provider, status=503)
         failure.partial = error.partial
         return failure
 
@@ -322,15 +322,10 @@ class _Request:
 
     # -- other requests ------------------------------------------------------------------------------------------
 
-    async def _count(self, inbound: InboundRequest) -> None:
+    async def _count(self, client: AsyncClient, target: _Target) -> None:
         """Count a request's tokens by its model's service, or estimate them where it does not count."""
-        route = self._gateway.config.route(inbound.options.model, self._api.key)
-        target = self._target(inbound, route.targets(inbound.options.model)[0], None)
-        client = self._gateway.client(route)
         try:
             tokens = await client.count_tokens(target.messages, model=target.name, tools=target.tools, **target.given)
-        except (AuthenticationError, PermissionDeniedError) as error:
-            raise self._without_upstreams_key(error) from error
         except CapabilityError:
             provider = self._gateway.registry.provider(target.origin.provider)
             tokens = provider.estimate_input_tokens(target.messages, target.tools, target.options) or 0

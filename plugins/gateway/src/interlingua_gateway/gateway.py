@@ -186,6 +186,7 @@ _APIS = (
     ("/v1/messages/count_tokens", "anthropic", "messages", "count_tokens"),
     ("/v1/chat/completions", "openai", "chat", "send"),
     ("/v1/responses", "openai", "responses", "send"),
+    ("/v1/responses/input_tokens", "openai", "responses", "count_tokens"),
     *(
         (f"/{version}/models/{{model:path}}:{verb}", "google", "generate", kind)
         for version in ("v1beta", "v1")  # the older SDKs, the newer ones
@@ -209,18 +210,32 @@ def _paths(gateway: Gateway) -> list[Path]:
     return [
         *made,
         Path("/v1/responses", _refuse_socket, methods=["GET"]),
-        Path("/v1/models", partial(_models, gateway), methods=["GET"]),
+        *[Path(path, partial(_models, gateway), methods=["GET"]) for path, (key, _) in _LISTS.items() if key in found],
         Path("/health", _health, methods=["GET"]),
         Path("/metrics", partial(_metrics, gateway), methods=["GET"]),
         Path("/", _hello, methods=["GET", "HEAD"]),
     ]
 
 
+_LISTS = {
+    "/v1/models": ("openai", "chat"),
+    "/v1beta/models": ("google", "generate"),
+    "/api/tags": ("ollama", "chat-native"),
+}
+
+
 async def _models(gateway: Gateway, request: Request) -> Response:
-    """List the names in the form of the caller's API: Anthropic's callers say their API's version."""
-    key, api = ("anthropic", "messages") if "anthropic-version" in request.headers else ("openai", "chat")
-    provider = gateway.registry.provider(key)
-    written = provider.to_wire_auxiliary("models", gateway.model_names(), ServeContext(provider=key, api=api))
+    """List the names in the form of the caller's API; `/v1/models` is in three, told apart by headers."""
+    key, api = _LISTS[request.url.path]
+    for header, own in (("anthropic-version", ("anthropic", "messages")), ("x-goog-api-key", _LISTS["/v1beta/models"])):
+        if header in request.headers and own[0] in gateway.registry.found():
+            key, api = own
+    provider, context = gateway.registry.provider(key), ServeContext(provider=key, api=api)
+    try:
+        await gateway.access.authenticate(request.headers, request.query_params.get("key"))
+        written = provider.to_wire_auxiliary("models", gateway.model_names(), context)
+    except InterlinguaError as error:
+        written = provider.to_wire_error(error, context)
     return Response(written.body, written.status, dict(written.headers))
 
 

@@ -141,6 +141,8 @@ def error_envelope(error: InterlinguaError) -> dict[str, Any]:
     status, word = next(
         ((status, word) for kind, status, word in _WRITTEN if isinstance(error, kind)), (500, "INTERNAL")
     )
+    if isinstance(error, ServerError) and error.status == 503:
+        status, word = 503, "UNAVAILABLE"
     message = "internal error" if isinstance(error, PluginError) else error.message
     if isinstance(error, ContextWindowExceededError) and not any(words in message for words in _TOO_LONG):
         message = f"{_TOO_LONG_HERE}: {message}"
