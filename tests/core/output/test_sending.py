@@ -4,27 +4,33 @@ from __future__ import annotations
 
 import asyncio
 import json
+import socket
+import time
 from decimal import Decimal
 from importlib import metadata
 from typing import Any
 
 import attrs
+import pydantic
 import pytest
 
 from interlingua import (
+    AsyncClient,
     CallerError,
+    Client,
     InvalidOutputError,
     Output,
     OutputTruncatedError,
+    Timeout,
     ToolDefinition,
     assistant,
     system,
     user,
     validate_conversation,
 )
-from interlingua.errors import CapabilityError, ContentRefusedError
+from interlingua.errors import APITimeoutError, CapabilityError, ContentRefusedError
 from interlingua.output import load_output_plan
-from tests.core.output.scripted import Service, said, streamed
+from tests.core.output.scripted import MODEL, Service, said, streamed
 
 READ = ToolDefinition(
     name="read_file",
@@ -274,3 +280,82 @@ def test_without_its_distribution_the_error_says_what_to_install(both: str, monk
             send(service, both, output=Invoice)
         assert not service.bodies
     assert send(service, both, output=Invoice).output == VALUE
+
+
+def test_thinking_that_was_asked_for_and_did_not_come_is_a_row(both: str) -> None:
+    quiet = said(GOOD)
+    thinking = said(GOOD)
+    thinking["content"].insert(0, {"type": "thinking", "thinking": "Two cups.", "signature": "s"})
+    asked = {"output": Invoice, "thinking": True, "max_tokens": 4000}
+
+    missed = send(Service(quiet), both, **asked)
+    rows = [loss for loss in missed.losses if loss.path == "options.thinking"]
+    assert [(row.verdict, "answer 1" in row.reason) for row in rows] == [("dropped", True)]
+    assert not [loss for loss in send(Service(thinking), both, **asked).losses if loss.path == "options.thinking"]
+    assert not [loss for loss in send(Service(quiet), both, output=Invoice).losses if loss.path == "options.thinking"]
+
+
+@pytest.mark.parametrize("mode", ["native", "tool", "prompt"])
+def test_validators_run_once_and_on_whole_answers_only(mode: Any) -> None:
+    seen: list[Any] = []
+
+    class Checked(pydantic.BaseModel):
+        name: str
+        total: int
+
+        @pydantic.model_validator(mode="before")
+        @classmethod
+        def look(cls, value: Any) -> Any:
+            seen.append(value)
+            return value
+
+    def keep(_instance: Any, _attribute: Any, value: Any) -> None:
+        seen.append(value)
+
+    @attrs.frozen
+    class Kept:
+        name: str
+        total: int = attrs.field(validator=keep)
+
+    whole = {"name": "tea", "total": 3}
+    for kind, expected in ((Checked, [whole]), (Kept, [3]), (list[Kept], [3, 3]), (Checked | Kept, [whole])):
+        seen.clear()
+        value: Any = {"value": [whole, whole]} if kind == list[Kept] else whole
+        value = {"value": {"kind": "Checked", **whole}} if kind == Checked | Kept else value
+        answer = said(("answer" if kind not in (Checked, Kept) else kind.__name__.lower(), value))
+        events = streamed(answer if mode == "tool" else said(json.dumps(value)), 1)
+        with Service(events).client().stream("Read this.", output=Output(kind, mode=mode)) as stream:
+            parts = list(stream.partials)
+            assert not seen
+            assert len(parts) > 3
+            _ = stream.answer
+        assert seen == expected
+
+
+@pytest.mark.parametrize("mode", ["native", "tool", "prompt"])
+def test_what_is_required_is_required_at_the_end_of_a_stream(mode: Any) -> None:
+    value = {"lines": []}
+    events = streamed(said(("invoice", value)) if mode == "tool" else said(json.dumps(value)))
+    with (
+        pytest.raises(InvalidOutputError) as caught,
+        Service(events).client().stream("Read this.", output=Output(Invoice, mode=mode)) as stream,
+    ):
+        assert list(stream.partials)
+        _ = stream.answer
+    assert [(one.path, one.message) for one in caught.value.errors] == [("total", "is missing")]
+
+
+@pytest.mark.parametrize("mode", ["native", "tool", "prompt"])
+def test_a_service_that_compiles_a_schema_for_ever_meets_the_time_limit(both: str, mode: Any) -> None:
+    """Compiling takes up to 180 s (anthropic/WIRE.md, Structured output): `first_byte` holds for it too."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        address = f"http://127.0.0.1:{silent.getsockname()[1]}"
+        limits = {"base_url": address, "api_key": "k", "timeout": Timeout(first_byte=0.3), "retry": 0}
+        asked = {"output": Output(Invoice, mode=mode), "thinking": True, "max_tokens": 4000}
+        began = time.monotonic()
+        with pytest.raises(APITimeoutError):
+            if both == "sync":
+                Client(MODEL, **limits).send("Read this.", **asked)
+            else:
+                asyncio.run(AsyncClient(MODEL, **limits).send("Read this.", **asked))
+        assert time.monotonic() - began < 5

@@ -15,6 +15,7 @@ import httpx
 import yaml
 
 from interlingua import Client, Output, Registry
+from interlingua.output import OutputMode
 from interlingua_cli.cassettes import Exchange, read_body
 from tests.plugins.typed.kinds import City
 from tests.plugins.typed.wires import Said, streamed, whole
@@ -27,6 +28,7 @@ GOOD = '{"name":"Oslo","people":700000}'
 OSLO = City("Oslo", 700_000)
 QUESTION = "Which city is the capital of Norway?"
 STREAMED_QUESTION = "Name the capital of Norway."
+MODES: tuple[OutputMode, ...] = ("native", "tool", "prompt")
 _BYTES_PER_TOKEN = 4
 _ADDED = {"chat-v2": 450, "converse": 50}  # tokens of the services' own prompts
 _SCHEMAS = {"response_format", "text", "output_config", "outputConfig", "generationConfig", "format", "toolConfig"}
@@ -46,6 +48,7 @@ CAST = {
     "bedrock/typed": ("us.anthropic.claude-sonnet-4-5-20250929-v1:0", "converse"),
     "cerebras/typed": ("gpt-oss-120b", "chat"),
     "cohere/typed": ("command-a-03-2025", "chat-v2"),
+    "compatible/typed": ("any", "chat"),
     "deepseek/typed": ("deepseek-chat", "chat"),
     "fireworks/typed": ("accounts/fireworks/models/kimi-k2-instruct", "chat"),
     "google/typed": ("gemini-3-flash-preview", "generate"),
@@ -76,15 +79,15 @@ class Step(NamedTuple):
 
 
 def steps(client: Client, api: str) -> Iterator[Step]:
-    """Yield the steps: the mode that is chosen (a bad answer and a good one, then a stream), then the others."""
+    """Yield the steps: the mode that is chosen, then the others; each a bad answer and a good one, then a stream."""
     native = client.plan_output(City, api=api).mode == "native"
     yield Step("chosen", {"output": City}, (BAD, GOOD))
     yield Step("stream", {"output": City, "stream": True}, (GOOD,))
-    if native:
-        if client.plan_output(City, api=api, tools=[READ]).mode == "native":
-            yield Step("beside tools", {"output": City, "tools": [READ]}, (GOOD,))
-        yield Step("tool", {"output": Output(City, mode="tool")}, (GOOD,))
-    yield Step("prompt", {"output": Output(City, mode="prompt")}, (GOOD,))
+    if native and client.plan_output(City, api=api, tools=[READ]).mode == "native":
+        yield Step("beside tools", {"output": City, "tools": [READ]}, (GOOD,))
+    for mode in MODES[1:] if native else MODES[2:]:
+        yield Step(mode, {"output": Output(City, mode=mode)}, (BAD, GOOD))
+        yield Step(f"{mode} stream", {"output": Output(City, mode=mode), "stream": True}, (GOOD,))
 
 
 def client_of(cassette: str, answer: Callable[[httpx.Request], httpx.Response]) -> Client:

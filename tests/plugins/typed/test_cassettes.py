@@ -18,8 +18,9 @@ from google.genai import types as google_types
 from pydantic import BaseModel
 
 from interlingua.plugins import WireRequest
-from tests.oracle.test_request_bodies import sdk_errors
+from tests.oracle.test_request_bodies import REGISTRY, sdk_errors
 from tests.plugins.typed.playing import CAST, GOOD, OSLO, Playback, Step, client_of, play, steps
+from tests.plugins.typed.test_modes import MODES
 from tests.support.cassettes import Exchange, load_exchanges
 from tests.support.tree import ROOT
 
@@ -55,17 +56,29 @@ def test_every_mode_ends_in_the_value(cassette: str) -> None:
     assert not played.wrong
     for name, (_, answer, parts) in found.items():
         assert answer.output == OSLO, name
-        assert len(answer.attempts) == (2 if name == "chosen" else 1)
+        assert len(answer.attempts) == (2 if name in ("chosen", "tool", "prompt") else 1)
         assert answer.usage.output_tokens == 12 * len(answer.attempts)
-        if name in ("tool", "prompt"):
-            assert answer.mode == name
-        if name == "stream":
+        if name.partition(" ")[0] in ("tool", "prompt"):
+            assert answer.mode == name.partition(" ")[0]
+        if name.endswith("stream"):
             assert parts[-1].value == json.loads(GOOD)
             assert parts[-1].closed == {"", "name", "people"}
             assert all(part.value.items() <= {"name": "Oslo", "people": 700_000}.items() or "name" not in part.closed
                        for part in parts)  # fmt: skip
     # these two take no schema in a stream
     assert found["chosen"][1].mode == found["stream"][1].mode or cassette in ("groq/typed", "cerebras/typed")
+
+
+def test_every_provider_key_has_every_mode_that_it_can() -> None:
+    """Native where a model takes schemas, a tool where it takes tools, words everywhere."""
+    found: dict[str, set[str]] = {}
+    for cassette in CAST:
+        modes = {answer.mode for _, answer, _ in _play(cassette)[0].values()}
+        found.setdefault(cassette.partition("/")[0], set()).update(modes)
+    native = {model.partition(":")[0] for model, modes in MODES.items() if "native" in modes}
+    assert found == {
+        key.key: {"tool", "prompt", *(["native"] if key.key in native else [])} for key in REGISTRY.providers()
+    }
 
 
 @pytest.mark.parametrize("cassette", CAST)

@@ -147,6 +147,30 @@ def test_a_schema_goes_to_upstreams_of_a_router_that_keep_to_it() -> None:
     assert preferences == [demanded, demanded, None, {"sort": "price", "require_parameters": False}]
 
 
+@pytest.mark.parametrize("model", MODES)
+def test_no_tool_is_strict_unasked(model: str) -> None:
+    """One strict tool beside adaptive thinking hung for 180 s and failed (anthropics/anthropic-sdk-typescript#885)."""
+    with quiet_ledger(), Client(model, registry=REGISTRY, environ={}) as client:
+        body = client.to_wire("go", output=Output(City, mode="tool"), tools=[READ], thinking=True).body
+    assert b'"strict":true' not in body
+
+
+def test_a_service_that_hides_the_schema_from_the_model_has_it_in_words_too() -> None:
+    """A schema was enforced and never shown (ollama/ollama#8162)."""
+    shown = set()
+    with quiet_ledger():
+        for model in MODES:
+            with Client(model, registry=REGISTRY, environ={}) as client:
+                plan = client.plan_output(City)
+                can = client.registry.provider(model.partition(":")[0]).capabilities(model.partition(":")[2])
+                if plan.mode == "native":
+                    body = client.to_wire("go", output=City).body
+                    in_words = b"follows this JSON Schema" in body
+                    assert in_words != can.structured_in_prompt, model
+                    shown.add(in_words)
+    assert shown == {True, False}
+
+
 def test_limits_of_a_service_are_counted_before_anything_is_sent() -> None:
     with quiet_ledger(), Client("anthropic:claude-haiku-4-5", registry=REGISTRY, environ={}) as client:
         wide, tree = client.plan_output(Wide), client.plan_output(Tree)

@@ -183,8 +183,10 @@ RAW: dict[str, Any] = {
                 "kind": {"oneOf": [{"const": "cat", "type": "string"}, {"const": "dog", "type": "string"}]},
                 "name": {"allOf": [{"type": "string", "minLength": 1}], "description": "its name"},
                 "owner": {"$ref": "#/$defs/Person", "description": "whose it is"},
+                "place": {"properties": {"x": {"type": "integer"}}, "required": ["x"]},
+                "late": {"type": ["object", "null"], "properties": {"x": {"type": "integer"}}, "required": ["x"]},
             },
-            "required": ["kind", "name", "owner"],
+            "required": ["kind", "name", "owner", "place", "late"],
         },
         "Person": {
             "type": "object",
@@ -211,6 +213,9 @@ def test_a_schema_of_the_callers_own_is_fitted_as_well(model: str, api: str | No
     assert schema is not None
     _check_strict(schema, bounded=True)
     assert schema["properties"]["owner"]["description"] == "whose it is"
+    assert schema["properties"]["place"]["type"] == "object"
+    for name in ("place", "late"):  # neither stays open (openai/openai-agents-python#4114)
+        assert schema["properties"][name]["additionalProperties"] is False
     assert schema["properties"]["name"] == {"type": "string", "description": "its name; minLength: 1"}
     assert before == RAW
     assert {loss.path.rpartition(".")[2] for loss in request.losses} >= {

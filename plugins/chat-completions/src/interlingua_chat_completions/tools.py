@@ -246,6 +246,9 @@ class _Keywords:
             return self.fit({**parts[0], **rest}, path)
         made: dict[str, Any] = {}
         words = []
+        if "properties" in node and not node.keys() & {"type", *_UNIONS}:
+            made["type"] = "object"
+            self._lose(f"{path}.type", "a strict schema names its type")
         for key, value in node.items():
             place = f"{path}.{key}"
             if key in _NAMED_SCHEMAS and isinstance(value, Mapping):

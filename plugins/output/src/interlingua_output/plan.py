@@ -81,6 +81,7 @@ class OutputPlan(Generic[_T]):
         if options.response_schema is not None:
             raise CallerError("output= makes the response_schema itself: give one of the two")
         self._read_type = OutputType(wanted.type)
+        self._wants_thinking = bool(options.thinking or options.thinking_budget or options.effort not in (None, "none"))
         self.tools, self.options, self.tool = tuple(tools), dict[str, Any](), ""
         self._instructions = ""
         schema, lost = project_schema(self._read_type.schema, can)
@@ -122,8 +123,9 @@ class OutputPlan(Generic[_T]):
             name=self.tool, description=f"{description} {_TOOL}".strip(), input_schema=schema,
             side_effects=SideEffects.NONE, requires_workspace=False,
         )  # fmt: skip
-        thinks = options.thinking or options.thinking_budget or options.effort not in (None, "none")
-        thinks = thinks or (can.thinks_by_default and options.thinking is None and options.effort != "none")
+        thinks = self._wants_thinking or (
+            can.thinks_by_default and options.thinking is None and options.effort != "none"
+        )
         others = self.tools and options.tool_choice != "none"
         self.tools = (*self.tools, definition)
         if options.tool_choice == "required" or isinstance(options.tool_choice, ToolChoice):
@@ -179,6 +181,11 @@ class OutputPlan(Generic[_T]):
         answer = OutputAttempts(self, message).take(message, losses)
         assert answer is not None  # noqa: S101  there is no retry left
         return answer
+
+    def misses_thinking(self, message: Message) -> bool:
+        """Return whether the caller asked for thinking and a message shows no sign of any."""
+        usage = message.metadata.usage
+        return self._wants_thinking and not message.thinking() and not (usage and usage.reasoning_tokens)
 
     def is_answer(self, message: Message) -> bool:
         """Return whether a message is meant as the answer: it calls none of the caller's tools."""
@@ -332,6 +339,9 @@ class OutputAttempts(Generic[_T]):
         if refusal is not None:  # the service read it and did not let it through: its word comes first
             errors = (OutputProblem("", refusal.message), *(() if plan.tool else errors))
         self._attempts.append(Attempt(message, errors))
+        if plan.misses_thinking(message):
+            why = f"it was asked for, and answer {len(self._attempts)} came without any"
+            self._losses.append(option_loss("thinking", "dropped", why))
         if not errors:
             return self._answer(message, value)
         if plan.mode == "native" and refusal is None:
