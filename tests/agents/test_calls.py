@@ -171,7 +171,7 @@ def test_without_anybody_to_ask_and_by_policy_nothing_is_changed(tmp_path: Path,
     assert last(policy=by_side_effects(tools={"write": Permission.ALLOW})) == ("written", False)
 
 
-@pytest.mark.parametrize("way", ["session", "async session", "agent", "async agent stream"])
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("blocking", [True, False])
 def test_a_call_that_takes_too_long_is_given_up(tmp_path: Path, blocking: bool, way: str) -> None:
     told = threading.Event()

@@ -14,7 +14,6 @@ import pytest
 
 import interlingua as il
 from interlingua.codec import dumps_message, loads_message
-from interlingua_agents.drivers import AgentLoop
 from interlingua_agents.event_json import EventWriter
 from interlingua_agents.results import StopCause
 from interlingua_agents.tools import Confirmation, Toolbox, ToolError, ToolOutput, tool
@@ -183,20 +182,22 @@ def test_outputs_that_say_more_than_content(tmp_path: Path, returned: str, way: 
         assert (result.details, result.metadata) == ({"path": "x"}, {"ms": 3})
 
 
+@pytest.mark.parametrize("way", WAYS)
 @pytest.mark.parametrize("details", [[1, {"a": None}], "text", 3, 1.5, True, {"a": ["b"]}, []])
-def test_details_are_any_json_kept_and_written(tmp_path: Path, details: Any) -> None:
+def test_details_are_any_json_kept_and_written(tmp_path: Path, details: Any, way: str) -> None:
     @tool(side_effects="none")
     def work() -> ToolOutput:
         """Work."""
         return ToolOutput(content="done", details=details)
 
-    with playing(Theatre(Say(parts=[call("work")]), "Done."), tmp_path / "s.db") as session:
-        session.send("go", tools=AgentLoop([work]))
-        message = session.messages[2]
-    with open_store(tmp_path / "s.db") as store:
-        [stored] = [one for one in store.messages(session.id) if one.role is il.Role.TOOL]
+    played = play(way, Theatre(Say(parts=[call("work")]), "Done."), tmp_path, [work])
+    message = played.messages[2]
+    if "session" in way:
+        with open_store(tmp_path / "s.db") as store:
+            [stored] = [one for one in store.messages(message.session_id) if one.role is il.Role.TOOL]
+        assert stored.tool_results()[0].details == details
 
-    assert message.tool_results()[0].details == details == stored.tool_results()[0].details
+    assert message.tool_results()[0].details == details
     assert loads_message(dumps_message(message)) == message
     (written,) = EventWriter().to_wire_messages([message])
     assert written["details"] == details
@@ -237,7 +238,8 @@ def test_asynchronous_code_may_ask_a_coroutine(tmp_path: Path, way: str) -> None
     assert theatre.results[0] == ("5", False)
 
 
-def test_case_22_lone_surrogates_and_nul_from_a_tool_are_stored_and_sent(tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", WAYS)
+def test_case_22_lone_surrogates_and_nul_from_a_tool_are_stored_and_sent(tmp_path: Path, way: str) -> None:
     @tool(side_effects="read")
     def read() -> str:
         """Read a file that is no text."""
@@ -249,13 +251,11 @@ def test_case_22_lone_surrogates_and_nul_from_a_tool_are_stored_and_sent(tmp_pat
         return {"name": "\udfff"}
 
     theatre = Theatre(Say(parts=[call("read"), call("structured")]), "Odd.", "Still here.")
-    with playing(theatre, tmp_path / "s.db") as session:
-        session.send("go", tools=AgentLoop([read, structured]))
-    with playing(theatre, tmp_path / "s.db") as session:  # from the database
-        session.send("and now?")
-        findings = list(session.store.verify("s"))
+    played = play(way, theatre, tmp_path, [read, structured])
+    history = () if "session" in way else played.messages  # a session reads it from the database
+    played = play(way, theatre, tmp_path, [read, structured], text="and now?", history=history)
 
-    assert findings == []
+    assert list(played.findings) == []
     assert [is_error for _, is_error in theatre.results] == [False, False]
     text = theatre.results[0][0]
     assert text.startswith("a")

@@ -18,6 +18,7 @@ import httpx
 import pytest
 
 import interlingua as il
+from interlingua_agents import Agent, RunStream
 from interlingua_agents.drivers import AgentLoop
 from interlingua_agents.events import AgentEvent, MessageUpdate, ToolExecutionEnd
 from interlingua_agents.results import StopCause, Stopped
@@ -137,7 +138,8 @@ def test_ctrl_c_while_tools_run_keeps_what_they_did(tmp_path: Path, way: str) ->
     assert played.roles == ["user", "assistant", "tool", "tool"]
 
 
-def test_calls_left_by_a_dead_process_are_taken_up_but_no_change_is_made_twice(tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", [way for way in WAYS if "session" in way])
+def test_calls_left_by_a_dead_process_are_taken_up_but_no_change_is_made_twice(tmp_path: Path, way: str) -> None:
     changes: list[str] = []
 
     @tool(side_effects="write")
@@ -153,13 +155,14 @@ def test_calls_left_by_a_dead_process_are_taken_up_but_no_change_is_made_twice(t
         for one in asked.tool_calls()[:2]:
             session.store.update_tool_call(one.id, started_at=asked.created_at)  # and then the process died
 
-        answer = session.send(None, tools=AgentLoop([add, change], confirm=lambda _: True))
+    played = play(way, theatre, tmp_path, [add, change], text=None, confirm=lambda _: True)
 
-        assert answer.text_content() == "Back."
-        assert changes == ["waited"]
-        results = {one["text"] for message in theatre.asked[1]["messages"] for one in message.get("results", [])}
-        assert results == {"2", "waited", "interrupted while it ran; whether it took effect is unknown"}
-        assert session.store.unanswered_tool_calls("s") == []
+    assert played.answer.text_content() == "Back."
+    assert changes == ["waited"]
+    results = {one["text"] for message in theatre.asked[1]["messages"] for one in message.get("results", [])}
+    assert results == {"2", "waited", "interrupted while it ran; whether it took effect is unknown"}
+    with open_store(tmp_path / "s.db") as store:
+        assert store.unanswered_tool_calls("s") == []
 
 
 def test_a_cancelled_task_answers_every_call_before_it_ends(tmp_path: Path) -> None:
@@ -182,7 +185,8 @@ def test_a_cancelled_task_answers_every_call_before_it_ends(tmp_path: Path) -> N
     assert asyncio.run(play()) == ["succeeded", "cancelled"]
 
 
-def test_case_35_a_run_cancelled_in_mid_answer_keeps_the_text_and_goes_on_later(tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", ["session listening", "session stream", "agent stream in session", "agent stream"])
+def test_case_35_a_run_cancelled_in_mid_answer_keeps_the_text_and_goes_on_later(tmp_path: Path, way: str) -> None:
     class Slow(httpx.SyncByteStream):
         def __iter__(self) -> Iterator[bytes]:
             yield b'data: {"at": 0, "text": "I was about to"}\n\n'
@@ -203,13 +207,32 @@ def test_case_35_a_run_cancelled_in_mid_answer_keeps_the_text_and_goes_on_later(
         if isinstance(event, MessageUpdate) and event.assistant_message_event.type == "toolcall_delta":
             loop.cancel()
 
+    def cancel_at_text(stream: RunStream[str]) -> None:
+        with stream:
+            for event in stream:
+                if event.type == "text_delta":
+                    stream.cancel()
+
     stops: list[Stopped] = []
-    loop = AgentLoop([add], listen=listen, on_stop=stops.append)
+    loop = AgentLoop([add], listen=listen if way == "session listening" else None, on_stop=stops.append)
+    agent = Agent(MODEL, tools=[add])
     http = httpx.Client(transport=httpx.MockTransport(handle))
     client = il.Client(MODEL, registry=registry(), http_client=http, retry=0)
     with client, open_store(tmp_path / "s.db") as store:
         session = Session.open(store, "s", client=client)
-        cut = session.send("go", tools=loop)
+        if way == "session listening":
+            session.send("go", tools=loop)
+        elif way == "session stream":
+            cancel_at_text(session.stream("go", tools=loop))
+        elif way == "agent stream in session":
+            cancel_at_text(stream := agent.stream_sync("go", session=session))
+            stops.append(stream.result.stop)
+        else:
+            cancel_at_text(stream := agent.stream_sync("go", client=client))
+            stops.append(stream.result.stop)
+            for message in stream.messages:
+                session.add(message)
+        cut = session.messages[1]
         assert (cut.metadata.status, cut.text_content()) == (il.MessageStatus.CANCELLED, "I was about to")
         assert stops[0].cause is StopCause.CANCELLED
         assert store.unanswered_tool_calls("s") == []

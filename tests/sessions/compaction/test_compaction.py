@@ -17,6 +17,7 @@ import pytest
 
 import interlingua as il
 from interlingua.http.transport import Recorded, replaying_client
+from interlingua_agents import Agent
 from interlingua_agents.drivers import AgentLoop
 from interlingua_agents.tools import tool
 from interlingua_sessions import open_store
@@ -214,12 +215,19 @@ def test_results_the_model_has_not_read_yet_are_never_pruned() -> None:
     assert ToolPruning(keep=0).choose([*unread, il.assistant("read")], 0, 100) == [5, 4, 3, 2]
 
 
-def test_the_loop_compacts_between_its_turns(tmp_path: Path) -> None:
+@pytest.mark.parametrize("way", ["session", "agent", "agent stream"])
+def test_the_loop_compacts_between_its_turns(tmp_path: Path, way: str) -> None:
     calls = [Say(parts=[call("read", {"name": str(at)})]) for at in range(6)]
     theatre = Theatre(*calls, "done")
     compactor = Compaction(limit=1_900, policies=[ToolPruning()])
     with playing(theatre, tmp_path / "s.db", context=build_context) as session:
-        session.send("go", tools=AgentLoop([read], compactor=compactor))
+        if way == "session":
+            session.send("go", tools=AgentLoop([read], compactor=compactor))
+        elif way == "agent":
+            Agent(tools=[read], compactor=compactor).run_sync("go", session=session)
+        else:
+            with Agent(tools=[read], compactor=compactor).stream_sync("go", session=session) as stream:
+                assert stream.result.stop.turns == 7
 
         assert session.entries != ()
     assert "removed to save space" in str(theatre.asked[-1])
