@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import gc
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -14,7 +15,10 @@ from opentelemetry.trace import SpanKind, StatusCode
 
 import interlingua as il
 from interlingua.plugins import Registry, hookimpl
+from interlingua_agents import AgentLoop, tool
 from interlingua_otel import OpenTelemetry
+from interlingua_sessions.compaction import Compaction, Summary, ToolPruning, build_context
+from tests.agents.scripted import Say, Theatre, call, playing
 from tests.otel.asking import answer, ask
 from tests.otel.conftest import Telemetry
 from tests.support.fake_provider import STREAM, Fake, Reply, served
@@ -302,6 +306,38 @@ def test_reasoning_audio_and_body_fields_of_chat_completions(telemetry: Telemetr
     assert found["gen_ai.request.choice.count"] == 2
     assert (found["gen_ai.request.frequency_penalty"], found["gen_ai.request.presence_penalty"]) == (1.0, 0.5)
     assert found["gen_ai.response.finish_reasons"] == ("stop",)
+
+
+def test_audio_and_images_of_the_output_are_counted(telemetry: Telemetry) -> None:
+    details = {"completion_tokens_details": {"reasoning_tokens": 0, "audio_tokens": 6, "image_tokens": 2}}
+    body = OPENAI | {"usage": {**OPENAI["usage"], **details}}  # type: ignore[dict-item]
+    found = _attributes_of(telemetry, "openai:gpt-5-mini", body, api="chat")
+
+    assert found["gen_ai.usage.audio.output_tokens"] == 6
+    assert found["gen_ai.usage.image.output_tokens"] == 2
+
+
+@pytest.mark.parametrize("policies", [[ToolPruning(keep=0)], [Summary()]], ids=["pruned", "summarised"])
+def test_a_compacted_conversation_says_so_and_no_other_does(
+    telemetry: Telemetry, tmp_path: Path, policies: list[Any]
+) -> None:
+    @tool(side_effects="none")
+    def read() -> str:
+        """Read."""
+        return "word " * 300
+
+    theatre = Theatre(Say(parts=[call("read")]), "word " * 400, "word " * 400, *["Short."] * 4)
+    compactor = Compaction(limit=1_200, policies=policies)
+    more: dict[str, Any] = {"plugins": [telemetry.plugin()], "context": build_context, "compactor": compactor}
+    with playing(theatre, tmp_path / "s.db", **more) as session:
+        for question in ("one", "two", "three", "four"):
+            session.send(question, tools=AgentLoop([read]))
+        assert session.entries != ()
+
+    chats = [dict(span.attributes or {}) for span in telemetry.spans if span.name.startswith("chat")]
+    told = [one.get("gen_ai.conversation.compacted") for one in chats]
+    assert (told[0], told[-1]) == (None, True)
+    assert False not in told
 
 
 def test_a_typed_answer_is_json_however_it_is_asked_for(telemetry: Telemetry) -> None:

@@ -13,11 +13,12 @@ import attrs
 
 from interlingua import AsyncClient, CallerError, Client, Output
 from interlingua.types import ContentBlock, Message, ToolDefinition, system, user
+from interlingua_agents.calls import settle_open_calls
 from interlingua_agents.drivers import AgentLoop, Confirm, RunSettings
 from interlingua_agents.memory import AsyncMemoryTurn, MemoryTurn
 from interlingua_agents.results import AgentRun, Decision, Defer
-from interlingua_agents.run import settle_open_calls
-from interlingua_agents.streams import AsyncRunStream, RunStream, StartedRun, iterate_blocking
+from interlingua_agents.run import StartedRun, iterate_blocking
+from interlingua_agents.streams import AsyncRunStream, RunStream
 from interlingua_agents.tools import Policy, Tool, Toolbox
 from interlingua_output import OutputPlan
 

@@ -8,12 +8,22 @@ import threading
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from contextlib import nullcontext, suppress
 from datetime import UTC, datetime
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import attrs
 
 from interlingua.plugins import Activity
-from interlingua.types import ContentBlock, TextBlock, ToolDefinition, ToolResultBlock, ToolUseBlock
+from interlingua.types import (
+    ContentBlock,
+    Message,
+    MessageMetadata,
+    MessageStatus,
+    Role,
+    TextBlock,
+    ToolDefinition,
+    ToolResultBlock,
+    ToolUseBlock,
+)
 from interlingua_agents.results import DEFER, Decision, Defer, Pending
 from interlingua_agents.tools import (
     Confirmation,
@@ -30,6 +40,11 @@ from interlingua_agents.tools import (
     input_problem,
 )
 
+if TYPE_CHECKING:
+    from interlingua_agents.protocols import Facts
+
+UNKNOWN_EFFECT = "interrupted while it ran; whether it took effect is unknown"
+_WENT_ON = "was not run: nobody decided about it before the user went on"
 RESULT_LIMIT = 40_000
 """Characters of text of one result that a model is sent, by default."""
 
@@ -511,3 +526,35 @@ def _decoded(toolbox: Toolbox, call: ToolUseBlock) -> ToolUseBlock:
 
 def _now() -> datetime:
     return datetime.now(UTC)
+
+
+def unanswered_calls(messages: Sequence[Message]) -> tuple[Message | None, list[ToolUseBlock]]:
+    """Return the answer a history ends with and its calls without a result; (None, []) where there are none."""
+    answered: set[str] = set()
+    for message in reversed(messages):
+        if message.role is Role.TOOL:
+            answered |= {result.tool_use_id for result in message.tool_results()}
+            continue
+        whole = message.role is Role.ASSISTANT and message.metadata.status is MessageStatus.COMPLETE
+        calls = [call for call in message.tool_calls() if call.id not in answered] if whole else []
+        return (message, calls) if calls else (None, [])
+    return None, []
+
+
+def settle_open_calls(facts: Facts) -> tuple[Message, ...]:
+    """Answer the calls that a history ends with, since the user goes on without them; returns what was added."""
+    _, calls = unanswered_calls(facts.messages)
+    now = datetime.now(UTC)
+    whys = {call.id: UNKNOWN_EFFECT if facts.was_started(call) else _WENT_ON for call in calls}
+    return tuple([add_answer(facts, answer_cancelled(call, whys[call.id], at=now)) for call in calls])
+
+
+def add_answer(facts: Facts, answer: Answer) -> Message:
+    """Add the message of a call's answer to the history; returns it as it was added."""
+    message = Message(
+        role=Role.TOOL,
+        content=(answer.result,),
+        metadata=MessageMetadata(parent_tool_use_id=answer.call.id),
+        session_id=facts.id,
+    )
+    return facts.add_result(message, answer)

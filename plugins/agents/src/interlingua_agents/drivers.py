@@ -32,8 +32,7 @@ from interlingua_agents.protocols import (
     StepStream,
 )
 from interlingua_agents.results import DEFER, AgentRun, Decision, Defer, RunEnd, RunEvent, Stopped, set_messages_of
-from interlingua_agents.run import Ask, Calls, Listener, Run, RunStep
-from interlingua_agents.streams import StartedRun, iterate_blocking
+from interlingua_agents.run import Ask, Calls, Listener, Run, RunStep, StartedRun, iterate_blocking
 from interlingua_agents.tools import Confirmation, Policy, Tool, Toolbox
 from interlingua_output import OutputPlan
 

@@ -14,7 +14,7 @@ from interlingua.types import Message, StreamEvent, ToolDefinition, ToolUseBlock
 if TYPE_CHECKING:
     from interlingua.plugins import Activity
     from interlingua_agents.calls import Answer
-    from interlingua_agents.streams import StartedRun
+    from interlingua_agents.run import StartedRun
     from interlingua_output import OutputPlan
 
 

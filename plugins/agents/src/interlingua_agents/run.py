@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal
 from itertools import takewhile
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import attrs
 
@@ -16,7 +16,6 @@ from interlingua.errors import RejectedAnswerError
 from interlingua.plugins import Activity
 from interlingua.types import (
     Message,
-    MessageMetadata,
     MessageStatus,
     Role,
     StreamEvent,
@@ -29,6 +28,7 @@ from interlingua.types import (
 )
 from interlingua_agents import events as ev
 from interlingua_agents.calls import (
+    UNKNOWN_EFFECT,
     Answer,
     Answered,
     CallReport,
@@ -37,7 +37,9 @@ from interlingua_agents.calls import (
     Progress,
     Running,
     Taken,
+    add_answer,
     answer_cancelled,
+    unanswered_calls,
 )
 from interlingua_agents.results import (
     AgentRun,
@@ -79,12 +81,11 @@ class Calls:
     calls: tuple[ToolUseBlock, ...]
 
 
+_T = TypeVar("_T")
 RunStep: TypeAlias = Ask | Compact | Calls
 _log = logging.getLogger("interlingua")
 Listener: TypeAlias = Callable[[ev.AgentEvent], None]
 _NOT_READ = "cancelled before it was taken"
-_WENT_ON = "was not run: nobody decided about it before the user went on"
-_UNKNOWN_EFFECT = "interrupted while it ran; whether it took effect is unknown"
 
 
 class Run:
@@ -447,7 +448,7 @@ class Run:
         for call in calls:
             tool = self._toolbox.get(call.name)
             if tool is not None and tool.is_exclusive and self._facts.was_started(call):
-                self._add_result(answer_cancelled(call, _UNKNOWN_EFFECT, at=datetime.now(UTC)))
+                self._add_result(answer_cancelled(call, UNKNOWN_EFFECT, at=datetime.now(UTC)))
             else:
                 left.append(call)
         return left
@@ -484,7 +485,7 @@ class Run:
             self._next += 1
 
     def _add_result(self, answer: Answer) -> None:
-        added = _add_answer(self._facts, answer)
+        added = add_answer(self._facts, answer)
         if answer.whole is not None:
             self._whole[answer.call.id] = answer.whole
         self._results.append(added)
@@ -496,35 +497,59 @@ class Run:
         self.emit(ev.MessageEnd(message=message))
 
 
-def unanswered_calls(messages: Sequence[Message]) -> tuple[Message | None, list[ToolUseBlock]]:
-    """Return the answer a history ends with and its calls without a result; (None, []) where there are none."""
-    answered: set[str] = set()
-    for message in reversed(messages):
-        if message.role is Role.TOOL:
-            answered |= {result.tool_use_id for result in message.tool_results()}
-            continue
-        whole = message.role is Role.ASSISTANT and message.metadata.status is MessageStatus.COMPLETE
-        calls = [call for call in message.tool_calls() if call.id not in answered] if whole else []
-        return (message, calls) if calls else (None, [])
-    return None, []
+@attrs.frozen(kw_only=True)
+class StartedRun:
+    """A run that has begun.
+
+    Attributes:
+        run: its state.
+        batches: does its steps when iterated over, and yields its events, those of one moment together; one that never
+            suspends for blocking code.
+        result: gives what it came to, after the last event.
+        cancel: stops it; any thread may call it.
+    """
+
+    run: Run
+    batches: AsyncGenerator[list[RunEvent], None]
+    result: Callable[[], AgentRun[Any]]
+    cancel: Callable[[], None]
+
+    def still_shown(self, batch: list[RunEvent]) -> Iterator[RunEvent]:
+        """Yield the events of a batch; nobody is shown more of an answer after they cancelled it."""
+        for event in batch:
+            if not (self.run.cancelled and isinstance(event, _GROWING)):
+                yield event
 
 
-def settle_open_calls(facts: Facts) -> tuple[Message, ...]:
-    """Answer the calls that a history ends with, since the user goes on without them; returns what was added."""
-    _, calls = unanswered_calls(facts.messages)
-    now = datetime.now(UTC)
-    whys = {call.id: _UNKNOWN_EFFECT if facts.was_started(call) else _WENT_ON for call in calls}
-    return tuple([_add_answer(facts, answer_cancelled(call, whys[call.id], at=now)) for call in calls])
+_GROWING = (ev.TextDelta, ev.ThinkingDelta, OutputPartial)
 
 
-def _add_answer(facts: Facts, answer: Answer) -> Message:
-    message = Message(
-        role=Role.TOOL,
-        content=(answer.result,),
-        metadata=MessageMetadata(parent_tool_use_id=answer.call.id),
-        session_id=facts.id,
-    )
-    return facts.add_result(message, answer)
+def iterate_blocking(events: AsyncGenerator[_T, None]) -> Iterator[_T]:
+    """Iterate over an asynchronous generator that never suspends, and close it."""
+    proceed = events.__anext__
+    try:
+        while True:
+            try:
+                proceed().send(None)
+            except StopIteration as end:  # as a coroutine returns
+                yield end.value
+            except StopAsyncIteration:
+                return
+            else:
+                raise AssertionError("a blocking driver suspended")
+    finally:
+        run_blocking(events.aclose())
+
+
+def run_blocking(body: Awaitable[_T]) -> _T:
+    """Run something that never suspends."""
+    work = body.__await__()
+    try:
+        next(work)
+    except StopIteration as end:
+        value: _T = end.value
+        return value
+    raise AssertionError("a blocking driver suspended")
 
 
 _SUMMED = (

@@ -6,71 +6,13 @@ from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, 
 from contextlib import AbstractAsyncContextManager, AbstractContextManager
 from typing import Any, Generic, Self, TypeVar
 
-import attrs
-
 from interlingua import CallerError
 from interlingua.types import Message
-from interlingua_agents.events import TextDelta, ThinkingDelta
-from interlingua_agents.results import AgentRun, OutputPartial, OutputT, RunEvent
-from interlingua_agents.run import Run
+from interlingua_agents.events import TextDelta
+from interlingua_agents.results import AgentRun, OutputT, RunEvent
+from interlingua_agents.run import StartedRun, iterate_blocking, run_blocking
 
 ResultT = TypeVar("ResultT")
-_T = TypeVar("_T")
-
-
-@attrs.frozen(kw_only=True)
-class StartedRun:
-    """A run that has begun.
-
-    Attributes:
-        run: its state.
-        batches: does its steps when iterated over, and yields its events, those of one moment together; one that never
-            suspends for blocking code.
-        result: gives what it came to, after the last event.
-        cancel: stops it; any thread may call it.
-    """
-
-    run: Run
-    batches: AsyncGenerator[list[RunEvent], None]
-    result: Callable[[], AgentRun[Any]]
-    cancel: Callable[[], None]
-
-    def still_shown(self, batch: list[RunEvent]) -> Iterator[RunEvent]:
-        """Yield the events of a batch; nobody is shown more of an answer after they cancelled it."""
-        for event in batch:
-            if not (self.run.cancelled and isinstance(event, _GROWING)):
-                yield event
-
-
-_GROWING = (TextDelta, ThinkingDelta, OutputPartial)
-
-
-def iterate_blocking(events: AsyncGenerator[_T, None]) -> Iterator[_T]:
-    """Iterate over an asynchronous generator that never suspends, and close it."""
-    proceed = events.__anext__
-    try:
-        while True:
-            try:
-                proceed().send(None)
-            except StopIteration as end:  # as a coroutine returns
-                yield end.value
-            except StopAsyncIteration:
-                return
-            else:
-                raise AssertionError("a blocking driver suspended")
-    finally:
-        run_blocking(events.aclose())
-
-
-def run_blocking(body: Awaitable[_T]) -> _T:
-    """Run something that never suspends."""
-    work = body.__await__()
-    try:
-        next(work)
-    except StopIteration as end:
-        value: _T = end.value
-        return value
-    raise AssertionError("a blocking driver suspended")
 
 
 class _Stream(Generic[OutputT]):

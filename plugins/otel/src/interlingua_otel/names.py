@@ -15,6 +15,9 @@ ERROR_TYPE: Final = "error.type"
 SERVER_ADDRESS: Final = "server.address"
 SERVER_PORT: Final = "server.port"
 CONVERSATION: Final = "gen_ai.conversation.id"
+COMPACTED: Final = "gen_ai.conversation.compacted"
+COMPACTED_MESSAGE: Final = "interlingua.compacted"
+"""Key of `metadata.app` on a message that stands for a longer part of the conversation, such as a summary."""
 OUTPUT_TYPE: Final = "gen_ai.output.type"
 
 REQUEST_MODEL: Final = "gen_ai.request.model"
@@ -53,7 +56,11 @@ USAGE: Final = {
     "audio_input_tokens": "gen_ai.usage.audio.input_tokens",
     "cached_audio_input_tokens": "gen_ai.usage.audio.cache_read.input_tokens",
 }
-IMAGE_OUTPUT_TOKENS: Final = "gen_ai.usage.image.output_tokens"
+EXTRA_UNITS: Final = {
+    "audio_output_tokens": "gen_ai.usage.audio.output_tokens",
+    "image_output_tokens": "gen_ai.usage.image.output_tokens",
+}
+"""Counts by modality among `Usage.extra_units`."""
 CACHE_WRITE_1_41: Final = "gen_ai.usage.cache_creation.input_tokens"
 
 COST: Final = "interlingua.cost_usd"

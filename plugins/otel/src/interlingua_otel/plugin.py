@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from importlib.metadata import version
+from types import NoneType
 from typing import Any
 
 from opentelemetry import metrics, trace
@@ -115,7 +116,13 @@ class OpenTelemetry:
 
 def _is_heard(provider: Any) -> bool:
     """Tell a provider that records from the API's stand-ins for one that nobody has set, which are named so."""
-    return provider is not None and not isinstance(provider, _NOTHING) and "Proxy" not in type(provider).__name__
+    kind = type(provider)
+    if kind not in _heard:  # to ask an abstract class costs more than all else here
+        _heard[kind] = not issubclass(kind, (*_NOTHING, NoneType)) and "Proxy" not in kind.__name__
+    return _heard[kind]
+
+
+_heard: dict[type, bool] = {}
 
 
 plugin = OpenTelemetry()

@@ -139,8 +139,8 @@ class RequestScope(SpanScope):
                 count = getattr(usage, field)
                 if count is not None:
                     known[written or attribute if field == "cache_creation_input_tokens" else attribute] = count
-            if usage.extra_units is not None and "image_output_tokens" in usage.extra_units:
-                known[names.IMAGE_OUTPUT_TOKENS] = usage.extra_units["image_output_tokens"]
+            units: Mapping[str, Any] = usage.extra_units or {}
+            known |= {attribute: units[unit] for unit, attribute in names.EXTRA_UNITS.items() if unit in units}
             if usage.cost_usd is not None:
                 known[names.COST] = float(usage.cost_usd)
 
@@ -328,6 +328,8 @@ def _of_request(facts: Mapping[str, Any]) -> dict[str, Any]:
         found[names.OUTPUT_TYPE] = "json"
     if session not in ("", DEFAULT_SESSION):
         found[names.CONVERSATION] = session
+    if any(app.get(names.COMPACTED_MESSAGE) for message in facts["messages"] if (app := message.metadata.app)):
+        found[names.COMPACTED] = True
     for field, (name, kind) in names.PROVIDER_OPTIONS.items():
         value = options.provider_options.get(field)
         if isinstance(value, (kind, int) if kind is float else kind) and not (field == "n" and value == 1):

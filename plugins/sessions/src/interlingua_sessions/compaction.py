@@ -50,6 +50,9 @@ def _letters(block: ContentBlock) -> int:
 PRUNING = "interlingua.tool_pruning"
 """`custom_type` of the entry that says which tool results are left out from then on."""
 
+COMPACTED = {"interlingua.compacted": True}
+"""`metadata.app` of a message that stands for more than it says: traces say then that the context was compacted."""
+
 COVERS = "covers"
 """Field of a compaction entry: how many messages, from the first, its summary stands for."""
 
@@ -150,7 +153,7 @@ class SessionContext:
 
         def make() -> Message:
             text = TextBlock(text=_SUMMARY.format(entry.text))
-            return attrs.evolve(last, role=Role.USER, content=(text,), metadata=MessageMetadata())
+            return attrs.evolve(last, role=Role.USER, content=(text,), metadata=MessageMetadata(app=COMPACTED))
 
         return [self._once(("summary", entry.id), last, make)]
 
@@ -171,7 +174,8 @@ class SessionContext:
     def _pruned(self, message: Message) -> Message:
         def make() -> Message:
             content = [_emptied(block) if isinstance(block, ToolResultBlock) else block for block in message.content]
-            return attrs.evolve(message, content=content)
+            known = message.metadata
+            return attrs.evolve(message, content=content, metadata=attrs.evolve(known, app={**known.app, **COMPACTED}))
 
         return self._once(("pruned", message.id), message, make)
 

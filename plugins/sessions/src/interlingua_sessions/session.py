@@ -13,7 +13,8 @@ from interlingua.plugins import WireRequest
 from interlingua.types import Message, ToolDefinition
 from interlingua_agents.drivers import AgentLoop
 from interlingua_agents.protocols import Compactor, ToolLoop
-from interlingua_agents.streams import AsyncRunStream, RunStream, StartedRun
+from interlingua_agents.run import StartedRun
+from interlingua_agents.streams import AsyncRunStream, RunStream
 from interlingua_agents.tools import Tool, Toolbox
 from interlingua_sessions.routing.policy import RoutingPolicy
 from interlingua_sessions.routing.router import Delegation, PatternStore
