@@ -18,9 +18,7 @@ from interlingua import (
     AsyncClient,
     CallerError,
     Client,
-    InvalidOutputError,
     Output,
-    OutputTruncatedError,
     Timeout,
     ToolDefinition,
     assistant,
@@ -28,7 +26,13 @@ from interlingua import (
     user,
     validate_conversation,
 )
-from interlingua.errors import APITimeoutError, CapabilityError, ContentRefusedError
+from interlingua.errors import (
+    APITimeoutError,
+    CapabilityError,
+    ContentRefusedError,
+    InvalidOutputError,
+    OutputTruncatedError,
+)
 from interlingua.output import load_output_plan
 from tests.core.output.scripted import MODEL, Service, said, streamed
 
@@ -67,6 +71,10 @@ def send(service: Service, both: str, messages: Any = "Read this.", **arguments:
     if both == "sync":
         return service.client().send(messages, **arguments)
     return asyncio.run(service.async_client().send(messages, **arguments))
+
+
+def wait(answer: Any) -> Any:
+    return asyncio.run(answer) if asyncio.iscoroutine(answer) else answer
 
 
 @pytest.fixture(params=["sync", "async"])
@@ -336,12 +344,10 @@ def test_validators_run_once_and_on_whole_answers_only(mode: Any) -> None:
 def test_what_is_required_is_required_at_the_end_of_a_stream(mode: Any) -> None:
     value = {"lines": []}
     events = streamed(said(("invoice", value)) if mode == "tool" else said(json.dumps(value)))
-    with (
-        pytest.raises(InvalidOutputError) as caught,
-        Service(events).client().stream("Read this.", output=Output(Invoice, mode=mode)) as stream,
-    ):
+    with Service(events).client().stream("Read this.", output=Output(Invoice, mode=mode)) as stream:
         assert list(stream.partials)
-        _ = stream.answer
+        with pytest.raises(InvalidOutputError) as caught:
+            _ = stream.answer
     assert [(one.path, one.message) for one in caught.value.errors] == [("total", "is missing")]
 
 
@@ -352,10 +358,8 @@ def test_a_service_that_compiles_a_schema_for_ever_meets_the_time_limit(both: st
         address = f"http://127.0.0.1:{silent.getsockname()[1]}"
         limits = {"base_url": address, "api_key": "k", "timeout": Timeout(first_byte=0.3), "retry": 0}
         asked = {"output": Output(Invoice, mode=mode), "thinking": True, "max_tokens": 4000}
+        clients = {"sync": Client, "async": AsyncClient}
         began = time.monotonic()
         with pytest.raises(APITimeoutError):
-            if both == "sync":
-                Client(MODEL, **limits).send("Read this.", **asked)
-            else:
-                asyncio.run(AsyncClient(MODEL, **limits).send("Read this.", **asked))
+            wait(clients[both](MODEL, **limits).send("Read this.", **asked))
         assert time.monotonic() - began < 5
