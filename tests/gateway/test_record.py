@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import logging
+import os
 import sys
 from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler
@@ -14,8 +16,10 @@ import httpx
 import pytest
 
 from interlingua.errors import CallerError
+from interlingua.plugins import Registry, ServeContext, WireRequest
 from interlingua.types import Message, MessageStatus, Role
 from interlingua_gateway import config_of, create_app
+from interlingua_gateway.record import digests_of
 from interlingua_gateway.store import GatewayStore
 from interlingua_sessions import SessionRecord, open_store
 from tests.gateway.apis import last_value
@@ -23,6 +27,11 @@ from tests.gateway.conftest import Upstream, chat_chunks, gateway, say, send_byt
 from tests.gateway.test_faults import Endless
 from tests.gateway.test_recall import think
 
+FOLDER = os.environ.get("INTERLINGUA_GATEWAY")
+CAPTURED = (
+    ("/v1/messages", "anthropic", "messages"), ("/v1/responses", "openai", "responses"),
+    ("/chat/completions", "openai", "chat"), ("enerateContent", "google", "generate"),
+)  # fmt: skip
 HELLO: Any = {"role": "user", "content": "Say hello."}
 AGAIN: Any = {"role": "user", "content": "Again."}
 
@@ -236,3 +245,26 @@ def test_without_the_extra_the_start_says_what_to_install(tmp_path: Path, monkey
 
     with pytest.raises(CallerError, match=r"interlingua-gateway\[record\]"):
         create_app(config_of(_stores(tmp_path)), environ={})
+
+
+@pytest.mark.skipif(not FOLDER, reason="INTERLINGUA_GATEWAY names no folder of captured requests")
+def test_requests_of_agents_that_go_on_are_recognised() -> None:
+    """The second request of a tool turn goes on with the first, for each agent and API, as its files hold them."""
+    assert FOLDER is not None
+    found: dict[str, list[bool]] = {}
+    for file in sorted(Path(FOLDER).glob("*.jsonl.gz")):
+        before: dict[str, list[str]] = {}
+        for line in gzip.decompress(file.read_bytes()).splitlines():
+            entry = json.loads(line)
+            wanted = next((each for each in CAPTURED if each[0] in entry.get("path", "")), None)
+            if wanted is None or not entry.get("body"):
+                continue
+            _, key, api = wanted
+            wire = WireRequest(path=entry["path"], body=json.dumps(entry["body"]).encode(), api=api)
+            read = Registry().provider(key).from_wire_request(wire, ServeContext(provider=key, api=api))
+            digests = list(digests_of(read.messages))
+            if any(message.role is Role.TOOL for message in read.messages[-2:]) and api in before:
+                found.setdefault(api, []).append(before[api][-1] in digests)
+            before[api] = digests
+    assert {api: all(each) for api, each in found.items()} == dict.fromkeys(found, True)
+    assert set(found) == {"messages", "responses", "chat", "generate"}

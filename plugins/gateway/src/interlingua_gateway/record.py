@@ -70,7 +70,7 @@ class Record:
         return True
 
     def _append(self, tenant: str, model: str, history: Sequence[Message], answer: Message) -> None:
-        digests = list(_digests(history))
+        digests = list(digests_of(history))
         found = self._heads.take_session(tenant, digests)
         session, known = (found[0], digests.index(found[1]) + 1) if found else (None, 0)
         ids: dict[str, str] = {}
@@ -86,7 +86,7 @@ class Record:
             self._store.save_partial(final)
         else:
             self._store.append(final)
-        ends = list(_digests([*history, answer]))[-1:]
+        ends = list(digests_of([*history, answer]))[-1:]
         cut = answer.metadata.status is not MessageStatus.COMPLETE
         if cut and any(each.role is not Role.SYSTEM for each in history):
             ends += digests[-1:]  # asked again, it goes on behind what was cut
@@ -104,7 +104,7 @@ class Record:
         self._store.close()
 
 
-def _digests(messages: Sequence[Message]) -> Iterator[str]:
+def digests_of(messages: Sequence[Message]) -> Iterator[str]:
     """Yield a digest for each message, of all up to it; agents write their system prompts anew for each request."""
     running = hashlib.sha256()
     for message in messages:
