@@ -19,6 +19,7 @@ from typing import Any
 import pytest
 
 import interlingua as il
+from interlingua_pycurl.transfer import Transfer
 from tests.support.fake_provider import STREAM, WHOLE, Reply, Server, registry, served
 from tests.support.fault_server import faulty, head
 
@@ -338,3 +339,11 @@ def test_a_kept_connection_that_the_server_closed_is_made_anew(transport: str) -
             assert client.send("hi").text_content() == "hello"
             time.sleep(0.1)
         assert len(server.requests) == 3
+
+
+def test_what_the_garbage_collector_has_closed_is_not_used_again() -> None:
+    transfer = Transfer()
+    transfer.close()  # as the collector does, in any order, with a stream that nobody closed
+
+    assert transfer.end() is False
+    transfer.close()

@@ -117,11 +117,10 @@ class _Client:
         return transfer
 
     def _give_back(self, transfer: Transfer) -> None:
-        transfer.end()
-        if self._closed or len(self._idle) >= _IDLE:
-            transfer.close()
-        else:
+        if transfer.end() and not self._closed and len(self._idle) < _IDLE:
             self._idle.append(transfer)
+        else:
+            transfer.close()
 
     def _close(self) -> None:
         self._closed = True

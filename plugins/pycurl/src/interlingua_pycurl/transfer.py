@@ -69,9 +69,12 @@ class Transfer:
         easy.setopt(pycurl.WRITEFUNCTION, self._data.append)
         self._multi.add_handle(easy)
 
-    def end(self) -> None:
-        """End the request; a connection whose answer was not read to its end is closed."""
+    def end(self) -> bool:
+        """End the request, and close a connection whose answer was not read to its end; true: ready for another."""
+        if self._multi.closed:  # by the garbage collector: nobody has this any more
+            return False
         self._multi.remove_handle(self._easy)
+        return True
 
     def close(self) -> None:
         """Close the connections."""
