@@ -1,4 +1,4 @@
-"""A seal that was altered, or is of another tenant or gateway, is dropped and said so; keys are compared in constant time."""
+"""A seal that was altered, or is another tenant's, is dropped, with a row; keys take constant time to compare."""
 
 from __future__ import annotations
 
