@@ -25,12 +25,12 @@ class BaseStream:
 
     _reader: StreamReader | None = None  # of the attempt that is being read
     _answer: Any = None
-    _stopped = False  # somebody called `cancel`
     _message: Message | None = None
     _error: InterlinguaError | None = None
 
     def __init__(self, exchange: Exchange, client: Any) -> None:
         self._exchange, self._client = exchange, client
+        self._stopped = False  # somebody called `cancel`; an instance's attribute is looked at faster
         self._first_events: list[StreamEvent] = []
 
     @property

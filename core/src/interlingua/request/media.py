@@ -246,7 +246,8 @@ def enforce_media_limits(
     images = [place for place in found if type(place.media) is ImageBlock]
     if limits.max_images and len(images) > limits.max_images:
         raise _too_much(target, images[limits.max_images], f"this is image {len(images)} of {{limit}}", "max_images")
-    _check_documents(found, target)
+    pages = "the PDF documents up to this one have {total} pages of {limit}"
+    _check_total(found, target, "max_document_pages", pages_of, pages)
     side = limits.max_image_side
     if limits.many_images and len(images) > limits.many_images:
         side = limits.many_images_side
@@ -258,7 +259,8 @@ def enforce_media_limits(
         for at in dict.fromkeys(place.message for place in large):
             messages[at] = _with_smaller_images(messages[at], media[at], target, side)
         found = [place for at in media for place in _places_in(messages[at], at, target)]
-    _check_sum(found, target)
+    size = "media up to this one have {total:,} bytes of {limit}"
+    _check_total(found, target, "max_media_bytes", size_of, size)
     return messages, tuple(_loss(place, messages, side, limits) for place in large)
 
 
@@ -278,24 +280,13 @@ def size_of(media: Any) -> int:
     return 0 if media.source.kind != "base64" else len(data) * 3 // 4 - data[-2:].count("=")
 
 
-def _check_documents(found: Sequence[_Place], target: Target) -> None:
-    most, pages = target.capabilities.max_document_pages, 0
-    if not most:
-        return
-    for place in found:
-        if type(place.media) is DocumentBlock:
-            pages += pages_of(place.media)
-            if pages > most:
-                raise _too_much(target, place, f"the PDF documents up to this one have {pages} pages of {{limit}}",
-                                "max_document_pages")  # fmt: skip
-
-
-def _check_sum(found: Sequence[_Place], target: Target) -> None:
-    most, total = target.capabilities.max_media_bytes, 0
+def _check_total(found: Sequence[_Place], target: Target, name: str, count: Callable[[Any], int], text: str) -> None:
+    """Raise a CapabilityError where the sum over all media passes the limit of this name."""
+    most, total = getattr(target.capabilities, name), 0
     for place in found if most else ():
-        total += size_of(place.media)
+        total += count(place.media)
         if total > most:
-            raise _too_much(target, place, f"media up to this one have {total:,} bytes of {{limit}}", "max_media_bytes")
+            raise _too_much(target, place, text.format(total=total, limit="{limit}"), name)
 
 
 def _is_too_large(image: ImageBlock, side: int, most: int) -> bool:
