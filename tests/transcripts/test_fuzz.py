@@ -18,6 +18,7 @@ from interlingua_transcripts import (
     detect_system,
     from_messages,
     measure_fidelity,
+    open_transcript,
     read_transcript,
     system_of,
     with_entries,
@@ -52,6 +53,8 @@ def _try(data: bytes, system: str | None, random: Random) -> None:
     assert _values(own, write_transcript(kept)) == _values(own, data)
     for message in read.messages:
         dumps_message(message)
+    with open_transcript(data, system) as opened:
+        assert tuple(opened) == read.messages
     if random.random() < 0.2:
         measure_fidelity(read, random.choice(writable_systems()).name)
 

@@ -18,7 +18,7 @@ from interlingua_transcripts.imported import EPOCH, ImportedIds
 from interlingua_transcripts.system import DocumentSystem, System, installed_systems, load_entry, system_of
 from interlingua_transcripts.transcript import Conversation, Group, Note, Plan, Transcript, TranscriptError
 
-_ODD = (ArithmeticError, AttributeError, CallerError, LookupError, TypeError, ValueError)  # what odd values lead to
+ODD = (ArithmeticError, AttributeError, CallerError, LookupError, TypeError, ValueError)  # what odd values lead to
 _REPAIRS = 50  # entries that may be left aside before a plan is given up
 MAIN_FILES = ("session.json",)  # of sessions that are folders
 _HEAD = 40  # lines that tell a system
@@ -53,7 +53,7 @@ def _heads(data: bytes) -> tuple[list[Any], list[Any]]:
 def _detect(system: System, head: Sequence[Any]) -> str | None:
     try:
         return system.detect(head)
-    except _ODD:  # a value of a type that this system's files never have
+    except ODD:  # a value of a type that this system's files never have
         return None
 
 
@@ -154,7 +154,7 @@ def plan_entries(system: System, values: Sequence[Any]) -> Plan:
     """Plan the conversation; entries that a system cannot make anything of are left aside, one by one, with a note."""
     try:
         return system.plan(values)
-    except _ODD as error:
+    except ODD as error:
         why = f"{type(error).__name__}: {error}"
     notes: list[Note] = []
     left = list(values)
@@ -164,7 +164,7 @@ def plan_entries(system: System, values: Sequence[Any]) -> Plan:
         notes.append(Note(at, f"not understood, kept as it is: {why}"))
         try:
             plan = system.plan(left)
-        except _ODD as error:
+        except ODD as error:
             why = f"{type(error).__name__}: {error}"
         else:
             plan.notes += notes
@@ -175,7 +175,7 @@ def plan_entries(system: System, values: Sequence[Any]) -> Plan:
 def _is_planned(system: System, values: Sequence[Any], last: int) -> bool:
     try:
         system.plan([*values[: last + 1], *[None] * (len(values) - last - 1)])
-    except _ODD:
+    except ODD:
         return False
     return True
 
@@ -194,7 +194,7 @@ def group_messages(system: System, plan: Plan, values: Sequence[Any], notes: lis
         ids.begin(group.key, group.entries[0])
         try:
             yield system.to_messages(group, [values[at] for at in group.entries], plan, ids)
-        except _ODD as error:
+        except ODD as error:
             notes.append(Note(group.entries[0], f"not understood, kept as it is: {type(error).__name__}: {error}"))
             yield []
 
@@ -311,7 +311,7 @@ def kind_of(system: System, value: Any) -> str:
         return "not JSON"
     try:
         return system.kind_of(value)
-    except _ODD:
+    except ODD:
         return "unknown"
 
 

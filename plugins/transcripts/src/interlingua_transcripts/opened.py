@@ -16,6 +16,7 @@ from interlingua.types import Message
 from interlingua_transcripts.files import (
     MAIN_FILES,
     NOT_JSON,
+    ODD,
     attach_entries,
     detect_system,
     entries_by_group,
@@ -162,12 +163,19 @@ def open_transcript(source: str | Path | bytes, system: str | System | None = No
         else:
             entries = lines = _Lines(file)
             values = _Values(lines)
-            outlines = [reader.outline(load_entry(line)) for line in lines.read()]
+            outlines = [_outline(reader, load_entry(line)) for line in lines.read()]
         plan = plan_entries(reader, outlines)
         unread = [at for at, outline in enumerate(outlines) if outline is None and entries[at] != b"null"]
         plan.notes += [Note(at, NOT_JSON) for at in unread]
         del outlines
         yield OpenTranscript(reader, plan, entries, values)
+
+
+def _outline(system: System, value: Any) -> Any:
+    try:
+        return system.outline(value)
+    except ODD:  # the plan leaves it aside, as it does where a file is read whole
+        return value
 
 
 def _open_file(source: str | Path | bytes) -> IO[bytes]:
