@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import gzip
+from codecs import BOM_UTF8
 from collections.abc import Callable
-from time import perf_counter
+from time import process_time
 from typing import Any
 
 import attrs
@@ -17,6 +19,7 @@ from interlingua_transcripts import (
     TranscriptError,
     from_messages,
     measure_fidelity,
+    open_transcript,
     read_transcript,
     system_of,
     with_entries,
@@ -143,6 +146,21 @@ def test_a_file_of_no_known_system_is_refused() -> None:
         read_transcript(FILE, "x")
 
 
+@pytest.mark.parametrize(
+    ("data", "why"),
+    [
+        (b" \n", "is empty"),
+        (gzip.compress(FILE), "is compressed; unpack it first"),
+        (FILE.decode().encode("utf-16"), "is UTF-16; save it as UTF-8"),
+    ],
+)
+def test_a_file_that_holds_no_lines_says_what_it_is(data: bytes, why: str) -> None:
+    with pytest.raises(TranscriptError, match=why):
+        read_transcript(data)
+    with pytest.raises(TranscriptError, match=why), open_transcript(data):
+        pass
+
+
 def test_a_result_that_a_file_says_twice_is_one_result() -> None:
     """Gemini CLI keeps the result with its call, and again in the user's message that followed."""
     said = {"functionResponse": {"id": "c1", "name": "ls", "response": {"output": "a.txt"}}}
@@ -202,6 +220,27 @@ def test_what_is_said_of_an_answer_that_is_left_out_falls_to_no_other() -> None:
     assert read_transcript(write_transcript(attrs.evolve(uncounted, messages=start))).messages == start
 
 
+@pytest.mark.parametrize("system", writable_systems(), ids=lambda system: system.name)
+def test_a_mark_before_the_first_letter_is_passed_over_and_kept(system: System) -> None:
+    """Editors of Windows put one there; without it the header would be no JSON, and the session without its id."""
+    file = own_file(system)
+    marked = BOM_UTF8 + file
+
+    read = read_transcript(marked)
+    assert (read.system, read.messages, read.notes) == (system.name, read_transcript(file).messages, ())
+    assert write_transcript(read) == (marked if system.suffix == ".jsonl" else file)
+    with open_transcript(marked) as opened:
+        assert tuple(opened) == read.messages
+
+
+def test_a_codex_file_with_a_broken_header_takes_no_session_id_of_a_line() -> None:
+    line = {"type": "message", "id": "msg_1", "role": "user", "content": [{"type": "input_text", "text": "Hi"}]}
+    file = b"{\n" + lines(line, {**line, "id": "msg_2"})
+    with open_transcript(file, "codex") as opened:
+        assert tuple(opened) == read_transcript(file, "codex").messages
+    assert [message.session_id for message in read_transcript(file, "codex").messages] == ["default"] * 2
+
+
 LINES = [system for system in writable_systems() if system.suffix == ".jsonl"]
 
 
@@ -211,9 +250,9 @@ def _times_as_long(system: System, use: Callable[[bytes], object], repeats: int)
 
     def seconds(count: int) -> float:
         data = b"\n".join([first, *rest * count]) + b"\n"
-        start = perf_counter()
+        start = process_time()
         use(data)
-        return perf_counter() - start
+        return process_time() - start
 
     short = min(seconds(repeats) for _ in range(3))
     return min(seconds(10 * repeats) for _ in range(2)) / short

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from base64 import b64decode, b64encode
 from bisect import bisect_left
+from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import accumulate, islice, pairwise
 from pathlib import Path
@@ -23,6 +24,7 @@ _REPAIRS = 50  # entries that may be left aside before a plan is given up
 MAIN_FILES = ("session.json",)  # of sessions that are folders
 _HEAD = 40  # lines that tell a system
 NOT_JSON = "not JSON; kept as it is"
+_PACKED = (b"\x1f\x8b", b"PK\x03\x04", b"(\xb5/\xfd")  # gzip, zip, Zstandard
 APP = "interlingua.transcripts"
 """Under which name a message keeps the entries it came from (`MessageMetadata.app`)."""
 
@@ -76,14 +78,20 @@ def read_transcript(source: str | Path | bytes, system: str | System | None = No
     if system is None:
         found = detect_system(data)
         if found is None:
-            raise unknown_file(path)
+            raise unknown_file(data, path)
         system = found[0]
     reader = system if isinstance(system, System) else system_of(system)
     return _read(reader, *parse_file(reader, data, path))
 
 
-def unknown_file(path: str | Path | None) -> TranscriptError:
-    """Return the error for a file that no installed system knows."""
+def unknown_file(head: bytes, path: str | Path | None) -> TranscriptError:
+    """Return the error for a file that no installed system knows, by its first bytes."""
+    if not head.strip():
+        return TranscriptError("the file is empty", path=path)
+    if head.startswith(_PACKED):
+        return TranscriptError("the file is compressed; unpack it first", path=path)
+    if head.startswith((BOM_UTF16_LE, BOM_UTF16_BE)):
+        return TranscriptError("the file is UTF-16; save it as UTF-8", path=path)
     names = ", ".join(installed_systems())
     return TranscriptError(f"not a session file of a known system ({names})", path=path)
 

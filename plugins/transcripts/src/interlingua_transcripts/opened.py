@@ -195,5 +195,5 @@ def _detected(file: IO[bytes], path: Path | None) -> System:
     head = file.read(_HEAD)
     found = detect_system(head) or detect_system(head + file.read())
     if found is None:
-        raise unknown_file(path)
+        raise unknown_file(head, path)
     return found[0]

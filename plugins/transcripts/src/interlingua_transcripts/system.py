@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from importlib.metadata import entry_points
@@ -139,7 +140,7 @@ class DocumentSystem(System):
 
     def parse(self, data: bytes) -> tuple[list[bytes], list[Any]]:
         """Return the entries and their values; the file is parsed once."""
-        document: Any = orjson.loads(data)
+        document: Any = orjson.loads(data.removeprefix(BOM_UTF8))
         values = [document]
         if not self.items:
             if not isinstance(document, list):
@@ -159,11 +160,11 @@ class DocumentSystem(System):
 
 
 def load_entry(text: bytes) -> Any:
-    """Return an entry's JSON value; None where it is not JSON."""
+    """Return an entry's JSON value; None where it is not JSON. A mark that begins a file of UTF-8 is passed over."""
     try:
         return orjson.loads(text)
     except ValueError:
-        return None
+        return load_entry(text.removeprefix(BOM_UTF8)) if text.startswith(BOM_UTF8) else None
 
 
 def pick(value: Mapping[str, Any], *names: str) -> dict[str, Any]:

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import click
-import orjson
 
 from interlingua.codec import dumps_message
 from interlingua.types import Message, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
@@ -18,7 +17,7 @@ from interlingua_cli.output import json_option, print_json, print_table
 from interlingua_cli.state import State, plugin_option
 from interlingua_cli.streams import escape_controls
 from interlingua_transcripts.commands.shared import opened_session, source_argument, system_option
-from interlingua_transcripts.system import System, installed_systems, system_of
+from interlingua_transcripts.system import System, installed_systems, load_entry, system_of
 
 _PEEK = 65_536  # bytes of a file that are read for a line of the list
 _FIRST = 60  # letters of a session's first words
@@ -82,11 +81,7 @@ def _first_words(path: Path) -> str | None:
     except OSError:
         return None
     for line in head.split(b"\n")[:-1]:
-        try:
-            entry = orjson.loads(line)
-        except ValueError:
-            continue
-        words = next(_user_words(entry), None)
+        words = next(_user_words(load_entry(line)), None)
         if words:
             return " ".join(words.split())[:_FIRST]
     return None

@@ -62,7 +62,8 @@ def _checked(path: Path, system: str | None) -> dict[str, Any]:
 def _print_rows(rows: list[dict[str, Any]]) -> None:
     good = [row for row in rows if "error" not in row]
     names = ("path", "system", "version", "entries", "messages", "exact", "other", "kept", "lost", "equal")
-    print_table(_COLUMNS, [[row[name] for name in names] for row in good], spare=("version", "messages"))
+    if good:
+        print_table(_COLUMNS, [[row[name] for name in names] for row in good], spare=("version", "messages"))
     for row in rows:
         if "error" in row:
             click.echo(row["error"], err=True)

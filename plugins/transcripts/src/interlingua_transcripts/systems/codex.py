@@ -179,7 +179,9 @@ class _Planner:
     def __init__(self, values: Sequence[Any]) -> None:
         head: Mapping[str, Any] = next((value for value in values if isinstance(value, dict)), {})
         meta = head.get("payload") if head.get("type") == "session_meta" else head
-        self._meta: Mapping[str, Any] = meta if isinstance(meta, dict) else {}
+        if not isinstance(meta, dict) or "payload" in meta or _item(meta) is not None:  # the header is broken
+            meta = {}
+        self._meta: Mapping[str, Any] = meta
         self.plan = Plan(
             session_id=str(self._meta.get("id") or ""),
             version=str(self._meta.get("cli_version") or ("" if "payload" in head else "legacy")),
