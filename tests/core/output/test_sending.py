@@ -363,3 +363,18 @@ def test_a_service_that_compiles_a_schema_for_ever_meets_the_time_limit(both: st
         with pytest.raises(APITimeoutError):
             wait(clients[both](MODEL, **limits).send("Read this.", **asked))
         assert time.monotonic() - began < 5
+
+
+def test_what_a_types_own_checks_refuse_is_no_fault_of_the_service(both: str) -> None:
+    class Box(pydantic.BaseModel):
+        size: int = pydantic.Field(ge=1)
+        name: str
+
+    answers = ('{"size": 0, "name": "a"}', '{"size": "1", "name": "a"}', '{"size": 2, "name": "a"}')
+    answer = send(Service(*map(said, answers)), both, output=Box, output_retries=2)
+    assert answer.output == Box(size=2, name="a")
+    assert [[one.path for one in attempt.errors] for attempt in answer.attempts] == [["size"], ["size"], []]
+    rows = [
+        loss.reason for loss in answer.losses if loss.path == "options.response_schema" and loss.verdict == "dropped"
+    ]
+    assert [reason[:8] for reason in rows] == ["answer 2"]  # the first kept to the schema, where no bound can be

@@ -203,16 +203,26 @@ class OutputPlan(Generic[_T]):
             raise ContentRefusedError("the model refused to answer", partial=message)
         if reason in (StopReason.MAX_TOKENS, StopReason.CONTEXT_WINDOW):
             raise OutputTruncatedError(f"the answer was cut off ({reason}): raise max_tokens, or ask for less")
-        if self.tool:
-            call = next((one for one in message.tool_calls() if one.name == self.tool), None)
-            if call is None:
-                return None, (OutputProblem("", f"the tool {self.tool} was not called"),)  # type: ignore[return-value]
-            value: Any = None if call.parse_error else call.input
-        else:
-            value = _find_json(message.text_content())
+        if self.tool and all(one.name != self.tool for one in message.tool_calls()):
+            return None, (OutputProblem("", f"the tool {self.tool} was not called"),)  # type: ignore[return-value]
+        value = self._find(message)
         if value is None:
             return None, (OutputProblem("", "is not a JSON object"),)  # type: ignore[return-value]
         return self._read_type.read(value)
+
+    def _find(self, message: Message) -> dict[str, Any] | None:
+        """Return the JSON object of an answer; None where there is none."""
+        if not self.tool:
+            return _find_json(message.text_content())
+        call = next((one for one in message.tool_calls() if one.name == self.tool), None)
+        return None if call is None or call.parse_error else dict(call.input)
+
+    def has_form(self, message: Message) -> bool:
+        """Return whether an answer has the form of the type, whatever the type's own checks say of its values."""
+        problems: list[OutputProblem] = []
+        value = self._find(message)
+        self._read_type.restore(value, problems)
+        return value is not None and not problems
 
     def restore(self, value: Any) -> Any:
         """Return the JSON of an answer as the type means it, of a half answer too."""
@@ -344,7 +354,7 @@ class OutputAttempts(Generic[_T]):
             self._losses.append(option_loss("thinking", "dropped", why))
         if not errors:
             return self._answer(message, value)
-        if plan.mode == "native" and refusal is None:
+        if plan.mode == "native" and refusal is None and not plan.has_form(message):
             at, why = len(self._attempts), "did not keep to the schema it was given: its service did not force it"
             self._losses.append(option_loss("response_schema", "dropped", f"answer {at} {why}"))
         if not self._left or (refusal is None and message.metadata.status is not MessageStatus.COMPLETE):

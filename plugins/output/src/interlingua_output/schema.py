@@ -397,6 +397,9 @@ def _describe(error: Exception) -> Iterator[OutputProblem]:
     """Yield what was wrong, one place at a time."""
     from cattrs import transform_error  # noqa: PLC0415  loaded by then
 
+    if callable(listed := getattr(error, "errors", None)):  # pydantic's
+        yield from (OutputProblem("/".join(map(str, one["loc"])), one["msg"]) for one in listed())
+        return
     for line in transform_error(error, "", _say):
         text, _, path = line.rpartition(" @ ")
         path = re.sub(r"\.([^.\[]+)|\['?([^\]']+)'?\]", r"/\1\2", path).lstrip("/")
