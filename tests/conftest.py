@@ -30,6 +30,17 @@ def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "live: talks to a model on this machine; skipped where there is none")
 
 
+@pytest.fixture(scope="session", autouse=True)
+def own_folders(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Keep every test, and what it starts, off the configuration and the conversations of whoever runs the tests."""
+    folder = tmp_path_factory.mktemp("user")
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("XDG_CONFIG_HOME", "XDG_DATA_HOME"):
+            patch.setenv(name, str(folder / name))
+        patch.delenv("INTERLINGUA_SESSIONS", raising=False)
+        yield
+
+
 @pytest.fixture(scope="session")
 def corpus() -> Corpus:
     """Return the recorded traffic; without it the test skips (or fails, where the corpus is required)."""

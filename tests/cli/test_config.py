@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 from interlingua.errors import DecodeError
-from interlingua_cli.config import Config, config_path, read_config
+from interlingua_cli.config import Config, config_path, data_folder, read_config
 
 
 def test_the_variable_wins_over_the_folder_and_that_over_the_default() -> None:
@@ -53,3 +54,8 @@ def test_a_mistake_names_file_and_place(tmp_path: Path, text: str, place: str) -
         read_config({"INTERLINGUA_CONFIG": str(path)})
     assert place in str(caught.value)
     assert str(path) in str(caught.value)
+
+
+def test_tests_keep_off_the_folders_of_who_runs_them() -> None:
+    for place in (data_folder(os.environ), config_path(os.environ)):
+        assert not place.is_relative_to(Path.home())

@@ -398,6 +398,7 @@ def test_a_schema_is_a_file_json_or_a_stored_id(run: Run, server: LocalServer, t
     of_template = run("send", "here:json", *KEEPS, "--schema", "t:dog", "a dog")
     assert json.loads(of_template.stdout) == {"name": "Rex", "age": 3}
     assert run("send", "here:json", "--schema", "0123456789abcdef", "a dog").exit_code == 1
+    assert "there is no file cat.json" in run("send", "here:json", "--schema", "cat.json", "a cat").stderr
     assert run("send", "here:json", "--schema", "a", "--schema-multi", "b", "a dog").exit_code == 2
 
 

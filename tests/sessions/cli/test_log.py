@@ -127,6 +127,14 @@ def test_a_store_that_cannot_be_opened_does_not_stop_the_answer(run: Run, server
     assert run("send", "-c", "two").exit_code == 1
 
 
+def test_a_folder_that_cannot_be_made_does_not_stop_the_answer(run: Run, server: LocalServer, home: Path) -> None:
+    (home / "data").write_text("no folder", encoding="utf-8")
+    result = run("send", "here:echo", "one")
+
+    assert (result.exit_code, result.stdout) == (0, "Hello\n")
+    assert f"warning: this is not kept: {home / 'data' / 'interlingua'}: Not a directory" in result.stderr
+
+
 def test_what_broke_off_is_kept_and_the_way_to_ask_again_is_said(run: Run, server: LocalServer, place: Path) -> None:
     broken = run("send", "here:broken", "one")
     refused = run("send", "here:refused", "two")

@@ -64,7 +64,11 @@ def read_schema(text: str, environ: Mapping[str, str]) -> dict[str, Any]:
         return _parse(text, "the schema")
     if "\n" not in text and Path(text).is_file():
         return _parse(Path(text).read_text(encoding="utf-8"), text)
-    return stored_schema(text, environ) if _ID.match(text) else parse_short_form(text)
+    if _ID.match(text):
+        return stored_schema(text, environ)
+    if text.endswith(".json"):
+        raise CallerError(f"there is no file {text}")
+    return parse_short_form(text)
 
 
 def stored_schema(name: str, environ: Mapping[str, str]) -> dict[str, Any]:

@@ -176,8 +176,10 @@ class StoreLog:
     def _store(self) -> Store:
         try:
             return store_at(self._place)
-        except (StoreError, OSError) as error:
+        except StoreError as error:
             raise LogError(str(error)) from error
+        except OSError as error:
+            raise LogError(f"{error.filename}: {error.strerror}" if error.filename else str(error)) from error
 
 
 def with_store(command: click.Command) -> click.Command:
