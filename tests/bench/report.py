@@ -18,7 +18,7 @@ TARGETS: dict[str | tuple[str, str], float] = {  # of a workload, or of a worklo
     "think": 0.5,
     "text, by pycurl": 0.5,
     "think, by pycurl": 0.5,
-    "small, by pycurl": 0.8,
+    "small, by pycurl": 1.0,
     "received_first": 3.5,
     "received_next": 1.05,
     "handmade_first": 3.0,
