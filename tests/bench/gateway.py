@@ -199,6 +199,25 @@ def _crowd(server: Server, asked: tuple[str, dict[str, Any]], count: int, before
     print(f"{count} streams at once: {lost} not whole, {(most - before) / count / 1024:.0f} KB a stream")
 
 
+def _stall(server: Server, asked: tuple[str, dict[str, Any]], count: int, before: int) -> None:
+    """Have readers that read nothing of a long stream: what is kept for each has to stay small."""
+    body = json.dumps({**asked[1], "stream": True, "max_tokens": 64 * 2_000, "top_p": 0}).encode()  # 20 MB
+    head = f"POST {asked[0]} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\ncontent-length: {len(body)}"
+    with contextlib.ExitStack() as stack:
+        for _ in range(count):
+            reader = stack.enter_context(socket.create_connection(("127.0.0.1", server.port)))
+            reader.sendall(f"{head}\r\n\r\n".encode() + body)
+        used, rests = server.cpu(), 0
+        for _ in range(120):
+            time.sleep(1)
+            used, last = server.cpu(), used
+            rests = rests + 1 if used - last < 0.05 else 0
+            if rests == 3:
+                break
+        kept = f"{(server.memory() - before) / count / 1024:.0f} KB a stream"
+    print(f"{count} readers that read nothing: {kept}, {'at rest' if rests == 3 else 'still taking more'}")
+
+
 def _litellm(program: str, upstream: str, folder: str) -> Sequence[str]:
     """Return the command that runs LiteLLM's proxy with the scripted service for its one model."""
     model = {"model": "hosted_vllm/up-1", "api_base": f"{upstream}/v1", "api_key": "k"}
@@ -252,6 +271,9 @@ def main() -> None:
         for name, (server, api) in asked.items():
             print(name, end=": ", flush=True)
             _crowd(server, api, given.streams, idle[name.partition(",")[0]])
+        for name, (server, api) in list(asked.items())[:3]:
+            print(name, end=": ", flush=True)
+            _stall(server, api, 40, server.memory())
 
 
 if __name__ == "__main__":
