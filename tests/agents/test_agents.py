@@ -579,3 +579,18 @@ def test_plugins_put_scopes_around_runs_and_calls(tmp_path: Path, way: str) -> N
     assert (run[2], run[3]["turns"], run[3]["tool_calls"], len(run[3]["usages"])) == (None, 2, 2, 2)
     failed = {type(error).__name__ for kind, _, error, _ in ended if kind == "execute_tool"}
     assert failed == {"NoneType", "ValueError"}
+
+
+@pytest.mark.parametrize(
+    ("make", "why"),
+    [
+        (lambda: Agent(MODEL, tools=add), r"tools is a list: \[add\]"),
+        (lambda: Agent(MODEL, tools=[len]), "len is no tool: decorate it with @tool"),
+        (lambda: Agent(MODEL, budget_usd="a dollar"), "budget_usd is a number of US dollars, not 'a dollar'"),
+        (lambda: Agent(MODEL).run_sync("x", history=[{"role": "user"}]), "history holds messages, not dict"),
+        (lambda: Agent(MODEL).run_sync("x", history="hello"), "history holds messages, not str"),
+    ],
+)
+def test_a_mistake_is_said_with_what_to_do(make: Any, why: str) -> None:
+    with pytest.raises(il.CallerError, match=why):
+        make()

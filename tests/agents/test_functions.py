@@ -340,6 +340,31 @@ def test_a_bound_method_is_a_tool_without_its_self() -> None:
     assert made("a") == "a of Shelf"
 
 
+def test_a_method_that_is_decorated_in_its_class_is_a_tool_of_each_object() -> None:
+    class Shelf:
+        def __init__(self, name: str) -> None:
+            self.name = name
+
+        @tool(side_effects="read")
+        def take(self, book: str) -> str:
+            """Take a book."""
+            return f"{book} of {self.name}"
+
+        @tool
+        async def burn(self, book: str, context: ToolContext) -> str:
+            """Burn a book."""
+            return f"{book} of {self.name} in {context.workspace}"
+
+    first, second = Shelf("one"), Shelf("two")
+
+    assert list(first.take.definition.input_schema["properties"]) == ["book"]
+    assert (first.take("a"), second.take("a")) == ("a of one", "a of two")
+    assert (first.burn.is_async, first.burn.context, first.take.is_async) == (True, "context", False)
+    assert [one.name for one in Toolbox([first.take, first.burn])] == ["take", "burn"]
+    with pytest.raises(il.CallerError, match=r"take is a method.*give the tool of an object"):
+        Toolbox([Shelf.take])
+
+
 def test_the_registry_keeps_order_and_names_once() -> None:
     definition = il.ToolDefinition(
         name="shell", description="", input_schema={"type": "object"}, side_effects=il.SideEffects.EXECUTE

@@ -24,14 +24,14 @@ class Output(Generic[_T]):
 
     Attributes:
         type: attrs class, dataclass, TypedDict, NamedTuple, msgspec Struct, pydantic model, enum, Literal, plain type,
-            collection or union of such; or a JSON Schema, whose answers stay plain JSON.
+            collection or union of such, or a JSON Schema, for plain JSON; not classes (unions, schemas) need a `cast`.
         mode: how to ask for it; "auto" takes the first that the model can: the service's own schema (`native`), a call
             of a tool that takes the answer (`tool`), words (`prompt`).
         name: name of the schema or tool; the type's own by default.
         description: what the answer is, for the model.
     """
 
-    type: type[_T] | Any
+    type: type[_T]
     mode: Literal["auto", "native", "tool", "prompt"] = attrs.field(default="auto", kw_only=True)
     name: str = attrs.field(default="", kw_only=True)
     description: str = attrs.field(default="", kw_only=True)

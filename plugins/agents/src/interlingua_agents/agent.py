@@ -293,6 +293,12 @@ class Agent(Generic[AnswerT]):
         if given is not None and inspect.iscoroutinefunction(given.send) is not asynchronous:
             ways = "run and stream need an AsyncSession or AsyncClient"
             raise CallerError(ways if asynchronous else "run_sync and stream_sync need a Session or Client")
+        wrong = next((one for one in history if not isinstance(one, Message)), None)
+        if wrong is not None:
+            kind = type(wrong).__name__
+            raise CallerError(
+                f"history holds messages, not {kind}: make them with user(), assistant() or loads_message()"
+            )
         if prompt is not None and decisions:
             raise CallerError("decisions are about the calls the history ends with: give them with the prompt None")
         if prompt is None and session is None and not history:

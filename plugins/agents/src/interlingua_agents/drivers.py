@@ -9,7 +9,7 @@ import threading
 from abc import ABC, abstractmethod
 from collections.abc import AsyncGenerator, Awaitable, Callable, Generator, Iterable, Sequence
 from contextlib import AsyncExitStack, ExitStack, aclosing, closing, nullcontext, suppress
-from decimal import Decimal
+from decimal import Decimal, InvalidOperation
 from functools import partial
 from types import NoneType
 from typing import Any, TypeAlias, TypedDict, Unpack
@@ -80,7 +80,7 @@ class AgentLoop:
         description: of the agent, for traces.
 
     Raises:
-        CallerError: `max_turns` is less than 1, or the tools make no toolbox.
+        CallerError: `max_turns` is less than 1, `budget_usd` no number, or the tools make no toolbox.
     """
 
     def __init__(
@@ -108,7 +108,10 @@ class AgentLoop:
         self.listen = listen
         self._name, self._description = name, description
         self._max_turns = max_turns
-        self._budget = None if budget_usd is None else Decimal(str(budget_usd))
+        try:
+            self._budget = None if budget_usd is None else Decimal(str(budget_usd))
+        except InvalidOperation as error:
+            raise CallerError(f"budget_usd is a number of US dollars, not {budget_usd!r}") from error
         self._decode_strings = decode_strings
         self._policy = policy
         self._on_stop = on_stop

@@ -27,12 +27,14 @@ class Signature:
         schema: of the parameters a model fills in, inside the subset that tool schemas may use.
         struct: the class that reads an input.
         context: name of the parameter that takes a ToolContext, or None.
+        is_method: whether it is a method in its class, whose first parameter is the object.
     """
 
     description: str
     schema: Mapping[str, Any]
     struct: Any
     context: str | None
+    is_method: bool
 
 
 def read_signature(function: Callable[..., Any]) -> Signature:
@@ -62,7 +64,19 @@ def read_signature(function: Callable[..., Any]) -> Signature:
     except (TypeError, ValueError) as error:
         raise CallerError(f"{name}() cannot be a tool: {error}") from error
     text = "\n\n".join(filter(None, [documented.short_description, documented.long_description]))
-    return Signature(description=text, schema=normalise_schema(schema).schema, struct=struct, context=context)
+    made = normalise_schema(schema).schema
+    return Signature(
+        description=text, schema=made, struct=struct, context=context, is_method=_self_parameter(function) is not None
+    )
+
+
+def _self_parameter(function: Callable[..., Any]) -> str | None:
+    """Return the name of the parameter that takes the object, of a method that is read in the body of its class."""
+    place = getattr(function, "__qualname__", "").rpartition(".")[0]
+    if not inspect.isfunction(function) or not place or place.endswith("<locals>"):
+        return None
+    first = next(iter(inspect.signature(function).parameters.values()), None)
+    return first.name if first is not None and first.name == "self" and first.annotation is first.empty else None
 
 
 def _model_schema(kind: Any) -> dict[str, Any]:
@@ -83,8 +97,11 @@ def _parameters(function: Callable[..., Any], name: str) -> tuple[list[inspect.P
         raise CallerError(why) from error
     filled: list[inspect.Parameter] = []
     context = None
+    itself = _self_parameter(function)
     for one in inspect.signature(function).parameters.values():
         hint = hints.get(one.name)
+        if one.name == itself:
+            continue
         if hint is ToolContext or ToolContext in get_args(hint):
             context = one.name
         elif one.kind not in (one.POSITIONAL_OR_KEYWORD, one.KEYWORD_ONLY):

@@ -117,6 +117,8 @@ _DOES = {
 class Tool:
     """A tool and how to run it; calling it calls the function.
 
+    One made of a method in its class becomes a tool where it is read from an object.
+
     Attributes:
         definition: what the model is offered, and its side effects.
         function: takes the input's properties as keyword arguments; may be `async`.
@@ -125,6 +127,7 @@ class Tool:
         timeout: seconds one call may take; None leaves it to the loop.
         side_by_side: whether it may run beside other calls of an answer; None: when it only reads.
         result_limit: characters of a result that the model is sent; None leaves it to the loop.
+        is_method: whether the function is a method without its object.
     """
 
     definition: ToolDefinition
@@ -134,6 +137,13 @@ class Tool:
     timeout: float | None = None
     side_by_side: bool | None = None
     result_limit: int | None = None
+    is_method: bool = False
+
+    def __get__(self, owner: object, _kind: type | None = None) -> Tool:
+        """Return the tool of this object's method."""
+        if owner is None or not self.is_method:
+            return self
+        return attrs.evolve(self, function=self.function.__get__(owner), is_method=False)
 
     def __call__(self, *args: Any, **arguments: Any) -> Any:
         """Call the function."""
@@ -275,6 +285,7 @@ def tool(
             timeout=timeout,
             side_by_side=side_by_side,
             result_limit=result_limit,
+            is_method=found.is_method,
         )
 
     if function is None:
@@ -386,6 +397,8 @@ class Toolbox:
 
     def __init__(self, tools: Iterable[Tool | ToolDefinition] = ()) -> None:
         self._tools: dict[str, Tool] = {}
+        if isinstance(tools, Tool | ToolDefinition):
+            raise CallerError(f"tools is a list: [{tools.name}], not one tool")
         for tool in tools:
             self.add(tool)
 
@@ -398,7 +411,12 @@ class Toolbox:
         if isinstance(tool, ToolDefinition):
             tool = Tool(definition=tool, function=_external)
         if not isinstance(tool, Tool):
-            raise CallerError(f"{tool!r} is no tool: decorate it with @tool, or register() it")
+            raise CallerError(
+                f"{getattr(tool, '__name__', repr(tool))} is no tool: decorate it with @tool, or register() it"
+            )
+        if tool.is_method:
+            where = tool.function.__qualname__.rpartition(".")[0]
+            raise CallerError(f"{tool.name} is a method of {where}: give the tool of an object, {where}(…).{tool.name}")
         if tool.name in self._tools:
             raise CallerError(f"there is a tool {tool.name!r} already; names are unique")
         self._tools[tool.name] = tool
