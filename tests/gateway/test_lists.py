@@ -33,6 +33,14 @@ def test_every_sdk_lists_the_models_of_the_routes(upstream: Upstream) -> None:
         assert [model.model for model in own.list().models] == ["one", "two"]
 
 
+def test_without_named_routes_the_models_are_those_that_have_a_key(upstream: Upstream) -> None:
+    with gateway(upstream, {"ANTHROPIC_API_KEY": "k"}) as url:  # its one route is a pattern
+        names = [model["id"] for model in httpx.get(f"{url}/v1/models").json()["data"]]
+
+    assert any(name.startswith("anthropic:") for name in names)
+    assert not [name for name in names if name.startswith(("openai:", "azure:", "google:"))]
+
+
 def test_lists_ask_for_a_key_too(upstream: Upstream, tmp_path: Path) -> None:
     store = GatewayStore(f"sqlite:///{tmp_path}/g.db")
     _, secret = store.add_key("tests")

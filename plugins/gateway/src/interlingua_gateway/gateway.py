@@ -110,11 +110,18 @@ class Gateway:
         )
 
     def model_names(self) -> list[str]:
-        """Return the names that callers may ask for: of the routes, else of all providers' catalogues."""
+        """Return the names that callers may ask for: of the routes, else of the catalogues of providers with a key."""
         names = [route.match for route in self.config.routes if not set(route.match) & set("*?[")]
         if names:
             return names
-        return [f"{provider.key}:{model.id}" for provider in self.registry.providers() for model in provider.models()]
+        usable = [provider for provider in self.registry.providers() if self._has_key(provider.key)]
+        return [f"{provider.key}:{model.id}" for provider in usable for model in provider.models()]
+
+    def _has_key(self, provider: str) -> bool:
+        try:
+            return not self.missing_key(provider)
+        except InterlinguaError:  # it needs more than a key, such as an address
+            return False
 
     async def close(self) -> None:
         """Close all connections."""
