@@ -10,6 +10,7 @@ import pytest
 
 from interlingua_sessions import open_store
 from interlingua_transcripts import read_transcript
+from interlingua_transcripts.commands import shared
 from interlingua_transcripts.secrets import find_secrets, redact_secrets
 from tests.cli.conftest import Run
 from tests.cli.local import LocalServer
@@ -68,6 +69,25 @@ def test_one_bad_file_does_not_stop_the_others(run: Run, file: Path) -> None:
     assert both.stdout == "s1\n"
     assert "bad.jsonl: not a session file of a known system" in both.stderr
     assert "1 imported, 1 not" in both.stderr
+
+
+@pytest.mark.parametrize("command", [("import", "."), ("convert", ".", "--to", "pi", "--out", "made"), ("check", ".")])
+def test_an_interrupted_command_says_how_far_it_came(
+    run: Run, file: Path, command: tuple[str, ...], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second file is where the user presses Ctrl-C."""
+    file.with_name("t.jsonl").write_bytes(FILE)
+    source = shared._source
+
+    def interrupted(path: Path, redact: bool | None) -> Path | bytes:
+        if path.name == "t.jsonl":
+            raise KeyboardInterrupt
+        return source(path, redact)
+
+    monkeypatch.setattr(shared, "_source", interrupted)
+    result = run("transcript", *command)
+    assert result.exit_code != 0
+    assert "was interrupted: 1 of 2 files were done" in result.stderr
 
 
 def test_each_conversation_of_a_file_is_a_session(run: Run) -> None:

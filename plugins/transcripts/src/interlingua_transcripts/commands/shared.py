@@ -140,11 +140,22 @@ def why_unread(path: Path, error: Exception) -> str:
 
 @contextmanager
 def over_files(paths: Sequence[Path], what: str) -> Iterator[Iterable[Path]]:
-    """Show how many files are done, on a terminal's stderr."""
+    """Show how many files are done, on a terminal's stderr; and where it is interrupted, how many were."""
     console = make_console(err=True)
-    if len(paths) < 2 or not console.is_terminal:
-        yield paths
-        return
-    from rich.progress import track  # noqa: PLC0415  for long work alone
+    begun = 0
 
-    yield track(paths, description=what, console=console, transient=True)
+    def counted(each: Iterable[Path]) -> Iterator[Path]:
+        nonlocal begun
+        for begun, path in enumerate(each):  # noqa: B007  read where it is interrupted
+            yield path
+
+    try:
+        if len(paths) < 2 or not console.is_terminal:
+            yield counted(paths)
+        else:
+            from rich.progress import track  # noqa: PLC0415  for long work alone
+
+            yield counted(track(paths, description=what, console=console, transient=True))
+    except KeyboardInterrupt:
+        click.echo(f"{what} was interrupted: {begun:,} of {len(paths):,} files were done", err=True)
+        raise
