@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import orjson
@@ -88,6 +89,41 @@ def test_an_interrupted_command_says_how_far_it_came(
     result = run("transcript", *command)
     assert result.exit_code != 0
     assert "was interrupted: 1 of 2 files were done" in result.stderr
+
+
+@pytest.mark.parametrize("source", ["s.jsonl", "."])
+@pytest.mark.parametrize("old", [None, b"old"])
+def test_a_file_that_cannot_be_written_to_its_end_is_not_there(
+    run: Run, file: Path, source: str, old: bytes | None
+) -> None:
+    """The system refuses what is past the first half of the file, as a full disk does."""
+    resource = pytest.importorskip("resource")
+    made = Path("made/s.jsonl")
+    made.parent.mkdir()
+    if old is not None:
+        made.write_bytes(old)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(FILE) // 2, limits[1]))
+    try:
+        result = run("transcript", "convert", source, "--to", "pi", "--out", "made", "--force")
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+
+    assert result.exit_code != 0
+    assert {path: path.read_bytes() for path in made.parent.iterdir()} == ({} if old is None else {made: old})
+
+
+def test_what_is_written_to_stays_a_link_or_a_pipe(run: Run, file: Path) -> None:
+    target = Path("target.jsonl")
+    target.write_bytes(b"old")
+    link = Path("link.jsonl")
+    link.symlink_to(target)
+    assert run("transcript", "convert", str(file), "--to", "pi", "--out", str(link), "--force").exit_code == 0
+    assert link.is_symlink()
+    assert target.read_bytes() == FILE
+
+    assert run("transcript", "convert", str(file), "--to", "pi", "--out", os.devnull, "--force").exit_code == 0
+    assert not Path(os.devnull).is_file()
 
 
 def test_each_conversation_of_a_file_is_a_session(run: Run) -> None:

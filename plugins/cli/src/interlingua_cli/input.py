@@ -80,12 +80,12 @@ def write_conversation(path: Path, messages: Sequence[Message]) -> None:
     write_file(path, "".join(f"{dumps_message(message)}\n" for message in messages))
 
 
-def write_file(path: Path, text: str) -> None:
+def write_file(path: Path, content: str | bytes) -> None:
     """Write a file atomically: a crash or an error leaves the old file."""
-    file = tempfile.NamedTemporaryFile("w", encoding="utf-8", dir=path.parent, prefix=".", delete=False)  # noqa: SIM115
+    file = tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", delete=False)  # noqa: SIM115
     try:
         with file:
-            file.write(text)
+            file.write(content.encode() if isinstance(content, str) else content)
         os.replace(file.name, path)  # noqa: PTH105  Path.replace says the same and hides that it is atomic
     except BaseException:
         Path(file.name).unlink(missing_ok=True)

@@ -16,7 +16,7 @@ from interlingua_transcripts.commands.shared import (
     source_argument,
     system_option,
     why_unread,
-    write_file,
+    write_session,
 )
 from interlingua_transcripts.files import write_transcript
 from interlingua_transcripts.system import system_of
@@ -43,7 +43,7 @@ def convert_command(
         if out is None:
             sys.stdout.buffer.write(data)
         else:
-            write_file(out / f"{source.stem}{system_of(target).suffix}" if out.is_dir() else out, data, force=force)
+            write_session(out / f"{source.stem}{system_of(target).suffix}" if out.is_dir() else out, data, force=force)
         return
     if out is None:
         raise click.UsageError("SRC is a folder: --out names the folder to write into")
@@ -53,7 +53,7 @@ def convert_command(
         for path in each:
             place = (out / path.relative_to(source)).with_suffix(system_of(target).suffix)
             try:
-                write_file(place, write_transcript(read_session(path, system, redact=redact), target), force=force)
+                write_session(place, write_transcript(read_session(path, system, redact=redact), target), force=force)
             except Exception as error:  # one bad file never stops the others
                 failed += 1
                 click.echo(why_unread(path, error), err=True)

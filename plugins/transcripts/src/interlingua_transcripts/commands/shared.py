@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 import click
 
 from interlingua import InterlinguaError
+from interlingua_cli.input import write_file
 from interlingua_cli.output import make_console
 from interlingua_transcripts.files import MAIN_FILES, read_bytes, read_transcript
 from interlingua_transcripts.opened import OpenTranscript, open_transcript
@@ -120,16 +121,19 @@ def _name_secrets(found: Counter[str], *, redact: bool, name: str) -> bool:
     return bool(found)
 
 
-def write_file(path: Path, data: bytes, *, force: bool) -> None:
-    """Write a file and the folders above it.
+def write_session(path: Path, data: bytes, *, force: bool) -> None:
+    """Write a session's file and the folders above it; an interruption or an error leaves the old file, or none.
 
     Raises:
         click.UsageError: it is there and `force` is not given.
     """
     if path.exists() and not force:
         raise click.UsageError(f"{path} is there; --force writes over it")
+    if path.exists() and not path.is_file():  # a pipe or a device is written to, never replaced
+        path.write_bytes(data)
+        return
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_bytes(data)
+    write_file(path.resolve(), data)  # a link to the file stays one
 
 
 def why_unread(path: Path, error: Exception) -> str:

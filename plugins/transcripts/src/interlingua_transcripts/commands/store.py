@@ -31,7 +31,7 @@ from interlingua_transcripts.commands.shared import (
     sources_argument,
     system_option,
     why_unread,
-    write_file,
+    write_session,
     written_data,
 )
 from interlingua_transcripts.files import from_messages, transcript_of, write_transcript
@@ -168,7 +168,7 @@ def export_command(session: str, target: str, out: Path | None, force: bool, red
     if out is None:
         sys.stdout.buffer.write(data)
     else:
-        write_file(out / f"{session}{system_of(target).suffix}" if out.is_dir() else out, data, force=force)
+        write_session(out / f"{session}{system_of(target).suffix}" if out.is_dir() else out, data, force=force)
 
 
 def _stored(store: Store, session: str, target: str) -> Transcript:
