@@ -3,28 +3,39 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from decimal import Decimal, InvalidOperation
 from functools import lru_cache
 from typing import Any
 
-from interlingua.types import CostParts
+from interlingua.types import (
+    DEFAULT_SESSION,
+    ContentBlock,
+    CostParts,
+    Message,
+    MessageMetadata,
+    Provenance,
+    Role,
+)
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford base 32
 _PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]
 _PART = (1 << 50) - 1
+_AMOUNTS = frozenset({int, float, str, Decimal})
+_IMPORTED = MessageMetadata(provenance=Provenance.IMPORTED)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 class ImportedIds:
-    """Makes canonical ids for a file's messages and calls: the same for the same file, rising in the order asked for.
+    """Makes a file's messages, and canonical ids: the same for the same file, rising in the order asked for.
 
     A message's id has the time of its entry (never one before the message above it), the place of its first entry and
     a digest; so a file that grows keeps the ids of what it held.
     """
 
     def __init__(self, system: str, session_id: str) -> None:
+        self._session_id = session_id or DEFAULT_SESSION
         self._seed = f"{system}\0{session_id}\0".encode()
         self._stamp = 0
         self._place = 0
@@ -43,6 +54,26 @@ class ImportedIds:
         value = (self._stamp << 80) | ((self._place & 0xFFFFFF) << 56) | ((self._count & 0xFF) << 48) | digest
         self._count += 1
         return _encode(value)
+
+    def make_message(
+        self, role: Role, content: Sequence[ContentBlock], at: datetime, facts: Mapping[str, Any] | None = None
+    ) -> Message:
+        """Return the group's next message.
+
+        Args:
+            role: whose it is.
+            content: its blocks.
+            at: when it was said.
+            facts: fields of its metadata that the file says.
+        """
+        return Message(
+            id=self.message(at),
+            session_id=self._session_id,
+            role=role,
+            content=tuple(content),
+            created_at=at,
+            metadata=MessageMetadata(provenance=Provenance.IMPORTED, **facts) if facts else _IMPORTED,
+        )
 
     def call(self, issued: str) -> str:
         """Return the canonical id of the call that the system names so; a result asks with the same name."""
@@ -90,10 +121,10 @@ def uuid_of(seed: str) -> str:
 def time_of(value: Any, otherwise: datetime = EPOCH) -> datetime:
     """Read a time: ISO 8601 text, seconds or milliseconds since 1970; what is none of them gives `otherwise`."""
     try:
-        if isinstance(value, str):
+        if type(value) is str:
             found = datetime.fromisoformat(value)
             return found.replace(tzinfo=UTC) if found.tzinfo is None else found.astimezone(UTC)
-        if isinstance(value, int | float) and not isinstance(value, bool):
+        if type(value) is int or type(value) is float:
             return datetime.fromtimestamp(value / 1000 if value > 1e11 else value, UTC)
     except (ValueError, OverflowError, OSError):
         pass
@@ -112,16 +143,14 @@ def to_milliseconds(at: datetime) -> int:
 
 def count_of(value: Any) -> int | None:
     """Read a number of tokens; None for what is none."""
-    if isinstance(value, float) and value.is_integer():
+    if type(value) is float and value.is_integer():
         value = int(value)
-    return value if isinstance(value, int) and not isinstance(value, bool) and value >= 0 else None
+    return value if type(value) is int and value >= 0 else None
 
 
 def usd_of(value: Any) -> Decimal | None:
     """Read an amount of dollars exactly as its digits say; None for what is none."""
-    if isinstance(value, bool) or not isinstance(value, int | float | str | Decimal):
-        return None
-    return _amount(value)
+    return _amount(value) if type(value) in _AMOUNTS else None
 
 
 @lru_cache(maxsize=4096, typed=True)  # most amounts of a file are zero, or there twice
@@ -141,8 +170,8 @@ def cost_parts(cost: Mapping[str, Any], *, read: str, write: str) -> CostParts |
         read: the name of the part for cached reads.
         write: the name of the part for cache writes.
     """
-    parts = [usd_of(cost.get(name)) for name in ("input", "output", read, write)]
-    if any(part is None for part in parts):
+    given, made = usd_of(cost.get("input")), usd_of(cost.get("output"))
+    cached, written = usd_of(cost.get(read)), usd_of(cost.get(write))
+    if given is None or made is None or cached is None or written is None:
         return None
-    given, made, cached, written = (part or Decimal(0) for part in parts)
     return CostParts(input=given, output=made, cached_read=cached, cache_write=written)

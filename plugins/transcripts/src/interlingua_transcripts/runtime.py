@@ -13,9 +13,7 @@ import attrs
 from interlingua.types import (
     DEFAULT_SESSION,
     Message,
-    MessageMetadata,
     MessageStatus,
-    Provenance,
     ToolResultBlock,
 )
 from interlingua_agents import events
@@ -89,15 +87,7 @@ class RuntimeReader:
         at = time_of(value.get("timestamp"))
         try:
             role, content, facts = read_message_parts("message", value, ids)
-            metadata = MessageMetadata(provenance=Provenance.IMPORTED, **facts)
-            return Message(
-                id=ids.message(at),
-                session_id=self._session_id,
-                role=role,
-                content=content,
-                created_at=at,
-                metadata=metadata,
-            )
+            return ids.make_message(role, content, at, facts)
         except (LookupError, TypeError, ValueError, AttributeError) as error:
             raise TranscriptError(f"not a message of this form: {error!r}") from error
 

@@ -11,9 +11,7 @@ from interlingua.types import (
     ImageBlock,
     ImageSource,
     Message,
-    MessageMetadata,
     OpaqueBlock,
-    Provenance,
     Role,
     TextBlock,
     ThinkingBlock,
@@ -82,7 +80,6 @@ class Atif(DocumentSystem):
         """Return a step's message, and one for each result of its calls."""
         step = values[0]
         at = time_of(step.get("timestamp"))
-        session = plan.session_id or "default"
         source = str(step.get("source"))
         calls = [call for call in step.get("tool_calls") or () if isinstance(call, dict)]
         blocks = _parts(step.get("message"))
@@ -94,10 +91,7 @@ class Atif(DocumentSystem):
             facts = _answer_facts(step, step.get("model_name") or (group.facts or {}).get("model"))
 
         def message(role: Role, content: Sequence[ContentBlock], **known: Any) -> Message:
-            metadata = MessageMetadata(provenance=Provenance.IMPORTED, **known)
-            return Message(
-                id=ids.message(at), session_id=session, role=role, content=content, created_at=at, metadata=metadata
-            )
+            return ids.make_message(role, content, at, known)
 
         made = []
         if blocks:

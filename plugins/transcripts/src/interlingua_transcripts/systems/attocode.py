@@ -81,13 +81,9 @@ class Attocode(System):
         value = values[0]
         data = value if "role" in value else value["data"]
         at = time_of(value.get("timestamp"))
-        session = plan.session_id or "default"
 
         def message(role: Role, blocks: Sequence[ContentBlock], **facts: Any) -> Message:
-            metadata = MessageMetadata(provenance=Provenance.IMPORTED, **facts)
-            return Message(
-                id=ids.message(at), session_id=session, role=role, content=blocks, created_at=at, metadata=metadata
-            )
+            return ids.make_message(role, blocks, at, facts)
 
         if "role" not in data:
             return [message(Role.SYSTEM, [TextBlock(text=f"{_SUMMARY}{data.get('summary') or ''}")])]

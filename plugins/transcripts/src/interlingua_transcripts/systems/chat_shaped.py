@@ -12,9 +12,7 @@ from interlingua.types import (
     ImageBlock,
     ImageSource,
     Message,
-    MessageMetadata,
     OpaqueBlock,
-    Provenance,
     RedactedThinkingBlock,
     Role,
     StopReason,
@@ -70,7 +68,7 @@ class ChatFineTuning(System):
 
     def to_messages(self, group: Group, values: Sequence[Any], plan: Plan, ids: ImportedIds) -> list[Message]:
         """Return the messages of a line."""
-        return [one for raw in values[0]["messages"] for one in read_chat_message(raw, ids, plan.session_id)]
+        return [one for raw in values[0]["messages"] for one in read_chat_message(raw, ids)]
 
 
 class _MessageList(DocumentSystem):
@@ -96,7 +94,7 @@ class _MessageList(DocumentSystem):
 
     def to_messages(self, group: Group, values: Sequence[Any], plan: Plan, ids: ImportedIds) -> list[Message]:
         """Return the message, and one for each result."""
-        return list(read_chat_message(values[0], ids, plan.session_id))
+        return list(read_chat_message(values[0], ids))
 
 
 class SweAgent(_MessageList):
@@ -142,7 +140,7 @@ class ChatList(DocumentSystem):
 
     def to_messages(self, group: Group, values: Sequence[Any], plan: Plan, ids: ImportedIds) -> list[Message]:
         """Return the message, and one for each result."""
-        return list(read_chat_message(values[0], ids, plan.session_id))
+        return list(read_chat_message(values[0], ids))
 
 
 class ChatLines(System):
@@ -169,7 +167,7 @@ class ChatLines(System):
 
     def to_messages(self, group: Group, values: Sequence[Any], plan: Plan, ids: ImportedIds) -> list[Message]:
         """Return the message, and one for each result."""
-        return list(read_chat_message(values[0], ids, plan.session_id))
+        return list(read_chat_message(values[0], ids))
 
 
 class InspectAi(DocumentSystem):
@@ -212,9 +210,7 @@ class InspectAi(DocumentSystem):
         """Return the messages of a sample; the answers' model is the log's."""
         provider, _, model = str((group.facts or {}).get("model") or "").partition("/")
         return [
-            one
-            for raw in values[0]["messages"]
-            for one in read_chat_message(raw, ids, plan.session_id, provider=provider, model=model)
+            one for raw in values[0]["messages"] for one in read_chat_message(raw, ids, provider=provider, model=model)
         ]
 
 
@@ -235,14 +231,13 @@ def _is_conversation(value: Any) -> bool:
 
 
 def read_chat_message(
-    raw: Mapping[str, Any], ids: ImportedIds, session_id: str, *, provider: str = "", model: str = "", at: Any = EPOCH
+    raw: Mapping[str, Any], ids: ImportedIds, *, provider: str = "", model: str = "", at: Any = EPOCH
 ) -> Iterator[Message]:
     """Yield the canonical messages of one in the Chat Completions form, whatever extra members it has.
 
     Args:
         raw: the message.
         ids: gives canonical ids.
-        session_id: of the conversation.
         provider: of an answer, "" where it is unknown.
         model: of an answer; a message's own `model` wins.
         at: when it was said.
@@ -271,11 +266,7 @@ def read_chat_message(
         if kind is Role.ASSISTANT:
             facts = _answer_facts(raw, provider, model)
     if blocks:
-        metadata = MessageMetadata(provenance=Provenance.IMPORTED, **facts)
-        own = ids.message(when)
-        yield Message(
-            id=own, session_id=session_id or "default", role=kind, content=blocks, created_at=when, metadata=metadata
-        )
+        yield ids.make_message(kind, blocks, when, facts)
 
 
 def _thinking(raw: Mapping[str, Any]) -> list[ContentBlock]:

@@ -16,7 +16,6 @@ from interlingua.types import (
     MessageMetadata,
     MessageStatus,
     OpaqueBlock,
-    Provenance,
     RedactedThinkingBlock,
     Role,
     StopReason,
@@ -122,21 +121,19 @@ class ClaudeCode(System):
         """Return one message of all lines of an answer; of a user's line its results and what else it says."""
         first = values[0]
         at = time_of(first.get("timestamp"))
-        session = plan.session_id or "default"
         if first.get("type") == "assistant":
             blocks, facts = _answer(values, ids)
-            return [_message(ids.message(at), session, Role.ASSISTANT, blocks, at, facts)]
+            return [ids.make_message(Role.ASSISTANT, blocks, at, facts)]
         made = []
         rest: list[ContentBlock] = []
         for raw in _raw_blocks(_content(first)):
             if raw.get("type") == _RESULTS:
                 result = _result(raw, ids)
-                facts = {"parent_tool_use_id": result.tool_use_id}
-                made.append(_message(ids.message(at), session, Role.TOOL, [result], at, facts))
+                made.append(ids.make_message(Role.TOOL, [result], at, {"parent_tool_use_id": result.tool_use_id}))
             else:
                 rest.append(_block(raw, ids))
         if rest:
-            made.append(_message(ids.message(at), session, Role.USER, rest, at, {}))
+            made.append(ids.make_message(Role.USER, rest, at))
         return made
 
     def write(self, conversation: Conversation) -> Iterator[Written]:
@@ -314,13 +311,6 @@ def _group(lines: Sequence[int], entries: Mapping[int, Mapping[str, Any]], plan:
 
 
 # -- reading ----------------------------------------------------------------------------------------------------------
-def _message(
-    own: str, session: str, role: Role, blocks: Sequence[ContentBlock], at: Any, facts: Mapping[str, Any]
-) -> Message:
-    metadata = MessageMetadata(provenance=Provenance.IMPORTED, **facts)
-    return Message(id=own, session_id=session, role=role, content=tuple(blocks), created_at=at, metadata=metadata)
-
-
 def _content(entry: Mapping[str, Any]) -> Any:
     queued = _queued(entry)
     return (entry.get("message") or {}).get("content") if queued is None else queued

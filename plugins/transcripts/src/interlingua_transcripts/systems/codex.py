@@ -13,10 +13,8 @@ from interlingua.types import (
     ImageBlock,
     ImageSource,
     Message,
-    MessageMetadata,
     MessageStatus,
     OpaqueBlock,
-    Provenance,
     RedactedThinkingBlock,
     Role,
     TextBlock,
@@ -105,7 +103,6 @@ class Codex(System):
         """Return the message of an item, or of all items of one answer."""
         items = [item for value in values if (item := _item(value)) is not None]
         at = time_of(values[0].get("timestamp"))
-        session = plan.session_id or "default"
         first: Mapping[str, Any] = items[0] if items else {}
         facts: dict[str, Any] = {}
         role = Role.USER
@@ -122,11 +119,7 @@ class Codex(System):
         else:
             role = Role.SYSTEM if first.get("role") in ("developer", "system") else Role.USER
             blocks = _blocks(first, ids)
-        metadata = MessageMetadata(provenance=Provenance.IMPORTED, **facts)
-        message = Message(
-            id=ids.message(at), session_id=session, role=role, content=tuple(blocks), created_at=at, metadata=metadata
-        )
-        return [message] if blocks else []
+        return [ids.make_message(role, blocks, at, facts)] if blocks else []
 
     def write(self, conversation: Conversation) -> Iterator[Written]:
         """Yield session_meta, then the items of each message, with the events that lists and screens read."""

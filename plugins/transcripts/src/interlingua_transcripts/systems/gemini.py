@@ -13,9 +13,7 @@ from interlingua.types import (
     ImageBlock,
     ImageSource,
     Message,
-    MessageMetadata,
     OpaqueBlock,
-    Provenance,
     Role,
     TextBlock,
     ThinkingBlock,
@@ -98,12 +96,7 @@ class GeminiCli(DocumentSystem):
         """Return a message, and one for each result of its calls."""
         value = values[0]
         listed = value["$set"]["messages"] if "$set" in value else [value]
-        return [
-            one
-            for raw in listed
-            if raw.get("type") not in _SHOWN_ONLY
-            for one in _messages(raw, plan, ids, group.facts)
-        ]
+        return [one for raw in listed if raw.get("type") not in _SHOWN_ONLY for one in _messages(raw, ids, group.facts)]
 
     def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
         """Yield the chats of every project."""
@@ -125,9 +118,8 @@ def _answered(values: Sequence[Any]) -> Iterator[str]:
                 yield str(call.get("id"))
 
 
-def _messages(raw: Mapping[str, Any], plan: Plan, ids: ImportedIds, answered: frozenset[str]) -> Iterator[Message]:
+def _messages(raw: Mapping[str, Any], ids: ImportedIds, answered: frozenset[str]) -> Iterator[Message]:
     at = time_of(raw.get("timestamp"))
-    session = plan.session_id or "default"
     calls = [call for call in raw.get("toolCalls") or () if isinstance(call, dict)]
     by_model = raw.get("type") in _BY_MODEL
     content = raw.get("content")
@@ -143,10 +135,7 @@ def _messages(raw: Mapping[str, Any], plan: Plan, ids: ImportedIds, answered: fr
             facts["usage"] = _usage(raw["tokens"])
 
     def message(role: Role, content: Sequence[ContentBlock], **known: Any) -> Message:
-        metadata = MessageMetadata(provenance=Provenance.IMPORTED, **known)
-        return Message(
-            id=ids.message(at), session_id=session, role=role, content=content, created_at=at, metadata=metadata
-        )
+        return ids.make_message(role, content, at, known)
 
     for answer in answers:
         issued = str(answer.get("id") or answer.get("name"))

@@ -8,9 +8,7 @@ from typing import Any
 from interlingua.types import (
     ContentBlock,
     Message,
-    MessageMetadata,
     OpaqueBlock,
-    Provenance,
     Role,
     StopReason,
     TextBlock,
@@ -72,11 +70,7 @@ class OpenCode(DocumentSystem):
         made: list[Message] = []
 
         def message(role: Role, content: Sequence[ContentBlock], **known: Any) -> None:
-            metadata = MessageMetadata(provenance=Provenance.IMPORTED, **known)
-            own, session = ids.message(at), plan.session_id or "default"
-            made.append(
-                Message(id=own, session_id=session, role=role, content=content, created_at=at, metadata=metadata)
-            )
+            made.append(ids.make_message(role, content, at, known))
 
         blocks: list[ContentBlock] = []
         results: list[ToolResultBlock] = []
@@ -197,15 +191,15 @@ class OpenHands(DocumentSystem):
         if answer is not None and "action" in event:
             choice = answer["choices"][0]
             raw = {**choice["message"], "finish_reason": choice.get("finish_reason"), "usage": answer.get("usage")}
-            return list(read_chat_message(raw, ids, "", model=str(answer.get("model") or ""), at=at))
+            return list(read_chat_message(raw, ids, model=str(answer.get("model") or ""), at=at))
         if answer is not None:
             about = event["tool_call_metadata"]
             raw = {"role": "tool", "tool_call_id": about["tool_call_id"], "content": str(event.get("content") or "")}
-            return list(read_chat_message({**raw, "name": about.get("function_name")}, ids, "", at=at))
+            return list(read_chat_message({**raw, "name": about.get("function_name")}, ids, at=at))
         role = "user" if event.get("source") == "user" else "assistant"
         role = "system" if event.get("action") == "system" else role
         text = (event.get("args") or {}).get("content") or event.get("message") or ""
-        return list(read_chat_message({"role": role, "content": text}, ids, "", at=at))
+        return list(read_chat_message({"role": role, "content": text}, ids, at=at))
 
 
 def _response(event: Mapping[str, Any]) -> Mapping[str, Any] | None:

@@ -19,7 +19,6 @@ from interlingua.types import (
     MessageMetadata,
     MessageStatus,
     OpaqueBlock,
-    Provenance,
     Role,
     StopReason,
     TextBlock,
@@ -129,13 +128,9 @@ class OperatorUse(System):
         kind = entry.get("type", "message")
         body = entry.get("message", entry) if kind == "message" else entry
         at = time_of(body.get("timestamp"), time_of(entry.get("timestamp")))
-        session = plan.session_id or "default"
 
         def message(role: Role, blocks: Sequence[ContentBlock], **facts: Any) -> Message:
-            metadata = MessageMetadata(provenance=Provenance.IMPORTED, **facts)
-            return Message(
-                id=ids.message(at), session_id=session, role=role, content=blocks, created_at=at, metadata=metadata
-            )
+            return ids.make_message(role, blocks, at, facts)
 
         if kind in ("compaction", "branch_summary"):
             return [message(Role.USER, [TextBlock(text=_SUMMARY.format(entry.get("summary") or ""))])]

@@ -18,7 +18,6 @@ from interlingua.types import (
     Message,
     MessageMetadata,
     MessageStatus,
-    Provenance,
     RedactedThinkingBlock,
     Role,
     StopReason,
@@ -141,18 +140,8 @@ class Pi(System):
         at = time_of(body.get("timestamp"))
         if at is EPOCH:  # it says none
             at = time_of(entry.get("timestamp"))
-        session = plan.session_id or "default"
         role, content, facts = read_message_parts(kind, body, ids)
-        return [
-            Message(
-                id=ids.message(at),
-                session_id=session,
-                role=role,
-                content=content,
-                created_at=at,
-                metadata=MessageMetadata(provenance=Provenance.IMPORTED, **facts),
-            )
-        ]
+        return [ids.make_message(role, content, at, facts)]
 
     def write(self, conversation: Conversation) -> Iterator[Written]:
         """Yield header and entries of version 3, each the child of the one before; in an older file as it has them."""

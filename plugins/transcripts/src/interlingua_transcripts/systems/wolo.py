@@ -13,10 +13,8 @@ from interlingua.types import (
     ErrorEvent,
     Message,
     MessageComplete,
-    MessageMetadata,
     MessageStatus,
     OpaqueBlock,
-    Provenance,
     Role,
     StopReason,
     StreamEvent,
@@ -84,7 +82,6 @@ class Wolo(DocumentSystem):
         """Return a message, and one for each part whose call was answered."""
         raw = values[0]
         at = time_of(raw.get("timestamp"))
-        session = plan.session_id or "default"
         parts = [part for part in raw["parts"] if isinstance(part, dict)]
         blocks: list[ContentBlock] = []
         if raw.get("reasoning_content"):
@@ -92,10 +89,7 @@ class Wolo(DocumentSystem):
         blocks += [_block(part, ids) for part in parts]
 
         def message(role: Role, content: Sequence[ContentBlock], **facts: Any) -> Message:
-            metadata = MessageMetadata(provenance=Provenance.IMPORTED, **facts)
-            return Message(
-                id=ids.message(at), session_id=session, role=role, content=content, created_at=at, metadata=metadata
-            )
+            return ids.make_message(role, content, at, facts)
 
         made = []
         if blocks:
