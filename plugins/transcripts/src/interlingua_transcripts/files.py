@@ -23,6 +23,7 @@ ODD = (ArithmeticError, AttributeError, CallerError, LookupError, TypeError, Val
 _REPAIRS = 50  # entries that may be left aside before a plan is given up
 MAIN_FILES = ("session.json",)  # of sessions that are folders
 _HEAD = 40  # lines that tell a system
+HEAD_BYTES = 4 << 20  # no more of the file is looked at for them
 NOT_JSON = "not JSON; kept as it is"
 _PACKED = (b"\x1f\x8b", b"PK\x03\x04", b"(\xb5/\xfd")  # gzip, zip, Zstandard
 APP = "interlingua.transcripts"
@@ -31,25 +32,28 @@ APP = "interlingua.transcripts"
 
 def detect_system(data: bytes) -> tuple[System, str] | None:
     """Return the system whose file this is, and its format's version; None where no installed system knows it."""
-    lines, whole = _heads(data)
+    found = recognise(data)
+    return None if found is None else found[:2]
+
+
+def recognise(data: bytes) -> tuple[System, str, Any] | None:
+    """Return the system, its format's version and, of a file that is one JSON document, its value; else None."""
+    texts = list(islice(filter(bytes.strip, data[:HEAD_BYTES].split(b"\n")), _HEAD))
+    lines = [load_entry(text) for text in texts[:2]]
+    document = None
+    if lines[:1] == [None]:  # no JSON Lines, unless the first line is broken
+        document = load_entry(data)
+    elif len(texts) == 1 and len(data) <= HEAD_BYTES:
+        document = lines[0]
+    if document is None or len(texts) == 1:
+        lines += map(load_entry, texts[2:])
+    whole = lines if document is None else [document]
     for system in installed_systems().values():
         head = whole if isinstance(system, DocumentSystem) else lines
         version = _detect(system, head) if (head and head[0] is not None) or len(head) > 1 else None
         if version is not None:
-            return system, version
+            return system, version, document
     return None
-
-
-def _heads(data: bytes) -> tuple[list[Any], list[Any]]:
-    """Return the values of the first lines, and the value of the whole file alone."""
-    texts = list(islice(filter(bytes.strip, data[: 4 << 20].split(b"\n")), _HEAD))
-    first = [load_entry(text) for text in texts[:2]]
-    if first[:1] == [None]:  # no JSON Lines, unless the first line is broken
-        document = load_entry(data)
-        if document is not None:
-            return first, [document]
-    lines = [*first, *map(load_entry, texts[2:])]
-    return lines, lines
 
 
 def _detect(system: System, head: Sequence[Any]) -> str | None:
@@ -75,13 +79,14 @@ def read_transcript(source: str | Path | bytes, system: str | System | None = No
     """
     path = None if isinstance(source, bytes) else str(source)
     data = source if isinstance(source, bytes) else read_bytes(Path(source))
+    document = None
     if system is None:
-        found = detect_system(data)
+        found = recognise(data)
         if found is None:
             raise unknown_file(data, path)
-        system = found[0]
+        system, _, document = found
     reader = system if isinstance(system, System) else system_of(system)
-    return _read(reader, *parse_file(reader, data, path))
+    return _read(reader, *parse_file(reader, data, path, document))
 
 
 def unknown_file(head: bytes, path: str | Path | None) -> TranscriptError:
@@ -96,14 +101,16 @@ def unknown_file(head: bytes, path: str | Path | None) -> TranscriptError:
     return TranscriptError(f"not a session file of a known system ({names})", path=path)
 
 
-def parse_file(system: System, data: bytes, path: str | Path | None) -> tuple[list[bytes], list[Any]]:
-    """Return a file's entries and their values.
+def parse_file(
+    system: System, data: bytes, path: str | Path | None, document: Any = None
+) -> tuple[list[bytes], list[Any]]:
+    """Return a file's entries and their values; `document` is its value where that is known.
 
     Raises:
         TranscriptError: it is none of this system.
     """
     try:
-        return system.parse(data)
+        return system.parse(data, document)
     except (ValueError, TypeError, AttributeError) as error:
         raise TranscriptError(
             f"not a file of {system.title}: {error}", path=None if path is None else str(path)

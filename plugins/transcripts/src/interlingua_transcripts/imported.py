@@ -40,20 +40,22 @@ class ImportedIds:
         self._stamp = 0
         self._place = 0
         self._count = 0
-        self._key = b""
+        self._digest = 0
         self._calls: dict[str, str] = {}
 
     def begin(self, key: str, place: int) -> None:
         """Begin a group: its key, and the index of its first entry."""
-        self._key, self._place, self._count = key.encode("utf-8", "surrogatepass"), place, 0
+        self._place, self._count = (place & 0xFFFFFF) << 8, 0
+        self._digest = _digest(self._seed + key.encode("utf-8", "surrogatepass"), 6)
 
     def message(self, at: datetime) -> str:
         """Return the id of the group's next message."""
-        self._stamp = max(self._stamp, min(int(at.timestamp() * 1000), (1 << 48) - 1))
-        digest = _digest(self._seed + self._key, 6)
-        value = (self._stamp << 80) | ((self._place & 0xFFFFFF) << 56) | ((self._count & 0xFF) << 48) | digest
+        stamp = int(at.timestamp() * 1000)
+        if stamp > self._stamp:
+            self._stamp = min(stamp, (1 << 48) - 1)
+        place = self._place | (self._count & 0xFF)
         self._count += 1
-        return _encode(value)
+        return _encode((((self._stamp << 32) | place) << 48) | self._digest)
 
     def make_message(
         self, role: Role, content: Sequence[ContentBlock], at: datetime, facts: Mapping[str, Any] | None = None

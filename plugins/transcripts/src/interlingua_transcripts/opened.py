@@ -14,23 +14,22 @@ import attrs
 
 from interlingua.types import Message
 from interlingua_transcripts.files import (
+    HEAD_BYTES,
     MAIN_FILES,
     NOT_JSON,
     ODD,
     attach_entries,
-    detect_system,
     entries_by_group,
     group_messages,
     parse_file,
     place_of,
     plan_entries,
     read_bytes,
+    recognise,
     unknown_file,
 )
 from interlingua_transcripts.system import DocumentSystem, System, load_entry, system_of
 from interlingua_transcripts.transcript import Note, Plan
-
-_HEAD = 4 << 20  # bytes that tell a system
 
 
 class _Lines(Sequence[bytes]):
@@ -153,12 +152,12 @@ def open_transcript(source: str | Path | bytes, system: str | System | None = No
     path = None if isinstance(source, bytes) else Path(source)
     with _open_file(source) as file:
         named = system_of(system) if isinstance(system, str) else system
-        reader = _detected(file, path) if named is None else named
+        reader, document = _detected(file, path) if named is None else (named, None)
         file.seek(0)
         if isinstance(reader, DocumentSystem) or type(reader).parse is not System.parse:
             entries: Sequence[bytes]
             values: Sequence[Any]
-            entries, values = parse_file(reader, file.read(), path)
+            entries, values = parse_file(reader, file.read(), path, document)
             outlines = values
         else:
             entries = lines = _Lines(file)
@@ -191,9 +190,12 @@ def _open_file(source: str | Path | bytes) -> IO[bytes]:
         return BytesIO(file.read())
 
 
-def _detected(file: IO[bytes], path: Path | None) -> System:
-    head = file.read(_HEAD)
-    found = detect_system(head) or detect_system(head + file.read())
-    if found is None:
+def _detected(file: IO[bytes], path: Path | None) -> tuple[System, Any]:
+    """Return the system, and the value of a file that is one JSON document."""
+    head = file.read(HEAD_BYTES)
+    found = recognise(head)
+    if found is not None:
+        return found[0], None if file.read(1) else found[2]
+    if (found := recognise(head + file.read())) is None:
         raise unknown_file(head, path)
-    return found[0]
+    return found[0], found[2]

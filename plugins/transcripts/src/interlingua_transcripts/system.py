@@ -60,8 +60,13 @@ class System:
         r"""Return the JSON text of each entry: here the lines, split at \n only. Blank lines are left out."""
         return [line for line in data.split(b"\n") if line.strip()]
 
-    def parse(self, data: bytes) -> tuple[list[bytes], list[Any]]:
-        """Return what `split` returns, and the JSON value of each entry; None for one that is not JSON."""
+    def parse(self, data: bytes, document: Any = None) -> tuple[list[bytes], list[Any]]:
+        """Return what `split` returns, and the JSON value of each entry; None for one that is not JSON.
+
+        Args:
+            data: the file.
+            document: its JSON value, where it is one document and was parsed before.
+        """
         entries = self.split(data)
         return entries, [load_entry(entry) for entry in entries]
 
@@ -138,9 +143,10 @@ class DocumentSystem(System):
         """Return the document without its list, then the items."""
         return self.parse(data)[0]
 
-    def parse(self, data: bytes) -> tuple[list[bytes], list[Any]]:
+    def parse(self, data: bytes, document: Any = None) -> tuple[list[bytes], list[Any]]:
         """Return the entries and their values; the file is parsed once."""
-        document: Any = orjson.loads(data.removeprefix(BOM_UTF8))
+        if document is None:
+            document = orjson.loads(data.removeprefix(BOM_UTF8))
         values = [document]
         if not self.items:
             if not isinstance(document, list):

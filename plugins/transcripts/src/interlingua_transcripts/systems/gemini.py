@@ -44,10 +44,10 @@ class GeminiCli(DocumentSystem):
             return "json" if "messages" in first else "jsonl"
         return None
 
-    def parse(self, data: bytes) -> tuple[list[bytes], list[Any]]:
+    def parse(self, data: bytes, document: Any = None) -> tuple[list[bytes], list[Any]]:
         """Return the lines of a log, or the pieces of a document."""
         try:
-            return super().parse(data)
+            return super().parse(data, document)
         except (TypeError, ValueError):
             entries = [line for line in data.split(b"\n") if line.strip()]
             return entries, [load_entry(entry) for entry in entries]
