@@ -90,19 +90,16 @@ class Atif(DocumentSystem):
             blocks = [*thoughts, *blocks, *[_call(call, ids) for call in calls]]
             facts = _answer_facts(step, step.get("model_name") or (group.facts or {}).get("model"))
 
-        def message(role: Role, content: Sequence[ContentBlock], **known: Any) -> Message:
-            return ids.make_message(role, content, at, known)
-
         made = []
         if blocks:
-            made.append(message(_ROLES.get(source, Role.ASSISTANT), blocks, **facts))
+            made.append(ids.make_message(_ROLES.get(source, Role.ASSISTANT), blocks, at, facts))
         names = {str(call.get("tool_call_id")): call.get("function_name") for call in calls}
         for own, result in _results(step, calls):
             answer = ids.call(own)
             block = ToolResultBlock(
                 tool_use_id=answer, content=tuple(_parts(result.get("content"))), tool_name=names.get(own)
             )
-            made.append(message(Role.TOOL, [block], parent_tool_use_id=answer))
+            made.append(ids.make_message(Role.TOOL, [block], at, {"parent_tool_use_id": answer}))
         return made
 
     def write(self, conversation: Conversation) -> Iterator[Written]:

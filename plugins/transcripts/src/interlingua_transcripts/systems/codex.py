@@ -39,6 +39,7 @@ _OPAQUE = {
 _CALLS = {"function_call", "custom_tool_call", "local_shell_call"}
 _OUTPUTS = {"function_call_output", "custom_tool_call_output"}
 _BY_MODEL = {"reasoning", *_CALLS, *_OPAQUE}
+_ITEMS = {"message", *_BY_MODEL, *_OUTPUTS}
 _LOCAL_SHELL = "local_shell"
 _TEXTS = {"input_text", "output_text", "text"}
 _SUMMARY = "Another language model started to solve this problem and produced a summary of its thinking process:\n"
@@ -163,7 +164,7 @@ def _item(value: Any) -> Mapping[str, Any] | None:
         return payload if isinstance(payload, dict) else None
     if "payload" in value or value.get("type") in _ENVELOPES:
         return None
-    return value if value.get("type") in {"message", *_BY_MODEL, *_OUTPUTS} else None
+    return value if value.get("type") in _ITEMS else None
 
 
 class _Planner:
@@ -194,21 +195,22 @@ class _Planner:
 
     def _take(self, at: int, value: Mapping[str, Any]) -> None:
         item = _item(value)
-        payload = value.get("payload")
-        kind = payload.get("type") if isinstance(payload, dict) else None
         if item is not None:
             self._take_item(at, item)
-        elif value.get("type") == "session_meta" and isinstance(payload, dict) and _instructions(payload):
-            if not self.plan.groups:
-                self._add(at, f"prompt{at}")
-        elif value.get("type") == "turn_context" and isinstance(payload, dict):
-            self._model = payload.get("model") or self._model
-        elif value.get("type") == "compacted":
+            return
+        kind, payload = value.get("type"), value.get("payload")
+        if kind == "compacted":
             self._close()
             self._add(at, f"compacted{at}")
             self.plan.context = [len(self.plan.groups) - 1]
-        elif value.get("type") == "event_msg" and isinstance(payload, dict):
-            self._take_event(at, str(kind), payload)
+        elif not isinstance(payload, dict):
+            return
+        elif kind == "event_msg":
+            self._take_event(at, str(payload.get("type")), payload)
+        elif kind == "turn_context":
+            self._model = payload.get("model") or self._model
+        elif kind == "session_meta" and not self.plan.groups and _instructions(payload):
+            self._add(at, f"prompt{at}")
 
     def _take_item(self, at: int, item: Mapping[str, Any]) -> None:
         kind = item.get("type", "message" if "role" in item else None)

@@ -118,9 +118,9 @@ class Pi(System):
             version="flat" if flat else str(header.get("version", 1)),
             cwd=header.get("cwd") if isinstance(header.get("cwd"), str) else None,
         )
-        entries = {at: value for at, value in enumerate(values) if isinstance(value, dict) and value is not header}
-        if flat:
-            entries = {at: value for at, value in enumerate(values) if isinstance(value, dict)}
+        entries = {
+            at: value for at, value in enumerate(values) if isinstance(value, dict) and (flat or value is not header)
+        }
         path = _path(entries, plan)
         on_path = set(path)
         plan.branches = {
@@ -251,19 +251,20 @@ def _in_tree(entry: Mapping[str, Any]) -> bool:
     return entry.get("type") not in ("session", "leaf") and entry.get("appendMode") != "side"
 
 
-def _path(entries: Mapping[int, Mapping[str, Any]], plan: Plan) -> list[int]:
+def _path(entries: dict[int, Mapping[str, Any]], plan: Plan) -> list[int]:
     """Return the indexes from the root to the leaf."""
     tree = [at for at, entry in entries.items() if _in_tree(entry)]
-    places = {str(entries[at]["id"]): at for at in tree if entries[at].get("id") is not None}
-    linked = [at for at in tree if "parentId" in entries[at]]
-    if not linked:
+    leaf = next((at for at in reversed(tree) if "parentId" in entries[at]), None)
+    if leaf is None:
         return tree
-    leaf: int | None = linked[-1]
-    for entry in entries.values():
+    places = {str(own): at for at in tree if (own := entries[at].get("id")) is not None}
+    for entry in reversed(entries.values()):  # the last that names a place
         if entry.get("type") == "leaf":
             leaf = places.get(str(entry.get("targetId")))
-        elif "parentId" in entry and _in_tree(entry):
-            leaf = places.get(str(entry.get("id")), leaf)
+            break
+        if "parentId" in entry and _in_tree(entry) and str(entry.get("id")) in places:
+            leaf = places[str(entry.get("id"))]
+            break
     found: list[int] = []
     seen: set[int] = set()
     while leaf is not None and leaf not in seen:
@@ -403,7 +404,7 @@ def _assistant_facts(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _usage(raw: Mapping[str, Any]) -> Usage:
-    plain, read, written = (count_of(raw.get(name)) for name in ("input", "cacheRead", "cacheWrite"))
+    plain, read, written = count_of(raw.get("input")), count_of(raw.get("cacheRead")), count_of(raw.get("cacheWrite"))
     given = raw.get("cost")
     cost: dict[str, Any] = given if isinstance(given, dict) else {}
     total = usd_of(cost.get("total")) if cost else None
