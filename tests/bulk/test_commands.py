@@ -85,7 +85,7 @@ def test_another_file_is_no_output(tmp_path: Path) -> None:
 def test_a_cluster_without_ray_says_what_to_install(tmp_path: Path) -> None:
     rows, out = write_rows(tmp_path / "in.jsonl", 1), tmp_path / "out.jsonl"
     done = invoke("run", rows, "--out", out, "--model", LOCAL, "--engine", "ray", "--url", "http://127.0.0.1:9/v1")
-    refused = invoke("run", rows, "--out", out, "--model", LOCAL, "--engine", "ray", "--dedupe")
+    refused = invoke("run", rows, "--out", out, "--model", LOCAL, "--engine", "ray", "--budget", "1")
 
     assert done.exit_code == 1
     assert "pip install 'interlingua-bulk[ray]'" in done.output

@@ -20,7 +20,7 @@ from typing import Any
 import pytest
 
 from tests.bulk.loopback import Loopback, loopback
-from tests.bulk.support import LOCAL, PRICED, assert_every_row_once, lines, run, write_rows
+from tests.bulk.support import LOCAL, assert_every_row_once, lines, run, write_rows
 from tests.support.counts import FULL
 
 pytestmark = [
@@ -122,22 +122,6 @@ def test_a_refused_key_stops_the_run_and_it_goes_on_later(ray: Any, tmp_path: Pa
 
     assert (report.resumed, report.stopped) == (99, None)
     assert_every_row_once(out, 600)
-
-
-def test_a_budget_is_shared_by_the_actors(ray: Any, tmp_path: Path) -> None:
-    from interlingua_bulk.ray_engine import run_on_ray
-
-    rows, out = write_rows(tmp_path / "in.jsonl", 400), tmp_path / "out.jsonl"
-    arguments: Any = {"model": PRICED, "concurrency": 16, "options": {"api": "chat", "max_tokens": 100}}
-    with loopback(latency_ms=2, input_tokens=20, output_tokens=100) as server:
-        one = run(write_rows(tmp_path / "one.jsonl", 1), tmp_path / "one.out", server.url, **arguments).cost_usd
-        client = {"settings": {"openai": {"base_url": server.url, "api_key": "test-key"}}}
-        report = run_on_ray(rows, out, client=client, actors=ACTORS, budget_usd=one * 200, **arguments)
-        asked = server.stats()["asked"] - 1
-
-    assert "budget" in (report.stopped or "")
-    assert report.cost_usd <= one * 200
-    assert 100 < report.done == asked <= 200
 
 
 def test_ray_listens_on_this_machine_alone(ray: Any) -> None:

@@ -13,7 +13,6 @@ import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
@@ -218,7 +217,6 @@ def run_on_ray(
     concurrency: int = 128,
     requests_per_minute: float | None = None,
     tokens_per_minute: float | None = None,
-    budget_usd: Decimal | float | str | None = None,
     max_attempts: int = 5,
     patience_s: float = 600.0,
     retry_failed: bool = False,
@@ -241,7 +239,6 @@ def run_on_ray(
         concurrency: most requests under way in one of them.
         requests_per_minute: of all of them together.
         tokens_per_minute: likewise.
-        budget_usd: of all of them together: each may spend an equal share, and sends nothing more when that is spent.
         max_attempts: as for `run`.
         patience_s: likewise.
         retry_failed: likewise.
@@ -271,7 +268,6 @@ def run_on_ray(
             concurrency=concurrency,
             requests_per_minute=requests_per_minute,
             tokens_per_minute=tokens_per_minute,
-            budget_usd=None if budget_usd is None else Decimal(str(budget_usd)) / actors,
             max_attempts=max_attempts,
             patience_s=patience_s,
         ),

@@ -73,8 +73,11 @@ def run_command(
     limits = {"requests_per_minute": rpm, "tokens_per_minute": tpm, "budget_usd": budget, "max_attempts": attempts}
     arguments = {"model": model, "options": options, "tools": found, **limits, **more}
     if engine == "ray":
-        if dedupe:
-            raise click.UsageError("--dedupe is for runs on one machine: workers do not see each other's answers")
+        if dedupe or budget is not None:
+            raise click.UsageError(
+                "--dedupe and --budget are for runs on one machine: workers see their own answers only"
+            )
+        del arguments["budget_usd"]
         arguments |= {"address": address, "actors": actors}
         _run_on_ray(ctx, state, rows, out, url, timeout, arguments, as_json=as_json)
         return
