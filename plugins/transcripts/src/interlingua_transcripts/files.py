@@ -135,15 +135,17 @@ def read_entries(system: System, entries: Sequence[bytes]) -> Transcript:
     return _read(system, entries, [load_entry(entry) for entry in entries])
 
 
-def _read(system: System, entries: Sequence[bytes], values: Sequence[Any]) -> Transcript:
+def _read(system: System, entries: Sequence[bytes], values: list[Any]) -> Transcript:
     plan = plan_entries(system, values)
     unread = [at for at, value in enumerate(values) if value is None and entries[at] != b"null"]
     notes = [Note(at, NOT_JSON) for at in unread]
     messages: list[Message] = []
     counts = []
-    for made in group_messages(system, plan, values, notes):
+    for group, made in zip(plan.groups, group_messages(system, plan, values, notes), strict=True):
         messages += made
         counts.append(len(made))
+        for at in group.entries:  # memory for the next messages
+            values[at] = None
     return Transcript(
         system=system.name,
         version=plan.version,

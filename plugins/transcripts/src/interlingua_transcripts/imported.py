@@ -21,7 +21,7 @@ from interlingua.types import (
 
 _ALPHABET = "0123456789ABCDEFGHJKMNPQRSTVWXYZ"  # Crockford base 32
 _PAIRS = [a + b for a in _ALPHABET for b in _ALPHABET]
-_PART = (1 << 50) - 1
+_PART = (1 << 40) - 1
 _AMOUNTS = frozenset({int, float, str, Decimal})
 _IMPORTED = MessageMetadata(provenance=Provenance.IMPORTED)
 EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
@@ -38,24 +38,27 @@ class ImportedIds:
         self._session_id = session_id or DEFAULT_SESSION
         self._seed = f"{system}\0{session_id}\0".encode()
         self._stamp = 0
+        self._time = "0" * 10
         self._place = 0
         self._count = 0
-        self._digest = 0
+        self._end = ""
         self._calls: dict[str, str] = {}
 
     def begin(self, key: str, place: int) -> None:
         """Begin a group: its key, and the index of its first entry."""
-        self._place, self._count = (place & 0xFFFFFF) << 8, 0
-        self._digest = _digest(self._seed + key.encode("utf-8", "surrogatepass"), 6)
+        digest = _digest(self._seed + key.encode("utf-8", "surrogatepass"), 6)
+        self._place, self._count = (place & 0xFFFFFF) << 16 | digest >> 40, 0
+        self._end = _letters(digest & _PART)
 
     def message(self, at: datetime) -> str:
         """Return the id of the group's next message."""
         stamp = int(at.timestamp() * 1000)
         if stamp > self._stamp:
             self._stamp = min(stamp, (1 << 48) - 1)
-        place = self._place | (self._count & 0xFF)
+            self._time = _PAIRS[self._stamp >> 40] + _letters(self._stamp & _PART)
+        place = _letters(self._place | (self._count & 0xFF) << 8)
         self._count += 1
-        return _encode((((self._stamp << 32) | place) << 48) | self._digest)
+        return f"{self._time}{place}{self._end}"
 
     def make_message(
         self, role: Role, content: Sequence[ContentBlock], at: datetime, facts: Mapping[str, Any] | None = None
@@ -81,7 +84,8 @@ class ImportedIds:
         """Return the canonical id of the call that the system names so; a result asks with the same name."""
         found = self._calls.pop(issued, None)
         if found is None:
-            found = "tu_" + _encode(_digest(self._seed + b"\0call\0" + issued.encode("utf-8", "surrogatepass"), 15))
+            digest = _digest(self._seed + b"\0call\0" + issued.encode("utf-8", "surrogatepass"), 15)
+            found = f"tu_00{_letters(digest >> 80)}{_letters((digest >> 40) & _PART)}{_letters(digest & _PART)}"
             self._calls[issued] = found  # a result mostly asks next
         return found
 
@@ -90,17 +94,10 @@ def _digest(data: bytes, size: int) -> int:
     return int.from_bytes(hashlib.blake2b(data, digest_size=size).digest(), "big")
 
 
-def _encode(value: int) -> str:
-    """Return 26 letters of base 32, two at a time; small parts, for large numbers are slow."""
+def _letters(value: int) -> str:
+    """Return 40 bits as 8 letters of base 32, two at a time."""
     pairs = _PAIRS
-    high, middle, low = value >> 100, (value >> 50) & _PART, value & _PART
-    return (
-        f"{pairs[high >> 20]}{pairs[(high >> 10) & 1023]}{pairs[high & 1023]}"
-        f"{pairs[middle >> 40]}{pairs[(middle >> 30) & 1023]}{pairs[(middle >> 20) & 1023]}"
-        f"{pairs[(middle >> 10) & 1023]}{pairs[middle & 1023]}"
-        f"{pairs[low >> 40]}{pairs[(low >> 30) & 1023]}{pairs[(low >> 20) & 1023]}"
-        f"{pairs[(low >> 10) & 1023]}{pairs[low & 1023]}"
-    )
+    return f"{pairs[value >> 30]}{pairs[(value >> 20) & 1023]}{pairs[(value >> 10) & 1023]}{pairs[value & 1023]}"
 
 
 def short_id(seed: str, taken: Any = (), *, letters: int = 8) -> str:

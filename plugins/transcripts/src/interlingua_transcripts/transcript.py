@@ -42,7 +42,7 @@ class Group(NamedTuple):
 
     Attributes:
         key: names the group in its file; the same each time the file is read. Message ids are made of it.
-        entries: indexes of its entries, rising.
+        entries: indexes of its entries, rising; an entry is of one group at most.
         facts: what the system knows of it besides, such as the model a setting before it named.
     """
 
