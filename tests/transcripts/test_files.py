@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import gzip
 from codecs import BOM_UTF8
 from collections.abc import Callable
@@ -268,3 +269,46 @@ def test_long_files_are_checked_in_linear_time(name: str, target: str | None) ->
     """Leaves are counted group by group; what came back from another system is aligned piece by piece."""
     system = system_of(name)
     assert _times_as_long(system, lambda data: measure_fidelity(read_transcript(data, system), target), 40) < 40
+
+
+def test_a_file_is_read_without_the_collector_which_goes_on_afterwards() -> None:
+    """2,000 messages are some 20,000 objects: about 30 collections otherwise, by CPython's threshold of 700."""
+    begun: list[int] = []
+
+    def count(phase: str, _info: object) -> None:
+        begun.append(1) if phase == "start" else None
+
+    data = lines(
+        HEADER, *[entry(f"e{at}", f"e{at - 1}" if at else None, role="user", content="x") for at in range(2000)]
+    )
+    gc.callbacks.append(count)
+    try:
+        assert len(read_transcript(data).messages) == 2000
+    finally:
+        gc.callbacks.remove(count)
+    assert len(begun) <= 3
+    assert gc.isenabled()
+
+    with pytest.raises(TranscriptError):
+        read_transcript(b"no session")
+    assert gc.isenabled()
+    gc.disable()
+    try:
+        read_transcript(data)
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+
+
+def test_a_document_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    data = own_file(system_of("atif"))
+    parsed: list[int] = []
+    loads = orjson.loads
+
+    def counted(text: Any) -> Any:
+        parsed.append(len(text))
+        return loads(text)
+
+    monkeypatch.setattr(orjson, "loads", counted)
+    read_transcript(data)
+    assert parsed.count(len(data)) == 1

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 from base64 import b64decode, b64encode
 from bisect import bisect_left
 from codecs import BOM_UTF16_BE, BOM_UTF16_LE
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from itertools import accumulate, islice, pairwise
 from pathlib import Path
 from typing import Any
@@ -63,6 +65,25 @@ def _detect(system: System, head: Sequence[Any]) -> str | None:
         return None
 
 
+@contextmanager
+def _gc_paused() -> Iterator[None]:
+    """Pause Python's cycle collector while a whole file is read; it goes on afterwards, unless it was off before.
+
+    Every few hundred new objects start the collector, and each time it walks over what was just read, all of which
+    stays (docs/explanation/performance.md). Of two threads that do this at once, the first to finish ends the pause for
+    both: that costs time and nothing else.
+    """
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+@_gc_paused()
 def read_transcript(source: str | Path | bytes, system: str | System | None = None) -> Transcript:
     """Read one session.
 
@@ -130,6 +151,7 @@ def read_bytes(path: Path) -> bytes:
     return path.read_bytes()
 
 
+@_gc_paused()
 def read_entries(system: System, entries: Sequence[bytes]) -> Transcript:
     """Read a session from the JSON texts of its entries."""
     return _read(system, entries, [load_entry(entry) for entry in entries])

@@ -58,7 +58,7 @@ class System:
 
     def split(self, data: bytes) -> list[bytes]:
         r"""Return the JSON text of each entry: here the lines, split at \n only. Blank lines are left out."""
-        return [line for line in data.split(b"\n") if line.strip()]
+        return list(filter(bytes.strip, data.split(b"\n")))
 
     def parse(self, data: bytes, document: Any = None) -> tuple[list[bytes], list[Any]]:
         """Return what `split` returns, and the JSON value of each entry; None for one that is not JSON.
@@ -68,7 +68,7 @@ class System:
             document: its JSON value, where it is one document and was parsed before.
         """
         entries = self.split(data)
-        return entries, [load_entry(entry) for entry in entries]
+        return entries, list(map(load_entry, entries))
 
     def join(self, entries: Iterable[bytes]) -> bytes:
         """Return the file that `split` would take apart into these entries."""

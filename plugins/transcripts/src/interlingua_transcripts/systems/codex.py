@@ -352,14 +352,15 @@ def _thinking(item: Mapping[str, Any]) -> list[ContentBlock]:
 
 def _call(item: Mapping[str, Any], ids: ImportedIds) -> ToolUseBlock:
     issued = str(item.get("call_id") or item["id"])
-    own: dict[str, Any] = {"id": ids.call(issued), "provider_id": issued}
+    call = ids.call(issued)
     if item["type"] == "local_shell_call":
-        return ToolUseBlock(name=_LOCAL_SHELL, input=item["action"], **own)
+        return ToolUseBlock(id=call, provider_id=issued, name=_LOCAL_SHELL, input=item["action"])
+    name = str(item["name"])
     if item["type"] == "custom_tool_call":  # free text, which other wires know as one argument only
-        return ToolUseBlock(name=str(item["name"]), input={"input": item.get("input") or ""}, **own)
+        return ToolUseBlock(id=call, provider_id=issued, name=name, input={"input": item.get("input") or ""})
     raw = item["arguments"] if isinstance(item.get("arguments"), str) else orjson.dumps(item.get("arguments")).decode()
     value, error = read_tool_input(raw)
-    return ToolUseBlock(name=str(item["name"]), input=value, raw_input=raw, parse_error=error, **own)
+    return ToolUseBlock(id=call, provider_id=issued, name=name, input=value, raw_input=raw, parse_error=error)
 
 
 def _result(item: Mapping[str, Any], ids: ImportedIds) -> ToolResultBlock:

@@ -251,7 +251,7 @@ def _in_tree(entry: Mapping[str, Any]) -> bool:
     return entry.get("type") not in ("session", "leaf") and entry.get("appendMode") != "side"
 
 
-def _path(entries: dict[int, Mapping[str, Any]], plan: Plan) -> list[int]:
+def _path(entries: dict[int, Any], plan: Plan) -> list[int]:
     """Return the indexes from the root to the leaf."""
     tree = [at for at, entry in entries.items() if _in_tree(entry)]
     leaf = next((at for at in reversed(tree) if "parentId" in entries[at]), None)
