@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import httpx
 import pytest
 import uvicorn
 
@@ -144,3 +146,11 @@ def gateway(
     )
     with serving(app) as url:
         yield url
+
+
+def wait_for_metric(url: str, text: str, seconds: float = 10.0) -> str:
+    """Return a gateway's metrics as soon as they hold a text, at the latest after so long: they follow the answers."""
+    until = time.monotonic() + seconds
+    while text not in (metrics := httpx.get(f"{url}/metrics").text) and time.monotonic() < until:
+        time.sleep(0.02)
+    return metrics

@@ -19,7 +19,7 @@ from click.testing import CliRunner
 from interlingua.errors import OverloadedError
 from interlingua_cli.root import cli
 from interlingua_gateway.store import GatewayStore
-from tests.gateway.conftest import Upstream, gateway, refuse
+from tests.gateway.conftest import Upstream, gateway, refuse, wait_for_metric
 from tests.support.postgresql import SKIP_REASON, address
 
 BODY = {"model": "m", "max_tokens": 5, "messages": [{"role": "user", "content": "Hi"}]}
@@ -99,11 +99,12 @@ def test_use_is_added_up(upstream: Upstream, store: GatewayStore, tmp_path: Path
     with gateway(upstream, auth="keys", store=f"sqlite:///{tmp_path}/g.db") as url:
         _ask(url, secret)
         httpx.post(f"{url}/v1/messages", json={**BODY, "stream": True}, headers={"x-api-key": secret})
-        metrics = httpx.get(f"{url}/metrics").text
+        counted = 'interlingua_gateway_requests_total{api="anthropic",model="llamacpp:up-1",outcome="ok"} 2.0'
+        metrics = wait_for_metric(url, counted)
 
     used = store.spent(key)
     assert (used.requests, used.input_tokens, used.output_tokens) == (2, 14, 6)
-    assert 'interlingua_gateway_requests_total{api="anthropic",model="llamacpp:up-1",outcome="ok"} 2.0' in metrics
+    assert counted in metrics
     assert 'interlingua_gateway_tokens_total{api="anthropic",direction="input",model="llamacpp:up-1"} 14.0' in metrics
 
 

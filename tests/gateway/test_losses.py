@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from tests.gateway.conftest import Upstream, gateway
+from tests.gateway.conftest import Upstream, gateway, wait_for_metric
 from tests.gateway.test_recall import think
 
 ROUTES: Any = [{"match": "*", "to": ["anthropic:claude-opus-4-5"], "retries": 0}]
@@ -23,7 +23,7 @@ def _ask(upstream: Upstream, stream: bool, tmp_path: Path) -> tuple[httpx.Respon
     body = {"model": "qwen-x", "stream": stream, "messages": [{"role": "user", "content": "How far is it?"}]}
     with gateway(upstream, settings=settings, routes=ROUTES, store=f"sqlite:///{tmp_path}/g.db") as url:
         answer = httpx.post(f"{url}/api/chat", json=body)
-        return answer, httpx.get(f"{url}/metrics").text
+        return answer, wait_for_metric(url, 'interlingua_gateway_losses_total{api="ollama"')
 
 
 def test_a_whole_answer_says_in_a_header_what_it_lost(upstream: Upstream, tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from interlingua_gateway.record import digests_of
 from interlingua_gateway.store import GatewayStore
 from interlingua_sessions import SessionRecord, open_store
 from tests.gateway.apis import last_value
-from tests.gateway.conftest import Upstream, chat_chunks, gateway, say, send_bytes
+from tests.gateway.conftest import Upstream, chat_chunks, gateway, say, send_bytes, wait_for_metric
 from tests.gateway.test_faults import Endless
 from tests.gateway.test_recall import think
 
@@ -230,11 +230,12 @@ def test_an_answer_comes_though_it_cannot_be_recorded(
             store.database.rows("DROP TABLE messages")
         body = {"model": "m", "stream": stream, "messages": [HELLO]}
         answer = httpx.post(f"{url}/v1/chat/completions", json=body)
-        metrics = httpx.get(f"{url}/metrics").text
+        unrecorded = 'interlingua_gateway_unrecorded_total{api="openai"} 1.0'
+        metrics = wait_for_metric(url, unrecorded)
 
     assert answer.status_code == 200
     assert "Hello." in answer.text
-    assert 'interlingua_gateway_unrecorded_total{api="openai"} 1.0' in metrics
+    assert unrecorded in metrics
     said = [record.getMessage() for record in caplog.records if "was not recorded" in record.getMessage()]
     assert said == ["a conversation was not recorded: StoreError"]
     assert "Say hello." not in caplog.text

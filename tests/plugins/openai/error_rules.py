@@ -31,6 +31,8 @@ RULES = (
     Rule((404,), r"is not supported in this model", "BadRequestError"),
     # a server's own 500 for what it will never do
     Rule((500,), r"requires --jinja|image input is not supported|cannot use both json_schema", "BadRequestError"),
+    # an answer that Groq made and refused stands in its error: a BadRequestError with that text
+    Rule((200, 400), r'"failed_generation"', "RejectedAnswerError"),
     # then the status
     Rule((400, 422), "", "BadRequestError"),
     Rule((401,), "", "AuthenticationError"),
