@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
+from interlingua_gateway.store import GatewayStore
 from tests.gateway.conftest import Upstream, gateway, send_bytes
 
 THOUGHT = {"type": "thinking", "thinking": "Look it up.", "signature": "c2lnbmF0dXJlIG9mIHRoZSBzZXJ2aWNl"}
@@ -79,6 +81,43 @@ def test_a_signature_comes_back(upstream: Upstream, tmp_path: Path, ask: Any, ec
     assert {name: call[name] for name in CALL} == CALL
     [result] = upstream.requests[1][1]["messages"][2]["content"]
     assert result["tool_use_id"] == CALL["id"]
+
+
+def _ollama_streamed(url: str, echo: Any) -> None:
+    """Ask again as soon as the line that ends the answer is there."""
+    tool = {"type": "function", "function": {"name": "look", "parameters": PARAMETERS}}
+    body = {"model": "qwen-x", "stream": True, "tools": [tool], "messages": [QUESTION]}
+    message: dict[str, Any] = {"role": "assistant", "content": ""}
+    with httpx.stream("POST", f"{url}/api/chat", json=body) as answer:
+        for line in answer.iter_lines():
+            data = json.loads(line)
+            message.update({name: value for name, value in data["message"].items() if value})
+            if data["done"]:
+                break
+    result = {"role": "tool", "tool_name": "look", "content": "3643"}
+    _post(url, "/api/chat", {**body, "stream": False, "messages": [QUESTION, echo(message), result]})
+
+
+@pytest.mark.parametrize("ask", [_chat, _ollama, _ollama_streamed])
+def test_an_answer_is_kept_before_its_end_is_sent(
+    upstream: Upstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, ask: Any
+) -> None:
+    """A caller may ask again at once, however long the database takes."""
+    keep_states = GatewayStore.keep_states
+
+    def keep_slowly(*arguments: Any) -> None:
+        time.sleep(0.5)
+        keep_states(*arguments)
+
+    monkeypatch.setattr(GatewayStore, "keep_states", keep_slowly)
+    upstream.answers = [think]
+    settings = {"anthropic": {"base_url": upstream.url, "api_key": "k"}}
+    routes = [{"match": "*", "to": ["anthropic:claude-opus-4-5"], "retries": 0}]
+    with gateway(upstream, settings=settings, routes=routes, store=f"sqlite:///{tmp_path}/g.db") as url:
+        ask(url, _only("content", "tool_calls"))
+
+    [answer] = [message for message in upstream.requests[1][1]["messages"] if message["role"] == "assistant"]
+    assert {name: answer["content"][0][name] for name in THOUGHT} == THOUGHT
 
 
 def test_a_kept_answer_is_sealed_and_its_tenants_own(upstream: Upstream, tmp_path: Path) -> None:

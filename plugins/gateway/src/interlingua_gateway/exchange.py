@@ -40,6 +40,7 @@ from interlingua.types import (
     DocumentBlock,
     ImageBlock,
     Message,
+    MessageComplete,
     MessageStatus,
     Origin,
     Role,
@@ -264,6 +265,7 @@ class _Request:
         context = attrs.evolve(self._context, origin=message.metadata.origin or target.origin)
         response = self._provider.to_wire_response(message, context)
         self._gateway.access.count_losses(self._api.key, target.name, [*losses, *response.losses])
+        await self._keep(message)
         await self._respond(response, self._facts(target, [*losses, *response.losses]))
         await self._settle(message, None)
 
@@ -307,13 +309,18 @@ class _Request:
     async def _pump(self, stream: AsyncMessageStream, writer: Any) -> BaseException | None:
         """Write what one upstream read brought in one write; return what ended the answer badly."""
         failure: BaseException | None = None
+        last = b""
         try:
             async for events in stream.batches():
-                if data := writer.feed(events):
+                data = writer.feed(events)
+                if events and isinstance(events[-1], MessageComplete):
+                    last = data
+                elif data:
                     await self._send({"type": "http.response.body", "body": data, "more_body": True})
+            await self._keep(stream.partial)
         except InterlinguaError as error:  # the writer has said so
             failure = error
-        await self._send({"type": "http.response.body", "body": writer.end(), "more_body": False})
+        await self._send({"type": "http.response.body", "body": last + writer.end(), "more_body": False})
         return failure
 
     async def _wait_until_gone(self) -> None:
@@ -345,10 +352,12 @@ class _Request:
                 asked = (admission.tenant, self._asked.name, self._inbound, message)
                 if not await record.append(*asked):
                     self._gateway.access.count_unrecorded(self._api.key)
-            recall = self._gateway.recall
-            own = (self._api.key, self._api.api)
-            if recall is not None and message is not None and (message.metadata.origin or own)[:2] != own:
-                await recall.keep(admission.tenant, self._inbound, message)
+
+    async def _keep(self, message: Message) -> None:
+        """Keep what the caller's API does not carry. Called before an answer ends: the next request may follow at once."""
+        recall, own = self._gateway.recall, (self._api.key, self._api.api)
+        if recall is not None and self._admission is not None and (message.metadata.origin or own)[:2] != own:
+            await recall.keep(self._admission.tenant, self._inbound, message)
 
     async def _read_body(self, headers: Mapping[str, str]) -> bytes:
         limit = self._gateway.config.body_limit
