@@ -354,7 +354,7 @@ class _Request:
                     self._gateway.access.count_unrecorded(self._api.key)
 
     async def _keep(self, message: Message) -> None:
-        """Keep what the caller's API does not carry. Called before an answer ends: the next request may follow at once."""
+        """Keep what the caller's API does not carry, before the answer ends: a request may follow at once."""
         recall, own = self._gateway.recall, (self._api.key, self._api.api)
         if recall is not None and self._admission is not None and (message.metadata.origin or own)[:2] != own:
             await recall.keep(self._admission.tenant, self._inbound, message)
