@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 import json
 import time
 from http.server import BaseHTTPRequestHandler
@@ -11,6 +13,8 @@ from typing import Any
 import httpx
 import pytest
 
+from interlingua_gateway import config_of, create_app
+from interlingua_gateway.recall import Recall
 from interlingua_gateway.store import GatewayStore
 from tests.gateway.conftest import Upstream, gateway, send_bytes
 
@@ -18,6 +22,7 @@ THOUGHT = {"type": "thinking", "thinking": "Look it up.", "signature": "c2lnbmF0
 CALL = {"type": "tool_use", "id": "toolu_01A09q90qw90lq917835lq9", "name": "look", "input": {"moon": "Io"}}
 PARAMETERS = {"type": "object", "properties": {"moon": {"type": "string"}}}
 QUESTION = {"role": "user", "content": "How wide is Io?"}
+ROUTES: Any = [{"match": "*", "to": ["anthropic:claude-opus-4-5"], "retries": 0}]
 
 
 def think(handler: BaseHTTPRequestHandler, body: dict[str, Any]) -> None:
@@ -118,6 +123,49 @@ def test_an_answer_is_kept_before_its_end_is_sent(
 
     [answer] = [message for message in upstream.requests[1][1]["messages"] if message["role"] == "assistant"]
     assert {name: answer["content"][0][name] for name in THOUGHT} == THOUGHT
+
+
+def test_an_answer_whose_state_is_being_kept_is_whole_when_the_gateway_stops(
+    upstream: Upstream, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sent = b""
+
+    async def main() -> None:
+        keeping = asyncio.Event()
+
+        async def keep(*_arguments: Any) -> None:
+            keeping.set()
+            await asyncio.sleep(60)
+
+        async def receive() -> dict[str, Any]:
+            if requests:
+                return {"type": "http.request", "body": requests.pop()}
+            await asyncio.sleep(60)
+            return {"type": "http.disconnect"}
+
+        async def send(event: Any) -> None:
+            nonlocal sent
+            sent += event.get("body", b"")
+
+        monkeypatch.setattr(Recall, "keep", keep)
+        body = {"model": "qwen-x", "stream": True, "messages": [QUESTION]}
+        requests = [json.dumps(body).encode()]
+        config = config_of({"routes": ROUTES, "store": f"sqlite:///{tmp_path}/g.db"})
+        settings = {"anthropic": {"base_url": upstream.url, "api_key": "k"}}
+        app = create_app(config, settings=settings, environ={})
+        scope = {"type": "http", "method": "POST", "scheme": "http", "path": "/api/chat", "raw_path": b"/api/chat",
+                 "query_string": b"", "headers": [], "root_path": "", "client": None, "server": None}  # fmt: skip
+        answering = asyncio.create_task(app(scope, receive, send))
+        await asyncio.wait_for(keeping.wait(), 30)
+        answering.cancel()
+        with contextlib.suppress(asyncio.CancelledError):
+            await answering
+
+    upstream.answers = [think]
+    asyncio.run(main())
+    lines = [json.loads(line) for line in sent.splitlines()]
+    assert [call["function"]["name"] for line in lines for call in line["message"].get("tool_calls", ())] == ["look"]
+    assert [line["done"] for line in lines][-1] is True
 
 
 def test_a_kept_answer_is_sealed_and_its_tenants_own(upstream: Upstream, tmp_path: Path) -> None:

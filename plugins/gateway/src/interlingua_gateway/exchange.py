@@ -131,6 +131,7 @@ class _Request:
         self.id = self._context.answer_id
         self.status: int | None = None  # as soon as the answer has begun
         self.failure: BaseException | None = None
+        self._last = b""  # the end of a streamed answer, until its state is kept
 
     def facts(self) -> dict[str, Any]:
         """Return what plugins are told of the request: nothing that holds a key."""
@@ -291,8 +292,9 @@ class _Request:
             try:
                 await asyncio.wait({pump, gone}, return_when=asyncio.FIRST_COMPLETED)
             except asyncio.CancelledError:  # the gateway stops and gives no more time
-                pump.cancel()
-                await self._send({"type": "http.response.body", "body": writer.end(), "more_body": False})
+                if pump.cancel():
+                    end = self._last + writer.end()
+                    await self._send({"type": "http.response.body", "body": end, "more_body": False})
                 raise
             finally:
                 gone.cancel()
@@ -309,18 +311,17 @@ class _Request:
     async def _pump(self, stream: AsyncMessageStream, writer: Any) -> BaseException | None:
         """Write what one upstream read brought in one write; return what ended the answer badly."""
         failure: BaseException | None = None
-        last = b""
         try:
             async for events in stream.batches():
                 data = writer.feed(events)
                 if events and isinstance(events[-1], MessageComplete):
-                    last = data
+                    self._last = data
                 elif data:
                     await self._send({"type": "http.response.body", "body": data, "more_body": True})
             await self._keep(stream.partial)
         except InterlinguaError as error:  # the writer has said so
             failure = error
-        await self._send({"type": "http.response.body", "body": last + writer.end(), "more_body": False})
+        await self._send({"type": "http.response.body", "body": self._last + writer.end(), "more_body": False})
         return failure
 
     async def _wait_until_gone(self) -> None:
