@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import json
+import time
 
 import httpx
 
 from interlingua.plugins import Loss
 from interlingua_gateway.exchange import _ledger
 from tests.gateway.apis import APIS
-from tests.gateway.conftest import Upstream, gateway, refuse
+from tests.gateway.conftest import Upstream, gateway, refuse, wait_for_metric
 
 
 def test_names_that_callers_invent_make_no_metrics(upstream: Upstream) -> None:
     def lines(url: str) -> int:
-        return len(httpx.get(f"{url}/metrics").text.splitlines())
+        until = time.monotonic() + 10
+        while True:  # answers are counted behind their end
+            found = httpx.get(f"{url}/metrics").text.splitlines()
+            waiting = [line for line in found if "open_requests{" in line and not line.endswith(" 0.0")]
+            if not waiting or time.monotonic() > until:
+                return len(found)
 
     def ask(url: str, number: int) -> None:
         for api in APIS:
@@ -46,7 +52,7 @@ def test_names_that_a_service_answers_to_are_counted_together_from_some_number_o
     with gateway(upstream, routes=[settings]) as url, httpx.Client(base_url=url) as caller:
         for number in range(210):
             assert caller.post(APIS[1].path, json={**APIS[1].body, "model": f"any-{number}"}).status_code == 200
-        metrics = caller.get("/metrics").text
+        metrics = wait_for_metric(url, 'model="other",outcome="ok"} 10.0')
     assert len([line for line in metrics.splitlines() if line.startswith("interlingua_gateway_requests_total")]) == 201
     assert 'model="other",outcome="ok"} 10.0' in metrics
 
