@@ -20,7 +20,7 @@ import httpx
 
 import interlingua as il
 from interlingua.catalogue import Price
-from interlingua.http import transport as replay
+from interlingua_cli.demo import replay
 from interlingua_sessions import open_store
 from interlingua_sessions.session import AsyncSession, Session
 
@@ -217,7 +217,7 @@ def playing(
     theatre: Theatre, place: Path | str, *, plugins: Sequence[Any] = (), script: Script | None = None, **more: Any
 ) -> Iterator[Session]:
     """Open a session whose models say the script's lines."""
-    http = replay.replaying_client(theatre)
+    http = replay.ReplayingClient(theatre)
     more.setdefault("model", MODEL)
     used = il.Client(registry=registry(plugins, script), http_client=http, retry=0)
     with used, open_store(place) as store, Session.open(store, "s", client=used, **more) as session:

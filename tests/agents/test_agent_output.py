@@ -13,8 +13,8 @@ import attrs
 import pytest
 
 import interlingua as il
-from interlingua.http import transport as replay
 from interlingua_agents import DEFER, Agent, StopCause, messages_of, tool
+from interlingua_cli.demo import replay
 from tests.agents.scripted import CAPABLE, MODEL, Say, Script, Theatre, call, playing, registry
 from tests.agents.test_agents import async_client, valid
 
@@ -63,7 +63,7 @@ def said(mode: str, value: Any) -> Any:
 
 
 def client(theatre: Theatre, mode: str) -> il.Client:
-    http = replay.replaying_client(theatre)
+    http = replay.ReplayingClient(theatre)
     return il.Client(registry=registry(script=Script(CAN[mode])), http_client=http, retry=0)
 
 

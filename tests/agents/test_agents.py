@@ -16,7 +16,6 @@ import httpx
 import pytest
 
 import interlingua as il
-from interlingua.http import transport as replay
 from interlingua_agents import (
     DEFER,
     Agent,
@@ -30,6 +29,7 @@ from interlingua_agents import (
     reject,
     tool,
 )
+from interlingua_cli.demo import replay
 from tests.agents.scripted import CAPABLE, MODEL, Say, Script, Theatre, call, playing, registry
 from tests.agents.ways import STREAMED, WAYS, play
 
@@ -47,7 +47,7 @@ def order(what: str) -> str:
 
 
 def client(theatre: Theatre, *plugins: Any, script: Script | None = None) -> il.Client:
-    http = replay.replaying_client(theatre)
+    http = replay.ReplayingClient(theatre)
     return il.Client(registry=registry(plugins, script), http_client=http, retry=0)
 
 

@@ -15,10 +15,10 @@ import httpx
 import pytest
 
 import interlingua as il
-from interlingua.http.transport import Recorded, replaying_client
 from interlingua_agents import event_stream as ev_stream
 from interlingua_agents import events as ev
 from interlingua_agents.event_json import EventWriter
+from interlingua_cli.demo.replay import Recorded, ReplayingClient
 from tests.agents import scripted
 from tests.agents.scripted import Say, Theatre, call
 from tests.support import tree
@@ -43,7 +43,7 @@ IDS = [f"{path.parent.name}-{path.stem}" for path in RECORDED]
 
 
 def streamed(theatre: Theatre) -> tuple[list[ev.AssistantMessageEvent], il.MessageStream]:
-    client = il.Client(scripted.MODEL, registry=scripted.registry(), http_client=replaying_client(theatre), retry=0)
+    client = il.Client(scripted.MODEL, registry=scripted.registry(), http_client=ReplayingClient(theatre), retry=0)
     with client, client.stream("hi") as stream:
         return list(ev_stream.assistant_events(stream)), stream
 
@@ -105,7 +105,7 @@ def test_recorded_streams_of_every_wire_keep_the_grammar(path: Path) -> None:
     """The recorded bytes through the installed adapter; the events tell just what the whole message holds."""
     exchange = next(one for one in load_exchanges(path) if one.status == 200)
     provider = path.parent.name
-    http = replaying_client(lambda *_: Recorded(200, exchange.headers, exchange.body))
+    http = ReplayingClient(lambda *_: Recorded(200, exchange.headers, exchange.body))
     api = "responses" if "responses" in path.stem else "chat" if "chat" in path.stem else None
     settings: dict[str, Any] = {provider: {"api_key": "k", **({"api": api} if api else {})}}
     client = il.Client(f"{provider}:any", http_client=http, retry=0, settings=settings)

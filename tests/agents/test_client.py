@@ -9,9 +9,9 @@ import httpx
 import pytest
 
 import interlingua as il
-from interlingua.http import transport as replay
 from interlingua.types import ToolKind
 from interlingua_agents import tool
+from interlingua_cli.demo import replay
 from tests.agents.scripted import MODEL, Say, Theatre, call, registry
 
 READ = il.ToolDefinition(
@@ -37,7 +37,7 @@ def ask(way: str, theatre: Theatre, **arguments: Any) -> il.Message:
 
     if way.startswith("async"):
         return asyncio.run(ask_async())
-    with il.Client(MODEL, registry=registry(), http_client=replay.replaying_client(theatre)) as client:
+    with il.Client(MODEL, registry=registry(), http_client=replay.ReplayingClient(theatre)) as client:
         if way == "send":
             return client.send("hi", **arguments)
         with client.stream("hi", **arguments) as stream:

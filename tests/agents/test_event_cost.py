@@ -9,8 +9,8 @@ from types import FrameType
 import pytest
 
 import interlingua as il
-from interlingua.http import transport as replay
 from interlingua_agents import Agent, AgentLoop, tool
+from interlingua_cli.demo import replay
 from tests.agents.scripted import MODEL, Say, Theatre, playing, registry
 
 
@@ -51,7 +51,7 @@ def look() -> str:
 def test_an_event_is_handed_on_in_few_calls(way: str) -> None:
     """The events of one read go through the loop together; one by one through its layers, it was 22 and 34."""
     theatre = LongAnswer()
-    http = replay.replaying_client(theatre)
+    http = replay.ReplayingClient(theatre)
     client = il.Client(MODEL, registry=registry(), http_client=http)
 
     def by_client() -> int:

@@ -17,10 +17,10 @@ from typing import Any
 import pytest
 
 import interlingua as il
-from interlingua.http import transport as replay
 from interlingua_agents import Agent, Elicitation, McpServer, Phase, Tool, ToolContext, ToolLimits, mcp_tool_name, tool
 from interlingua_agents.calls import Answered, CallBatch, CallReport, Progress
 from interlingua_agents.tools import Permission, Toolbox, by_side_effects
+from interlingua_cli.demo import replay
 from tests.agents import mcp_stdio
 from tests.agents.scripted import MODEL, Say, Theatre, call, registry
 from tests.support import tree
@@ -157,7 +157,7 @@ def test_a_cancelled_run_cancels_the_call_at_the_server(tmp_path: Path, blocking
     if blocking:
         with (
             stdio(tmp_path) as server,
-            il.Client(registry=registry(), http_client=replay.replaying_client(theatre), retry=0) as client,
+            il.Client(registry=registry(), http_client=replay.ReplayingClient(theatre), retry=0) as client,
             Agent(MODEL, tools=server.tools, policy=ALLOWED).stream_sync("go", client=client) as stream,
         ):
             for event in stream:
@@ -193,7 +193,7 @@ def test_a_server_that_crashes_fails_its_calls_and_not_the_run(tmp_path: Path) -
     )
     with (
         stdio(tmp_path) as server,
-        il.Client(registry=registry(), http_client=replay.replaying_client(theatre), retry=0) as client,
+        il.Client(registry=registry(), http_client=replay.ReplayingClient(theatre), retry=0) as client,
     ):
         run = Agent(MODEL, tools=[*server.tools, add], policy=ALLOWED).run_sync("go", client=client)
 
@@ -373,7 +373,7 @@ def test_content_of_calls_is_in_no_event_or_log(name: str, caplog: pytest.LogCap
             events.append(event)
 
     theatre = Theatre(Say(parts=[call(name, {"text": canary})]), "Done.")
-    http = replay.replaying_client(theatre)
+    http = replay.ReplayingClient(theatre)
     with (
         caplog.at_level(logging.DEBUG, "interlingua"),
         inproc() as server,

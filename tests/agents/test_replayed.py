@@ -11,13 +11,12 @@ from pathlib import Path
 import pytest
 
 import interlingua as il
-from interlingua.http.transport import Recorded, replaying_client
 from interlingua_agents.agent import Agent
 from interlingua_agents.drivers import AgentLoop
 from interlingua_agents.events import AgentEvent, ToolExecutionEnd
 from interlingua_agents.results import StopCause, Stopped
 from interlingua_agents.tools import ToolError, tool_of
-from interlingua_cli.demo.replay import Cassette
+from interlingua_cli.demo.replay import Cassette, Recorded, ReplayingClient
 from interlingua_cli.demo.session import FILES, READ_FILE, recorded_scenario
 from interlingua_sessions import open_store
 from interlingua_sessions.session import Session
@@ -36,7 +35,7 @@ def test_the_recorded_session_plays_through_the_loop(tmp_path: Path, by_agent: b
     cast = recorded_scenario()
     assert cast.cassette is not None
     keys = {key: {**settings, "api_key": "k"} for key, settings in cast.settings.items()}
-    http = replaying_client(Cassette(cast.cassette))
+    http = ReplayingClient(Cassette(cast.cassette))
     stops: list[Stopped] = []
     loop = AgentLoop([tool_of(READ_FILE, read_file)], on_stop=stops.append)
     with (
@@ -72,7 +71,7 @@ def test_a_recorded_stream_with_a_call_is_told_and_run(tmp_path: Path) -> None:
     """A stream recorded from a server, the loop stopping behind its results: there is no second recorded answer."""
     wire = WIRES["messages"]
     (exchange,) = load_exchanges(wire.cassette("stream_parallel_calls"))
-    http = replaying_client(lambda *_: Recorded(exchange.status, exchange.headers, exchange.body))
+    http = ReplayingClient(lambda *_: Recorded(exchange.status, exchange.headers, exchange.body))
     told: list[AgentEvent] = []
     asked: list[str] = []
 

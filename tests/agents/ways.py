@@ -11,9 +11,9 @@ import attrs
 import httpx
 
 import interlingua as il
-from interlingua.http import transport as replay
 from interlingua_agents import Agent, AgentLoop, Stopped, messages_of
 from interlingua_agents import events as ev
+from interlingua_cli.demo import replay
 from tests.agents.scripted import MODEL, Theatre, playing, playing_async, registry
 
 STREAMED = (
@@ -158,7 +158,7 @@ class _Way:
 
     def play(self) -> Played:
         if "session" not in self.way:
-            http = replay.replaying_client(self.theatre)
+            http = replay.ReplayingClient(self.theatre)
             with il.Client(registry=registry(self.plugins), http_client=http, retry=0) as client:
                 return self.alone(lambda: self.run_agent(history=self.history, client=client))
         more = {"plugins": self.plugins, "model": self.model, "workspace": self.workspace}

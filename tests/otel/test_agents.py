@@ -14,9 +14,9 @@ from opentelemetry.sdk.trace import ReadableSpan
 from opentelemetry.trace import StatusCode
 
 import interlingua as il
-from interlingua.http import transport as replay
 from interlingua_agents import Agent, McpServer, ToolOutput, tool
 from interlingua_agents.drivers import AgentLoop
+from interlingua_cli.demo import replay
 from tests.agents.scripted import MODEL, Say, Theatre, call, playing, registry
 from tests.otel.conftest import Telemetry
 from tests.support.tree import ROOT
@@ -75,7 +75,7 @@ def _run(agent: Agent[str], theatre: Theatre, telemetry: Telemetry, way: str, **
     if way in ("async", "stream"):
         asyncio.run(asynchronous())
         return
-    with il.Client(MODEL, registry=found, http_client=replay.replaying_client(theatre)) as client:
+    with il.Client(MODEL, registry=found, http_client=replay.ReplayingClient(theatre)) as client:
         if way == "blocking":
             agent.run_sync(CANARY, client=client)
             return
@@ -237,7 +237,7 @@ def test_the_client_span_of_an_mcp_library_is_inside_the_call(
     monkeypatch.setattr("mcp.shared._otel._tracer", telemetry.tracers.get_tracer("mcp"))
     theatre = Theatre(Say(parts=[call("web_echo", {"text": CANARY})]), "Done.")
     command = [sys.executable, "-m", "tests.agents.mcp_stdio", str(tmp_path / "log")]
-    http = replay.replaying_client(theatre)
+    http = replay.ReplayingClient(theatre)
     with (
         McpServer(command, env={"PYTHONPATH": str(ROOT)}, prefix="web", trust=True) as web,
         il.Client(MODEL, registry=registry([telemetry.plugin()]), http_client=http) as client,

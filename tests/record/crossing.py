@@ -14,7 +14,7 @@ from typing import Any
 import yaml
 
 from interlingua.http.client import Client
-from interlingua.http.transport import Recorded, replaying_client
+from interlingua_cli.demo.replay import Recorded, ReplayingClient
 from interlingua_cli.demo.session import crossing_scenario, find_folder, run_demo
 from tests.record.provenance import write_row
 
@@ -249,7 +249,7 @@ def main(place: str | None = None) -> None:
         })  # fmt: skip
         return Recorded(200, {"content-type": "application/json"}, json.dumps(found).encode())
 
-    with Client(settings=chosen.settings, http_client=replaying_client(answer)) as client:
+    with Client(settings=chosen.settings, http_client=ReplayingClient(answer)) as client:
         for _ in run_demo(client, chosen.models, chosen.turns, **chosen.options):
             pass
     text = yaml.safe_dump({"interactions": written, "version": 1}, sort_keys=False, allow_unicode=True, width=120)

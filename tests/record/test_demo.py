@@ -11,8 +11,7 @@ from typing import Any
 import pytest
 from click.testing import CliRunner, Result
 
-from interlingua.http.transport import Recorded
-from interlingua_cli.demo.replay import Cassette
+from interlingua_cli.demo.replay import Cassette, Recorded
 from interlingua_cli.root import cli
 from tests.support.cassettes import FOLDER, load_exchanges
 

@@ -16,10 +16,10 @@ import attrs
 import pytest
 
 import interlingua as il
-from interlingua.http.transport import Recorded, replaying_client
 from interlingua_agents import Agent
 from interlingua_agents.drivers import AgentLoop
 from interlingua_agents.tools import tool
+from interlingua_cli.demo.replay import Recorded, ReplayingClient
 from interlingua_sessions import open_store
 from interlingua_sessions.compaction import PRUNING, Compaction, Summary, ToolPruning, build_context
 from interlingua_sessions.session import Session
@@ -281,7 +281,7 @@ def test_case_03_thinking_bound_to_its_prefix_goes_after_compaction_and_new_thin
     """Dropped with a Loss instead of a 400; what answers the compacted context is whole again."""
     model = Thinking()
     client = il.Client(
-        "anthropic:claude-opus-5-5", http_client=replaying_client(model), retry=0,
+        "anthropic:claude-opus-5-5", http_client=ReplayingClient(model), retry=0,
         settings={"anthropic": {"api_key": "k"}},
     )  # fmt: skip
     with client, open_store(tmp_path / "s.db") as store:

@@ -13,14 +13,13 @@ import pytest
 
 from interlingua.catalogue import ModelInfo
 from interlingua.http.client import Client
-from interlingua.http.transport import replaying_client
 from interlingua.plugins.hookspecs import hookimpl
 from interlingua.plugins.registry import Registry
 from interlingua.types.blocks import ImageBlock, ImageSource, TextBlock
 from interlingua.types.messages import Role, RoutingMode
 from interlingua.types.options import AdapterCapabilities, AdapterOptions
 from interlingua_anthropic.plugin import _Anthropic
-from interlingua_cli.demo.replay import Cassette
+from interlingua_cli.demo.replay import Cassette, ReplayingClient
 from interlingua_cli.demo.session import recorded_scenario
 from interlingua_sessions import Store, open_store
 from interlingua_sessions.routing.policy import RoutingPolicy, SwapRefusedError
@@ -37,7 +36,7 @@ def store(tmp_path: Path) -> Iterator[Store]:
 
 
 def replaying(cassette: str, **given: Any) -> Client:
-    return Client(http_client=replaying_client(Cassette(FOLDER / cassette)), environ={}, retry=0, **given)
+    return Client(http_client=ReplayingClient(Cassette(FOLDER / cassette)), environ={}, retry=0, **given)
 
 
 def test_example_1_a_question_and_its_answer(store: Store) -> None:

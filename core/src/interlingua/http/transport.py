@@ -7,13 +7,13 @@ import logging
 import re
 import socket
 import zlib
-from collections.abc import AsyncGenerator, AsyncIterator, Callable, Iterator, Mapping
+from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
 from inspect import iscoroutinefunction
 from itertools import chain
 from threading import Lock
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from urllib.request import getproxies
 from weakref import WeakKeyDictionary
 
@@ -518,21 +518,3 @@ async def _keep(client: Any) -> AsyncGenerator[Any, None]:
         yield client
     finally:
         await client.aclose()
-
-
-class Recorded(NamedTuple):
-    """One answer: status, headers, whole body."""
-
-    status: int
-    headers: Mapping[str, str]
-    body: bytes
-
-
-def replaying_client(answer: Callable[[str, str, bytes], Recorded]) -> Any:
-    """Return an httpx client whose every request is answered by `answer(method, path, body)`."""
-
-    def handle(request: Any) -> Any:
-        recorded = answer(request.method, request.url.path, request.read())
-        return httpx.Response(recorded.status, headers=dict(recorded.headers), content=recorded.body)
-
-    return httpx.Client(transport=httpx.MockTransport(handle))

@@ -8,9 +8,8 @@ import click
 
 from interlingua.codec import encode_message
 from interlingua.http.client import Client
-from interlingua.http.transport import replaying_client
 from interlingua_cli.demo.printer import DemoPrinter
-from interlingua_cli.demo.replay import Cassette
+from interlingua_cli.demo.replay import Cassette, ReplayingClient
 from interlingua_cli.demo.session import (
     Step,
     Swap,
@@ -59,7 +58,7 @@ def demo(state: State, live: str | None, live_url: str | None, recorded: bool, a
     state.ledger_shown = True
     state.models_announced = frozenset(chosen.as_if)  # said in the closing lines
     settings = {**state.settings, **chosen.settings}
-    http_client = replaying_client(Cassette(chosen.cassette)) if chosen.cassette else None
+    http_client = ReplayingClient(Cassette(chosen.cassette)) if chosen.cassette else None
     with Client(registry=state.registry, settings=settings, http_client=http_client) as client:
         steps = run_demo(client, chosen.models, chosen.turns, **chosen.options)
         if as_json:

@@ -2,13 +2,47 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from types import SimpleNamespace
+from typing import Any, NamedTuple
+from urllib.parse import urlsplit
 
 from interlingua.errors import CallerError
-from interlingua.http.transport import Recorded
 from interlingua.json import loads
 from interlingua_cli.cassettes import read_cassette
+
+
+class Recorded(NamedTuple):
+    """One answer: status, headers, whole body."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+
+class ReplayingClient:
+    """A blocking client for `Client(http_client=…)`: every request is answered by `answer(method, path, body)`."""
+
+    def __init__(self, answer: Callable[[str, str, bytes], Recorded]) -> None:
+        self._answer = answer
+
+    def build_request(self, method: str, url: str, *, content: bytes | None, headers: Any, extensions: Any) -> Any:
+        """Return a request, with what core reads of httpx's."""
+        return SimpleNamespace(method=method, url=url, content=content or b"", extensions=extensions or {})
+
+    def send(self, request: Any, *, stream: bool) -> Any:
+        """Return a response, with what core reads of httpx's."""
+        status, headers, body = self._answer(request.method, urlsplit(request.url).path, request.content)
+        return SimpleNamespace(
+            request=request,
+            status_code=status,
+            headers=SimpleNamespace(raw=[(name.encode(), value.encode()) for name, value in headers.items()]),
+            extensions={},
+            stream=[body],
+            close=lambda: None,
+        )
+
 
 _ID_KEYS = frozenset({"id", "call_id", "tool_call_id", "tool_use_id"})
 
