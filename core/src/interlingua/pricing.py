@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from decimal import Context, Decimal
 from typing import Any, Literal
@@ -148,30 +148,6 @@ def _bill(tokens: int, per_mtok: Decimal | None, kind: str) -> Decimal:
     if per_mtok is None:
         raise _UnknownCostError(f"no price known for {kind} tokens")
     return _EXACT.multiply(per_mtok, Decimal(tokens)).scaleb(-6, _EXACT)
-
-
-def reprice(
-    messages: Iterable[Message], lookup: Callable[[str], ModelInfo | None], at: datetime | None = None
-) -> tuple[Message, ...]:
-    """Return the messages with costs computed anew; a message whose cost stays the same is the same object.
-
-    Args:
-        messages: stored messages; those without usage or model pass through.
-        lookup: finds the catalogue row of a canonical model id (`provider:model`), None when unknown.
-        at: price all as if requested then; None prices each at its own `created_at`.
-    """
-    return tuple(_repriced(message, lookup, at) for message in messages)
-
-
-def _repriced(message: Message, lookup: Callable[[str], ModelInfo | None], at: datetime | None) -> Message:
-    usage, model_id = message.metadata.usage, message.metadata.model
-    if usage is None or model_id is None:
-        return message
-    priced = cost_of(usage, lookup(model_id), at or message.created_at)
-    # a cost that is known is not given up for less: the provider may have computed it (hook `cost_of`)
-    if priced == usage or (usage.cost_usd is not None and priced.cost_note and not usage.cost_note):
-        return message
-    return attrs.evolve(message, metadata=attrs.evolve(message.metadata, usage=priced))
 
 
 @attrs.frozen(kw_only=True)

@@ -1,14 +1,9 @@
-"""The size policy of provider_raw: `replay` is never trimmed, `trace` by size or age."""
+"""The size policy of provider_raw: `replay` is never trimmed, `trace` by size."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime, timedelta
-
-import attrs
-
 from interlingua.plugins.wire import RequestContext
-from interlingua.types.factories import user
-from interlingua.types.messages import TRACE_LIMIT, Message, Origin, StopReason, trim_trace
+from interlingua.types.messages import TRACE_LIMIT, Message, Origin, StopReason
 
 CONTEXT = RequestContext(origin=Origin("acme", "chat", "m"))
 LARGE = "x" * (TRACE_LIMIT + 1)
@@ -29,22 +24,3 @@ def test_a_trace_over_the_limit_is_a_note_of_its_size() -> None:
     assert raw(small)["trace"] == {"note": "ok"}
     assert raw(large)["trace"] == {"trimmed_bytes": len('{"note":""}') + len(LARGE)}
     assert raw(large)["replay"] == {"state": LARGE}
-
-
-def test_a_store_trims_by_size_and_by_age() -> None:
-    message = made("a note")
-    old = attrs.evolve(message, created_at=datetime.now(UTC) - timedelta(days=40))
-    month = datetime.now(UTC) - timedelta(days=30)
-
-    assert trim_trace(message) is message
-    assert trim_trace(message, before=month) is message
-    assert raw(trim_trace(old, before=month))["trace"] == {"trimmed_bytes": len('{"note":"a note"}')}
-    assert raw(trim_trace(message, limit=3))["replay"] == {"state": "state"}
-    assert trim_trace(message, limit=3) == message  # provider_raw is no part of equality
-
-
-def test_what_has_no_trace_or_was_trimmed_before_is_left_alone() -> None:
-    once = trim_trace(made("a note"), limit=0)
-
-    assert trim_trace(once, limit=0) is once
-    assert trim_trace(user("hi"), limit=0).metadata.provider_raw is None

@@ -18,7 +18,7 @@ _NAMES = {
     "types.messages": (
         "Message Role MessageMetadata MessageStatus Provenance StopReason Conversation Usage TokenBuckets "
         "CostParts RoutingDecisionRecord RoutingMode ErrorInfo Origin NO_METADATA "
-        "DEFAULT_SESSION SCHEMA_VERSION TRACE_LIMIT trim_trace"
+        "DEFAULT_SESSION SCHEMA_VERSION TRACE_LIMIT"
     ),
     "types.events": (
         "StreamEvent TextDelta ThinkingDelta ToolUseStart ToolUseInputDelta ToolUseEnd BlockStart BlockEnd "
@@ -32,7 +32,7 @@ _NAMES = {
     "types.options": "AdapterCapabilities AdapterOptions Effort ReplayScope ToolChoice ToolChoiceOption option_fields",
     "types.tools": (
         "ToolDefinition WireTool SideEffects ToolKind InputViolation TOOL_NAME_MAX_LENGTH TOOL_NAME_PATTERN "
-        "SCHEMA_MAX_DEPTH canonical_names check_keyword check_schema json_pointer validate_input from_wire_tool "
+        "SCHEMA_MAX_DEPTH check_keyword check_schema json_pointer validate_input from_wire_tool "
         "to_wire_flat_function_tool to_wire_function_tool to_wire_input_schema_tool"
     ),
 }

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from enum import StrEnum
 from functools import lru_cache
-from itertools import count
 from typing import Any
 
 import attrs
@@ -173,7 +172,7 @@ def _canonical_name(name: str) -> str:
         shown = repr(name) if isinstance(name, str) else type(name).__name__
         raise CallerError(
             f"tool name {shown} is not canonical: lower snake_case, starting with a letter, at most"
-            f" {TOOL_NAME_MAX_LENGTH} characters; canonical_names() makes such names"
+            f" {TOOL_NAME_MAX_LENGTH} characters; canonical_names() of interlingua-agents makes such names"
         )
     return name
 
@@ -232,47 +231,6 @@ class WireTool(ToolDefinition):
     def extra_of(self, api: str) -> FrozenDict:
         """Return the further members, in a request of the API that they came from."""
         return self.extra if self.api == api else EMPTY
-
-
-_canonical = re.compile(TOOL_NAME_PATTERN).fullmatch
-_foreign = re.compile("[^a-z0-9_]")
-_DIGEST_LENGTH = 8
-
-
-def canonical_names(names: Iterable[str]) -> dict[str, str]:
-    """Map each name to a canonical one; no two to the same, and canonical names to themselves.
-
-    Args:
-        names: in order of first appearance. Where two would become the same, the first keeps that name and the others
-            get a digest of their own name added.
-
-    Returns:
-        Canonical name by name, in the order given; a pure function of the argument.
-    """
-    wanted = list(dict.fromkeys(names))
-    made = {name: name for name in wanted if _canonical(name) and len(name) <= TOOL_NAME_MAX_LENGTH}
-    taken = set(made)
-    for name in wanted:
-        if name not in made:
-            made[name] = next(form for form in _forms(name) if form not in taken)
-            taken.add(made[name])
-    return {name: made[name] for name in wanted}
-
-
-def _forms(name: str) -> Iterator[str]:
-    plain = _foreign.sub("_", name.lower())
-    if not plain[:1].isalpha():
-        plain = f"t{plain}"
-    if len(plain) <= TOOL_NAME_MAX_LENGTH:
-        yield plain
-    for attempt in count():
-        yield f"{plain[: TOOL_NAME_MAX_LENGTH - _DIGEST_LENGTH - 1]}_{_digest(f'{attempt}:{name}')}"
-
-
-def _digest(text: str) -> str:
-    from hashlib import sha256  # noqa: PLC0415  most names fit, and the import is not free
-
-    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_LENGTH]
 
 
 _MAX_MESSAGE = 300  # a message quotes the input, which may be a whole file

@@ -24,7 +24,7 @@ _NAMES = {
         "DEFER AgentRun Decision OutputPartial Pending RunEnd RunEvent StopCause Stopped ToolEnd ToolStart ToolUpdate "
         "approve messages_of reject"
     ),
-    "schemas": "NormalisedSchema SchemaChange normalise_schema",
+    "schemas": "NormalisedSchema SchemaChange canonical_names normalise_schema",
     "streams": "AsyncRunStream RunStream",
     "tools": (
         "DEFAULT_PERMISSIONS Confirmation Permission Phase Policy Tool ToolContext ToolError ToolOutput Toolbox "

@@ -1,9 +1,12 @@
-"""Convert tool schemas written for other systems into the canonical subset, and report what changed."""
+"""Convert tools written for other systems: schemas into the canonical subset, with a report, and names."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from hashlib import sha256
+from itertools import count
 from typing import Any, Literal
 
 import attrs
@@ -12,6 +15,8 @@ from interlingua.errors import UnsupportedSchemaError
 from interlingua.plugins import FrozenDict, freeze
 from interlingua.types import (
     SCHEMA_MAX_DEPTH,
+    TOOL_NAME_MAX_LENGTH,
+    TOOL_NAME_PATTERN,
     check_keyword,
     check_schema,
     json_pointer,
@@ -337,3 +342,42 @@ def _follow(root: Any, target: str, place: str) -> Any:
         else:
             raise UnsupportedSchemaError(f"$ref '#{target}' points at nothing", path=place)
     return node
+
+
+_canonical = re.compile(TOOL_NAME_PATTERN).fullmatch
+_foreign = re.compile("[^a-z0-9_]")
+_DIGEST_LENGTH = 8
+
+
+def canonical_names(names: Iterable[str]) -> dict[str, str]:
+    """Map each name to a canonical one; no two to the same, and canonical names to themselves.
+
+    Args:
+        names: in order of first appearance. Where two would become the same, the first keeps that name and the others
+            get a digest of their own name added.
+
+    Returns:
+        Canonical name by name, in the order given; a pure function of the argument.
+    """
+    wanted = list(dict.fromkeys(names))
+    made = {name: name for name in wanted if _canonical(name) and len(name) <= TOOL_NAME_MAX_LENGTH}
+    taken = set(made)
+    for name in wanted:
+        if name not in made:
+            made[name] = next(form for form in _forms(name) if form not in taken)
+            taken.add(made[name])
+    return {name: made[name] for name in wanted}
+
+
+def _forms(name: str) -> Iterator[str]:
+    plain = _foreign.sub("_", name.lower())
+    if not plain[:1].isalpha():
+        plain = f"t{plain}"
+    if len(plain) <= TOOL_NAME_MAX_LENGTH:
+        yield plain
+    for attempt in count():
+        yield f"{plain[: TOOL_NAME_MAX_LENGTH - _DIGEST_LENGTH - 1]}_{_digest(f'{attempt}:{name}')}"
+
+
+def _digest(text: str) -> str:
+    return sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:_DIGEST_LENGTH]

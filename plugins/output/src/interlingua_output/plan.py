@@ -31,7 +31,6 @@ from interlingua.types import (
     ToolChoice,
     ToolDefinition,
     Usage,
-    canonical_names,
     system,
     tool_result,
     user,
@@ -49,6 +48,7 @@ _MOST_PROBLEMS = 10
 _FENCED = re.compile(r"```(?:json)?\s*\n(.*?)```", re.S)
 _SAYING = {"type", "enum", "const", "anyOf", "allOf", "$ref"}  # an object of a schema with none of them takes any value
 _HUMP = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+_FOREIGN = re.compile("[^a-z0-9_]")  # no part of a tool's name
 
 
 class OutputPlan(Generic[_T]):
@@ -117,7 +117,8 @@ class OutputPlan(Generic[_T]):
         self, named: str, description: str, schema: Mapping[str, Any], options: AdapterOptions, can: AdapterCapabilities
     ) -> None:
         taken = {one.name for one in self.tools}
-        named = canonical_names([named])[named]
+        named = _FOREIGN.sub("_", named.lower())[:63]
+        named = named if named[:1].isalpha() else f"t{named}"
         self.tool = f"{named[:57]}_answer" if named in taken else named
         definition = ToolDefinition(
             name=self.tool, description=f"{description} {_TOOL}".strip(), input_schema=schema,

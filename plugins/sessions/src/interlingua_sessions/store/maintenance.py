@@ -9,13 +9,16 @@ from functools import partial
 from itertools import chain, pairwise
 from typing import NamedTuple, TypeVar
 
+import attrs
 import orjson
 
 from interlingua import CallerError, validate_conversation
 from interlingua.catalogue import ModelInfo
 from interlingua.codec import decode_message, encode_message
-from interlingua.pricing import reprice as price_anew
+from interlingua.plugins import dumps
+from interlingua.pricing import cost_of
 from interlingua.types import (
+    TRACE_LIMIT,
     Message,
     MessageMetadata,
     MessageStatus,
@@ -23,7 +26,6 @@ from interlingua.types import (
     ToolResultBlock,
     ToolUseBlock,
     Usage,
-    trim_trace,
 )
 from interlingua_sessions.store.schema import Database, Finding, Repriced, Row, StoreError
 from interlingua_sessions.store.statements import (
@@ -117,8 +119,27 @@ def _revise_page(
 
 def trim_raw(sql: Statements, limit: int | None, before: datetime | None, session_id: str | None) -> int:
     """See `Store.trim_raw`."""
-    change = partial(trim_trace, before=before) if limit is None else partial(trim_trace, limit=limit, before=before)
+    change = partial(trim_trace, limit=TRACE_LIMIT if limit is None else limit, before=before)
     return sum(1 for _ in revise(sql, change, lambda _old, _new: None, session_id))
+
+
+def trim_trace(message: Message, limit: int = TRACE_LIMIT, before: datetime | None = None) -> Message:
+    """Return the message with the trace in `provider_raw` trimmed by size or age; `replay` is never touched.
+
+    Args:
+        message: any message; one without `provider_raw`, or within the limits, comes back as the same object.
+        limit: bytes of JSON that a trace may take; 0 keeps none.
+        before: messages made before this moment keep no trace.
+    """
+    raw = message.metadata.provider_raw
+    trace = raw.get("trace") if raw else None
+    if not raw or not trace or "trimmed_bytes" in trace:
+        return message
+    size, old = len(dumps(trace)), before is not None and message.created_at < before
+    if size <= limit and not old:
+        return message
+    metadata = attrs.evolve(message.metadata, provider_raw={**raw, "trace": {"trimmed_bytes": size}})
+    return attrs.evolve(message, metadata=metadata)
 
 
 def reprice(
@@ -130,7 +151,27 @@ def reprice(
 ) -> Iterator[Repriced]:
     """See `Store.reprice`."""
     keep = partial(_keep_prices, sql.database)
-    return revise(sql, lambda message: price_anew([message], lookup, at)[0], keep, session_id, progress)
+    return revise(sql, lambda message: reprice_message(message, lookup, at), keep, session_id, progress)
+
+
+def reprice_message(
+    message: Message, lookup: Callable[[str], ModelInfo | None], at: datetime | None = None
+) -> Message:
+    """Return the message with its cost computed anew; the same object where the cost stays, or there is no usage.
+
+    Args:
+        message: a stored message.
+        lookup: finds the catalogue row of a canonical model id (`provider:model`), None when unknown.
+        at: price as if requested then; None is the message's `created_at`.
+    """
+    usage, model_id = message.metadata.usage, message.metadata.model
+    if usage is None or model_id is None:
+        return message
+    priced = cost_of(usage, lookup(model_id), at or message.created_at)
+    # a cost that is known is not given up for less: the provider may have computed it (hook `cost_of`)
+    if priced == usage or (usage.cost_usd is not None and priced.cost_note and not usage.cost_note):
+        return message
+    return attrs.evolve(message, metadata=attrs.evolve(message.metadata, usage=priced))
 
 
 def price_history(sql: Statements, session_id: str) -> list[Repriced]:

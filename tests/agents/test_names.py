@@ -7,7 +7,8 @@ import re
 from hypothesis import given
 from hypothesis import strategies as st
 
-from interlingua.types.tools import TOOL_NAME_MAX_LENGTH, TOOL_NAME_PATTERN, canonical_names
+from interlingua.types import TOOL_NAME_MAX_LENGTH, TOOL_NAME_PATTERN
+from interlingua_agents import canonical_names
 
 some_names = st.lists(st.text(max_size=40) | st.text("aA.-_ä", max_size=4) | st.text("ab", min_size=60, max_size=140))
 
