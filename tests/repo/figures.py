@@ -157,7 +157,7 @@ def _reach(graph: dict[str, set[str]], start: str) -> set[str]:
     return reached
 
 
-PUBLIC = {"", "types", "errors", "output", "plugins", "codec", "pricing", "catalogue"}
+PUBLIC = {"", "types", "errors", "plugins", "codec", "pricing", "catalogue"}
 
 
 def inner_imports() -> list[str]:

@@ -21,9 +21,8 @@ from interlingua.http.shared import (
     image_request,
     read_image,
 )
-from interlingua.http.streams import AsyncMessageStream, AsyncOutputStream, MessageStream, OutputStream
+from interlingua.http.streams import AsyncMessageStream, MessageStream
 from interlingua.http.transport import AsyncAnswer, AsyncTransport, SyncTransport
-from interlingua.output import Answer, Output
 from interlingua.plugins.registry import Registry
 from interlingua.plugins.wire import Outgoing, WireRequest, WireResponse
 from interlingua.response.finalize import FAILED
@@ -33,7 +32,7 @@ from interlingua.types.messages import Message
 
 if TYPE_CHECKING:
     from interlingua.request.media import Fetched
-    from interlingua_output import OutputPlan
+    from interlingua_output import Answer, AsyncOutputStream, Output, OutputPlan, OutputStream
 
 _Result = TypeVar("_Result")
 _T = TypeVar("_T")
@@ -164,36 +163,21 @@ class Client(BaseClient):
             ProviderError: the service answered with a failure.
             WireError: the answer could not be had, or not read.
         """
-        plan = attempts = None
-        if output is not None:
-            plan = self._shared.plan_output(output, options)
-            attempts = plan.attempts(messages, output_retries)
-            messages = attempts.messages
-        while True:
-            exchange = self._shared.begin_exchange(messages, options, plan=plan)
-            message: Message | None = None
-            with exchange.around:
-                self._write(exchange)
-                while message is None:
-                    try:
-                        received = self._transport.open(exchange.begin_attempt(), exchange.deadline)
-                        message = exchange.response.read(received.read())
-                    except InterlinguaError as error:
-                        self._sleep(exchange.retry_delay(error))
-            if attempts is None:
-                return message
-            if (answer := attempts.take(message, exchange.request.wire.losses)) is not None:
-                return answer
-            messages = attempts.messages
+        if output is None:
+            return self._complete(self._shared.begin_exchange(messages, options))
+        plan = self._shared.plan_output(output, options)
+        attempts, answer = plan.attempts(messages, output_retries), None
+        while answer is None:
+            exchange = self._shared.begin_exchange(attempts.messages, options, output=plan)
+            answer = attempts.take(self._complete(exchange), exchange.request.wire.losses)
+        return answer
 
-    def prepare(
-        self, messages: Given, *, plan: OutputPlan[Any] | None = None, **options: Unpack[RequestOptions]
-    ) -> Exchange:
+    def prepare(self, messages: Given, *, output: Any = None, **options: Unpack[RequestOptions]) -> Exchange:
         """Write the request that `send` makes, for who decides when it is sent; arguments and errors as for `send`.
 
-        A `plan` of `plan_output` makes it ask for a typed answer.
+        An `output` may be the plan of `plan_output` too, which reads the answer.
         """
-        exchange = self._shared.begin_exchange(messages, options, plan=plan)
+        exchange = self._shared.begin_exchange(messages, options, output=output)
         with exchange.around:
             return self._write(exchange)
 
@@ -219,7 +203,7 @@ class Client(BaseClient):
         exchange = self._shared.begin_exchange(messages, options, stream=True, output=output)
         with exchange.around:
             self._write(exchange)
-        return MessageStream(exchange, self) if output is None else OutputStream(exchange, self)
+        return MessageStream(exchange, self) if output is None else exchange.plan.open_stream(exchange, self)
 
     def to_wire(
         self, messages: Given, *, stream: bool = False, output: Any = None, **options: Unpack[RequestOptions]
@@ -281,6 +265,17 @@ class Client(BaseClient):
     ) -> None:
         self.close()
 
+    def _complete(self, exchange: Exchange) -> Message:
+        """Write a request and send it until it is answered, or not to be tried again."""
+        with exchange.around:
+            self._write(exchange)
+            while True:
+                try:
+                    received = self._transport.open(exchange.begin_attempt(), exchange.deadline)
+                    return exchange.response.read(received.read())
+                except InterlinguaError as error:
+                    self._sleep(exchange.retry_delay(error))
+
     def _write(self, exchange: Exchange) -> Exchange:
         urls = exchange.request.urls
         return exchange.write(dict(zip(urls, map(self._fetch, urls), strict=True)))
@@ -319,33 +314,20 @@ class AsyncClient(BaseClient):
         self, messages: Given, *, output: Any = None, output_retries: int = 1, **options: Unpack[RequestOptions]
     ) -> Message | Answer[Any]:
         """Send a conversation and return the assistant's message; arguments and errors as for `Client.send`."""
-        plan = attempts = None
-        if output is not None:
-            plan = await asyncio.to_thread(self._shared.plan_output, output, options)
-            attempts = plan.attempts(messages, output_retries)
-            messages = attempts.messages
-        while True:
-            exchange = await self.prepare(messages, plan=plan, **options)
-            message: Message | None = None
-            while message is None:
-                try:
-                    message = await self.attempt(exchange)
-                except InterlinguaError as error:
-                    with exchange.around:
-                        await self._sleep(exchange.retry_delay(error))
-            if attempts is None:
-                return message
-            if (answer := attempts.take(message, exchange.request.wire.losses)) is not None:
-                return answer
-            messages = attempts.messages
+        if output is None:
+            return await self._complete(await self.prepare(messages, **options))
+        plan = await asyncio.to_thread(self._shared.plan_output, output, options)
+        attempts, answer = plan.attempts(messages, output_retries), None
+        while answer is None:
+            exchange = await self.prepare(attempts.messages, output=plan, **options)
+            answer = attempts.take(await self._complete(exchange), exchange.request.wire.losses)
+        return answer
 
-    async def prepare(
-        self, messages: Given, *, plan: OutputPlan[Any] | None = None, **options: Unpack[RequestOptions]
-    ) -> Exchange:
+    async def prepare(self, messages: Given, *, output: Any = None, **options: Unpack[RequestOptions]) -> Exchange:
         """Write the request that `send` makes, as `Client.prepare` does."""
         if (model := options.get("model")) not in self._shared.resolved:  # its provider is to be imported
             await asyncio.to_thread(self._shared.resolve_model, model)
-        exchange = self._shared.begin_exchange(messages, options, plan=plan)
+        exchange = self._shared.begin_exchange(messages, options, output=output)
         with exchange.around:
             return await self._write(exchange)
 
@@ -374,7 +356,7 @@ class AsyncClient(BaseClient):
     ) -> AsyncMessageStream | AsyncOutputStream[Any]:
         """Return the answer as a stream, to be used in an `async with` statement; arguments as for `send`."""
         exchange = self._shared.begin_exchange(messages, options, stream=True, output=output)
-        return AsyncMessageStream(exchange, self) if output is None else AsyncOutputStream(exchange, self)
+        return AsyncMessageStream(exchange, self) if output is None else exchange.plan.open_stream(exchange, self)
 
     async def to_wire(
         self, messages: Given, *, stream: bool = False, output: Any = None, **options: Unpack[RequestOptions]
@@ -415,6 +397,15 @@ class AsyncClient(BaseClient):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self.close()
+
+    async def _complete(self, exchange: Exchange) -> Message:
+        """Send a prepared request until it is answered, or not to be tried again."""
+        while True:
+            try:
+                return await self.attempt(exchange)
+            except InterlinguaError as error:
+                with exchange.around:
+                    await self._sleep(exchange.retry_delay(error))
 
     async def _write(self, exchange: Exchange) -> Exchange:
         await self._transport.prepare()

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, TypedDict
 
 import attrs
 
+from interlingua import load_output
 from interlingua.catalogue import ModelInfo
 from interlingua.errors import AuthenticationError, CallerError, InterlinguaError, ProviderError
 from interlingua.http.credentials import SecretStore
@@ -22,7 +23,6 @@ from interlingua.http.limits import Deadline, Retry, Timeout
 from interlingua.http.transport import ResponseHead, no_key, outgoing
 from interlingua.ids import ModelId
 from interlingua.json import EMPTY
-from interlingua.output import load_output_plan
 from interlingua.plugins.provider import Provider
 from interlingua.plugins.registry import Registry
 from interlingua.plugins.wire import (
@@ -213,12 +213,10 @@ class SharedState:
         *,
         stream: bool = False,
         output: Any = None,
-        plan: OutputPlan[Any] | None = None,
     ) -> Exchange:
         """Read a caller's arguments into an exchange; its image URLs are still to be fetched and its bytes written.
 
-        A plan for a typed answer adds its tools, options and rows of the ledger; its messages are in `messages`, unless
-        it is made here for an `output`.
+        The plan of a typed answer adds its words, tools, options and rows of the ledger.
 
         Raises:
             CallerError: an option or the conversation cannot be read; anything `resolve_model` raises.
@@ -227,11 +225,10 @@ class SharedState:
         """
         given = dict(options)
         resolved = self.resolve_model(given.pop("model", None))
-        losses: tuple[Loss, ...] = ()
+        plan, losses = None, tuple[Loss, ...]()
         if output is not None:
             plan = self.plan_output(output, options, stream=stream)
             messages = plan.messages(messages)
-        if plan is not None:
             given |= {**plan.options, "tools": plan.tools}
             losses = plan.losses
         tools, routing, team_id = given.pop("tools", ()), given.pop("routing", None), given.pop("team_id", None)
@@ -244,13 +241,19 @@ class SharedState:
         return Exchange(self, request, plan)
 
     def plan_output(self, output: Any, options: Mapping[str, Any], *, stream: bool = False) -> OutputPlan[Any]:
-        """Decide how a typed answer is asked for; raises as `begin_exchange` and `OutputPlan`."""
+        """Decide how a typed answer is asked for, unless that is given; raises as `begin_exchange` and `OutputPlan`."""
+        try:
+            plan_class: type[OutputPlan[Any]] = load_output().OutputPlan
+        except ImportError as error:
+            raise CallerError(str(error)) from error
+        if isinstance(output, plan_class):
+            return output
         resolved = self.resolve_model(options.get("model"))
         given = {name: value for name, value in options.items() if name not in _ARGUMENTS}
         settings = self._settings.get(resolved.provider.key, EMPTY)
         read = read_options(given, settings, self.headers, model=resolved.id.name, stream=stream)
         tools = options.get("tools", ())
-        return load_output_plan()(output, tools, read, resolved.provider.capabilities(read.model, read))
+        return plan_class(output, tools, read, resolved.provider.capabilities(read.model, read))
 
 
 class _Attempts:

@@ -6,11 +6,10 @@ import time
 from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Any, Generic, TypeVar
+from typing import Any, TypeVar
 
 from interlingua.errors import APIConnectionError, CallerError, InterlinguaError
 from interlingua.http.shared import Exchange
-from interlingua.output import Answer, Partial
 from interlingua.plugins.wire import WireRequest
 from interlingua.response.finalize import FAILED
 from interlingua.response.stream import StreamReader
@@ -219,31 +218,6 @@ class MessageStream(BaseStream):
             self._answer.close()
 
 
-class OutputStream(MessageStream, Generic[_T]):
-    """A streamed typed answer: as `MessageStream`, with `partials` and `answer`."""
-
-    def __enter__(self) -> OutputStream[_T]:
-        super().__enter__()
-        return self
-
-    @property
-    def partials(self) -> Iterator[Partial]:
-        """What has arrived of the answer, each time it grows."""
-        feed = self._exchange.plan.partials().feed
-        return (part for event in self if (part := feed(event)) is not None)
-
-    @property
-    def answer(self) -> Answer[_T]:
-        """The answer; reading it waits for the rest of it.
-
-        Raises:
-            InvalidOutputError: it does not fit.
-            InterlinguaError: what ended the stream, with `.partial`.
-        """
-        answer: Answer[_T] = self._exchange.plan.answer(self.message, self.request.losses)
-        return answer
-
-
 class AsyncMessageStream(BaseStream):
     """As `MessageStream`, with `async with`, `async for` and `await stream.message`.
 
@@ -354,38 +328,11 @@ class AsyncMessageStream(BaseStream):
             await self._answer.close()
 
 
-class AsyncOutputStream(AsyncMessageStream, Generic[_T]):
-    """A streamed typed answer: as `AsyncMessageStream`, with `partials` and `await stream.answer`."""
-
-    async def __aenter__(self) -> AsyncOutputStream[_T]:
-        await super().__aenter__()
-        return self
-
-    @property
-    def partials(self) -> AsyncIterator[Partial]:
-        """What has arrived of the answer, each time it grows."""
-        feed = self._exchange.plan.partials().feed
-        return (part async for event in self if (part := feed(event)) is not None)
-
-    @property
-    def answer(self) -> Awaitable[Answer[_T]]:
-        """The answer, to be awaited; that waits for the rest of it.
-
-        Raises:
-            InvalidOutputError: it does not fit; raised by awaiting, as what ended the stream is.
-        """
-        return _Rest(self._read)
-
-    async def _read(self) -> Answer[_T]:
-        answer: Answer[_T] = self._exchange.plan.answer(await self._rest(), self.request.losses)
-        return answer
-
-
-class _Rest(Generic[_T]):
+class _Rest:
     """An awaitable that starts nothing before it is awaited, so that looking at it costs and warns of nothing."""
 
-    def __init__(self, start: Callable[[], Awaitable[_T]]) -> None:
+    def __init__(self, start: Callable[[], Awaitable[Message]]) -> None:
         self._start = start
 
-    def __await__(self) -> Generator[object, None, _T]:
+    def __await__(self) -> Generator[object, None, Message]:
         return self._start().__await__()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypedDict, TypeVar, U
 
 import attrs
 
-from interlingua import AsyncClient, CallerError, Client, Output
+from interlingua import AsyncClient, CallerError, Client
 from interlingua.types import ContentBlock, Message, ToolDefinition, system, user
 from interlingua_agents.calls import settle_open_calls
 from interlingua_agents.drivers import AgentLoop, Confirm, RunSettings
@@ -20,7 +20,7 @@ from interlingua_agents.results import AgentRun, Decision, Defer
 from interlingua_agents.run import StartedRun, iterate_blocking
 from interlingua_agents.streams import AsyncRunStream, RunStream
 from interlingua_agents.tools import Policy, Tool, Toolbox
-from interlingua_output import OutputPlan
+from interlingua_output import Output, OutputPlan
 
 if TYPE_CHECKING:
     from interlingua_agents.calls import ToolLimits

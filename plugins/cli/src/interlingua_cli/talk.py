@@ -28,8 +28,8 @@ from interlingua_cli.show import Show
 from interlingua_cli.state import State
 
 if TYPE_CHECKING:
+    from interlingua import Output
     from interlingua.http.client import Client
-    from interlingua.output import Output
     from interlingua.plugins import Loss
     from interlingua_cli.arguments import Arguments
     from interlingua_cli.tools import Tools
@@ -241,7 +241,7 @@ class MemoryTalk:
 
 def answer_of(schema: Mapping[str, Any]) -> Output[Any]:
     """Return the output that asks for JSON of a schema."""
-    from interlingua.output import Output  # noqa: PLC0415  help needs it not
+    from interlingua import Output  # noqa: PLC0415  help needs it not
 
     return Output(cast("type[Any]", schema), name=OUTPUT_NAME)
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence, Set
 from functools import cached_property
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, overload
 
 import attrs
 
+from interlingua import AsyncClient, Client
 from interlingua.errors import (
     CallerError,
     CapabilityError,
@@ -16,7 +17,6 @@ from interlingua.errors import (
     InvalidOutputError,
     OutputTruncatedError,
 )
-from interlingua.output import Answer, Attempt, Output, OutputMode, OutputProblem
 from interlingua.plugins import Loss, dumps, loads, option_loss, read_messages
 from interlingua.types import (
     AdapterCapabilities,
@@ -35,8 +35,10 @@ from interlingua.types import (
     tool_result,
     user,
 )
+from interlingua_output.answers import Answer, Attempt, Output, OutputMode, OutputProblem
 from interlingua_output.partial import PartialReader
 from interlingua_output.schema import OutputType, child_schemas, project_schema
+from interlingua_output.streams import AsyncOutputStream, OutputStream
 
 _T = TypeVar("_T")
 _TOOL = "Give the answer by calling this tool, once."
@@ -172,6 +174,16 @@ class OutputPlan(Generic[_T]):
     def attempts(self, messages: str | Message | Sequence[Message], retries: int) -> OutputAttempts[_T]:
         """Begin a conversation's attempts to have the answer, which may be asked for again `retries` times."""
         return OutputAttempts(self, messages, retries)
+
+    @overload
+    def open_stream(self, exchange: Any, client: Client) -> OutputStream[_T]: ...
+    @overload
+    def open_stream(self, exchange: Any, client: AsyncClient) -> AsyncOutputStream[_T]: ...
+    def open_stream(self, exchange: Any, client: Client | AsyncClient) -> OutputStream[_T] | AsyncOutputStream[_T]:
+        """Return the stream of a request that a client prepared with this plan, to be used in a `with` statement."""
+        if isinstance(client, AsyncClient):
+            return AsyncOutputStream(exchange, client, self)
+        return OutputStream(exchange, client, self)
 
     def partials(self) -> PartialReader:
         """Begin to read partial answers from the events of one stream."""
@@ -320,12 +332,12 @@ class OutputAttempts(Generic[_T]):
     """The attempts to have one typed answer.
 
     Attributes:
-        messages: what to send next.
+        messages: what to send next, by a request that has the plan as its `output`.
     """
 
     def __init__(self, plan: OutputPlan[_T], messages: str | Message | Sequence[Message], retries: int = 0) -> None:
         self._plan = plan
-        self._history = self.messages = plan.messages(messages)
+        self._history = self.messages = read_messages(messages)
         self._left = retries
         self._attempts: list[Attempt] = []
         self._losses: list[Loss] = []

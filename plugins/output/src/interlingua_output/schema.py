@@ -17,9 +17,9 @@ from uuid import UUID
 import attrs
 
 from interlingua.errors import CallerError
-from interlingua.output import OutputProblem
 from interlingua.plugins import Loss, dumps
 from interlingua.types import AdapterCapabilities
+from interlingua_output.answers import OutputProblem
 
 Node: TypeAlias = dict[str, Any]
 _NULL = {"type": "null"}

@@ -5,9 +5,9 @@ from __future__ import annotations
 import asyncio
 import json
 import socket
+import sys
 import time
 from decimal import Decimal
-from importlib import metadata
 from typing import Any
 
 import attrs
@@ -33,8 +33,7 @@ from interlingua.errors import (
     InvalidOutputError,
     OutputTruncatedError,
 )
-from interlingua.output import load_output_plan
-from tests.core.output.scripted import MODEL, Service, said, streamed
+from tests.output.scripted import MODEL, Service, said, streamed
 
 READ = ToolDefinition(
     name="read_file",
@@ -63,7 +62,6 @@ class Invoice:
 GOOD = json.dumps({"lines": [{"what": "tea", "count": 2}, {"what": "cup"}], "total": "7.50"})
 VALUE = Invoice([Line("tea", 2), Line("cup")], Decimal("7.50"))
 BAD = json.dumps({"lines": [{"what": "CANARY", "count": "2"}], "total": "7.50"})
-OURS = {"group": "interlingua.output"}
 CALL = ("invoice", json.loads(GOOD))
 
 
@@ -280,10 +278,8 @@ def test_the_plan_is_what_a_loop_needs() -> None:
 
 def test_without_its_distribution_the_error_says_what_to_install(both: str, monkeypatch: pytest.MonkeyPatch) -> None:
     service = Service(said(GOOD))
-    installed = metadata.entry_points
     with monkeypatch.context() as patched:
-        patched.setattr(metadata, "entry_points", lambda **of: () if of == OURS else installed(**of))
-        load_output_plan.cache_clear()
+        patched.setitem(sys.modules, "interlingua_output", None)
         with pytest.raises(CallerError, match=r"pip install interlingua\[output\]"):
             send(service, both, output=Invoice)
         assert not service.bodies

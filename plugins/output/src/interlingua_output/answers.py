@@ -1,18 +1,14 @@
-"""Typed answers: what an application names and gets; interlingua-output asks for them and reads them."""
+"""What an application names to have a typed answer, and what it gets."""
 
 from __future__ import annotations
 
-from functools import cache
-from typing import TYPE_CHECKING, Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
+from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
 
 import attrs
 
 from interlingua.errors import CallerError
-from interlingua.plugins.wire import Loss
-from interlingua.types.messages import Message, Usage
-
-if TYPE_CHECKING:
-    from interlingua_output import OutputPlan
+from interlingua.plugins import Loss
+from interlingua.types import Message, Usage
 
 _T = TypeVar("_T")
 OutputMode: TypeAlias = Literal["native", "tool", "prompt"]
@@ -98,14 +94,3 @@ class Partial:
 
     value: Any
     closed: frozenset[str]
-
-
-@cache
-def load_output_plan() -> type[OutputPlan[Any]]:
-    """Return the class that says how a typed answer is asked for; raise CallerError where it is not installed."""
-    from importlib.metadata import entry_points  # noqa: PLC0415  with the first typed answer
-
-    for found in entry_points(group="interlingua.output"):
-        plan: type[OutputPlan[Any]] = found.load()
-        return plan
-    raise CallerError("output= needs the distribution interlingua-output: pip install interlingua[output]")
