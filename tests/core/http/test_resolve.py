@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import base64
-import hashlib
 import json
 from pathlib import Path
 
@@ -30,15 +29,13 @@ def images(request: il.plugins.WireRequest) -> list[str]:
     return found
 
 
-def test_a_file_of_the_workspace_is_inlined_once_and_pinned(tmp_path: Path) -> None:
+def test_a_file_of_the_workspace_is_inlined_once(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(PNG)
     message = image("file_ref", "a.png")
     with il.Client("fake:known", registry=registry(), environ={}, workspace=tmp_path) as c:
         assert images(c.to_wire([message])) == [EMBEDDED]
         (tmp_path / "a.png").write_bytes(b"\x89PNG\r\n\x1a\n other")
         assert images(c.to_wire([message, il.assistant("nice"), il.user("more")])) == [EMBEDDED]
-
-    assert message._prepared.media[0].pins == {"a.png": hashlib.sha256(PNG).hexdigest()}
 
 
 def test_a_workspace_may_be_named_by_text(tmp_path: Path) -> None:

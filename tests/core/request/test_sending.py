@@ -9,7 +9,11 @@ from typing import Any
 import attrs
 import pytest
 
-from interlingua.request.rules import check_message, check_sendable, find_blocking_violations, validate_conversation
+from interlingua.errors import InvalidConversationError
+from interlingua.request.conversation import PreparedConversation
+from interlingua.request.media import find_media
+from interlingua.request.prepare import PreparedRequest
+from interlingua.request.rules import check_message, is_plain, validate_conversation
 from interlingua.types.blocks import ImageBlock, ImageSource, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 from interlingua.types.factories import assistant, system, tool_result, user
 from interlingua.types.messages import (
@@ -21,8 +25,10 @@ from interlingua.types.messages import (
     RoutingMode,
     Usage,
 )
+from interlingua.types.options import AdapterOptions
 from interlingua.types.tools import SideEffects, ToolDefinition
 from tests.core.request.test_rules import forced
+from tests.support.fake_provider import registry
 
 CALL = ToolUseBlock(id="tu_1", name="read_file", input={"path": 7})
 TOOL = ToolDefinition(
@@ -83,16 +89,32 @@ MESSAGES = [
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=range(len(MESSAGES)))
-def test_what_blocks_a_message_is_what_its_rules_find_and_projection_cannot_repair(message: Message) -> None:
-    assert find_blocking_violations(message) == tuple(one for one in check_message(message) if not one.repairable)
+def test_a_plain_message_breaks_no_rule_that_stops_a_request_and_holds_no_media(message: Message) -> None:
+    stopped = any(not one.repairable for one in check_message(message))
+
+    assert not (is_plain(message) and (stopped or find_media(message)))
+
+
+def test_most_messages_are_plain() -> None:
+    assert [is_plain(message) for message in (*MESSAGES[:5], ANSWER)] == [True] * 6
 
 
 @pytest.mark.parametrize("message", MESSAGES, ids=range(len(MESSAGES)))
-@pytest.mark.parametrize("tools", [(), (TOOL,), (TOOL, TOOL)], ids=["no tools", "one", "twice the same"])
-def test_it_is_the_whole_check_less_the_repairable(message: Message, tools: tuple[ToolDefinition, ...]) -> None:
+def test_what_stops_a_request_is_the_whole_check_less_the_repairable(message: Message) -> None:
     conversation = [*MESSAGES[:5], message]
-    whole = [one for one in validate_conversation(conversation, tools) if not one.repairable]
+    whole = [one for one in validate_conversation(conversation) if not one.repairable]
 
-    assert [(one.number, one.path) for one in check_sendable(conversation, tools)] == [
-        (one.number, one.path) for one in whole
-    ]
+    assert PreparedConversation(conversation).check() == whole
+
+
+@pytest.mark.parametrize("tools", [(), (TOOL,), (TOOL, TOOL)], ids=["no tools", "one", "twice the same"])
+def test_tools_of_one_name_stop_a_request(tools: tuple[ToolDefinition, ...]) -> None:
+    whole = [one for one in validate_conversation(MESSAGES[:5], tools) if not one.repairable]
+    provider = registry().provider("fake")
+
+    if not whole:
+        PreparedRequest(provider, MESSAGES[:5], tools, AdapterOptions(model="m"))
+        return
+    with pytest.raises(InvalidConversationError) as raised:
+        PreparedRequest(provider, MESSAGES[:5], tools, AdapterOptions(model="m"))
+    assert [*raised.value.violations] == whole

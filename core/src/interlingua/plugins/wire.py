@@ -90,7 +90,7 @@ class BlockLoss(NamedTuple):
         return Loss(path=path, block_type=block_type, verdict=verdict, reason=reason, message_id=message_id)
 
 
-def describe_unsent(rows: Iterable[BlockLoss]) -> str:
+def describe_unsent(rows: Iterable[BlockLoss | Loss]) -> str:
     """Return the text sent in place of a user's message of which no block can be sent: a user's turn never vanishes."""
     lines = [f"[{row.block_type} not sent: {row.reason}]" for row in rows if row.block_type != "text"]
     return "\n".join(lines) or "[empty message]"

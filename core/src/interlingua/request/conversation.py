@@ -22,8 +22,7 @@ from interlingua.plugins.registry import Registry
 from interlingua.pricing import lost_cache
 from interlingua.request.media import MessageMedia, find_media
 from interlingua.request.project import Projection
-from interlingua.request.rules import Violation, find_blocking_violations, located
-from interlingua.types.blocks import TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
+from interlingua.request.rules import Violation, check_message, is_plain, locate_violations
 from interlingua.types.messages import Message, Role
 from interlingua.types.options import AdapterOptions
 from interlingua.types.tools import ToolDefinition
@@ -31,7 +30,6 @@ from interlingua.types.tools import ToolDefinition
 _log = logging.getLogger("interlingua")
 _keep: Callable[[Message, Any], None] = Message.__dict__["_prepared"].__set__  # a frozen value's private slot
 _REACH = 64  # how many new messages a conversation may have got
-_WITHOUT_MEDIA = frozenset((TextBlock, ThinkingBlock, ToolUseBlock, ToolResultBlock))
 _TARGETS = 4  # how many targets' projections are kept
 
 
@@ -44,48 +42,36 @@ class PreparedConversation:
     """
 
     def __init__(self, messages: Sequence[Message], earlier: PreparedConversation | None = None) -> None:
-        """Begin with these messages; what `earlier` holds of the very same ones is used again."""
+        """Begin with these messages; what `earlier` knows of media of the very same ones is used again."""
         self.messages = list(messages)
         self.media: dict[int, MessageMedia] = {}
+        self._known_media = {id(one.message): one for one in list(earlier.media.values())} if earlier else {}
         self._checked = 0
         self._projections: dict[Target, Projection] = {}
-        self._reusable_media: dict[int, MessageMedia] = {}
         self._lock = Lock()
         self._lock.acquire()
-        if earlier is not None:
-            self._reusable_media = {id(media.message): media for media in list(earlier.media.values())}
+        self.release = self._lock.release  # lets others use this
 
-    def branch(self, messages: Sequence[Message]) -> PreparedConversation:
-        """Return one for another conversation that shares messages with this: edited, forked or cut."""
-        made = PreparedConversation(messages, self)
-        made._projections = {target: Projection(target, earlier) for target, earlier in self._projections.items()}
-        return made
-
-    def check(self) -> tuple[Violation, ...]:
+    def check(self) -> list[Violation]:
         """Return what forbids sending the messages that were not checked before; where nothing does, note their media.
 
         Paths are places in the conversation.
         """
         found: list[Violation] = []
-        for index in range(self._checked, len(self.messages)):
-            violations = find_blocking_violations(self.messages[index])
-            if violations:
-                found += located(violations, index)
+        special = [at for at in range(self._checked, len(self.messages)) if not is_plain(self.messages[at])]
+        for index in special:
+            violations = locate_violations(check_message(self.messages[index]), index)
+            found += [one for one in violations if not one.repairable]
         if found:
             del self.messages[self._checked :]
-            return tuple(found)
-        for index in range(self._checked, len(self.messages)):
+            return found
+        for index in special:
             message = self.messages[index]
-            kinds = set(map(type, message.content))
-            if ToolResultBlock in kinds:
-                kinds.update(*[map(type, block.content) for block in message.content if type(block) is ToolResultBlock])
-            if kinds <= _WITHOUT_MEDIA:
-                continue
-            media = self._reusable_media.get(id(message)) or find_media(message)
+            media = self._known_media.get(id(message)) or find_media(message)
             if media is not None:
                 self.media[index] = media
         self._checked = len(self.messages)
-        return ()
+        return found
 
     def project(self, target: Target, messages: Sequence[Message]) -> Projection:
         """Return the projection of these messages, this conversation's with their media resolved, into a target."""
@@ -103,57 +89,28 @@ class PreparedConversation:
         if self.messages:
             _keep(self.messages[-1], self)
 
-    def claim(self) -> bool:
-        """Take this for oneself until `release`; False where another thread has it."""
-        return self._lock.acquire(blocking=False)
-
-    def release(self) -> None:
-        """Let others use this."""
-        self._lock.release()
-
 
 def claim_conversation(messages: Sequence[Message]) -> PreparedConversation:
     """Return what is known of these messages, for the caller alone until `release`.
 
-    Nothing waits: where another thread has it, all but resolved media is worked out anew.
+    Nothing waits: where another request has it, all but resolved media is worked out anew. A conversation that was
+    edited, forked or cut gets its own, which begins with what was written of the same messages.
     """
     for message in messages[: -_REACH - 1 : -1]:
         found: PreparedConversation | None = message._prepared
         if found is None:
             continue
-        if not found.claim():
+        if not found._lock.acquire(blocking=False):
             return PreparedConversation(messages, found)
         known = found.messages
         if len(known) <= len(messages) and all(map(is_, known, messages)):
             known += messages[len(known) :]
             return found
-        try:
-            return found.branch(messages)
-        finally:
-            found.release()
+        made = PreparedConversation(messages, found)
+        made._projections = {target: Projection(target, one) for target, one in found._projections.items()}
+        found.release()
+        return made
     return PreparedConversation(messages)
-
-
-def check_conversation(messages: Sequence[Message]) -> tuple[PreparedConversation, tuple[Violation, ...]]:
-    """Return what is known of these messages, released again, and what forbids sending them."""
-    conversation = claim_conversation(messages)
-    try:
-        return conversation, conversation.check()
-    finally:
-        conversation.release()
-
-
-def reclaim_conversation(conversation: PreparedConversation, messages: Sequence[Message]) -> PreparedConversation:
-    """Return a conversation that was checked and released, for the caller alone again, as it was for these messages."""
-    if not conversation.claim():
-        made = PreparedConversation(messages, conversation)
-    elif len(conversation.messages) == len(messages):
-        return conversation
-    else:  # somebody's longer conversation went through it meanwhile
-        made = conversation.branch(messages)
-        conversation.release()
-    made.check()
-    return made
 
 
 class _Sent(NamedTuple):

@@ -1,14 +1,14 @@
-"""Resolve references to media and hold media against the target's limits."""
+"""Which media a target takes, references to media resolved, and media held against the target's limits."""
 
 from __future__ import annotations
 
 import base64
 import binascii
-import hashlib
 import io
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from functools import lru_cache
+from functools import lru_cache, partial
+from operator import is_
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -18,10 +18,8 @@ from interlingua.errors import CallerError, CapabilityError
 from interlingua.frozen import replace
 from interlingua.plugins.provider import Target
 from interlingua.plugins.wire import Loss, message_loss
-from interlingua.request.project_blocks import media_refusal
 from interlingua.types.blocks import (
     AudioBlock,
-    ContentBlock,
     DocumentBlock,
     ImageBlock,
     ImageSource,
@@ -30,12 +28,18 @@ from interlingua.types.blocks import (
 )
 from interlingua.types.factories import image_media_type, to_pil_image
 from interlingua.types.messages import Message, Role
-from interlingua.types.options import AdapterCapabilities
 
 SIZE_LIMIT = 32 * 1024 * 1024
 """Bytes one file or image may have."""
 
-MEDIA = frozenset((ImageBlock, AudioBlock, VideoBlock, DocumentBlock))
+MEDIA = {
+    ImageBlock: ("supports_images", "accepted_image_media_types"),
+    AudioBlock: ("supports_audio", "accepted_audio_media_types"),
+    VideoBlock: ("supports_video", "accepted_video_media_types"),
+    DocumentBlock: ("supports_documents", "accepted_document_media_types"),
+}
+"""The kinds of media, each with the capabilities that say whether a target takes it, and of which media types."""
+
 _HEAD = 256 * 1024  # base64 characters; a JPEG may carry long metadata before its size
 _PAGES = re.compile(rb"/Type\s*/Pages\b[^>]*?/Count\s+(\d+)|/Count\s+(\d+)[^>]*?/Type\s*/Pages\b")
 _STEPS = 12
@@ -50,6 +54,21 @@ _LIMITS = (
     "max_document_pages",
     "max_media_bytes",
 )
+
+
+def media_refusal(block: Any, target: Target, *, in_result: bool = False) -> str | None:
+    """Say why the target cannot take this media block, or None."""
+    flag, accepted_name = MEDIA[type(block)]
+    if in_result and type(block) is DocumentBlock and target.capabilities.supports_tool_result_documents:
+        flag = "supports_tool_result_documents"
+    if not getattr(target.capabilities, flag):
+        return f"this target takes no {block.type}"
+    accepted: tuple[str, ...] = getattr(target.capabilities, accepted_name)
+    if block.media_type and accepted and block.media_type not in accepted:
+        return f"this target takes no {block.media_type}"
+    if block.source.kind == "file_ref":
+        return "a file_ref must be resolved to data before sending"
+    return None
 
 
 class Fetched(NamedTuple):
@@ -67,36 +86,50 @@ class MessageMedia:
         message: whose media these are.
         references: (kind, reference) of each file and image URL in it.
         resolved: the message with its references embedded, by whether image URLs are.
-        pins: reference -> SHA-256 of the content it was pinned to when it was first sent.
         smaller: (a message, it with its images made smaller), by the message's id and the limits.
     """
 
     message: Message
     references: tuple[tuple[str, str], ...]
     resolved: dict[bool, Message] = attrs.field(factory=dict)
-    pins: dict[str, str] = attrs.field(factory=dict)
     smaller: dict[tuple[int, int, int], tuple[Message, Message]] = attrs.field(factory=dict)
+
+
+def _media_in(message: Message) -> Iterator[tuple[int, int | None, Any]]:
+    """Yield a message's media, each with its place: its block, and its part where the block is a result."""
+    for at, block in enumerate(message.content):
+        if type(block) in MEDIA:
+            yield at, None, block
+        elif type(block) is ToolResultBlock:
+            yield from ((at, part, inner) for part, inner in enumerate(block.content) if type(inner) in MEDIA)
+
+
+def _map_media(message: Message, change: Callable[[Any], Any]) -> Message:
+    """Return the message with its media changed; the very same one where none is."""
+
+    def mapped(block: Any) -> Any:
+        if type(block) is ToolResultBlock:
+            parts = [*map(mapped, block.content)]
+            return block if all(map(is_, parts, block.content)) else replace(block, content=parts)
+        return change(block) if type(block) in MEDIA else block
+
+    content = tuple(map(mapped, message.content))
+    return message if all(map(is_, content, message.content)) else replace(message, content=content)
 
 
 def find_media(message: Message) -> MessageMedia | None:
     """Return the media of a message, not resolved yet; None for a message without."""
-    found: list[tuple[str, str]] | None = None
-    for part in message.content:
-        kind = type(part)
-        if kind is not ToolResultBlock and kind not in MEDIA:
-            continue
-        for block in part.content if type(part) is ToolResultBlock else (part,):
-            if type(block) not in MEDIA:
-                continue
-            found = [] if found is None else found
-            source: ImageSource = block.source  # type: ignore[union-attr]
-            if source.kind == "file_ref" or (source.kind == "url" and type(block) is ImageBlock):
-                found.append((source.kind, source.data))
-    return None if found is None else MessageMedia(message, tuple(found))
+    found = [media for _, _, media in _media_in(message)]
+    sources = [
+        (media.source.kind, media.source.data)
+        for media in found
+        if media.source.kind == "file_ref" or (media.source.kind == "url" and type(media) is ImageBlock)
+    ]
+    return MessageMedia(message, tuple(sources)) if found else None
 
 
 def urls_to_fetch(media: Iterable[MessageMedia]) -> list[str]:
-    """Return the image URLs that are not pinned yet, each once, in order."""
+    """Return the image URLs whose content is not known yet, each once, in order."""
     urls = [
         reference for one in media if True not in one.resolved for kind, reference in one.references if kind == "url"
     ]
@@ -110,8 +143,10 @@ def resolve_references(
     inline_urls: bool,
     workspace: str | Path | None,
     fetched: Mapping[str, Fetched] | None,
-) -> Sequence[Message]:
-    """Return the conversation with references embedded; the same object for the same message each turn.
+) -> tuple[Sequence[Message], tuple[Loss, ...]]:
+    """Return the conversation with references embedded, and a row for each image that is yet to be fetched.
+
+    A message becomes the same object each turn.
 
     Args:
         messages: the conversation.
@@ -123,67 +158,40 @@ def resolve_references(
     Raises:
         CallerError: a file is outside the workspace, missing or too large, or its media type cannot be told.
     """
-    resolved: list[Message] | None = None
+    resolved = list(messages)
+    reason = "is fetched when this is sent; in this request its address stands in the place of its data"
+    waiting: list[Loss] = []
     for index, one in media.items():
         if one.references:
-            made = _resolve(one, inline_urls, workspace, fetched)
-            if made is not messages[index]:
-                resolved = list(messages) if resolved is None else resolved
-                resolved[index] = made
-    return messages if resolved is None else resolved
-
-
-def unfetched_losses(messages: Sequence[Message], media: Mapping[int, MessageMedia]) -> tuple[Loss, ...]:
-    """Return a row for each image that is yet to be fetched: its address stands for it."""
-    reason = "is fetched when this is sent; in this request its address stands in the place of its data"
-    return tuple(
-        message_loss(index, f"{url} {reason}", messages[index].id, block_type="image")
-        for index, one in media.items()
-        for url in urls_to_fetch((one,))
-    )
+            if fetched is None and inline_urls:
+                rows = [f"{url} {reason}" for url in urls_to_fetch((one,))]
+                waiting += [message_loss(index, row, one.message.id, block_type="image") for row in rows]
+            resolved[index] = _resolve(one, inline_urls, workspace, fetched)
+    return resolved, tuple(waiting)
 
 
 def _resolve(
     media: MessageMedia, inline_urls: bool, workspace: str | Path | None, fetched: Mapping[str, Fetched] | None
 ) -> Message:
-    known = media.resolved.get(inline_urls)
-    if known is not None:
-        return known
-    pins: dict[str, str] = {}
+    if inline_urls in media.resolved:
+        return media.resolved[inline_urls]
 
     def embed(block: Any) -> Any:
         source = block.source
         if source.kind == "file_ref":
             content = Fetched(_read_file(source.data, workspace), "")
         elif source.kind == "url" and inline_urls and type(block) is ImageBlock:
-            if fetched is None:
-                return _with_address(block)
-            content = fetched[source.data]
+            content = Fetched(source.data.encode(), "image/png") if fetched is None else fetched[source.data]
         else:
             return block
-        pins[source.data] = hashlib.sha256(content.data).hexdigest()
         embedded = ImageSource(kind="base64", data=base64.b64encode(content.data).decode("ascii"))
         return attrs.evolve(block, source=embedded, media_type=_media_type(block, content))
 
-    content = tuple([_map_media(part, embed) for part in media.message.content])
+    made = _map_media(media.message, embed)
     if fetched is None and inline_urls and any(kind == "url" for kind, _ in media.references):
-        return replace(media.message, content=content)  # not what will be sent
-    made = replace(media.message, content=content) if pins else media.message
-    media.pins.update(pins)
+        return made  # not what will be sent
     media.resolved[inline_urls] = made
     return made
-
-
-def _with_address(block: ImageBlock) -> ImageBlock:
-    address = base64.b64encode(block.source.data.encode()).decode("ascii")
-    media_type = block.media_type or "image/png"
-    return attrs.evolve(block, source=ImageSource(kind="base64", data=address), media_type=media_type)
-
-
-def _map_media(part: ContentBlock, change: Callable[[Any], Any]) -> ContentBlock:
-    if type(part) is ToolResultBlock and any(type(block) in MEDIA for block in part.content):
-        return replace(part, content=[change(block) if type(block) in MEDIA else block for block in part.content])
-    return change(part) if type(part) in MEDIA else part
 
 
 def _media_type(block: Any, content: Fetched) -> str:
@@ -242,7 +250,7 @@ def enforce_media_limits(
     limits = target.capabilities
     if not any(getattr(limits, name) for name in _LIMITS):
         return messages, ()
-    found = [place for at in media for place in _places_in(messages[at], at, target)]
+    found = _find_places(messages, media, target)
     images = [place for place in found if type(place.media) is ImageBlock]
     if limits.max_images and len(images) > limits.max_images:
         raise _too_much(target, images[limits.max_images], f"this is image {len(images)} of {{limit}}", "max_images")
@@ -257,21 +265,27 @@ def enforce_media_limits(
             raise _too_large(target, large[0], side)
         messages = list(messages)
         for at in dict.fromkeys(place.message for place in large):
-            messages[at] = _with_smaller_images(messages[at], media[at], target, side)
-        found = [place for at in media for place in _places_in(messages[at], at, target)]
+            blocks = {id(place.media) for place in large if place.message == at}
+            messages[at] = _with_smaller_images(messages[at], media[at], blocks, side, limits.max_image_bytes)
+        found = _find_places(messages, media, target)
     size = "media up to this one have {total:,} bytes of {limit}"
     _check_total(found, target, "max_media_bytes", size_of, size)
-    return messages, tuple(_loss(place, messages, side, limits) for place in large)
+    bounds = [f"{side:,} pixels a side"] if side else []
+    bounds += [f"{limits.max_image_bytes:,} bytes"] if limits.max_image_bytes else []
+    reason = f"the image was made smaller, as asked: this target takes {' and '.join(bounds)}"
+    row = partial(Loss, block_type="image", verdict="rewritten", reason=reason)
+    return messages, tuple([row(path=place.path, message_id=messages[place.message].id) for place in large])
 
 
-def _places_in(message: Message, at: int, target: Target) -> Iterator[_Place]:
-    if message.role is not Role.USER and message.role is not Role.TOOL:
-        return  # whether a model's own media go back is each wire's affair
-    for place, block in enumerate(message.content):
-        parts = enumerate(block.content) if type(block) is ToolResultBlock else ((None, block),)
-        for part, media in parts:
-            if type(media) in MEDIA and media_refusal(media, target) is None:
-                yield _Place(at, place, part, media)
+def _find_places(messages: Sequence[Message], media: Iterable[int], target: Target) -> list[_Place]:
+    """Return the media that count: whether a model's own go back is each wire's affair."""
+    return [
+        _Place(at, block, part, found)
+        for at in media
+        if messages[at].role in (Role.USER, Role.TOOL)
+        for block, part, found in _media_in(messages[at])
+        if media_refusal(found, target) is None
+    ]
 
 
 def size_of(media: Any) -> int:
@@ -296,19 +310,15 @@ def _is_too_large(image: ImageBlock, side: int, most: int) -> bool:
     return (0 < most < size_of(image)) or (0 < side < longest_side_of(image))
 
 
-def _with_smaller_images(message: Message, media: MessageMedia, target: Target, side: int) -> Message:
-    """Return the message with its images in the limits; the same one each turn, so that the prefix stays stable."""
-    most = target.capabilities.max_image_bytes
+def _with_smaller_images(message: Message, media: MessageMedia, large: set[int], side: int, most: int) -> Message:
+    """Return the message with the images of these ids made smaller; the same one each turn: the prefix stays stable."""
 
     def shrink(block: Any) -> Any:
-        if type(block) is not ImageBlock or media_refusal(block, target) or not _is_too_large(block, side, most):
-            return block
-        return downscale_image(block, side=side or None, max_bytes=most or None)
+        return downscale_image(block, side=side or None, max_bytes=most or None) if id(block) in large else block
 
     key = (id(message), side, most)
     if key not in media.smaller:  # holds the message, so its id is not used again
-        made = replace(message, content=tuple([_map_media(part, shrink) for part in message.content]))
-        media.smaller[key] = (message, made)
+        media.smaller[key] = (message, _map_media(message, shrink))
     return media.smaller[key][1]
 
 
@@ -328,18 +338,9 @@ def _too_much(target: Target, place: _Place, what: str, name: str) -> Capability
     return CapabilityError(f"{text}{hint}", path=place.path, provider=target.provider, model=target.model)
 
 
-def _loss(place: _Place, messages: Sequence[Message], side: int, limits: AdapterCapabilities) -> Loss:
-    bounds = [f"{side:,} pixels a side"] if side else []
-    bounds += [f"{limits.max_image_bytes:,} bytes"] if limits.max_image_bytes else []
-    reason = f"the image was made smaller, as asked: this target takes {' and '.join(bounds)}"
-    message_id = messages[place.message].id
-    return Loss(path=place.path, block_type="image", verdict="rewritten", reason=reason, message_id=message_id)
-
-
 def longest_side_of(image: ImageBlock) -> int:
     """Return the longer side of an embedded image in pixels; 0 where its header does not tell."""
-    data = image.source.data
-    return _longest(data[:_HEAD])
+    return _longest(image.source.data[:_HEAD])
 
 
 @lru_cache(maxsize=256)
@@ -371,12 +372,7 @@ def _decoded(text: str) -> bytes:
 
 
 def downscale_image(image: ImageBlock, *, side: int | None, max_bytes: int | None) -> ImageBlock:
-    """Return the image at most `side` pixels long and `max_bytes` heavy, in its own format.
-
-    Args:
-        image: one that holds its bytes.
-        side: longest side in pixels, None for any.
-        max_bytes: largest size before base64, None for any.
+    """Return the image at most `side` pixels long and `max_bytes` heavy (before base64), in its own format.
 
     Raises:
         CallerError: Pillow is not installed.

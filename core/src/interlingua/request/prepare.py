@@ -14,22 +14,16 @@ from interlingua.ids import new_ulid
 from interlingua.json import EMPTY
 from interlingua.plugins.provider import Provider, Target
 from interlingua.plugins.wire import Loss, RequestContext, WireRequest, option_loss
-from interlingua.request.conversation import (
-    PrefixWatch,
-    PreparedConversation,
-    check_conversation,
-    claim_conversation,
-    reclaim_conversation,
-)
+from interlingua.request.conversation import PrefixWatch, PreparedConversation, claim_conversation
 from interlingua.request.media import (
     Fetched,
     enforce_media_limits,
     resolve_references,
-    unfetched_losses,
     urls_to_fetch,
 )
-from interlingua.request.project_blocks import locate_losses, wire_tools
+from interlingua.request.project import locate_losses
 from interlingua.request.rules import i24_tool_names_are_unique
+from interlingua.request.wire_names import wire_tools
 from interlingua.types.factories import user
 from interlingua.types.messages import Message, Origin, RoutingDecisionRecord
 from interlingua.types.options import AdapterOptions, ToolChoice, option_fields
@@ -179,10 +173,10 @@ class PreparedRequest:
         self.target: Target = provider.target(self.options)
         self._routing, self._team_id, self._losses = routing, team_id, losses
         self._check_capabilities()
-        self._conversation, broken = check_conversation(self.messages)
-        if self.tools:
-            broken += tuple(i24_tool_names_are_unique(self.tools))
+        self._conversation = claim_conversation(self.messages)
+        broken = (*self._conversation.check(), *i24_tool_names_are_unique(self.tools))
         if broken:
+            self._conversation.release()
             raise InvalidConversationError(broken, provider=provider.key, model=self.options.model)
 
     @property
@@ -199,7 +193,7 @@ class PreparedRequest:
         watch: PrefixWatch | None = None,
         model_info: Callable[[], ModelInfo | None] = lambda: None,
     ) -> PreparedRequest:
-        """Write the request.
+        """Write the request, once.
 
         Args:
             fetched: what `urls` gave; None where the request is only to be looked at.
@@ -211,7 +205,7 @@ class PreparedRequest:
             CapabilityError: a critical block cannot be carried, or the target takes no media so many or so large.
             CallerError: a reference cannot be resolved.
         """
-        conversation = reclaim_conversation(self._conversation, self.messages)
+        conversation = self._conversation
         try:
             messages: Sequence[Message] = conversation.messages
             lost = self._losses
@@ -247,7 +241,7 @@ class PreparedRequest:
     def _resolve_media(
         self, conversation: PreparedConversation, workspace: str | Path | None, fetched: Mapping[str, Fetched] | None
     ) -> tuple[Sequence[Message], tuple[Loss, ...]]:
-        messages = resolve_references(
+        messages, unfetched = resolve_references(
             conversation.messages,
             conversation.media,
             inline_urls=self._inlines_urls,
@@ -258,9 +252,7 @@ class PreparedRequest:
         messages, lost = enforce_media_limits(messages, conversation.media, self.target, downscale=downscale)
         if lost:
             self.provider.log_losses(lost, messages[0].session_id)
-        if fetched is None and self._inlines_urls:
-            lost += unfetched_losses(messages, conversation.media)
-        return messages, lost
+        return messages, lost + unfetched
 
     def _check_capabilities(self) -> None:
         can, options = self.target.capabilities, self.options

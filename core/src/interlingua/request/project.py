@@ -5,22 +5,37 @@ The rules are in docs/reference/format.md, Projection and losses.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Sequence
+import re
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from operator import is_
-from typing import Any, NamedTuple
+from typing import Any, TypeVar
 
 import attrs
 
 from interlingua.frozen import replace
 from interlingua.plugins.encoding import ProjectedMessages
 from interlingua.plugins.provider import Target
-from interlingua.plugins.wire import BlockLoss, Loss, Verdict, message_loss
-from interlingua.request.project_blocks import WireIds, project_blocks, wire_name
-from interlingua.types.blocks import ContentBlock, TextBlock, ToolResultBlock, ToolUseBlock
-from interlingua.types.messages import SILENTLY_ANSWERED, Message, MessageMetadata, Role
+from interlingua.plugins.wire import Loss, Verdict, describe_unsent, message_loss
+from interlingua.request.media import MEDIA, media_refusal
+from interlingua.request.wire_names import WireIds, wire_name
+from interlingua.types.blocks import (
+    ContentBlock,
+    DocumentBlock,
+    OpaqueBlock,
+    RedactedThinkingBlock,
+    TextBlock,
+    ThinkingBlock,
+    ToolResultBlock,
+    ToolUseBlock,
+    UnknownBlock,
+)
+from interlingua.types.factories import shown_media_type
+from interlingua.types.messages import SILENTLY_ANSWERED, Message, MessageMetadata, MessageStatus, Role
 
 MISSING_RESULT = "No result: the tool call was interrupted before it was answered."
 _ASSISTANT, _SYSTEM, _TOOL = Role.ASSISTANT, Role.SYSTEM, Role.TOOL  # an enum's member is slow before Python 3.12
+_COMPLETE = MessageStatus.COMPLETE
+B = TypeVar("B", bound=Any)
 
 
 def project_conversation(messages: Sequence[Message], target: Target) -> tuple[ProjectedMessages, tuple[Loss, ...]]:
@@ -30,41 +45,16 @@ def project_conversation(messages: Sequence[Message], target: Target) -> tuple[P
     return projection.result()
 
 
-class _Projected(NamedTuple):
-    """What one message became."""
-
-    source: Message
-    wire_ids: tuple[str, ...]
-    message: Message | None
-    rows: Sequence[BlockLoss]
-    moved: Sequence[ContentBlock] = ()
-
-
-class _Call(NamedTuple):
-    """A call waiting for its result."""
+@attrs.define
+class _Call:
+    """A call waiting for its result; media of the result that results cannot hold here follow in a message."""
 
     wire_id: str
     canonical: str
     name: str
     at: int
-
-
-@attrs.define
-class _OpenCalls:
-    """The calls of one assistant message and the results that came for them."""
-
-    assistant: Message
-    calls: list[_Call]
-    results: dict[str, _Projected] = attrs.field(factory=dict)
-    later: list[Message] = attrs.field(factory=list)
-
-    def find(self, block: ContentBlock) -> str | None:
-        """Return the wire id of the first call that this block may answer, or None."""
-        if isinstance(block, ToolResultBlock):
-            for call in self.calls:
-                if call.canonical == block.tool_use_id and call.wire_id not in self.results:
-                    return call.wire_id
-        return None
+    result: Message | None = None
+    moved: Sequence[ContentBlock] = ()
 
 
 class Projection:
@@ -77,20 +67,23 @@ class Projection:
     """
 
     def __init__(self, target: Target, earlier: Projection | None = None) -> None:
-        """Begin a projection; what `earlier` made of the very same messages is used again."""
+        """Begin a projection; what adapters wrote of the very same messages in `earlier` is used again."""
         self.target = target
         self.sources: list[Message] = []
         self.written: dict[Hashable, tuple[list[Message], list[Any]]] = {}
-        self._changed: dict[int, _Projected] = {}  # by id(source), which it holds
-        self._earlier: dict[int, _Projected] = {} if earlier is None else earlier._changed
         if earlier is not None:
             self.written = {key: (list(seen), list(made)) for key, (seen, made) in earlier.written.items()}
+        self._can = target.capabilities
         self._out: list[Message] = []
         self._losses: list[Loss] = []
         self._ids = WireIds(target)
         self._names: dict[str, str] = {}
-        self._open: _OpenCalls | None = None
+        self._open: list[_Call] = []  # of the last message in `_out`
+        self._later: list[Message] = []  # system messages behind it: results stay right behind their calls
         self._only_system = True
+        self._at = 0  # the block of the last source that is being projected
+        self._calls: list[_Call] = []  # of that message
+        self._moved: list[ContentBlock] = []
 
     def covers(self, messages: Sequence[Message]) -> bool:
         """Return True when these messages begin with the very objects taken so far."""
@@ -99,172 +92,279 @@ class Projection:
     def extend(self, messages: Iterable[Message]) -> None:
         """Take the next messages."""
         for message in messages:
-            self._add(message)
+            self.sources.append(message)
+            role = message.role
+            if role is _TOOL:
+                self._add_results(message)
+            elif role is _SYSTEM:
+                self._add_system(message)
+            else:
+                if self._open:
+                    self._close_calls()
+                self._only_system = False
+                made = self._project(message)
+                if made is not None:
+                    self._out.append(made)
+                    if role is _ASSISTANT and self._calls:
+                        self._open, self._calls = self._calls, []
+                elif role is _ASSISTANT and self._out:  # a model was asked there (`was_answered`)
+                    asked = self._out[-1]
+                    extra = {**asked.metadata.extra, SILENTLY_ANSWERED: True}
+                    self._out[-1] = replace(asked, metadata=replace(asked.metadata, extra=extra))
 
     def result(self) -> tuple[ProjectedMessages, tuple[Loss, ...]]:
         """Return the projected conversation and its losses so far; more messages can be taken afterwards."""
         messages = ProjectedMessages(self._out, self.written)
-        if self._open is None:
+        if not self._open:
             return messages, tuple(self._losses)
-        out, losses = self._answer_all(self._open)
-        messages += out
+        results, losses = self._answer_calls()
+        messages += results
         return messages, (*self._losses, *losses)
 
-    def _add(self, message: Message) -> None:
-        index, role = len(self.sources), message.role
-        self.sources.append(message)
-        if role is _TOOL:
-            self._add_results(message, index)
-        elif role is _SYSTEM and self._open is not None:
-            self._open.later += self._add_alone(message, index)  # results stay right behind their calls
-        else:
-            if self._open is not None:
-                self._close(self._open)
-            if role is _ASSISTANT:
-                self._only_system = False
-                self._add_answer(message, index)
-            else:
-                self._out += self._add_alone(message, index)
-                if role is not _SYSTEM:
-                    self._only_system = False
+    # -- messages and their order ---------------------------------------------------------------------------------
 
-    def _add_alone(self, message: Message, index: int) -> list[Message]:
-        """Project a message without calls and results."""
-        made = self._project(message, message.content)
-        if made.rows:
-            self._report(made.rows, message, index)
-        if made.message is None:
-            return []
-        if message.role is _SYSTEM:
-            can = self.target.capabilities
-            hoisted = self._only_system and self._open is None
-            if not (can.supports_system_prompt if hoisted else can.supports_system_messages_in_list):
-                row = BlockLoss(0, "text", "rewritten", "no system message can stand here; sent as tagged user text")
-                self._report((row,), message, index)
-                return [_system_as_user(made.message)]
-        return [made.message]
-
-    def _add_answer(self, message: Message, index: int) -> None:
-        own = self._is_own(message.metadata)
-        calls: list[_Call] = []
-        content: list[ContentBlock] = []
-        for block in message.content:
-            if type(block) is ToolUseBlock:
-                wire_id, name = self._ids.add(block, own=own), self._name(block.name)
-                calls.append(_Call(wire_id, block.id, name, index))
-                if block.id != wire_id or block.name != name:
-                    block = replace(block, id=wire_id, name=name)  # noqa: PLW2901
-            content.append(block)
-        made = self._project(message, content, tuple([call.wire_id for call in calls]))
-        if made.rows:
-            self._report(made.rows, message, index)
-        if made.message is None:
-            self._mark_silent_answer()
+    def _add_system(self, message: Message) -> None:
+        made = self._project(message)
+        if made is None:
             return
-        self._out.append(made.message)
-        if calls and made.rows:
-            sent = {call.id for call in made.message.tool_calls()}
-            calls = [call for call in calls if call.wire_id in sent]
-        if calls:
-            self._open = _OpenCalls(made.message, calls)
+        if not (self._can.supports_system_prompt if self._only_system else self._can.supports_system_messages_in_list):
+            self._at = 0
+            self._report("text", "rewritten", "no system message can stand here; sent as tagged user text")
+            made = _system_as_user(made)
+        (self._later if self._open else self._out).append(made)
 
-    def _mark_silent_answer(self) -> None:
-        """Mark a copy of the message before an answer that vanished: a model was asked there (`was_answered`)."""
-        if self._out:
-            asked = self._out.pop()
-            extra = {**asked.metadata.extra, SILENTLY_ANSWERED: True}
-            self._out.append(replace(asked, metadata=replace(asked.metadata, extra=extra)))
-
-    def _add_results(self, message: Message, index: int) -> None:
-        opened = self._open
+    def _add_results(self, message: Message) -> None:
         content = message.content
-        for place, block in enumerate(content):
-            wire_id = opened.find(block) if opened is not None else None
-            if opened is None or wire_id is None:
-                reason = "it answers no open call" if isinstance(block, ToolResultBlock) else "not a tool result"
-                verdict: Verdict = "blocked" if place in message.metadata.critical else "dropped"
-                self._report((BlockLoss(place, block.type, verdict, reason),), message, index)
+        for self._at, block in enumerate(content):
+            if type(block) is not ToolResultBlock:
+                self._drop(block, "not a tool result")
                 continue
-            single = message if len(content) == 1 else _split_result(message, place)
-            made = self._project(single, (self._rename_result(block, wire_id),), (wire_id,))
-            if made.rows:
-                self._report([row._replace(block=place) for row in made.rows], message, index)
-            if made.message is not None:
-                opened.results[wire_id] = made
+            for call in self._open:
+                if call.canonical == block.tool_use_id and call.result is None:
+                    break
+            else:
+                self._drop(block, "it answers no open call")
+                continue
+            made = self._project_result(block, call)
+            metadata = message.metadata
+            if len(content) > 1 and metadata.critical:  # one of several becomes a message of its own
+                metadata = replace(metadata, critical=(0,) if self._at in metadata.critical else ())
+            call.result = self._rebuild(message, content if made is block and len(content) == 1 else (made,), metadata)
+            call.moved, self._moved = self._moved, []
 
-    def _project(self, message: Message, content: Sequence[ContentBlock], wire_ids: tuple[str, ...] = ()) -> _Projected:
-        """Project one message by itself; its `content` has the target's ids, those of `wire_ids`, and names."""
-        known = self._earlier.get(id(message))
-        if known is not None and known.source is message and known.wire_ids == wire_ids:
-            self._changed[id(message)] = known
-            return known
-        blocks, rows, moved = project_blocks(message, content, self.target)
-        made = _Projected(message, wire_ids, self._rebuild(message, blocks) if blocks else None, rows, moved)
-        if made.message is not message:
-            self._changed[id(message)] = made
-        return made
+    def _close_calls(self) -> None:
+        results, losses = self._answer_calls()
+        self._out += results
+        self._losses += losses
+        self._open, self._later = [], []
 
-    def _rebuild(self, message: Message, blocks: Sequence[ContentBlock]) -> Message:
-        metadata = message.metadata
+    def _answer_calls(self) -> tuple[list[Message], list[Loss]]:
+        """Return a result for every open call, in the calls' order; media that results cannot hold follow them."""
+        assistant = self._out[-1]
+        out: list[Message] = []
+        losses: list[Loss] = []
+        for call in self._open:
+            out.append(call.result or _missing_result(assistant, call))
+            if call.result is None:
+                reason = f"call {call.wire_id} of {call.name} has no result; an error result was filled in"
+                losses.append(message_loss(call.at, reason, assistant.id, block_type="tool_use"))
+        if moved := [block for call in self._open for block in call.moved]:
+            out.append(_media_message(assistant, moved))
+        return out + self._later, losses
+
+    # -- one message ----------------------------------------------------------------------------------------------
+
+    def _project(self, message: Message) -> Message | None:
+        """Return a message as the target can carry it, the very same one where nothing changes; None for nothing."""
+        content, before = message.content, len(self._losses)
+        kept: list[ContentBlock] | None = None
+        self._calls = []
+        for self._at, block in enumerate(content):
+            made = _PROJECT.get(type(block), Projection._project_unknown)(self, block)
+            if kept is not None:
+                if made is not None:
+                    kept.append(made)
+            elif made is not block:
+                kept = [*content[: self._at], *([] if made is None else [made])]
+        if message.role is Role.USER and not (content if kept is None else kept):  # or the model would be asked else
+            if not content:
+                self._at = 0
+                self._report("text", "rewritten", "the message holds nothing")
+            rows = self._losses[before:]
+            reason = "{}; a text that says so stands in its place"
+            if content:
+                self._losses[before:] = [attrs.evolve(row, reason=reason.format(row.reason)) for row in rows]
+            kept = [TextBlock(text=describe_unsent(rows))]
+        return self._rebuild(message, content if kept is None else tuple(kept), message.metadata)
+
+    def _rebuild(
+        self, message: Message, content: tuple[ContentBlock, ...], metadata: MessageMetadata
+    ) -> Message | None:
+        """Return the message with this content, and without what another provider keeps in it; None for no content."""
         if metadata.provider_raw is not None and not self._is_own(metadata):
-            return replace(message, content=tuple(blocks), metadata=replace(metadata, provider_raw=None))
-        content = message.content
-        if blocks is content or (len(blocks) == len(content) and all(map(is_, blocks, content))):
-            return message
-        return replace(message, content=tuple(blocks))
+            metadata = replace(metadata, provider_raw=None)
+        if metadata is not message.metadata:
+            return replace(message, content=content, metadata=metadata) if content else None
+        if content is message.content:
+            return message if content else None
+        return replace(message, content=content) if content else None
 
     def _is_own(self, metadata: MessageMetadata) -> bool:
         """Return True when this target's provider made the message, with whatever api or model."""
         return metadata.provider == self.target.provider and metadata.model is not None
 
-    def _rename_result(self, block: ContentBlock, wire_id: str) -> ContentBlock:
-        """Put a result into the target's id and name."""
-        if type(block) is not ToolResultBlock:
-            return block
-        name = None if block.tool_name is None else self._name(block.tool_name)
-        if block.tool_use_id == wire_id and block.tool_name == name:
-            return block
-        return replace(block, tool_use_id=wire_id, tool_name=name)
+    def _report(self, block_type: str, verdict: Verdict, reason: str) -> None:
+        """Add a row about the block that is being projected; dropped it is blocked where it is critical."""
+        message = self.sources[-1]
+        if verdict == "dropped" and self._at in message.metadata.critical:
+            verdict = "blocked"
+        path = f"messages[{len(self.sources) - 1}].content[{self._at}]"
+        row = Loss(path=path, block_type=block_type, verdict=verdict, reason=reason, message_id=message.id)
+        self._losses.append(row)
 
-    def _name(self, name: str) -> str:
+    # -- one block: each returns what the target gets in its place, None for nothing ----------------------------------
+
+    def _drop(self, block: Any, reason: str) -> Any:
+        self._report(block.type, "dropped", reason)
+        return None
+
+    def _takes_state(self) -> bool:
+        return self.target.takes_state_of(self.sources[-1].metadata.origin)
+
+    def _without(self, block: B, field: str, reason: str) -> B:
+        """Return the block without what this field holds, and report that."""
+        self._report(block.type, "rewritten", reason)
+        return replace(block, **{field: () if field == "citations" else None})
+
+    def _without_signature(self, block: B) -> B:
+        if block.signature is None or self._takes_state():
+            return block
+        return self._without(block, "signature", "its signature belongs to another origin")
+
+    def _without_cache(self, block: B) -> B:
+        if block.cache is None or self._can.supports_prompt_caching:
+            return block
+        return self._without(block, "cache", "this target has no cache markers; its own caching applies")
+
+    def _project_text(self, block: TextBlock) -> Any:
+        blank = not block.text or block.text.isspace()
+        if blank and (block.signature is None or not self._takes_state()):
+            return self._drop(block, "empty text, which wires refuse")
+        block = self._without_signature(block)
+        if block.citations and not self.target.takes_citations_of(self.sources[-1].metadata.origin):
+            block = self._without(block, "citations", "citations cannot be sent to this target; the text is kept")
+        return self._without_cache(block)
+
+    def _project_call(self, block: ToolUseBlock) -> Any:
+        metadata = self.sources[-1].metadata
+        wire_id = self._ids.add(block, own=self._is_own(metadata))
+        if not self._can.supports_tools:
+            return self._drop(block, "this target has no tools")
+        if block.parse_error is not None and metadata.status is not _COMPLETE:
+            return self._drop(block, "the call was cut off before its arguments were whole")
+        name = self._wire_name(block.name)
+        self._calls.append(_Call(wire_id, block.id, name, len(self.sources) - 1))
+        if wire_id != block.id or name != block.name:
+            block = replace(block, id=wire_id, name=name)
+        return self._without_cache(self._without_signature(block))
+
+    def _wire_name(self, name: str) -> str:
         found = self._names.get(name)
         if found is None:
             found = self._names[name] = wire_name(name, self.target)
         return found
 
-    def _close(self, opened: _OpenCalls) -> None:
-        out, losses = self._answer_all(opened)
-        self._out += out
-        self._losses += losses
-        self._open = None
+    def _project_thinking(self, block: ThinkingBlock | RedactedThinkingBlock) -> Any:
+        signed = type(block) is RedactedThinkingBlock or bool(block.signature)  # type: ignore[union-attr]
+        if not self._can.supports_thinking:
+            reason = "this target takes no thinking back"
+        elif not self._takes_state():
+            reason = "thinking belongs to another origin"
+        else:
+            whole = self.sources[-1].metadata.status is _COMPLETE
+            if signed or (whole and self._can.accepts_unsigned_thinking):
+                return block
+            reason = "thinking without a signature is refused"
+        if self.target.demote_thinking and type(block) is ThinkingBlock and block.text.strip():
+            self._report(block.type, "rewritten", f"{reason}; sent as text because demote_thinking was asked for")
+            return TextBlock(text=block.text)
+        return self._drop(block, reason)
 
-    def _answer_all(self, opened: _OpenCalls) -> tuple[list[Message], list[Loss]]:
-        """Return a result for every call, in the calls' order; media that results cannot hold follow them."""
-        out: list[Message] = []
-        losses: list[Loss] = []
-        moved: list[ContentBlock] = []
-        for call in opened.calls:
-            made = opened.results.get(call.wire_id)
-            if made is not None and made.message is not None:
-                out.append(made.message)
-                moved += made.moved
-                continue
-            out.append(_missing_result(opened.assistant, call))
-            reason = f"call {call.wire_id} of {call.name} has no result; an error result was filled in"
-            losses.append(message_loss(call.at, reason, opened.assistant.id, block_type="tool_use"))
-        if moved:
-            out.append(_media_message(opened.assistant, moved))
-        return out + opened.later, losses
+    def _project_media(self, block: Any) -> Any:
+        role = self.sources[-1].role
+        if role is _ASSISTANT:
+            reason = media_refusal(block, self.target)
+        else:
+            block, reason = self._type_media(block)
+        if role is _SYSTEM:
+            reason = reason or "system messages carry text only"
+        return self._drop(block, reason) if reason else self._without_cache(block)
 
-    def _report(self, rows: Iterable[BlockLoss], message: Message, index: int) -> None:
-        self._losses += [row.at(index, message.id) for row in rows]
+    def _type_media(self, block: B, *, in_result: bool = False) -> tuple[B, str | None]:
+        """Return media with the type that its bytes show, and why the target cannot take it or None."""
+        embedded = block.source.kind == "base64"
+        shown = shown_media_type(block) if embedded and not block.media_type else None
+        typed = attrs.evolve(block, media_type=shown) if shown else block
+        reason = media_refusal(typed, self.target, in_result=in_result)
+        if reason is None and embedded and not typed.media_type:
+            reason = "its media type is not known; give the block its media_type"
+        elif reason is None and shown:
+            self._report(block.type, "rewritten", f"it names no media type; its bytes are {shown}")
+        return typed, reason
+
+    def _project_result(self, block: ToolResultBlock, call: _Call | None = None) -> Any:
+        """Return a result as the answer to this call, by its id and name."""
+        if not self._can.supports_tools:
+            return self._drop(block, "this target has no tools")
+        changes: dict[str, Any] = {}
+        if call is not None and call.wire_id != block.tool_use_id:
+            changes["tool_use_id"] = call.wire_id
+        if call is not None and block.tool_name is not None and block.tool_name != self._wire_name(block.tool_name):
+            changes["tool_name"] = self._wire_name(block.tool_name)
+        self._moved = []
+        for part in block.content:
+            if type(part) is not TextBlock or not part.text:
+                changes["content"] = [made for each in block.content if (made := self._result_part(each)) is not None]
+                break
+        return self._without_cache(replace(block, **changes) if changes else block)
+
+    def _result_part(self, part: Any) -> Any:
+        if type(part) is TextBlock:
+            return part if part.text else None
+        if type(part) in MEDIA:
+            part, reason = self._type_media(part, in_result=True)
+            if reason:
+                self._report(part.type, "rewritten", f"{reason}; a note stands in its place in the result")
+                return TextBlock(text=f"[{part.type} omitted: {reason}]")
+            can, document = self._can, type(part) is DocumentBlock
+            if not (can.supports_tool_result_documents if document else can.supports_tool_result_images):
+                self._report(part.type, "rewritten", "results hold text only here; it follows in a user message")
+                self._moved.append(part)
+                return TextBlock(text=f"[{part.type} in the next message]")
+        elif type(part) is not OpaqueBlock or part.provider != self.target.provider:
+            return self._drop(part, f"a tool result for this target cannot hold {part.type}")
+        return part
+
+    def _project_opaque(self, block: OpaqueBlock) -> Any:
+        origin = self.sources[-1].metadata.origin
+        if block.provider == self.target.provider and (origin is None or origin.api in ("", self._can.api)):
+            return block
+        return self._drop(block, f"{block.kind} content belongs to {block.provider} and goes only there")
+
+    def _project_unknown(self, block: Any) -> Any:
+        wrote = block.raw.get("type") if type(block) is UnknownBlock else type(block).__name__
+        return self._drop(block, f"block type {wrote!r} was written by a newer version")
 
 
-def _split_result(message: Message, place: int) -> Message:
-    """Return one result of several as a message of its own."""
-    critical: tuple[int, ...] = (0,) if place in message.metadata.critical else ()
-    metadata = replace(message.metadata, critical=critical)
-    return replace(message, content=(message.content[place],), metadata=metadata)
+_PROJECT: dict[type, Callable[[Projection, Any], Any]] = {
+    TextBlock: Projection._project_text,
+    ToolUseBlock: Projection._project_call,
+    ToolResultBlock: Projection._project_result,
+    ThinkingBlock: Projection._project_thinking,
+    RedactedThinkingBlock: Projection._project_thinking,
+    OpaqueBlock: Projection._project_opaque,
+    **dict.fromkeys(MEDIA, Projection._project_media),
+}
 
 
 def _missing_result(assistant: Message, call: _Call) -> Message:
@@ -287,3 +387,52 @@ def _media_message(assistant: Message, media: Sequence[ContentBlock]) -> Message
     """Return media of results as a user message behind them, where the target's results hold text only."""
     lead = TextBlock(text="Media from the tool results above:")
     return replace(assistant, role=Role.USER, content=(lead, *media), metadata=MessageMetadata())
+
+
+_PATH = re.compile(r"messages\[(\d+)\](?:\.content\[(\d+)\])?")
+
+
+def locate_losses(
+    rows: Iterable[Loss], projected: Sequence[Message], messages: Sequence[Message], before: Iterable[Loss]
+) -> tuple[Loss, ...]:
+    """Return an adapter's rows with their paths counted in the caller's messages and blocks.
+
+    Args:
+        rows: the adapter's.
+        projected: what it was given.
+        messages: what the caller gave.
+        before: projection's own rows, which say what blocks are gone.
+    """
+    places = {message.id: index for index, message in enumerate(messages)}
+    gone = {row.path for row in before if row.verdict != "rewritten"}
+    return tuple([_located(row, projected, messages, places, gone) for row in rows])
+
+
+def _located(
+    row: Loss, projected: Sequence[Message], messages: Sequence[Message], places: Mapping[str, int], gone: set[str]
+) -> Loss:
+    match = _PATH.match(row.path)
+    if match is None or int(match[1]) >= len(projected):
+        return row
+    given = projected[int(match[1])]
+    index = places.get(given.id)
+    if index is None:
+        return row
+    path = f"messages[{index}]"
+    block = _block(given, messages[index], index, match[2], gone)
+    if block is not None:
+        path += f".content[{block}]"
+    return attrs.evolve(row, path=path + row.path[match.end() :], message_id=given.id)
+
+
+def _block(given: Message, message: Message, index: int, at: str | None, gone: set[str]) -> int | None:
+    """Return the block's place in the caller's message; None for a message that projection put in beside it."""
+    if at is None or (given.role is not message.role and message.role is not Role.SYSTEM):
+        return None
+    content = message.content
+    if given.role is Role.TOOL and len(given.content) == 1 < len(content):  # one result of several
+        result = given.content[0]
+        same = [place for place, block in enumerate(content) if block is result]
+        return same[0] if same else int(at)
+    kept = [place for place in range(len(content)) if f"messages[{index}].content[{place}]" not in gone]
+    return kept[int(at)] if int(at) < len(kept) else int(at)

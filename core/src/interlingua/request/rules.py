@@ -444,7 +444,7 @@ MESSAGE_RULES = tuple(RULES[number] for number in range(1, 17))
 CONVERSATION_RULES = tuple(RULES[number] for number in range(17, 23))
 _COMPLETE = MessageStatus.COMPLETE  # an enum's member is slow to look up before Python 3.12
 _ASSISTANT, _TOOL = Role.ASSISTANT, Role.TOOL
-_ALLOWED = frozenset((TextBlock, ToolUseBlock, ThinkingBlock, RedactedThinkingBlock))
+_BY_ASSISTANTS = frozenset((TextBlock, *_BY_MODELS))
 _ONLY_TEXT = frozenset((TextBlock,))
 
 
@@ -468,37 +468,22 @@ def validate_conversation(messages: Sequence[Message], tools: Sequence[ToolDefin
     definitions = {tool.name: tool for tool in tools}
     found: list[Violation] = []
     for index, message in enumerate(messages):
-        found += located(check_message(message), index)
+        found += locate_violations(check_message(message), index)
         if tools and _is_complete(message):
             inputs = i23_inputs_fit_definitions(message, definitions)
-            found += located((attrs.evolve(one, message_id=message.id) for one in inputs), index)
+            found += locate_violations((attrs.evolve(one, message_id=message.id) for one in inputs), index)
     for check in CONVERSATION_RULES:
         found += check(messages)
     return (*found, *i24_tool_names_are_unique(tools))
 
 
-def find_blocking_violations(message: Message) -> tuple[Violation, ...]:
-    """Return the violations that forbid sending a message: those that projection does not repair."""
-    if _cannot_be_refused(message):
-        return ()
-    return tuple(one for one in check_message(message) if not one.repairable)
-
-
-def check_sendable(messages: Sequence[Message], tools: Sequence[ToolDefinition] = ()) -> tuple[Violation, ...]:
-    """Return what forbids sending a conversation with these tools: `validate_conversation` less the repairable."""
-    found: list[Violation] = []
-    for index, message in enumerate(messages):
-        found += located(find_blocking_violations(message), index)
-    return (*found, *i24_tool_names_are_unique(tools))
-
-
-def located(violations: Iterable[Violation], index: int) -> list[Violation]:
+def locate_violations(violations: Iterable[Violation], index: int) -> list[Violation]:
     """Return violations of one message with the message's place in their paths."""
     return [attrs.evolve(one, path=f"messages[{index}].{one.path}") for one in violations]
 
 
-def _cannot_be_refused(message: Message) -> bool:
-    """Return True for the messages most conversations are made of, which break no rule that forbids sending.
+def is_plain(message: Message) -> bool:
+    """Return True for messages that break no rule which stops a request, and hold no media: most are such.
 
     Running the rules costs ten times as much, and a long history is checked before its first request.
     """
@@ -506,15 +491,15 @@ def _cannot_be_refused(message: Message) -> bool:
     if message.created_at.tzinfo is not UTC or message.schema_version != SCHEMA_VERSION or metadata.critical:
         return False
     if role is _ASSISTANT:
-        if metadata.model is not None or metadata.provenance is not None:
-            model, provider = metadata.model, metadata.provider
-            if not model or not provider or not model.startswith(f"{provider}:"):
-                return False
-        return _ALLOWED.issuperset(map(type, content))
+        model, provider = metadata.model, metadata.provider
+        named = model is not None and provider and model.startswith(f"{provider}:")
+        if not named and (model is not None or metadata.provenance is not None):
+            return False
+        return _BY_ASSISTANTS.issuperset(map(type, content))
     if role is _TOOL:
-        return (
-            len(content) == 1
-            and type(content[0]) is ToolResultBlock
-            and content[0].tool_use_id == metadata.parent_tool_use_id
-        )
+        if len(content) != 1 or type(content[0]) is not ToolResultBlock:
+            return False
+        if content[0].tool_use_id != metadata.parent_tool_use_id:
+            return False
+        content = content[0].content
     return _ONLY_TEXT.issuperset(map(type, content))

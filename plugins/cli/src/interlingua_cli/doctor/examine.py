@@ -6,12 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 
 import attrs
 
+from interlingua import validate_conversation
 from interlingua.codec import dumps_message, encode_message
 from interlingua.errors import CapabilityError, InvalidConversationError
 from interlingua.plugins import estimate_input_tokens
 from interlingua.request.prepare import PreparedRequest
 from interlingua.request.project import MISSING_RESULT
-from interlingua.request.rules import check_sendable
 from interlingua.types import (
     ContentBlock,
     Message,
@@ -76,7 +76,9 @@ def examine(lines: Iterable[bytes], file: str = "the file") -> Diagnosis:
 def _check_rules(records: list[Record]) -> Iterable[Finding]:
     """Yield what the numbered rules still forbid after the repair."""
     numbers = {record.message.id: record.number for record in records}
-    for broken in check_sendable([record.message for record in records]):
+    for broken in validate_conversation([record.message for record in records]):
+        if broken.repairable:
+            continue
         yield Finding(
             rule=f"rule-{broken.number:02}",
             line=numbers.get(broken.message_id or ""),

@@ -12,7 +12,7 @@ import attrs
 
 from interlingua.errors import InterlinguaError
 from interlingua.plugins import Loss, WireRequest
-from interlingua.request.project_blocks import WireIds
+from interlingua.request.wire_names import WireIds
 from interlingua.types import CacheHint, ContentBlock, Message, ThinkingBlock, ToolResultBlock, ToolUseBlock
 from interlingua_cli.lint import lint_request
 from interlingua_contract import json_paths
