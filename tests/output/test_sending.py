@@ -276,6 +276,20 @@ def test_the_plan_is_what_a_loop_needs() -> None:
     assert plan.is_answer(assistant("text"))
 
 
+@pytest.mark.parametrize("mode", ["native", "tool", "prompt"])
+def test_a_prepared_request_is_the_one_that_is_sent(both: str, mode: Any) -> None:
+    output = Output(Invoice, mode=mode)
+    service = Service(said(GOOD) if mode != "tool" else said(CALL, stop="tool_use"))
+    send(service, both, output=output)
+    client = service.client() if both == "sync" else service.async_client()
+    plan = client.plan_output(output)
+
+    for given in (output, plan):
+        exchange: Any = wait(client.prepare("Read this.", output=given))
+        assert json.loads(exchange.request.wire.body) == service.bodies[0]
+        assert exchange.request.wire.losses[: len(plan.losses)] == plan.losses
+
+
 def test_without_its_distribution_the_error_says_what_to_install(both: str, monkeypatch: pytest.MonkeyPatch) -> None:
     service = Service(said(GOOD))
     with monkeypatch.context() as patched:

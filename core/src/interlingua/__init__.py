@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from interlingua.codec import *
     from interlingua.errors import *
-    from interlingua.http.client import *
+    from interlingua.http.client import AsyncClient, Client  # with * pyright takes what it imports for private here
     from interlingua.http.limits import *
     from interlingua.http.streams import *
     from interlingua.plugins.registry import *

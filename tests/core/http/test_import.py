@@ -32,6 +32,11 @@ def test_values_load_no_client_and_a_client_no_codec_or_validator() -> None:
     assert run(code) == "[]"
 
 
+def test_a_typed_answers_type_loads_no_client() -> None:
+    code = "import sys, interlingua; interlingua.Output; print([n for n in ('httpx', 'cattrs') if n in sys.modules])"
+    assert run(code) == "[]"
+
+
 @pytest.mark.parametrize("name", interlingua.__all__)
 def test_every_promised_name_is_there(name: str) -> None:
     assert getattr(interlingua, name) is not None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol, cast
+from typing import TYPE_CHECKING, Any, Protocol
 
 import attrs
 import click
@@ -243,7 +243,7 @@ def answer_of(schema: Mapping[str, Any]) -> Output[Any]:
     """Return the output that asks for JSON of a schema."""
     from interlingua import Output  # noqa: PLC0415  help needs it not
 
-    return Output(cast("type[Any]", schema), name=OUTPUT_NAME)
+    return Output(schema, name=OUTPUT_NAME)
 
 
 def losses_of_swap(

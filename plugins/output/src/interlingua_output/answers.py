@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar
+import builtins
+from typing import Any, Generic, Literal, NamedTuple, TypeAlias, TypeVar, overload
 
 import attrs
 
@@ -11,26 +12,40 @@ from interlingua.plugins import Loss
 from interlingua.types import Message, Usage
 
 _T = TypeVar("_T")
+_Mode: TypeAlias = Literal["auto", "native", "tool", "prompt"]
 OutputMode: TypeAlias = Literal["native", "tool", "prompt"]
 
 
-@attrs.frozen
+@attrs.frozen(init=False)
 class Output(Generic[_T]):
     """The type of an answer, with more to say about it than the type says.
 
     Attributes:
         type: attrs class, dataclass, TypedDict, NamedTuple, msgspec Struct, pydantic model, enum, Literal, plain type,
-            collection or union of such, or a JSON Schema, for plain JSON; not classes (unions, schemas) need a `cast`.
+            collection or union of such, or a JSON Schema, for plain JSON.
         mode: how to ask for it; "auto" takes the first that the model can: the service's own schema (`native`), a call
             of a tool that takes the answer (`tool`), words (`prompt`).
         name: name of the schema or tool; the type's own by default.
         description: what the answer is, for the model.
     """
 
-    type: type[_T]
-    mode: Literal["auto", "native", "tool", "prompt"] = attrs.field(default="auto", kw_only=True)
-    name: str = attrs.field(default="", kw_only=True)
-    description: str = attrs.field(default="", kw_only=True)
+    type: builtins.type[_T]
+    mode: _Mode
+    name: str
+    description: str
+
+    @overload
+    def __init__(
+        self, type: builtins.type[_T], *, mode: _Mode = "auto", name: str = "", description: str = ""
+    ) -> None: ...
+    @overload
+    def __init__(
+        self: Output[Any], type: Any, *, mode: _Mode = "auto", name: str = "", description: str = ""
+    ) -> None: ...
+    def __init__(
+        self, type: Any, *, mode: _Mode = "auto", name: str = "", description: str = ""  # noqa: A002  the field's name
+    ) -> None:  # fmt: skip
+        self.__attrs_init__(type, mode, name, description)
 
 
 class OutputProblem(NamedTuple):

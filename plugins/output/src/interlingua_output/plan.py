@@ -5,11 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence, Set
 from functools import cached_property
-from typing import Any, Generic, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, overload
 
 import attrs
 
-from interlingua import AsyncClient, Client
 from interlingua.errors import (
     CallerError,
     CapabilityError,
@@ -38,7 +37,10 @@ from interlingua.types import (
 from interlingua_output.answers import Answer, Attempt, Output, OutputMode, OutputProblem
 from interlingua_output.partial import PartialReader
 from interlingua_output.schema import OutputType, child_schemas, project_schema
-from interlingua_output.streams import AsyncOutputStream, OutputStream
+
+if TYPE_CHECKING:
+    from interlingua import AsyncClient, Client
+    from interlingua_output.streams import AsyncOutputStream, OutputStream
 
 _T = TypeVar("_T")
 _TOOL = "Give the answer by calling this tool, once."
@@ -181,6 +183,9 @@ class OutputPlan(Generic[_T]):
     def open_stream(self, exchange: Any, client: AsyncClient) -> AsyncOutputStream[_T]: ...
     def open_stream(self, exchange: Any, client: Client | AsyncClient) -> OutputStream[_T] | AsyncOutputStream[_T]:
         """Return the stream of a request that a client prepared with this plan, to be used in a `with` statement."""
+        from interlingua import AsyncClient  # noqa: PLC0415  it loads the HTTP library
+        from interlingua_output.streams import AsyncOutputStream, OutputStream  # noqa: PLC0415  they do, too
+
         if isinstance(client, AsyncClient):
             return AsyncOutputStream(exchange, client, self)
         return OutputStream(exchange, client, self)
