@@ -14,8 +14,9 @@ from typing import Any
 
 import attrs
 
-from interlingua.plugins import Loss, Registry, ServeContext, WireRequest
+from interlingua.plugins import Loss, Registry, WireRequest
 from interlingua.request.prepare import PreparedRequest
+from interlingua_serve import ServeContext, from_wire_request
 
 REGISTRY = Registry()
 
@@ -53,7 +54,7 @@ def written_back(
     """Read a request and write it for the service it was made to, with the rows of both ways."""
     provider = REGISTRY.provider(key)
     request = WireRequest(path=path, headers=headers, body=json.dumps(body).encode(), api=api)
-    read = provider.from_wire_request(request, ServeContext(provider=key, api=api))
+    read = from_wire_request(provider, request, ServeContext(provider=key, api=api))
     messages, options, losses = read.for_upstream(key, api, model)
     made = PreparedRequest(provider, messages, read.tools, options).write({}).wire
     return attrs.evolve(made, losses=(*losses, *made.losses))

@@ -16,10 +16,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 
 from interlingua.errors import ServerError
-from interlingua.plugins import EMPTY, ServeContext, WireRequest
+from interlingua.plugins import EMPTY, WireRequest
 from interlingua.types import ErrorEvent, Message, Origin, StopReason, StreamEvent, read_tool_input
 from interlingua_contract.served import answer_events, whole_answers
 from interlingua_contract.strategies import conversations
+from interlingua_serve import ServeContext, from_wire_request, stream_to_wire, to_wire_error, to_wire_response
 from tests.oracle import anthropic_sdk, openai_sdk
 from tests.serve.answers import Answer, context, recorded
 from tests.serve.compare import REGISTRY
@@ -43,7 +44,7 @@ class Api:
 
     def writer(self, asked: ServeContext) -> Any:
         """Return a writer."""
-        return REGISTRY.provider(self.key).stream_to_wire(asked)
+        return stream_to_wire(REGISTRY.provider(self.key), asked)
 
 
 def _message_facts(body: dict[str, Any]) -> Any:
@@ -107,12 +108,12 @@ def _state(message: Message) -> list[Any]:
 def _read_back(api: Api, body: dict[str, Any], asked: ServeContext) -> Message:
     request = {"model": "asked-for", **api.sent_back(body)}
     wire = WireRequest(path="/", body=json.dumps(request).encode(), api=api.api)
-    return REGISTRY.provider(api.key).from_wire_request(wire, asked).messages[-1]
+    return from_wire_request(REGISTRY.provider(api.key), wire, asked).messages[-1]
 
 
 def _check_whole(api: Api, message: Message, origin: Origin) -> None:
     asked = context(api.key, api.api, origin)
-    body = REGISTRY.provider(api.key).to_wire_response(message, asked).body
+    body = to_wire_response(REGISTRY.provider(api.key), message, asked).body
     read = api.whole(body)
     _same(message, api.facts(read))
     assert read["model"] == "asked-for"
@@ -190,7 +191,7 @@ def test_the_sdk_reads_the_same_however_the_bytes_are_cut(api: Api, size: int) -
 @pytest.mark.parametrize("api", APIS, ids=lambda api: f"{api.api}-{api.key}")
 def test_a_failure_is_the_sdks_error(api: Api) -> None:
     asked = context(api.key, api.api, None)
-    response = REGISTRY.provider(api.key).to_wire_error(ServerError("it failed"), asked)
+    response = to_wire_error(REGISTRY.provider(api.key), ServerError("it failed"), asked)
     sdk = anthropic_sdk.client if api is MESSAGES else openai_sdk.client
     with (
         sdk(response.body, status=response.status, headers=dict(response.headers)) as made,

@@ -17,6 +17,7 @@ import pytest
 from interlingua.plugins import WireRequest, write_request
 from interlingua.types import AdapterOptions, Message, ToolDefinition, WireTool, tool_result, user
 from interlingua_contract.served import answer_events
+from interlingua_serve import from_wire_request, stream_to_wire, to_wire_response
 from tests.serve.answers import Answer, context, recorded
 from tests.serve.compare import REGISTRY, differences
 from tests.serve.test_answers import APIS, MESSAGES, Api
@@ -53,15 +54,15 @@ def _crossed(api: Api, answer: Answer, *, streamed: bool) -> tuple[dict[str, Any
     """Return the request that the maker gets after the caller's API was between, and the reasons of losses."""
     asked = context(api.key, api.api, answer.origin)
     provider = REGISTRY.provider(api.key)
-    writer = provider.stream_to_wire(asked)
+    writer = stream_to_wire(provider, asked)
     reads = [writer.feed(read) for read in answer.reads] + [writer.end()]
-    whole = provider.to_wire_response(answer.message, asked)
+    whole = to_wire_response(provider, answer.message, asked)
     body = api.streamed(b"".join(reads)) if streamed else api.whole(whole.body)
     losses = writer.losses if streamed else whole.losses
     request = {"model": "asked-for", **api.sent_back(body)}
     request["messages"] += _results(api, request["messages"][-1])
     wire = WireRequest(path="/", body=json.dumps(request).encode(), api=api.api)
-    read = provider.from_wire_request(wire, asked)
+    read = from_wire_request(provider, wire, asked)
     origin = answer.origin
     messages, _, _ = read.for_upstream(origin.provider, origin.api, origin.model)
     names = [call.name for call in answer.message.tool_calls()]
@@ -133,16 +134,16 @@ def test_five_turns_whose_upstreams_alternate(streamed: bool) -> None:
         asked = context("anthropic", "messages", answer.origin, answer_id=f"01KAKDPZ00000000000000{number:04d}")
         message = _with_ids(answer.message, number)
         if streamed:
-            writer = provider.stream_to_wire(asked)
+            writer = stream_to_wire(provider, asked)
             body = MESSAGES.streamed(writer.feed(answer_events(message)) + writer.end())
         else:
-            body = MESSAGES.whole(provider.to_wire_response(message, asked).body)
+            body = MESSAGES.whole(to_wire_response(provider, message, asked).body)
         turns.append({"role": "assistant", "content": body["content"]})
         turns += _results(MESSAGES, turns[-1])
         direct += [message, *[tool_result(call, "r") for call in message.tool_calls()], user("n")]
         request = {"model": "asked-for", "max_tokens": 9, "messages": turns}
         wire = WireRequest(path="/", body=json.dumps(request).encode(), api="messages")
-        read = provider.from_wire_request(wire, asked)
+        read = from_wire_request(provider, wire, asked)
         for key, api in makers:
             model = next(each.origin.model for each in answers if each.origin.provider == key)
             options = AdapterOptions(model=model, api=api, max_tokens=64)

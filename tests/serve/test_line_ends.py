@@ -20,6 +20,7 @@ from interlingua.types import (
     ToolUseBlock,
 )
 from interlingua_contract.served import answer_events
+from interlingua_serve import stream_to_wire
 from tests.serve.answers import context
 from tests.serve.compare import REGISTRY
 
@@ -47,7 +48,7 @@ def _answer(text: str) -> Message:
 
 
 def _body(key: str, api: str, events: tuple[object, ...]) -> bytes:
-    writer = REGISTRY.provider(key).stream_to_wire(context(key, api, FOREIGN, model=f"m {ENDS}"))
+    writer = stream_to_wire(REGISTRY.provider(key), context(key, api, FOREIGN, model=f"m {ENDS}"))
     return b"".join([writer.feed([event]) for event in events]) + writer.end()  # type: ignore[list-item]
 
 

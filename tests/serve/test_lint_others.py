@@ -24,6 +24,7 @@ from interlingua.types import (
     Usage,
     UsageUpdate,
 )
+from interlingua_serve import stream_to_wire
 from tests.serve.answers import context
 from tests.serve.compare import REGISTRY
 from tests.serve.lint_others import lint_generate_stream, lint_ollama_stream, lint_responses_stream
@@ -45,7 +46,7 @@ Change = Callable[[list[Any]], Any]
 
 
 def _stream(key: str, api: str) -> bytes:
-    writer = REGISTRY.provider(key).stream_to_wire(context(key, api, Origin("elsewhere", "chat", "m-1")))
+    writer = stream_to_wire(REGISTRY.provider(key), context(key, api, Origin("elsewhere", "chat", "m-1")))
     data: bytes = writer.feed(EVENTS) + writer.end()
     return data
 
@@ -179,7 +180,7 @@ def test_a_cut_stream_is_found(cut: int) -> None:
         ("google", "generate", lint_generate_stream),
         ("ollama", "chat-native", lint_ollama_stream),
     ):
-        writer = REGISTRY.provider(key).stream_to_wire(context(key, api, Origin("elsewhere", "chat", "m-1")))
+        writer = stream_to_wire(REGISTRY.provider(key), context(key, api, Origin("elsewhere", "chat", "m-1")))
         body = writer.feed(EVENTS[:cut])
         assert lint(body), api
         assert lint(body + writer.end()), api

@@ -13,10 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from interlingua.errors import RateLimitError, ServerError
-from interlingua.plugins import EMPTY, ServeContext, WireRequest
+from interlingua.plugins import EMPTY, WireRequest
 from interlingua.types import ErrorEvent, Message, Origin, StopReason, StreamEvent, read_tool_input
 from interlingua_contract.served import answer_events, whole_answers
 from interlingua_contract.strategies import conversations
+from interlingua_serve import ServeContext, from_wire_request, stream_to_wire, to_wire_error, to_wire_response
 from tests.oracle import google_sdk, openai_sdk
 from tests.serve import lint_others
 from tests.serve.answers import context, recorded
@@ -127,7 +128,7 @@ def _state(message: Message) -> list[Any]:
 
 def _read_back(api: Api, request: dict[str, Any], asked: ServeContext) -> Message:
     wire = WireRequest(path=api.path, body=json.dumps(request).encode(), api=api.api)
-    return REGISTRY.provider(api.key).from_wire_request(wire, asked).messages[1]
+    return from_wire_request(REGISTRY.provider(api.key), wire, asked).messages[1]
 
 
 def _check_state(message: Message, back: Message, origin: Origin) -> None:
@@ -149,7 +150,7 @@ def _check_state(message: Message, back: Message, origin: Origin) -> None:
 def _check(api: Api, message: Message, origin: Origin, reads: list[list[StreamEvent]], size: int) -> None:
     asked = context(api.key, api.api, origin)
     provider = REGISTRY.provider(api.key)
-    body = provider.to_wire_response(message, asked).body
+    body = to_wire_response(provider, message, asked).body
     empty = not any(getattr(block, "text", "x") for block in message.content)
     usage = message.metadata.usage
     counted = usage is not None and bool(usage.input_tokens or usage.output_tokens)
@@ -160,7 +161,7 @@ def _check(api: Api, message: Message, origin: Origin, reads: list[list[StreamEv
     events = [event for group in reads for event in group]
     bodies = []
     for grouped in (reads, [[event] for event in events], [events]):
-        writer = provider.stream_to_wire(asked)
+        writer = stream_to_wire(provider, asked)
         stream = b"".join([writer.feed(group) for group in grouped]) + writer.end()
         if not empty:
             assert api.lint(stream, usage=counted) == []
@@ -173,7 +174,7 @@ def _check(api: Api, message: Message, origin: Origin, reads: list[list[StreamEv
         _check_state(message, _read_back(api, api.sent_back(answer), asked), origin)
     for at in {0, len(events) // 2, len(events) - 1}:  # broken off, silently and with an error
         for last in ([], [ErrorEvent(error=ServerError("it failed"))]):
-            writer = provider.stream_to_wire(asked)
+            writer = stream_to_wire(provider, asked)
             assert api.lint(writer.feed(events[:at]) + writer.feed(last) + writer.end(), failed=True) == []
 
 
@@ -206,11 +207,11 @@ def test_chats_of_googles_sdk_send_all_back(stream: bool) -> None:
             continue
         asked = context("google", "generate", origin)
         provider = REGISTRY.provider("google")
-        writer = provider.stream_to_wire(asked)
+        writer = stream_to_wire(provider, asked)
         body = (
             writer.feed(answer_events(message)) + writer.end()
             if stream
-            else provider.to_wire_response(message, asked).body
+            else to_wire_response(provider, message, asked).body
         )
         back = _read_back(GENERATE, google_sdk.chat_again(body, stream=stream), asked)
         assert back.text_content() == message.text_content()
@@ -222,8 +223,8 @@ def test_chats_of_googles_sdk_send_all_back(stream: bool) -> None:
 
 @APIS
 def test_a_failure_is_the_sdks_error(api: Api) -> None:
-    response = REGISTRY.provider(api.key).to_wire_error(
-        RateLimitError("slow down", retry_after=3), context(api.key, api.api, None)
+    response = to_wire_error(
+        REGISTRY.provider(api.key), RateLimitError("slow down", retry_after=3), context(api.key, api.api, None)
     )
 
     assert (response.status, response.headers["retry-after"]) == (429, "3")

@@ -8,10 +8,18 @@ from typing import Any
 import pytest
 
 from interlingua.errors import CallerError, ContextWindowExceededError, PluginError, QuotaExceededError, RateLimitError
-from interlingua.plugins import InboundRequest, RequestContext, ServeContext, WireRequest
+from interlingua.plugins import RequestContext, WireRequest
 from interlingua.request.prepare import PreparedRequest
 from interlingua.types import Message, Origin, Role, ToolUseBlock
 from interlingua_contract.served import answer_events
+from interlingua_serve import (
+    InboundRequest,
+    ServeContext,
+    from_wire_request,
+    stream_to_wire,
+    to_wire_error,
+    to_wire_response,
+)
 from tests.serve.answers import context
 from tests.serve.compare import REGISTRY
 
@@ -22,7 +30,7 @@ ADD = {"type": "function", "name": "add", "description": "d", "strict": False, "
 
 def _read(key: str, api: str, body: Any, path: str = "/", **facts: Any) -> InboundRequest:
     request = WireRequest(path=path, body=json.dumps(body).encode(), api=api)
-    return REGISTRY.provider(key).from_wire_request(request, ServeContext(provider=key, api=api, **facts))
+    return from_wire_request(REGISTRY.provider(key), request, ServeContext(provider=key, api=api, **facts))
 
 
 def _sent(read: InboundRequest, key: str, api: str, model: str) -> tuple[dict[str, Any], list[str]]:
@@ -55,7 +63,7 @@ def test_functions_of_a_namespace_are_tools_everywhere_and_called_in_their_names
 
     asked = context("openai", "responses", ELSEWHERE, echo=read.echo)
     answer = Message(role=Role.ASSISTANT, content=(ToolUseBlock(id="tu_1", name="agents__spawn", input={"a": 1}),))
-    body = json.loads(REGISTRY.provider("openai").to_wire_response(answer, asked).body)
+    body = json.loads(to_wire_response(REGISTRY.provider("openai"), answer, asked).body)
     (item,) = body["output"]
     assert (item["name"], item["namespace"], item["arguments"]) == ("spawn", "agents", '{"a":1}')
 
@@ -74,11 +82,11 @@ def test_a_custom_tool_is_a_function_of_one_text_elsewhere() -> None:
 
     asked = context("openai", "responses", ELSEWHERE, echo=read.echo)
     answer = Message(role=Role.ASSISTANT, content=(ToolUseBlock(id="tu_1", name="patch", input={"input": "*** y"}),))
-    writer = REGISTRY.provider("openai").stream_to_wire(asked)
+    writer = stream_to_wire(REGISTRY.provider("openai"), asked)
     stream = writer.feed(answer_events(answer)) + writer.end()
     assert b'"response.custom_tool_call_input.done"' in stream
     assert b'"input":"*** y"' in stream
-    whole = json.loads(REGISTRY.provider("openai").to_wire_response(answer, asked).body)
+    whole = json.loads(to_wire_response(REGISTRY.provider("openai"), answer, asked).body)
     assert (whole["output"][0]["type"], whole["output"][0]["input"]) == ("custom_tool_call", "*** y")
 
 
@@ -157,7 +165,7 @@ def test_the_path_names_model_and_method() -> None:
 
 def test_a_stream_without_sse_is_one_array() -> None:
     asked = context("google", "generate", ELSEWHERE, echo={"array": True})
-    writer = REGISTRY.provider("google").stream_to_wire(asked)
+    writer = stream_to_wire(REGISTRY.provider("google"), asked)
     events = answer_events(Message(role=Role.ASSISTANT, content="Hello there"))
     data = b"".join([writer.feed([event]) for event in events]) + writer.end()
 
@@ -254,7 +262,7 @@ def test_results_of_ollamas_clients_find_their_calls_by_order() -> None:
 
 def test_what_ollama_cannot_hold_is_a_row() -> None:
     answer = Message(role=Role.ASSISTANT, content=(ToolUseBlock(id="tu_1", name="f", signature="s"),))
-    writer = REGISTRY.provider("ollama").stream_to_wire(context("ollama", "chat-native", ELSEWHERE))
+    writer = stream_to_wire(REGISTRY.provider("ollama"), context("ollama", "chat-native", ELSEWHERE))
     body = writer.feed(answer_events(answer)) + writer.end()
 
     assert b'"s"' not in body
@@ -271,12 +279,12 @@ def test_what_ollama_cannot_hold_is_a_row() -> None:
 def test_a_failure_is_read_as_what_it_was(key: str, api: str, path: str) -> None:
     provider = REGISTRY.provider(key)
     for error in (RateLimitError("slow", retry_after=2), ContextWindowExceededError("no"), PluginError("a secret")):
-        response = provider.to_wire_error(error, context(key, api, None))
+        response = to_wire_error(provider, error, context(key, api, None))
         again = provider.from_wire_error(response, RequestContext(origin=Origin(key, api, "m")))
         assert b"secret" not in response.body
         assert isinstance(error, PluginError) or type(again) is type(error)
         assert again.retry_after == error.retry_after
-    assert provider.to_wire_error(QuotaExceededError("x"), context(key, api, None)).status in (402, 403, 429)
+    assert to_wire_error(provider, QuotaExceededError("x"), context(key, api, None)).status in (402, 403, 429)
     for body in ([], {"model": 3, "contents": 4}, {"model": "m", "messages": [3], "input": [3], "contents": [3]}):
         with pytest.raises(CallerError):
             _read(key, api, body, path)

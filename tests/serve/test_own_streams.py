@@ -13,6 +13,7 @@ from interlingua.plugins import RequestContext
 from interlingua.response.decode import StreamDecoder
 from interlingua.response.framing import framer
 from interlingua.types import Origin
+from interlingua_serve import stream_to_wire
 from tests.serve.answers import context
 from tests.serve.compare import REGISTRY
 from tests.serve.lint_others import lint_generate_stream, lint_responses_stream
@@ -31,7 +32,7 @@ def _written(key: str, api: str, file: str, host: str) -> Iterator[tuple[str, by
             continue
         origin = Origin(key, api, entry["model"] or "m")
         decoder = StreamDecoder(provider, framer("sse"), RequestContext(origin=origin))
-        writer = provider.stream_to_wire(context(key, api, origin))
+        writer = stream_to_wire(provider, context(key, api, origin))
         body, out = entry["response_text"].encode(), b""
         for at in range(0, len(body), 4096):
             out += writer.feed(decoder.feed(body[at : at + 4096]))

@@ -28,6 +28,7 @@ PACKAGES = [
     "interlingua.catalogue",
     "interlingua.plugins",
     "interlingua_output",
+    "interlingua_serve",
     "interlingua_agents",
     "interlingua_sessions",
     "interlingua_transcripts",

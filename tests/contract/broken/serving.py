@@ -10,7 +10,6 @@ from typing import Any
 import attrs
 
 from interlingua.errors import InterlinguaError, PluginError, ServerError
-from interlingua.plugins import ServeContext
 from interlingua.types import (
     ErrorEvent,
     Message,
@@ -25,6 +24,7 @@ from interlingua.types import (
     ToolUseInputDelta,
     UsageUpdate,
 )
+from interlingua_serve import ServeContext
 from tests.contract.broken.machine import Mutant
 
 Hooks = dict[str, Callable[..., Any]]

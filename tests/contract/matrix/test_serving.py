@@ -10,10 +10,11 @@ from typing import Any
 import attrs
 import pytest
 
-from interlingua.plugins import InboundRequest, Registry
+from interlingua.plugins import Registry
 from interlingua.types import Role
 from interlingua_contract.matrix import HISTORIES, ServedApi, ServedCell, Side, serve_histories, served_apis, sides
 from interlingua_contract.matrix.reports import served_page
+from interlingua_serve import InboundRequest
 from tests.support import counts, tree
 
 PAGE = tree.ROOT / "docs" / "reference" / "served-apis.md"
@@ -57,8 +58,10 @@ class _Losing:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._provider, name)
 
-    def from_wire_request(self, *arguments: Any) -> InboundRequest:
-        read = self._provider.from_wire_request(*arguments)
+    def call_hook(self, name: str, **arguments: Any) -> Any:
+        read = self._provider.call_hook(name, **arguments)
+        if not isinstance(read, InboundRequest):
+            return read
         kept = [
             attrs.evolve(message, content=message.content[:-1]) if message.role is Role.ASSISTANT else message
             for message in read.messages

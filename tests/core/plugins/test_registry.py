@@ -364,3 +364,26 @@ def test_a_plugin_without_a_hook_is_warned_of(caplog: pytest.LogCaptureFixture) 
     Registry(entry_points=()).load_plugin("string")
 
     assert "'string' answers and wraps no hook" in caplog.text
+
+
+class _Apart(Fake):
+    @hookimpl
+    def stream_to_wire(self, context: Any) -> Any:
+        from interlingua_apart.writers import Writer  # type: ignore[import-not-found]
+
+        return Writer(context)
+
+
+def test_a_hook_that_needs_another_distribution_says_which() -> None:
+    provider = Registry(providers={"fake": _Apart()}, entry_points=[]).provider("fake")
+
+    with pytest.raises(PluginError, match=r"stream_to_wire of provider 'fake'.*pip install interlingua-apart"):
+        provider.call_hook("stream_to_wire", context=None)
+
+
+def test_a_hook_without_an_answer_is_a_mistake_unless_it_is_optional() -> None:
+    provider = Registry(providers={"fake": Fake()}, entry_points=[]).provider("fake")
+
+    assert provider.call_hook("stream_to_wire", optional=True, context=None) is None
+    with pytest.raises(PluginError, match="does not answer stream_to_wire"):
+        provider.call_hook("stream_to_wire", context=None)

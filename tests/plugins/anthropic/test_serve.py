@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from interlingua.errors import CallerError, ContextWindowExceededError, PluginError
-from interlingua.plugins import InboundRequest, Registry, ServeContext, WireRequest, write_request
+from interlingua.plugins import Registry, WireRequest, write_request
 from interlingua.types import (
     BlockEnd,
     Message,
@@ -25,6 +25,15 @@ from interlingua.types import (
     ToolUseEnd,
     ToolUseInputDelta,
     ToolUseStart,
+)
+from interlingua_serve import (
+    InboundRequest,
+    ServeContext,
+    from_wire_request,
+    stream_to_wire,
+    to_wire_auxiliary,
+    to_wire_error,
+    to_wire_response,
 )
 from tests.serve.answers import context, unseal
 
@@ -61,7 +70,7 @@ CALLER: dict[str, Any] = {  # as Claude Code asks for a model whose name it does
 def _read(body: dict[str, Any], **headers: str) -> InboundRequest:
     names = {name.replace("_", "-"): value for name, value in headers.items()}
     request = WireRequest(path="/v1/messages?beta=true", headers=names, body=json.dumps(body).encode(), api="messages")
-    return PROVIDER.from_wire_request(request, context("anthropic", "messages", None))
+    return from_wire_request(PROVIDER, request, context("anthropic", "messages", None))
 
 
 def test_a_request_of_claude_code_is_read() -> None:
@@ -148,7 +157,7 @@ def test_a_seal_that_may_not_be_used_is_dropped_with_a_row() -> None:
         path="/v1/messages", body=json.dumps({"model": "m", "messages": turns}).encode(), api="messages"
     )
     refusing = ServeContext(provider="anthropic", api="messages", unseal=lambda _text: {})
-    read = PROVIDER.from_wire_request(request, refusing)
+    read = from_wire_request(PROVIDER, request, refusing)
 
     assert [block.type for block in read.messages[1].content] == ["text"]
     assert [(loss.path, loss.verdict) for loss in read.losses] == [("messages[1]", "dropped")]
@@ -173,7 +182,7 @@ def _events(body: bytes) -> list[dict[str, Any]]:
 
 
 def test_the_state_of_a_call_stands_in_a_thinking_block_before_it() -> None:
-    writer = PROVIDER.stream_to_wire(context("anthropic", "messages", FOREIGN))
+    writer = stream_to_wire(PROVIDER, context("anthropic", "messages", FOREIGN))
     events = _events(writer.feed(EVENTS) + writer.end())
     blocks = [event["content_block"]["type"] for event in events if event["type"] == "content_block_start"]
     signatures = [event["delta"]["signature"] for event in events if event.get("delta", {}).get("signature")]
@@ -188,21 +197,21 @@ def test_the_state_of_a_call_stands_in_a_thinking_block_before_it() -> None:
 
 
 def test_while_a_call_waits_there_are_pings() -> None:
-    writer = PROVIDER.stream_to_wire(context("anthropic", "messages", FOREIGN))
+    writer = stream_to_wire(PROVIDER, context("anthropic", "messages", FOREIGN))
     writer.feed(EVENTS[:4])
 
     assert writer.feed(EVENTS[4:5]) == b'event: ping\ndata: {"type": "ping"}\n\n'
 
 
 def test_the_services_own_call_is_streamed_as_it_comes() -> None:
-    writer = PROVIDER.stream_to_wire(context("anthropic", "messages", Origin("anthropic", "messages", "m")))
+    writer = stream_to_wire(PROVIDER, context("anthropic", "messages", Origin("anthropic", "messages", "m")))
     writer.feed([ToolUseStart(index=0, id="tu_1", name="Read", provider_id="toolu_9")])
 
     assert b'"partial_json":"{"' in writer.feed([ToolUseInputDelta(index=0, partial_json="{")])
 
 
 def test_a_tool_of_anothers_service_is_no_call_of_the_caller() -> None:
-    writer = PROVIDER.stream_to_wire(context("anthropic", "messages", FOREIGN))
+    writer = stream_to_wire(PROVIDER, context("anthropic", "messages", FOREIGN))
     body = writer.feed([TextDelta(index=0, text="x"), MessageComplete(stop_reason=StopReason.TOOL_USE)])
 
     assert b'"stop_reason":"end_turn"' in body
@@ -210,7 +219,7 @@ def test_a_tool_of_anothers_service_is_no_call_of_the_caller() -> None:
 
 def test_without_a_seal_state_is_a_row() -> None:
     asked = context("anthropic", "messages", FOREIGN, seal=None)
-    writer = PROVIDER.stream_to_wire(asked)
+    writer = stream_to_wire(PROVIDER, asked)
     body = writer.feed(EVENTS) + writer.end()
 
     assert b"c2ln" not in body
@@ -222,7 +231,7 @@ def test_the_services_own_answer_is_written_as_it_was() -> None:
     blocks = (ThinkingBlock(text="Hm.", signature="own"), TextBlock(text="Hi."))
     message = Message(role=Role.ASSISTANT, content=blocks)
     own = context("anthropic", "messages", Origin("anthropic", "messages", "claude"))
-    body = json.loads(PROVIDER.to_wire_response(message, own).body)
+    body = json.loads(to_wire_response(PROVIDER, message, own).body)
 
     assert body["content"] == content
     assert (body["model"], body["id"]) == ("asked-for", f"msg_{own.answer_id}")
@@ -230,8 +239,8 @@ def test_the_services_own_answer_is_written_as_it_was() -> None:
 
 def test_errors_have_the_words_that_clients_look_for() -> None:
     asked = context("anthropic", "messages", None)
-    too_long = PROVIDER.to_wire_error(ContextWindowExceededError("too many tokens"), asked)
-    ours = PROVIDER.to_wire_error(PluginError("secret"), asked)
+    too_long = to_wire_error(PROVIDER, ContextWindowExceededError("too many tokens"), asked)
+    ours = to_wire_error(PROVIDER, PluginError("secret"), asked)
 
     assert too_long.status == 400
     assert json.loads(too_long.body)["error"]["message"].startswith("prompt is too long")
@@ -240,7 +249,7 @@ def test_errors_have_the_words_that_clients_look_for() -> None:
 
 def test_models_and_counts() -> None:
     asked = context("anthropic", "messages", None)
-    listed = json.loads(PROVIDER.to_wire_auxiliary("models", ["a", "b"], asked).body)
+    listed = json.loads(to_wire_auxiliary(PROVIDER, "models", ["a", "b"], asked).body)
 
     assert [model["id"] for model in listed["data"]] == ["a", "b"]
-    assert json.loads(PROVIDER.to_wire_auxiliary("count_tokens", 7, asked).body) == {"input_tokens": 7}
+    assert json.loads(to_wire_auxiliary(PROVIDER, "count_tokens", 7, asked).body) == {"input_tokens": 7}

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from interlingua.errors import CallerError, PluginError
-from interlingua.plugins import InboundRequest, Registry, RequestContext, SseFramer, WireRequest, write_request
+from interlingua.plugins import Registry, RequestContext, SseFramer, WireRequest, write_request
 from interlingua.response.decode import StreamDecoder
 from interlingua.types import (
     BlockEnd,
@@ -27,6 +27,14 @@ from interlingua.types import (
     ToolUseInputDelta,
     ToolUseStart,
 )
+from interlingua_serve import (
+    InboundRequest,
+    from_wire_request,
+    stream_to_wire,
+    to_wire_auxiliary,
+    to_wire_error,
+    to_wire_response,
+)
 from tests.serve.answers import context, seal, unseal
 
 REGISTRY = Registry()
@@ -37,7 +45,7 @@ CALL = {"id": "call_1", "type": "function", "function": {"name": "read", "argume
 
 def _read(body: dict[str, Any], key: str = "openai") -> InboundRequest:
     request = WireRequest(path="/chat/completions", body=json.dumps(body).encode(), api="chat")
-    return REGISTRY.provider(key).from_wire_request(request, context(key, "chat", None))
+    return from_wire_request(REGISTRY.provider(key), request, context(key, "chat", None))
 
 
 def _asking(*messages: dict[str, Any], **members: Any) -> dict[str, Any]:
@@ -151,7 +159,7 @@ FOREIGN = Origin("google", "generate", "gemini")
 
 
 def test_parallel_calls_are_streamed_as_they_come_and_the_state_behind_them() -> None:
-    writer = REGISTRY.provider("openai").stream_to_wire(context("openai", "chat", FOREIGN))
+    writer = stream_to_wire(REGISTRY.provider("openai"), context("openai", "chat", FOREIGN))
     body = writer.feed(
         [
             ThinkingDelta(index=0, text="Hm."),
@@ -186,7 +194,7 @@ def test_parallel_calls_are_streamed_as_they_come_and_the_state_behind_them() ->
 
 
 def test_a_call_whose_name_comes_last_is_written_then() -> None:
-    writer = REGISTRY.provider("openai").stream_to_wire(context("openai", "chat", FOREIGN))
+    writer = stream_to_wire(REGISTRY.provider("openai"), context("openai", "chat", FOREIGN))
     call = ToolUseBlock(id="tu_1", name="read", input={"p": 1})
     body = writer.feed(
         [
@@ -227,19 +235,19 @@ def test_a_router_gets_its_own_details_back() -> None:
     content = (ThinkingBlock(text="Hm."), TextBlock(text="Hi."))
     message = Message(role="assistant", content=content, metadata=metadata)
     own = context("openrouter", "chat", Origin("openrouter", "chat", "m"))
-    body = json.loads(REGISTRY.provider("openrouter").to_wire_response(message, own).body)
+    body = json.loads(to_wire_response(REGISTRY.provider("openrouter"), message, own).body)
 
     assert body["choices"][0]["message"]["reasoning_details"] == details
 
 
 def test_a_plugins_mistake_is_not_told() -> None:
-    response = REGISTRY.provider("groq").to_wire_error(PluginError("secret"), context("groq", "chat", None))
+    response = to_wire_error(REGISTRY.provider("groq"), PluginError("secret"), context("groq", "chat", None))
 
     assert (response.status, b"secret" in response.body) == (500, False)
 
 
 def test_models_are_listed() -> None:
     asked = context("groq", "chat", None)
-    listed = json.loads(REGISTRY.provider("groq").to_wire_auxiliary("models", ["a"], asked).body)
+    listed = json.loads(to_wire_auxiliary(REGISTRY.provider("groq"), "models", ["a"], asked).body)
 
     assert (listed["object"], [model["id"] for model in listed["data"]]) == ("list", ["a"])

@@ -22,7 +22,6 @@ _NAMES = {
     "plugins.hookspecs": "CONTRACT_VERSION PLUGIN_HOOKS PROJECT PROVIDER_HOOKS PluginHooks ProviderHooks hookimpl",
     "plugins.provider": "Distribution Provider Target",
     "plugins.registry": "Activity EntryPoints PROVIDERS ProviderEntry ROWS Registry load_format new_manager",
-    "plugins.serve": "AnswerState InboundRequest ServeContext State StreamWriter dumps_line restore_answer",
     "plugins.wire": (
         "Auth BatchLimits BlockLoss Connection ConnectionSettings Credentials Endpoint Loss Outgoing RequestContext "
         "Sign Step Verdict WireChunk WireRequest WireResponse bearer_auth describe_unsent error_class_for_status "
@@ -42,7 +41,6 @@ if TYPE_CHECKING:
     from interlingua.plugins.hookspecs import *
     from interlingua.plugins.provider import *
     from interlingua.plugins.registry import *
-    from interlingua.plugins.serve import *
     from interlingua.plugins.wire import *
     from interlingua.request.prepare import *
     from interlingua.response.decode import *

@@ -10,7 +10,6 @@ import pluggy
 if TYPE_CHECKING:
     from interlingua.catalogue import ModelInfo
     from interlingua.errors import InterlinguaError, ProviderError
-    from interlingua.plugins.serve import InboundRequest, ServeContext, StreamWriter
     from interlingua.plugins.wire import (
         Connection,
         ConnectionSettings,
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
     from interlingua.types.messages import CostParts, Message
     from interlingua.types.options import AdapterCapabilities, AdapterOptions
     from interlingua.types.tools import ToolDefinition
+    from interlingua_serve import InboundRequest, ServeContext, StreamWriter
 
 PROJECT = "interlingua"
 CONTRACT_VERSION = 1

@@ -6,20 +6,18 @@ import logging
 import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from json import JSONDecodeError
 from typing import TYPE_CHECKING, Any
 
 import attrs
 
 from interlingua.catalogue import find_model
-from interlingua.errors import CallerError, CapabilityError, InterlinguaError, MalformedResponseError, PluginError
+from interlingua.errors import CapabilityError, InterlinguaError, MalformedResponseError, PluginError
 from interlingua.types.messages import Origin
 from interlingua.types.options import AdapterCapabilities
 
 if TYPE_CHECKING:
     from interlingua.catalogue import ModelInfo
     from interlingua.errors import ProviderError
-    from interlingua.plugins.serve import InboundRequest, ServeContext, StreamWriter
     from interlingua.plugins.wire import (
         Connection,
         ConnectionSettings,
@@ -148,7 +146,7 @@ class Provider:
         Raises:
             CapabilityError: the options name a wire format that the provider does not speak.
         """
-        found: AdapterCapabilities = self._call("capabilities", model=model, options=options)
+        found: AdapterCapabilities = self.call_hook("capabilities", model=model, options=options)
         if options is not None and options.api is not None and found.api not in ("", options.api):
             text = f"no API {options.api!r} here; there is {found.api}"
             raise CapabilityError(text, path="options.api", provider=self.key, model=model)
@@ -159,7 +157,7 @@ class Provider:
     def models(self) -> tuple[ModelInfo, ...]:
         """Return the catalogue, read once."""
         if self._catalogue is None:
-            self._catalogue = tuple(self._hook.models() or ())
+            self._catalogue = tuple(self.call_hook("models", optional=True) or ())
         return self._catalogue
 
     def model(self, name: str) -> ModelInfo | None:
@@ -169,7 +167,7 @@ class Provider:
     def connection(self, settings: ConnectionSettings) -> Connection:
         """Return how to reach the service; an option that the plugin did not look at is warned of."""
         options = _ReadOptions(settings.options)
-        connection: Connection = self._call("connection", settings=attrs.evolve(settings, options=options))
+        connection: Connection = self.call_hook("connection", settings=attrs.evolve(settings, options=options))
         if unread := sorted(settings.options.keys() - options.read):
             text = "provider %r does not use the connection option(s) %s; it looks for %s"
             _log.warning(text, self.key, ", ".join(unread), ", ".join(sorted(options.read)) or "none")
@@ -206,14 +204,14 @@ class Provider:
         Raises:
             CapabilityError: an option cannot be expressed.
         """
-        request: WireRequest = self._call("to_wire", messages=messages, tools=tools, options=options)
+        request: WireRequest = self.call_hook("to_wire", messages=messages, tools=tools, options=options)
         return request
 
     def estimate_input_tokens(
         self, messages: Sequence[Message], tools: Sequence[ToolDefinition], options: AdapterOptions
     ) -> int:
         """Estimate the input tokens of projected messages."""
-        found: int = self._call("estimate_input_tokens", messages=messages, tools=tools, options=options)
+        found: int = self.call_hook("estimate_input_tokens", messages=messages, tools=tools, options=options)
         return found
 
     def log_losses(self, losses: Sequence[Loss], session_id: str) -> None:
@@ -248,7 +246,7 @@ class Provider:
     @cached_property
     def wire_rules(self) -> tuple[str, ...]:
         """The texts of the plugin's rule files: what its service is known to refuse, for a linter to read."""
-        return tuple(self._hook.wire_rules() or ())
+        return tuple(self.call_hook("wire_rules", optional=True) or ())
 
     # -- after an answer ----------------------------------------------------------------------------------------
 
@@ -260,7 +258,7 @@ class Provider:
             MalformedResponseError: not the wire format.
         """
         try:
-            message: Message = self._call("from_wire_response", response=response, context=context)
+            message: Message = self.call_hook("from_wire_response", response=response, context=context)
         except InterlinguaError as error:
             self._annotate_error(error, context, response)
             raise
@@ -275,7 +273,7 @@ class Provider:
         self, response_stream: AsyncIterator[WireChunk], context: RequestContext
     ) -> AsyncIterator[StreamEvent]:
         """Open the adapter's translation of a framed stream."""
-        stream: AsyncIterator[StreamEvent] = self._call(
+        stream: AsyncIterator[StreamEvent] = self.call_hook(
             "stream_response", response_stream=response_stream, context=context
         )
         if not hasattr(stream, "__anext__"):
@@ -286,7 +284,7 @@ class Provider:
         """Return the typed error for a failed answer: the adapter's, else one by status."""
         error: ProviderError | None
         try:
-            error = self._hook.from_wire_error(response=response, context=context)
+            error = self.call_hook("from_wire_error", optional=True, response=response, context=context)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as cause:
             _log.debug("from_wire_error of %s could not read the body: %s", self.key, cause)
             error = None
@@ -305,7 +303,7 @@ class Provider:
         Raises:
             CapabilityError: this provider does not offer it.
         """
-        request: WireRequest | None = self._hook.auxiliary_request(kind=kind, arguments=arguments)
+        request: WireRequest | None = self.call_hook("auxiliary_request", optional=True, kind=kind, arguments=arguments)
         if request is None:
             raise CapabilityError(f"{self.key} offers no {kind!r}", provider=self.key)
         return request
@@ -317,62 +315,32 @@ class Provider:
             MalformedResponseError: it is not what the wire format allows.
         """
         try:
-            return self._hook.from_wire_auxiliary(kind=kind, response=response)
+            return self.call_hook("from_wire_auxiliary", optional=True, kind=kind, response=response)
         except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
             raise MalformedResponseError(
                 f"the answer to {kind!r} cannot be read: {error}", provider=self.key
             ) from error
 
-    # -- serving ------------------------------------------------------------------------------------------------
+    # -- any hook -----------------------------------------------------------------------------------------------
 
-    def from_wire_request(self, request: WireRequest, context: ServeContext) -> InboundRequest:
-        """Read a request that somebody made in this provider's API.
+    def call_hook(self, name: str, *, optional: bool = False, **arguments: Any) -> Any:
+        """Call a hook of the plugin by its name.
+
+        Args:
+            name: of the hook.
+            optional: return None where the plugin does not answer it.
+            arguments: of the hook.
 
         Raises:
-            CallerError: it is not what the API allows.
-            CapabilityError: this provider does not serve this API.
+            PluginError: it does not answer, or needs a module that is not installed.
         """
         try:
-            read: InboundRequest = self._serve("from_wire_request", context, request=request)
-        except CallerError as error:  # what a value's class says of its field is for the caller; its name is not
-            error.message = re.sub(r"^[A-Z]\w+\.", "", error.message)
-            raise
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
-            why = str(error) if isinstance(error, JSONDecodeError) else "a field is missing or of another type"
-            raise CallerError(f"the request is not what the API allows: {why}") from error
-        return read
-
-    def to_wire_response(self, message: Message, context: ServeContext) -> WireResponse:
-        """Write a complete answer in this provider's API."""
-        written: WireResponse = self._serve("to_wire_response", context, message=message)
-        return written
-
-    def stream_to_wire(self, context: ServeContext) -> StreamWriter:
-        """Return what writes an answer's events in this provider's API."""
-        writer: StreamWriter = self._serve("stream_to_wire", context)
-        return writer
-
-    def to_wire_error(self, error: InterlinguaError, context: ServeContext) -> WireResponse:
-        """Write a failure in this provider's API."""
-        written: WireResponse = self._serve("to_wire_error", context, error=error)
-        return written
-
-    def to_wire_auxiliary(self, kind: str, value: Any, context: ServeContext) -> WireResponse:
-        """Write the answer to a request that is no conversation in this provider's API."""
-        written: WireResponse = self._serve("to_wire_auxiliary", context, kind=kind, value=value)
-        return written
-
-    def _serve(self, name: str, context: ServeContext, **arguments: Any) -> Any:
-        answer = getattr(self._hook, name)(**arguments, context=context)
-        if answer is None:
-            raise CapabilityError(f"{self.key} does not serve {context.api!r} ({name})", provider=self.key)
-        return answer
-
-    # -- inside -------------------------------------------------------------------------------------------------
-
-    def _call(self, name: str, **arguments: Any) -> Any:
-        answer = getattr(self._hook, name)(**arguments)
-        if answer is None:
+            answer = getattr(self._hook, name)(**arguments)
+        except ModuleNotFoundError as error:
+            needed = (error.name or "").partition(".")[0].replace("_", "-")
+            text = f"{name} of provider {self.key!r}: {error}; pip install {needed}"
+            raise PluginError(text, provider=self.key) from error
+        if answer is None and not optional:
             raise PluginError(f"provider {self.key!r} does not answer {name}", provider=self.key)
         return answer
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from interlingua.errors import (
     APITimeoutError,
@@ -21,15 +21,10 @@ from interlingua.errors import (
     RateLimitError,
     ServerError,
 )
-from interlingua.plugins import (
-    ServeContext,
-    WireResponse,
-    dumps,
-    error_class_for_status,
-    error_for_status,
-    loads,
-    retry_after,
-)
+from interlingua.plugins import WireResponse, dumps, error_class_for_status, error_for_status, loads, retry_after
+
+if TYPE_CHECKING:
+    from interlingua_serve import ServeContext
 
 _BY_TYPE: dict[str, type[ProviderError]] = {
     "invalid_request_error": BadRequestError,

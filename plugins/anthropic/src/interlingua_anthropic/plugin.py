@@ -4,18 +4,15 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping, Sequence
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from interlingua.errors import InterlinguaError, PluginError, ProviderError
 from interlingua.plugins import (
     BatchLimits,
     Connection,
     ConnectionSettings,
-    InboundRequest,
     ModelInfo,
     RequestContext,
-    ServeContext,
-    StreamWriter,
     WireChunk,
     WireRequest,
     WireResponse,
@@ -27,6 +24,9 @@ from interlingua.plugins import (
 from interlingua.types import AdapterCapabilities, AdapterOptions, Message, StreamEvent, ToolDefinition
 from interlingua_anthropic import errors, models, request, stream
 from interlingua_anthropic.response import from_wire_response
+
+if TYPE_CHECKING:
+    from interlingua_serve import InboundRequest, ServeContext, StreamWriter
 
 # ruff: noqa: PLC0415  what only serving or batches need is imported for them
 

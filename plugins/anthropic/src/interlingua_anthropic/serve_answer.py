@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from interlingua.errors import ServerError
-from interlingua.plugins import EMPTY, AnswerState, Loss, ServeContext, WireResponse, dumps
+from interlingua.plugins import EMPTY, Loss, WireResponse, dumps
 from interlingua.types import (
     ContentBlock,
     Message,
@@ -21,6 +21,7 @@ from interlingua.types import (
     Usage,
 )
 from interlingua_anthropic.errors import to_wire_error
+from interlingua_serve import AnswerState, ServeContext
 
 _STOPS = {
     StopReason.END_TURN: "end_turn",

@@ -8,15 +8,7 @@ from datetime import UTC, datetime
 from typing import Any, get_args
 
 from interlingua.errors import CallerError
-from interlingua.plugins import (
-    InboundRequest,
-    Loss,
-    ServeContext,
-    State,
-    WireRequest,
-    loads,
-    restore_answer,
-)
+from interlingua.plugins import Loss, WireRequest, loads
 from interlingua.types import (
     AdapterOptions,
     CacheHint,
@@ -39,6 +31,7 @@ from interlingua.types import (
     WireTool,
 )
 from interlingua_anthropic.models import API
+from interlingua_serve import InboundRequest, ServeContext, State, restore_answer
 
 _PLAIN = {"max_tokens": "max_tokens", "temperature": "temperature", "top_p": "top_p", "top_k": "top_k",
           "stop_sequences": "stop"}  # fmt: skip

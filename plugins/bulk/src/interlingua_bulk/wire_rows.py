@@ -11,8 +11,9 @@ import orjson
 
 from interlingua import AsyncClient
 from interlingua.errors import CallerError, CapabilityError, InterlinguaError
-from interlingua.plugins import ConnectionSettings, InboundRequest, Provider, ServeContext, WireRequest
+from interlingua.plugins import ConnectionSettings, Provider, WireRequest
 from interlingua.types import AdapterOptions, Message, ToolDefinition
+from interlingua_serve import InboundRequest, ServeContext, from_wire_request
 
 _NOT_OPTIONS = frozenset({"model", "api", "stream", "connection"})
 
@@ -61,7 +62,7 @@ class WireReader:
         for provider, api in (known,) if known is not None else self._candidates(path, model):
             request = WireRequest(path=path, body=body, api=api)
             try:
-                inbound = provider.from_wire_request(request, ServeContext(provider=provider.key, api=api))
+                inbound = from_wire_request(provider, request, ServeContext(provider=provider.key, api=api))
             except CapabilityError:
                 continue
             self._readers[path, model] = provider, api

@@ -12,8 +12,9 @@ from interlingua_chat_completions.dialect import API, Dialect
 
 if TYPE_CHECKING:  # a provider is found and a client is made without them
     from interlingua.errors import InterlinguaError, ProviderError
-    from interlingua.plugins import InboundRequest, RequestContext, ServeContext, StreamWriter, WireChunk
+    from interlingua.plugins import RequestContext, WireChunk
     from interlingua.types import AdapterOptions, Message, StreamEvent, ToolDefinition
+    from interlingua_serve import InboundRequest, ServeContext, StreamWriter
 
 FORMAT_RULES = "format"
 PAIRING_RULES = "pairing"

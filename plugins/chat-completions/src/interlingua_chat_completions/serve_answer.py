@@ -8,17 +8,7 @@ from typing import Any
 import attrs
 
 from interlingua.errors import InterlinguaError, ServerError, StreamInterruptedError
-from interlingua.plugins import (
-    EMPTY,
-    AnswerState,
-    Loss,
-    ServeContext,
-    State,
-    WireResponse,
-    dumps,
-    dumps_line,
-    own_replay,
-)
+from interlingua.plugins import EMPTY, Loss, WireResponse, dumps, own_replay
 from interlingua.types import (
     BlockEnd,
     ContentBlock,
@@ -45,6 +35,7 @@ from interlingua.types import (
 from interlingua_chat_completions.content import REFUSAL
 from interlingua_chat_completions.dialect import Dialect
 from interlingua_chat_completions.errors import error_detail, to_wire_error
+from interlingua_serve import AnswerState, ServeContext, State, dumps_line
 
 _FINISH = {
     StopReason.TOOL_USE: "tool_calls",

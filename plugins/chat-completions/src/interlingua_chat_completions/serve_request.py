@@ -9,7 +9,7 @@ from typing import Any
 import attrs
 
 from interlingua.errors import CallerError
-from interlingua.plugins import InboundRequest, Loss, ServeContext, State, WireRequest, loads, restore_answer
+from interlingua.plugins import Loss, WireRequest, loads
 from interlingua.types import (
     AdapterOptions,
     AudioBlock,
@@ -35,6 +35,7 @@ from interlingua.types import (
 from interlingua_chat_completions.content import THINKING, Reasoning, from_wire_content
 from interlingua_chat_completions.dialect import API, Dialect
 from interlingua_chat_completions.serve_options import BodyOptions
+from interlingua_serve import InboundRequest, ServeContext, State, restore_answer
 
 _TOOL = ("type", "function", "cache_control")
 _FUNCTION = ("name", "description", "parameters")

@@ -11,7 +11,7 @@ from typing import Any
 import attrs
 
 from interlingua.errors import CapabilityError
-from interlingua.plugins import EMPTY, ConnectionSettings, ServeContext, State
+from interlingua.plugins import EMPTY, ConnectionSettings
 from interlingua.response.decode import StreamDecoder
 from interlingua.response.framing import framer
 from interlingua.types import (
@@ -36,6 +36,7 @@ from interlingua.types import (
 )
 from interlingua_contract.rule import NotApplicable
 from interlingua_contract.subject import Subject
+from interlingua_serve import ServeContext, State, stream_to_wire
 
 ASKED = "contract-asked-model"
 _CLOCK = datetime(2026, 11, 21, tzinfo=UTC)
@@ -72,7 +73,7 @@ def served_apis(subject: Subject) -> tuple[str, ...]:
     found = []
     for api in subject.apis:
         try:
-            subject.provider.stream_to_wire(serve_context(subject, api))
+            stream_to_wire(subject.provider, serve_context(subject, api))
         except CapabilityError:
             continue
         found.append(api)

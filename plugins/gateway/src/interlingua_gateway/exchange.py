@@ -22,16 +22,7 @@ from interlingua.errors import (
     PluginError,
     ServerError,
 )
-from interlingua.plugins import (
-    InboundRequest,
-    Loss,
-    Provider,
-    Registry,
-    ServeContext,
-    WireRequest,
-    WireResponse,
-    estimate_input_tokens,
-)
+from interlingua.plugins import Loss, Provider, Registry, WireRequest, WireResponse, estimate_input_tokens
 from interlingua.pricing import cost_of
 from interlingua.types import (
     AdapterOptions,
@@ -49,6 +40,15 @@ from interlingua.types import (
     Usage,
 )
 from interlingua_gateway.access import NOBODY
+from interlingua_serve import (
+    InboundRequest,
+    ServeContext,
+    from_wire_request,
+    stream_to_wire,
+    to_wire_auxiliary,
+    to_wire_error,
+    to_wire_response,
+)
 
 if TYPE_CHECKING:
     from interlingua import AsyncClient
@@ -159,7 +159,7 @@ class _Request:
             path += f"?{plain}"
         kept = {name: value for name, value in headers.items() if name not in _SECRETS}
         wire = WireRequest(method=self._scope["method"], path=path, headers=kept, body=body, api=self._api.api)
-        inbound = self._provider.from_wire_request(wire, context)
+        inbound = from_wire_request(self._provider, wire, context)
         self._context = context = attrs.evolve(context, model=inbound.options.model, echo=inbound.echo)
         self._admission = await gateway.access.admit(key, inbound.options.model, self._api.key)
         if gateway.recall is not None:
@@ -180,7 +180,7 @@ class _Request:
         else:
             self._gateway.access.count_refusal(self._api.key, error)
         if self.status is None:
-            response = self._provider.to_wire_error(error, self._context)
+            response = to_wire_error(self._provider, error, self._context)
             extra = {"x-interlingua-request-id": self.id}
             if isinstance(error, BodyTooLargeError):
                 response = attrs.evolve(response, status=413)
@@ -264,7 +264,7 @@ class _Request:
             return
         message, losses = asking.result()
         context = attrs.evolve(self._context, origin=message.metadata.origin or target.origin)
-        response = self._provider.to_wire_response(message, context)
+        response = to_wire_response(self._provider, message, context)
         self._gateway.access.count_losses(self._api.key, target.name, [*losses, *response.losses])
         await self._keep(message)
         await self._respond(response, self._facts(target, [*losses, *response.losses]))
@@ -283,7 +283,7 @@ class _Request:
     async def _stream(self, client: AsyncClient, target: _Target) -> None:
         async with client.stream(target.messages, model=target.name, tools=target.tools, **target.given) as stream:
             context = attrs.evolve(self._context, origin=target.origin)
-            writer = self._provider.stream_to_wire(context)
+            writer = stream_to_wire(self._provider, context)
             losses = [*target.losses, *stream.request.losses]
             facts = self._facts(target, losses)
             await self._begin(200, {"content-type": writer.content_type, "cache-control": "no-cache", **facts})
@@ -338,7 +338,7 @@ class _Request:
             provider = self._gateway.registry.provider(target.origin.provider)
             tokens = provider.estimate_input_tokens(target.messages, target.tools, target.options) or 0
         await self._settle(None, None)
-        response = self._provider.to_wire_auxiliary(self._api.kind, tokens, self._context)
+        response = to_wire_auxiliary(self._provider, self._api.kind, tokens, self._context)
         await self._respond(response, self._facts(target, target.losses))
 
     # -- inside --------------------------------------------------------------------------------------------------

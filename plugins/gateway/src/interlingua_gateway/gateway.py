@@ -18,7 +18,7 @@ from starlette.routing import Route as Path
 
 from interlingua import AsyncClient, Retry, Timeout
 from interlingua.errors import CallerError, InterlinguaError
-from interlingua.plugins import ConnectionSettings, Registry, ServeContext
+from interlingua.plugins import ConnectionSettings, Registry
 from interlingua_gateway.access import Access
 from interlingua_gateway.config import GatewayConfig, Route
 from interlingua_gateway.exchange import ServedApi
@@ -26,6 +26,7 @@ from interlingua_gateway.recall import Recall
 from interlingua_gateway.record import Record
 from interlingua_gateway.seal import KEY_BYTES, Sealer, read_keys
 from interlingua_gateway.store import GatewayStore
+from interlingua_serve import ServeContext, to_wire_auxiliary, to_wire_error
 
 if TYPE_CHECKING:
     from starlette.types import ASGIApp
@@ -240,9 +241,9 @@ async def _models(gateway: Gateway, request: Request) -> Response:
     provider, context = gateway.registry.provider(key), ServeContext(provider=key, api=api)
     try:
         await gateway.access.authenticate(request.headers, request.query_params.get("key"))
-        written = provider.to_wire_auxiliary("models", gateway.model_names(), context)
+        written = to_wire_auxiliary(provider, "models", gateway.model_names(), context)
     except InterlinguaError as error:
-        written = provider.to_wire_error(error, context)
+        written = to_wire_error(provider, error, context)
     return Response(written.body, written.status, dict(written.headers))
 
 

@@ -17,7 +17,6 @@ import orjson
 
 from interlingua.codec import dumps_message, loads_message
 from interlingua.errors import InterlinguaError
-from interlingua.plugins import InboundRequest
 from interlingua.types import (
     Message,
     MessageStatus,
@@ -31,6 +30,7 @@ from interlingua.types import (
 )
 from interlingua_gateway.seal import Sealer
 from interlingua_gateway.store import GatewayStore, ask_store
+from interlingua_serve import InboundRequest
 
 _AGE = timedelta(days=30)
 _log = logging.getLogger("interlingua.gateway")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from interlingua.errors import (
     APITimeoutError,
@@ -22,15 +22,10 @@ from interlingua.errors import (
     RateLimitError,
     ServerError,
 )
-from interlingua.plugins import (
-    ServeContext,
-    WireResponse,
-    dumps,
-    error_class_for_status,
-    error_for_status,
-    loads,
-    retry_after,
-)
+from interlingua.plugins import WireResponse, dumps, error_class_for_status, error_for_status, loads, retry_after
+
+if TYPE_CHECKING:
+    from interlingua_serve import ServeContext
 
 _BY_STATUS_WORD: dict[str, type[ProviderError]] = {
     "INVALID_ARGUMENT": BadRequestError,

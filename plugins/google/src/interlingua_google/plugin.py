@@ -5,18 +5,15 @@ from __future__ import annotations
 import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from interlingua.errors import InterlinguaError, PluginError, ProviderError
 from interlingua.plugins import (
     BatchLimits,
     Connection,
     ConnectionSettings,
-    InboundRequest,
     ModelInfo,
     RequestContext,
-    ServeContext,
-    StreamWriter,
     WireChunk,
     WireRequest,
     WireResponse,
@@ -31,6 +28,9 @@ from interlingua_google.errors import from_wire_error, to_wire_error
 from interlingua_google.request import estimate_input_tokens, to_wire
 from interlingua_google.response import from_wire_response
 from interlingua_google.stream import stream_response
+
+if TYPE_CHECKING:
+    from interlingua_serve import InboundRequest, ServeContext, StreamWriter
 
 # ruff: noqa: PLC0415  what only serving or batches need is imported for them
 

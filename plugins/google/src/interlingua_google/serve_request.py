@@ -9,7 +9,7 @@ from typing import Any, get_args
 from urllib.parse import unquote
 
 from interlingua.errors import CallerError
-from interlingua.plugins import InboundRequest, Loss, ServeContext, State, WireRequest, loads, restore_answer
+from interlingua.plugins import Loss, WireRequest, loads
 from interlingua.types import (
     AdapterOptions,
     ContentBlock,
@@ -29,10 +29,9 @@ from interlingua.types import (
 from interlingua_google.messages import from_wire_media, from_wire_result, media_extras, media_key
 from interlingua_google.models import API
 from interlingua_google.stream import MODIFIERS
+from interlingua_serve import InboundRequest, ServeContext, State, restore_answer
 
-_path = re.compile(
-    r"(?:.*?/)?(?P<model>(?:models|tunedModels)/[^?]+|[^/?]+):(?P<method>\w+)(?P<query>\?.*)?"
-).fullmatch
+_path = re.compile(r"(?:.*?/)?(?P<model>(?:models|tunedModels)/[^?]+|[^/?]+):(?P<method>\w+)(?P<query>\?.*)?").fullmatch
 _METHODS = ("generateContent", "streamGenerateContent", "countTokens")
 _READ = ("contents", "systemInstruction", "tools")
 _FREE = (  # below these, names are the caller's

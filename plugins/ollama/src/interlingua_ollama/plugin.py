@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Mapping, Sequence
 from functools import cache
 from importlib.resources import files
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import attrs
@@ -14,11 +14,8 @@ from interlingua.errors import CallerError, InterlinguaError, ProviderError
 from interlingua.plugins import (
     Connection,
     ConnectionSettings,
-    InboundRequest,
     ModelInfo,
     RequestContext,
-    ServeContext,
-    StreamWriter,
     WireChunk,
     WireRequest,
     WireResponse,
@@ -31,6 +28,9 @@ from interlingua_ollama.messages import API
 from interlingua_ollama.request import estimate_input_tokens, to_wire
 from interlingua_ollama.response import from_wire_auxiliary, from_wire_response
 from interlingua_ollama.stream import stream_response
+
+if TYPE_CHECKING:
+    from interlingua_serve import InboundRequest, ServeContext, StreamWriter
 
 # ruff: noqa: PLC0415  what only serving needs is imported when it is served
 

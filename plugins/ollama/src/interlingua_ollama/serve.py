@@ -22,19 +22,7 @@ from interlingua.errors import (
     ServerError,
     StreamInterruptedError,
 )
-from interlingua.plugins import (
-    EMPTY,
-    AnswerState,
-    FrozenDict,
-    InboundRequest,
-    Loss,
-    ServeContext,
-    WireRequest,
-    WireResponse,
-    dumps,
-    dumps_line,
-    loads,
-)
+from interlingua.plugins import EMPTY, FrozenDict, Loss, WireRequest, WireResponse, dumps, loads
 from interlingua.types import (
     AdapterOptions,
     BlockEnd,
@@ -69,6 +57,7 @@ from interlingua.types import (
 from interlingua_ollama.errors import OVERFLOW
 from interlingua_ollama.messages import API, FOREIGN_CALL
 from interlingua_ollama.request import RUNTIME
+from interlingua_serve import AnswerState, InboundRequest, ServeContext, dumps_line
 
 _READ = ("model", "messages", "tools", "stream", "options")
 _PLAIN: dict[str, tuple[str, type | tuple[type, ...]]] = {

@@ -17,16 +17,14 @@ if TYPE_CHECKING:
     from interlingua.plugins import (
         Connection,
         ConnectionSettings,
-        InboundRequest,
         ModelInfo,
         RequestContext,
-        ServeContext,
-        StreamWriter,
         WireChunk,
         WireRequest,
         WireResponse,
     )
     from interlingua.types import AdapterCapabilities, AdapterOptions, Message, StreamEvent, ToolDefinition
+    from interlingua_serve import InboundRequest, ServeContext, StreamWriter
 
 # ruff: noqa: PLC0415  see above
 

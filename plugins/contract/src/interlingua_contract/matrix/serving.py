@@ -13,7 +13,7 @@ from typing import Any
 import attrs
 
 from interlingua.errors import InterlinguaError
-from interlingua.plugins import Loss, RequestContext, ServeContext, WireResponse
+from interlingua.plugins import Loss, RequestContext, WireResponse
 from interlingua.types import Message, MessageStatus, Role, ToolResultBlock, ToolUseBlock
 from interlingua_contract import json_paths
 from interlingua_contract.guard import silence_log
@@ -23,6 +23,7 @@ from interlingua_contract.matrix.histories import HISTORIES, THEN, TOOLS, Histor
 from interlingua_contract.matrix.sides import Side, Speaker
 from interlingua_contract.served import Seals, answer_events
 from interlingua_contract.subject import find_quirks
+from interlingua_serve import ServeContext, from_wire_request, stream_to_wire, to_wire_response
 
 _MARK = re.compile(r"mk\d+q")
 _TEXTS = ("text", "thinking", "signature", "data", "title", "context")
@@ -106,7 +107,7 @@ class ServedApi:
         for at, message in enumerate(messages):
             if message.role is Role.ASSISTANT and message.metadata.status is MessageStatus.COMPLETE:
                 answer = attrs.evolve(context, answer_id=message.id)
-                response = provider.to_wire_response(message, answer)
+                response = to_wire_response(provider, message, answer)
                 losses += response.losses
                 losses += self._streamed_alone(message, answer, response.losses)
                 read = self._read(response, message, model)
@@ -119,7 +120,7 @@ class ServedApi:
                 seen.append(attrs.evolve(message, content=tuple([_renamed(block, ids) for block in message.content])))
         request = self.side.write(model, seen, TOOLS)
         request = attrs.evolve(request, body=self._with_echoes(request.body, seen, echoes))
-        inbound = provider.from_wire_request(request, context)
+        inbound = from_wire_request(provider, request, context)
         back, _, lost = inbound.for_upstream(target.provider, target.api, target.model)
         losses += [row for row in lost if not row.path.startswith("options.")]  # these histories set no options
         return WrittenRequest(speaker, back), tuple(losses)
@@ -137,7 +138,7 @@ class ServedApi:
 
     def _streamed_alone(self, message: Message, context: ServeContext, whole: Sequence[Loss]) -> list[Loss]:
         """Return what a streamed answer loses and a whole one does not."""
-        writer = self.side.provider.stream_to_wire(context)
+        writer = stream_to_wire(self.side.provider, context)
         writer.feed(answer_events(message))
         writer.end()
         return list(_added(writer.losses, whole))

@@ -20,7 +20,7 @@ from interlingua.errors import (
     RateLimitError,
     ServerError,
 )
-from interlingua.plugins import EMPTY, InboundRequest, ServeContext, WireRequest, WireResponse, write_request
+from interlingua.plugins import EMPTY, WireRequest, WireResponse, write_request
 from interlingua.types import (
     ContentBlock,
     ErrorEvent,
@@ -55,6 +55,14 @@ from interlingua_contract.served import (
     whole_answers,
 )
 from interlingua_contract.subject import Aim, Subject
+from interlingua_serve import (
+    InboundRequest,
+    ServeContext,
+    from_wire_request,
+    stream_to_wire,
+    to_wire_error,
+    to_wire_response,
+)
 
 _STOPS = (StopReason.END_TURN, StopReason.TOOL_USE, StopReason.MAX_TOKENS, StopReason.REFUSAL)
 _STATE = "sdor"  # the letters of marks that only the origin may read: signatures, data, opaque content, replay state
@@ -66,7 +74,7 @@ _ERRORS = (
 
 def _read(subject: Subject, request: WireRequest, **facts: Any) -> InboundRequest:
     context = serve_context(subject, request.api, model="", **facts)
-    return subject.provider.from_wire_request(request, context)
+    return from_wire_request(subject.provider, request, context)
 
 
 @rule(
@@ -131,7 +139,7 @@ def whole_answers_say_the_same(subject: Subject) -> Iterator[Finding]:
 
 
 def _check_whole(subject: Subject, api: str, message: Message, context: ServeContext) -> None:
-    response = subject.provider.to_wire_response(message, context)
+    response = to_wire_response(subject.provider, message, context)
     if response.status != 200:
         raise LawBroken(f"a good answer is written with status {response.status}")
     _check_same(message, subject.provider.from_wire_response(response, subject.context_for(api, ASKED)))
@@ -152,7 +160,7 @@ def streams_say_the_same(subject: Subject) -> Iterator[Finding]:
 def _check_stream(subject: Subject, api: str, message: Message, context: ServeContext) -> None:
     events = answer_events(message)
     for reads in ([[event] for event in events], [list(events)]):
-        writer = subject.provider.stream_to_wire(context)
+        writer = stream_to_wire(subject.provider, context)
         body = b"".join([writer.feed(read) for read in reads]) + writer.end()
         for size in (0, 7):
             _check_same(message, decode_stream(subject, api, body, size).message())
@@ -230,7 +238,7 @@ def cut_answers_do_not_look_finished(subject: Subject) -> Iterator[Finding]:
         events = answer_events(message)[:-1]
         for at in spread_places(len(events) + 1):
             for error in (None, ServerError("contract")):
-                writer = subject.provider.stream_to_wire(_sealing(subject, api, message))
+                writer = stream_to_wire(subject.provider, _sealing(subject, api, message))
                 given = [*events[:at], *([ErrorEvent(error=error)] if error else [])]
                 body = writer.feed(given) + writer.end()
                 decoder = decode_stream(subject, api, body)
@@ -280,11 +288,11 @@ def answers_have_names_of_their_own(subject: Subject) -> Iterator[Finding]:
 
 
 def _whole_bytes(subject: Subject, message: Message, context: ServeContext) -> bytes:
-    return subject.provider.to_wire_response(message, context).body
+    return to_wire_response(subject.provider, message, context).body
 
 
 def _stream_bytes(subject: Subject, message: Message, context: ServeContext) -> bytes:
-    writer = subject.provider.stream_to_wire(context)
+    writer = stream_to_wire(subject.provider, context)
     return writer.feed(answer_events(message)) + writer.end()
 
 
@@ -326,7 +334,7 @@ def sealed_state_comes_back(subject: Subject) -> Iterator[Finding]:
 
 def _check_echo(subject: Subject, aim: Aim, message: Message, path: str) -> None:
     context = _sealing(subject, aim.api, message)
-    response = subject.provider.to_wire_response(message, context)
+    response = to_wire_response(subject.provider, message, context)
     part: Any = json.loads(response.body)
     for name in path.split("/")[1:]:
         part = part[int(name)] if isinstance(part, list) else part[name]
@@ -403,7 +411,7 @@ def errors_keep_their_class(subject: Subject) -> Iterator[Finding]:
     for api in served_apis(subject):
         context = serve_context(subject, api)
         for kind in _ERRORS:
-            response = subject.provider.to_wire_error(kind("contract words", retry_after=7.0), context)
+            response = to_wire_error(subject.provider, kind("contract words", retry_after=7.0), context)
             read = subject.provider.from_wire_error(response, subject.context_for(api, ASKED))
             if type(read) is not kind:
                 yield Finding(f"{kind.__name__} is read as {type(read).__name__} at {response.status}", api)
@@ -411,9 +419,9 @@ def errors_keep_their_class(subject: Subject) -> Iterator[Finding]:
                 yield Finding(f"what {kind.__name__} says is lost", api)
             elif read.retry_after != 7.0:
                 yield Finding(f"the delay of {kind.__name__} became {read.retry_after}", api)
-        failure: WireResponse = subject.provider.to_wire_error(PluginError("contract secret"), context)
+        failure: WireResponse = to_wire_error(subject.provider, PluginError("contract secret"), context)
         if failure.status < 500 or b"contract secret" in failure.body:
             yield Finding(f"a fault of ours is told to the caller, at {failure.status}", api)
-        refused = subject.provider.to_wire_error(CapabilityError("contract words", path="x"), context)
+        refused = to_wire_error(subject.provider, CapabilityError("contract words", path="x"), context)
         if not 400 <= refused.status < 500:
             yield Finding(f"what cannot be done is written with status {refused.status}", api)

@@ -11,16 +11,7 @@ import attrs
 
 from interlingua.errors import CallerError
 from interlingua.frozen import replace
-from interlingua.plugins import (
-    InboundRequest,
-    Loss,
-    RequestContext,
-    ServeContext,
-    State,
-    WireRequest,
-    loads,
-    restore_answer,
-)
+from interlingua.plugins import Loss, RequestContext, WireRequest, loads
 from interlingua.types import (
     AdapterOptions,
     CacheHint,
@@ -54,6 +45,7 @@ from interlingua_openai.responses.items import (
 )
 from interlingua_openai.responses.messages import RESULTS
 from interlingua_openai.responses.replay import replay_state
+from interlingua_serve import InboundRequest, ServeContext, State, restore_answer
 
 _READ = ("model", "input", "instructions", "tools", "stream")
 _ROLES = {"user": Role.USER, "system": Role.SYSTEM, "developer": Role.SYSTEM}

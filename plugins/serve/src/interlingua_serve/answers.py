@@ -1,39 +1,32 @@
-"""What crosses the seam when an adapter serves: somebody's request in its API, and how the answer is written in it."""
+"""What only an answer's origin can use: gathered for callers to keep, and put back when they send the answer again."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from datetime import datetime
-from typing import Any, Protocol
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 import attrs
 
-from interlingua.frozen import replace
-from interlingua.ids import new_ulid
-from interlingua.json import EMPTY, dumps
-from interlingua.plugins.wire import Loss, message_loss, option_loss
-from interlingua.types.blocks import (
-    ContentBlock,
-    OpaqueBlock,
-    RedactedThinkingBlock,
-    TextBlock,
-    ThinkingBlock,
-    ToolUseBlock,
-    read_tool_input,
-)
-from interlingua.types.events import (
+from interlingua.plugins import EMPTY, dumps
+from interlingua.types import (
     BlockEnd,
+    ContentBlock,
+    Message,
+    OpaqueBlock,
+    Origin,
     RawUpdate,
+    RedactedThinkingBlock,
     StreamEvent,
+    TextBlock,
     TextDelta,
+    ThinkingBlock,
     ThinkingDelta,
+    ToolUseBlock,
     ToolUseEnd,
     ToolUseInputDelta,
     ToolUseStart,
+    read_tool_input,
 )
-from interlingua.types.messages import Message, Origin, utc_now
-from interlingua.types.options import AdapterOptions
-from interlingua.types.tools import ToolDefinition
 
 State = Mapping[str, Any]
 """What only the origin of an answer can use, as JSON (`AnswerState`): who made it, its replay state, its blocks'."""
@@ -47,129 +40,6 @@ _FIELDS: dict[type, tuple[str, ...]] = {
     OpaqueBlock: ("provider", "kind", "data"),
 }
 _WHOLE = {kind.type: kind for kind in (RedactedThinkingBlock, OpaqueBlock)}
-
-
-@attrs.frozen(kw_only=True)
-class InboundRequest:
-    """A request that was made in an adapter's own API, read.
-
-    Attributes:
-        messages: the conversation; answers have the origin that their sealed state names, else this API's service.
-        tools: what the model may call, mostly `WireTool`.
-        options: of the request: `model` as it was asked for, `stream`, `api`; without `provider_options`.
-        extra: what only this API can say, in the form of `options.provider_options`.
-        covered: members of `extra` whose meaning `options` have too, each with the options to leave out beside it.
-        private: indexes of messages that are meant for this API's own service, and for no other.
-        provider: key of the provider whose API it is.
-        losses: what could not be read, such as a seal that was altered.
-        echo: facts that the adapter wants to see when the answer is written (`ServeContext.echo`).
-    """
-
-    messages: tuple[Message, ...]
-    tools: tuple[ToolDefinition, ...] = ()
-    options: AdapterOptions
-    extra: Mapping[str, Any] = EMPTY
-    covered: Mapping[str, Sequence[str]] = EMPTY
-    private: tuple[int, ...] = ()
-    provider: str
-    losses: tuple[Loss, ...] = ()
-    echo: Mapping[str, Any] = EMPTY
-
-    def for_upstream(
-        self, provider: str, api: str, model: str
-    ) -> tuple[tuple[Message, ...], AdapterOptions, tuple[Loss, ...]]:
-        """Return messages and options for the model that will answer, and the losses.
-
-        An upstream that speaks this API gets all that was said; another, less what only this API can say. The exact
-        form of what is `covered` is for this API's own service and the very model that was asked for: others may not
-        take it.
-
-        Args:
-            provider: its provider key.
-            api: which of that provider's wire formats.
-            model: its model name without provider key.
-        """
-        asked, messages, losses = self.options.model, self.messages, list(self.losses)
-        own = provider == self.provider and api == self.options.api
-        if own and model == asked:
-            left_out: dict[str, Any] = dict.fromkeys(name for names in self.covered.values() for name in names)
-            return messages, attrs.evolve(self.options, **left_out, provider_options=self.extra), tuple(losses)
-        extra = {name: value for name, value in self.extra.items() if name not in self.covered}
-        if api != self.options.api:
-            said = [name for name, value in extra.items() if value is not None]
-            losses += [option_loss(f"provider_options.{name}", "dropped", "only this API has it") for name in said]
-            extra = {}
-        if own:  # unsealed answers are taken for those of the model in use
-            before, now = f"{provider}:{asked}", f"{provider}:{model}"
-            messages = tuple(
-                [
-                    replace(each, metadata=replace(each.metadata, model=now)) if each.metadata.model == before else each
-                    for each in messages
-                ]
-            )
-        else:
-            lost = [message_loss(at, "it is for this API's own service") for at in self.private]
-            losses += [attrs.evolve(row, verdict="dropped") for row in lost]
-            messages = tuple([each for at, each in enumerate(messages) if at not in self.private])
-        return messages, attrs.evolve(self.options, model=model, api=api, provider_options=extra), tuple(losses)
-
-
-@attrs.frozen(kw_only=True)
-class ServeContext:
-    """What an adapter may not find out by itself when it reads a request or writes its answer.
-
-    Attributes:
-        provider: key of the provider whose API is spoken; answers of that provider and API need no seal.
-        api: which of its wire formats.
-        model: the name that the caller asked for: answers say this one, whoever made them; "" for a request.
-        origin: who makes the answer; None for an error before anybody was asked.
-        echo: what the adapter put into `InboundRequest.echo`.
-        answer_id: unique for each answer, letters and digits; to be prefixed in the API's manner.
-        new_id: gives further such ids, for the parts of an answer.
-        clock: gives the time, UTC.
-        seal: makes a text of state that only `unseal` can read: URL-safe base64, padded. None: state is dropped.
-        unseal: gives back the state; {} for a seal that may not be used here (altered, another key, tenant or time);
-            None for a text that is no seal.
-    """
-
-    provider: str
-    api: str
-    model: str = ""
-    origin: Origin | None = None
-    echo: Mapping[str, Any] = EMPTY
-    answer_id: str = attrs.field(factory=new_ulid)
-    new_id: Callable[[], str] = new_ulid
-    clock: Callable[[], datetime] = utc_now
-    seal: Callable[[State], str] | None = None
-    unseal: Callable[[str], State | None] = lambda _text: None
-
-    @property
-    def is_own(self) -> bool:
-        """True when this API's own service makes the answer."""
-        return self.origin is not None and self.origin[:2] == (self.provider, self.api)
-
-
-class StreamWriter(Protocol):
-    """Writes the events of one answer in an API's framing.
-
-    Attributes:
-        content_type: of the HTTP answer.
-        losses: what this API could not say.
-    """
-
-    content_type: str
-    losses: list[Loss]
-
-    def feed(self, events: Iterable[StreamEvent]) -> bytes:
-        """Return the bytes for the events of one upstream read, ready to be written at once; b"" for none.
-
-        An `ErrorEvent` is written as this API's own error, last.
-        """
-        ...
-
-    def end(self) -> bytes:
-        """Return what is left when no more events come; an error where none of them ended the answer."""
-        ...
 
 
 def dumps_line(value: Any) -> bytes:
@@ -278,7 +148,7 @@ def restore_answer(message: Message, items: Sequence[ContentBlock | State]) -> M
     states: list[State] = [item for item in items if isinstance(item, Mapping)]
     echoed: list[ContentBlock] = [item for item in items if not isinstance(item, Mapping)]
     if not states:
-        return replace(message, content=tuple(echoed))
+        return attrs.evolve(message, content=tuple(echoed))
     provider, api, model = states[-1]["origin"]
     replay: dict[str, Any] = {}
     calls: dict[str, dict[str, Any]] = {}
@@ -291,8 +161,8 @@ def restore_answer(message: Message, items: Sequence[ContentBlock | State]) -> M
     if content is None:
         content = _in_order(items, calls)
     raw = {"origin": [provider, api, model], "replay": replay, "trace": {}} if replay else None
-    metadata = replace(message.metadata, provider=provider, api=api, model=f"{provider}:{model}", provider_raw=raw)
-    return replace(message, content=tuple(content), metadata=metadata)
+    metadata = attrs.evolve(message.metadata, provider=provider, api=api, model=f"{provider}:{model}", provider_raw=raw)
+    return attrs.evolve(message, content=tuple(content), metadata=metadata)
 
 
 def _of_one_origin(items: Sequence[ContentBlock | State]) -> list[ContentBlock | State]:
@@ -372,4 +242,4 @@ def _with_state(block: ContentBlock | None, entry: State) -> ContentBlock:
         and read_tool_input(fields["raw_input"])[0] != block.input
     ):
         del fields["raw_input"]
-    return kind(**fields) if block is None else replace(block, **fields) if fields else block
+    return kind(**fields) if block is None else attrs.evolve(block, **fields) if fields else block

@@ -1,0 +1,155 @@
+"""How a serving hook is called, and what of a request an upstream gets."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from interlingua.errors import CallerError, CapabilityError, ServerError
+from interlingua.plugins import Registry, WireRequest, WireResponse, hookimpl
+from interlingua.types import (
+    AdapterOptions,
+    Message,
+    Origin,
+    Provenance,
+    SideEffects,
+    TextDelta,
+    WireTool,
+    system,
+    user,
+)
+from interlingua.types.messages import MessageMetadata
+from interlingua_serve import (
+    InboundRequest,
+    ServeContext,
+    from_wire_request,
+    stream_to_wire,
+    to_wire_auxiliary,
+    to_wire_error,
+    to_wire_response,
+)
+from tests.support.fake_provider import Fake
+
+ECHOED = Message(
+    role="assistant",
+    content=(),
+    metadata=MessageMetadata(provider="fake", api="fake", model="fake:m", provenance=Provenance.IMPORTED),
+)
+
+
+def test_only_an_upstream_of_the_same_api_gets_what_only_that_api_has() -> None:
+    request = InboundRequest(
+        messages=(system("x-header"), user("Hi."), ECHOED),
+        options=AdapterOptions(model="m", api="fake", max_tokens=9),
+        extra={"store": False},
+        private=(0,),
+        provider="fake",
+    )
+
+    messages, options, losses = request.for_upstream("fake", "fake", "real-m")
+    assert (len(messages), options.model, options.provider_options, losses) == (3, "real-m", {"store": False}, ())
+    assert messages[2].metadata.model == "fake:real-m"
+
+    messages, options, losses = request.for_upstream("host", "fake", "m")
+    assert (len(messages), options.provider_options, [loss.path for loss in losses]) == (
+        2,
+        {"store": False},
+        ["messages[0]"],
+    )
+
+    messages, options, losses = request.for_upstream("acme", "talk", "acme-1")
+    assert [message.role for message in messages] == ["user", "assistant"]
+    assert (options.model, options.api, options.max_tokens, options.provider_options) == ("acme-1", "talk", 9, {})
+    assert [(loss.path, loss.verdict) for loss in losses] == [
+        ("options.provider_options.store", "dropped"),
+        ("messages[0]", "dropped"),
+    ]
+
+
+def test_the_exact_form_of_an_option_is_for_the_very_model_that_was_asked_for() -> None:
+    request = InboundRequest(
+        messages=(user("Hi."),),
+        options=AdapterOptions(model="m", api="fake", max_tokens=9, thinking=True),
+        extra={"limit": 9, "thinking": {"type": "adaptive"}},
+        covered={"limit": ("max_tokens",), "thinking": ()},
+        provider="fake",
+    )
+
+    _, exact, _ = request.for_upstream("fake", "fake", "m")
+    assert (exact.max_tokens, exact.thinking, exact.provider_options) == (None, True, request.extra)
+    for upstream in (("fake", "fake", "other"), ("host", "fake", "m"), ("acme", "talk", "m")):
+        _, options, losses = request.for_upstream(*upstream)
+        assert (options.max_tokens, options.thinking, options.provider_options, losses) == (9, True, {}, ())
+
+
+def test_a_tool_of_a_request_keeps_name_and_schema() -> None:
+    schema = {"$schema": "x", "type": "object", "properties": {"a": {"anyOf": [{"type": "null"}]}}}
+    tool = WireTool(name="Read", description="d", input_schema=schema, extra={"strict": True}, api="fake")
+
+    assert (tool.name, tool.input_schema, tool.side_effects) == ("Read", schema, SideEffects.EXECUTE)
+    assert (tool.extra_of("fake"), tool.extra_of("talk")) == ({"strict": True}, {})
+
+
+class _Writer:
+    content_type = "text/event-stream"
+
+    def __init__(self) -> None:
+        self.losses: list[Any] = []
+
+    def feed(self, events: Any) -> bytes:
+        return b"x" * len(list(events))
+
+    def end(self) -> bytes:
+        return b"."
+
+
+class _Serving(Fake):
+    @hookimpl
+    def from_wire_request(self, request: WireRequest, context: ServeContext) -> InboundRequest:
+        body = json.loads(request.body)
+        options = AdapterOptions(model=body["model"], api=request.api)
+        return InboundRequest(messages=(user(body["text"]),), options=options, provider=context.provider)
+
+    @hookimpl
+    def to_wire_response(self, message: Message, context: ServeContext) -> WireResponse:
+        return WireResponse(body=message.text_content().encode())
+
+    @hookimpl
+    def stream_to_wire(self, context: ServeContext) -> _Writer:
+        return _Writer()
+
+    @hookimpl
+    def to_wire_error(self, error: Exception, context: ServeContext) -> WireResponse:
+        return WireResponse(status=500)
+
+    @hookimpl
+    def to_wire_auxiliary(self, kind: str, value: Any, context: ServeContext) -> WireResponse | None:
+        return WireResponse(body=str(value).encode()) if kind == "count_tokens" else None
+
+
+def test_the_hooks_are_reached_and_a_request_that_cannot_be_read_is_the_callers_mistake() -> None:
+    provider = Registry(providers={"fake": _Serving()}, entry_points=[]).provider("fake")
+    context = ServeContext(provider="fake", api="fake", model="m", origin=Origin("fake", "fake", "m"))
+    request = WireRequest(path="/talk", body=b'{"model": "m", "text": "Hi."}', api="fake")
+
+    assert from_wire_request(provider, request, context).messages[0].text_content() == "Hi."
+    assert to_wire_response(provider, user("Hi."), context).body == b"Hi."
+    assert stream_to_wire(provider, context).feed([TextDelta(index=0, text="x")]) == b"x"
+    assert to_wire_error(provider, ServerError("x"), context).status == 500
+    assert to_wire_auxiliary(provider, "count_tokens", 3, context).body == b"3"
+    assert context.is_own
+    assert context.answer_id != ServeContext(provider="fake", api="fake").answer_id
+    with pytest.raises(CapabilityError):
+        to_wire_auxiliary(provider, "models", [], context)
+    for body in (b"{", b"[]", b"{}", b'{"model": 3, "text": 4}'):
+        with pytest.raises(CallerError):
+            from_wire_request(provider, WireRequest(path="/talk", body=body, api="fake"), context)
+
+
+def test_a_provider_without_the_hooks_serves_nothing() -> None:
+    provider = Registry(providers={"fake": Fake()}, entry_points=[]).provider("fake")
+
+    with pytest.raises(CapabilityError, match="does not serve"):
+        stream_to_wire(provider, ServeContext(provider="fake", api="fake"))
