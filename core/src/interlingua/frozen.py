@@ -34,6 +34,7 @@ from interlingua.json import (
 T = TypeVar("T")
 Convert = Callable[[Any], Any]
 _copiers: dict[type, tuple[Callable[[Any], Any], dict[str, Convert]]] = {}  # a changeable copy, converters
+_copier_sources: dict[type, tuple[str, dict[str, Any]]] = {}  # compiled when first used: that takes as long as `__init__`
 PIECE = {"piece": True}
 """The metadata of a text field that may end within a character: half of a surrogate pair is kept as it is."""
 ALWAYS = {"always": True}
@@ -44,7 +45,11 @@ def replace(value: T, **changes: Any) -> T:
     """Do what `attrs.evolve` does, for a checked class at a fifth of the cost; other fields raise KeyError."""
     cls = value.__class__
     if cls not in _copiers:
-        return attrs.evolve(value, **changes)  # type: ignore[misc]
+        if cls not in _copier_sources:
+            return attrs.evolve(value, **changes)  # type: ignore[misc]
+        source, names = _copier_sources[cls]
+        exec(source, names)  # noqa: S102  as attrs does itself
+        _copiers[cls] = (names["_copied"], names["_converters"])
     copied, converters = _copiers[cls]
     new: T = copied(value)
     for name, item in changes.items():
@@ -90,8 +95,7 @@ def _write_init(cls: type, attrs_init: Any) -> None:
         "_kind": type,  # a field may be called `type`
         **globals(),  # what the tests name
     }
-    converters: dict[str, Convert] = {}
-    parameters, stored, copied = [], [], []
+    parameters, converters, stored, copied = [], [], [], []
     for field in fields:
         name, default, value = field.name, field.default, f"_default_{field.name}"
         if isinstance(default, attrs.Factory):  # type: ignore[arg-type]
@@ -105,14 +109,14 @@ def _write_init(cls: type, attrs_init: Any) -> None:
             made = f"_convert_{name}({name})"
             if kept := _kept(field, names):
                 made = f"{name} if {kept} else {made}"
-            converters[name] = eval(f"lambda {name}: {made}", names)  # noqa: S307  as `exec` below
+            converters.append(f"    '{name}': lambda {name}: {made},")
             value = made if required else f"{value} if {name} is _default_{name} else {made}"
         stored.append(f"    self.{name} = {value}")
         copied.append(f"    self.{name} = {f'old.{name}' if field.init else value}")
     if "_attrs_cached_hash" in getattr(cls, "__slots__", ()):
         stored.append("    self._attrs_cached_hash = None")
         copied.append("    self._attrs_cached_hash = None")
-    given = ", ".join(f"{name}={name}" for name in converters)
+    given = ", ".join(f"{field.name}={field.name}" for field in fields if field.init)
     star = "*, " if parameters and all(field.kw_only for field in fields) else ""
     source = (
         f"def __init__(self, {star}{', '.join(parameters)}):",
@@ -120,16 +124,13 @@ def _write_init(cls: type, attrs_init: Any) -> None:
         "    _become(self, _twin)",
         *stored,
         "    self.__class__ = _cls",
-        "def copied(old):",
-        "    self = _new(_twin)",
-        *copied,
-        "    return self",
     )
     exec(compile("\n".join(source), f"<checked {cls.__qualname__}>", "exec"), names)  # noqa: S102  as attrs does itself
     names["__init__"].__annotations__ = attrs_init.__annotations__
     names["__init__"].__qualname__ = f"{cls.__qualname__}.__init__"
     cls.__init__ = names["__init__"]  # type: ignore[misc]
-    _copiers[cls] = (names["copied"], converters)
+    copier = ("def _copied(old):", "    self = _new(_twin)", *copied, "    return self")
+    _copier_sources[cls] = ("\n".join((*copier, "_converters = {", *converters, "}")), names)
 
 
 def _kept(field: attrs.Attribute[Any], names: dict[str, Any]) -> str:
