@@ -3,19 +3,46 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, date, datetime, time
-from decimal import Decimal, InvalidOperation
+from decimal import Decimal
 from functools import cached_property
-from itertools import pairwise
-from typing import Any
+from typing import Any, TypeVar
 
 import attrs
 
-from interlingua.errors import DecodeError
-from interlingua.json import EMPTY, FrozenDict, freeze_object, loads_fast
+from interlingua.errors import CallerError, DecodeError
+from interlingua.frozen import checked
+from interlingua.json import EMPTY, FieldProblem, FrozenDict, freeze_object, loads_fast, refuse
+
+_T = TypeVar("_T")
+_USD = re.compile(r"\d*\.?\d+(?:[eE][+-]?\d+)?")
 
 
+def _usd(value: str | Decimal | None) -> Decimal | None:
+    if value is None or isinstance(value, Decimal):
+        return value
+    if isinstance(value, str) and _USD.fullmatch(value):
+        return Decimal(value)
+    raise FieldProblem(f"expected a decimal number of USD in a string, got {value!r:.40}")
+
+
+def _units(value: Mapping[str, Any]) -> FrozenDict:
+    return FrozenDict({name: _usd(price) for name, price in value.items()})
+
+
+def _day(value: str | date | None) -> date | None:
+    return date.fromisoformat(value) if isinstance(value, str) else value
+
+
+def _hours(value: Sequence[str | time] | None) -> tuple[time, time] | None:
+    if value is None:
+        return None
+    start, end = (time.fromisoformat(hour) if isinstance(hour, str) else hour for hour in value)
+    return start, end
+
+
+@checked
 @attrs.frozen(kw_only=True)
 class Rates:
     """List prices in USD per million tokens; None means that the source has no such price.
@@ -31,16 +58,17 @@ class Rates:
         units: USD for one of each of `Usage.extra_units`, by its name.
     """
 
-    input_per_mtok_usd: Decimal | None = None
-    output_per_mtok_usd: Decimal | None = None
-    cached_read_per_mtok_usd: Decimal | None = None
-    cache_write_per_mtok_usd: Decimal | None = None
-    cache_write_1h_per_mtok_usd: Decimal | None = None
-    audio_input_per_mtok_usd: Decimal | None = None
-    cached_audio_read_per_mtok_usd: Decimal | None = None
-    units: FrozenDict = EMPTY
+    input_per_mtok_usd: Decimal | None = attrs.field(default=None, converter=_usd)
+    output_per_mtok_usd: Decimal | None = attrs.field(default=None, converter=_usd)
+    cached_read_per_mtok_usd: Decimal | None = attrs.field(default=None, converter=_usd)
+    cache_write_per_mtok_usd: Decimal | None = attrs.field(default=None, converter=_usd)
+    cache_write_1h_per_mtok_usd: Decimal | None = attrs.field(default=None, converter=_usd)
+    audio_input_per_mtok_usd: Decimal | None = attrs.field(default=None, converter=_usd)
+    cached_audio_read_per_mtok_usd: Decimal | None = attrs.field(default=None, converter=_usd)
+    units: FrozenDict = attrs.field(default=EMPTY, converter=_units)
 
 
+@checked
 @attrs.frozen(kw_only=True)
 class PriceTier(Rates):
     """Rates that bill the whole request once its inclusive input passes `above_input_tokens`.
@@ -52,6 +80,7 @@ class PriceTier(Rates):
     above_input_tokens: int
 
 
+@checked
 @attrs.frozen(kw_only=True)
 class Price(Rates):
     """The rates of one model from one day on; of the rows that apply at a moment, the last one counts.
@@ -63,8 +92,8 @@ class Price(Rates):
         tiers: rates of larger requests, in rising order of `above_input_tokens`.
     """
 
-    since: date | None = None
-    utc_hours: tuple[time, time] | None = None
+    since: date | None = attrs.field(default=None, converter=_day)
+    utc_hours: tuple[time, time] | None = attrs.field(default=None, converter=_hours)
     service_tier: str | None = None
     tiers: tuple[PriceTier, ...] = ()
 
@@ -90,6 +119,7 @@ class Price(Rates):
         return passed
 
 
+@checked
 @attrs.frozen(kw_only=True)
 class ModelInfo:
     """One model of a provider, as its provider's catalogue describes it.
@@ -125,16 +155,6 @@ class ModelInfo:
         return rows[-1] if rows else None
 
 
-_RATES = tuple(name for name in attrs.fields_dict(Rates) if name != "units")
-_PRICE_KEYS = frozenset((*_RATES, "units", "from", "utc_hours", "service_tier", "tiers"))
-_TIER_KEYS = frozenset((*_RATES, "units", "above_input_tokens"))
-
-
-def _refuse_unknown(keys: Collection[str], path: str) -> None:
-    for key in sorted(keys):
-        raise DecodeError(f"unknown key {key!r} in a catalogue", path=f"{path}/{key}")
-
-
 class LazyPrices(Sequence[Price]):
     """The prices of one model, read when first used: a cold start needs none. Equal to the tuple of them."""
 
@@ -144,7 +164,7 @@ class LazyPrices(Sequence[Price]):
 
     @cached_property
     def _prices(self) -> tuple[Price, ...]:
-        return tuple(_price(row, f"{self._path}/{place}") for place, row in enumerate(self._rows))
+        return tuple(_read_price(row, f"{self._path}/{place}") for place, row in enumerate(self._rows))
 
     def __getitem__(self, place: Any) -> Any:
         return self._prices[place]
@@ -165,52 +185,6 @@ class LazyPrices(Sequence[Price]):
         return repr(self._prices)
 
 
-def _price(row: Any, path: str) -> Price:
-    if not isinstance(row, dict):
-        raise DecodeError("a price is an object", path=path)
-    _refuse_unknown(row.keys() - _PRICE_KEYS, path)
-    try:
-        since = date.fromisoformat(row["from"]) if row.get("from") else None
-        hours = row.get("utc_hours")
-        utc_hours = (time.fromisoformat(hours[0]), time.fromisoformat(hours[1])) if hours else None
-    except (IndexError, KeyError, TypeError, ValueError) as error:
-        raise DecodeError(f"a price is dated wrongly: {error}", path=path) from error
-    tiers = tuple(_tier(tier, f"{path}/tiers/{place}") for place, tier in enumerate(row.get("tiers") or ()))
-    if any(low.above_input_tokens >= high.above_input_tokens for low, high in pairwise(tiers)):
-        raise DecodeError("tiers rise", path=f"{path}/tiers")
-    tier_name = row.get("service_tier")
-    return Price(since=since, utc_hours=utc_hours, service_tier=tier_name, tiers=tiers, **_rates(row, path))
-
-
-def _tier(row: Any, path: str) -> PriceTier:
-    if not isinstance(row, dict) or type(row.get("above_input_tokens")) is not int:
-        raise DecodeError("a tier is an object with above_input_tokens", path=f"{path}/above_input_tokens")
-    _refuse_unknown(row.keys() - _TIER_KEYS, path)
-    return PriceTier(above_input_tokens=row["above_input_tokens"], **_rates(row, path))
-
-
-def _rates(row: dict[str, Any], path: str) -> dict[str, Any]:
-    units = _object(row, "units", path)
-    return {
-        **{key: _usd(row[key], f"{path}/{key}") for key in _RATES if row.get(key) is not None},
-        "units": FrozenDict({name: _usd(price, f"{path}/units/{name}") for name, price in units.items()}),
-    }
-
-
-def _usd(value: Any, path: str) -> Decimal:
-    try:
-        if isinstance(value, str) and (price := Decimal(value)).is_finite() and price >= 0:
-            return price
-    except InvalidOperation:
-        pass
-    raise DecodeError("a price is a decimal number of USD in a string", path=path)
-
-
-_MODEL_KEYS = frozenset(
-    ("id", "aliases", "api", "max_context_tokens", "max_output_tokens", "capabilities", "facts", "prices")
-)
-
-
 def load_catalogue(text: str | bytes) -> tuple[ModelInfo, ...]:
     """Read a plugin's models.json; the prices in it are read when first used.
 
@@ -228,64 +202,40 @@ def load_catalogue(text: str | bytes) -> tuple[ModelInfo, ...]:
         raise DecodeError(f"a catalogue is not JSON: {error}") from error
     if not isinstance(file, dict) or not isinstance(file.get("models"), list):
         raise DecodeError("a catalogue is an object with a list of models", path="/models")
-    shared: dict[str, Any] = {"pricing_version": file.get("pricing_version")}
-    if tiers := file.get("standard_service_tiers"):
-        shared["standard_service_tiers"] = _strings(tiers, "/standard_service_tiers")
-    models = tuple(_model(row, f"/models/{place}", shared) for place, row in enumerate(file["models"]))
-    _check_names(models)
-    return models
+    shared = {name: file[name] for name in ("pricing_version", "standard_service_tiers") if file.get(name)}
+    _make(ModelInfo, {"id": "", **shared}, "")  # a fault in them stands at the top of the file
+    return tuple(_read_model(row, shared, f"/models/{place}") for place, row in enumerate(file["models"]))
 
 
-def _model(row: Any, path: str, shared: Mapping[str, Any]) -> ModelInfo:
-    if not isinstance(row, dict) or not isinstance(row.get("id"), str):
-        raise DecodeError("a model is an object with an id", path=f"{path}/id")
-    _refuse_unknown(row.keys() - _MODEL_KEYS, path)
-    prices = row.get("prices") or []
+def _read_model(row: Any, shared: dict[str, Any], path: str) -> ModelInfo:
+    fields = _make(dict[str, Any], row, path) | shared
+    prices = fields.get("prices", [])
     if not isinstance(prices, list):
-        raise DecodeError("prices are a list", path=f"{path}/prices")
-    api = row.get("api")
-    if not isinstance(api, str | None):
-        raise DecodeError("an api is a name or null", path=f"{path}/api")
-    return ModelInfo(
-        id=row["id"],
-        aliases=_strings(row.get("aliases") or [], f"{path}/aliases"),
-        api=api,
-        max_context_tokens=_count(row, "max_context_tokens", path),
-        max_output_tokens=_count(row, "max_output_tokens", path),
-        capabilities=_object(row, "capabilities", path),
-        facts=_object(row, "facts", path),
-        prices=LazyPrices(prices, f"{path}/prices") if prices else (),
-        **shared,
-    )
+        raise DecodeError("prices are an array", path=f"{path}/prices")
+    return _make(ModelInfo, fields | {"prices": LazyPrices(prices, f"{path}/prices") if prices else ()}, path)
 
 
-def _check_names(models: tuple[ModelInfo, ...]) -> None:
-    seen: set[str] = set()
-    for place, model in enumerate(models):
-        for name in (model.id, *model.aliases):
-            if name in seen:
-                raise DecodeError(f"two models are named {name!r}", path=f"/models/{place}")
-            seen.add(name)
+def _read_price(row: Any, path: str) -> Price:
+    fields = _make(dict[str, Any], row, path)
+    fields["since"] = fields.pop("from", None)
+    tiers = enumerate(fields.get("tiers", ()))
+    fields["tiers"] = tuple(_make(PriceTier, tier, f"{path}/tiers/{place}") for place, tier in tiers)
+    return _make(Price, fields, path)
 
 
-def _strings(value: Any, path: str) -> tuple[str, ...]:
-    if not isinstance(value, list) or not all(isinstance(item, str) for item in value):
-        raise DecodeError("expected a list of strings", path=path)
-    return tuple(value)
+def _make(cls: Callable[..., _T], row: Any, path: str) -> _T:
+    """Make a value of an object in the file, where null stands for a default; its class checks the fields.
 
-
-def _count(row: dict[str, Any], key: str, path: str) -> int | None:
-    value = row.get(key)
-    if value is None or (type(value) is int and value > 0):
-        return value
-    raise DecodeError(f"{key} is a positive whole number or null", path=f"{path}/{key}")
-
-
-def _object(row: dict[str, Any], key: str, path: str) -> dict[str, Any]:
-    value = row.get(key) or {}
-    if not isinstance(value, dict):
-        raise DecodeError(f"{key} is an object", path=f"{path}/{key}")
-    return value
+    Raises:
+        DecodeError: it is no object, or its fields are not those of the class.
+    """
+    try:
+        given = row if isinstance(row, dict) else refuse("object", row)
+        return cls(**{name: value for name, value in given.items() if value is not None})
+    except (CallerError, TypeError, ValueError) as error:
+        problem = error.__context__ if isinstance(error, CallerError) else error
+        place = str(getattr(problem, "path", "")).replace(".", "/").replace("[", "/").replace("]", "")
+        raise DecodeError(f"wrong in a catalogue: {problem}", path=path + place) from error
 
 
 _DATED = re.compile(r"[-@](?:\d{8}|\d{4}-\d{2}-\d{2})\Z")

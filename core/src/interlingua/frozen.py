@@ -34,7 +34,7 @@ from interlingua.json import (
 T = TypeVar("T")
 Convert = Callable[[Any], Any]
 _copiers: dict[type, tuple[Callable[[Any], Any], dict[str, Convert]]] = {}  # a changeable copy, converters
-_copier_sources: dict[type, tuple[str, dict[str, Any]]] = {}  # compiled when first used: that takes as long as `__init__`
+_copier_sources: dict[type, tuple[str, dict[str, Any]]] = {}  # of those: compiled when first used
 PIECE = {"piece": True}
 """The metadata of a text field that may end within a character: half of a surrogate pair is kept as it is."""
 ALWAYS = {"always": True}

@@ -12,6 +12,7 @@ from typing import Any
 
 import attrs
 
+from interlingua.catalogue import Price, PriceTier
 from interlingua.plugins.registry import PROVIDERS, Registry
 from interlingua_contract.subject import Subject
 from tests.contract.broken.machine import Mutant, in_capabilities
@@ -35,6 +36,11 @@ def _unpriced(inner: Callable[..., Any]) -> Any:
     return [attrs.evolve(model, pricing_version=None) for model in inner()]
 
 
+def _falling(inner: Callable[..., Any]) -> Any:
+    falling = Price(tiers=(PriceTier(above_input_tokens=2), PriceTier(above_input_tokens=1)))
+    return [attrs.evolve(model, prices=(falling,)) for model in inner()]
+
+
 DECLARATIONS = (
     Mutant("audio declared, which the wire has not", "C11", in_capabilities(
         supports_audio=True, accepted_audio_media_types=("audio/wav",))),
@@ -44,6 +50,7 @@ DECLARATIONS = (
     Mutant("an unknown model taken for known", "C45", in_capabilities(assumed=False)),
     Mutant("one name for two models", "C45", {"models": _two_names}),
     Mutant("prices without a version", "C45", {"models": _unpriced}),
+    Mutant("tiers of prices that fall", "C45", {"models": _falling}),
     Mutant("the key in the base URL", "C43", _connection(
         lambda made, settings: attrs.evolve(made, base_url=f"{made.base_url}?key={settings.api_key}"))),
     Mutant("the key in the public headers", "C43", _connection(

@@ -15,7 +15,7 @@ from interlingua.catalogue import ModelInfo, Price, PriceTier, find_model, load_
 from interlingua.errors import DecodeError
 
 
-def _file(*models: dict[str, Any], **head: Any) -> str:
+def _file(*models: Any, **head: Any) -> str:
     return json.dumps({"pricing_version": "v1", "models": list(models), **head})
 
 
@@ -75,15 +75,17 @@ def test_a_full_model() -> None:
     [
         ("{", ""),
         ("[]", "/models"),
-        (_file({"name": "m"}), "/models/0/id"),
-        (_file({"id": "m", "price": []}), "/models/0/price"),
+        (_file("m"), "/models/0"),
+        (_file({"name": "m"}), "/models/0"),
+        (_file({"id": "m", "price": []}), "/models/0"),
+        (_file({"id": 1}), "/models/0/id"),
         (_file({"id": "m", "aliases": "short"}), "/models/0/aliases"),
         (_file({"id": "m", "api": 1}), "/models/0/api"),
         (_file({"id": "m", "max_context_tokens": "1"}), "/models/0/max_context_tokens"),
         (_file({"id": "m", "max_output_tokens": True}), "/models/0/max_output_tokens"),
-        (_file({"id": "m", "facts": []}, {"id": "n", "facts": [1]}), "/models/1/facts"),
+        (_file({"id": "m", "aliases": ["short", 1]}), "/models/0/aliases/1"),
+        (_file({"id": "m", "facts": None}, {"id": "n", "facts": [1]}), "/models/1/facts"),
         (_file({"id": "m", "prices": {"from": None}}), "/models/0/prices"),
-        (_file({"id": "m"}, {"id": "n", "aliases": ["m"]}), "/models/1"),
         (_file({"id": "m"}, standard_service_tiers="default"), "/standard_service_tiers"),
     ],
 )
@@ -97,15 +99,16 @@ def test_a_faulty_file_is_refused_with_the_place(text: str, path: str) -> None:
     ("price", "path"),
     [
         ("free", ""),
-        ({"input_per_mtok": "3"}, "/input_per_mtok"),
+        ({"input_per_mtok": "3"}, ""),
+        ({"units": {"web_search": 1}}, "/units"),
         ({"input_per_mtok_usd": 3.0}, "/input_per_mtok_usd"),
         ({"input_per_mtok_usd": "three"}, "/input_per_mtok_usd"),
         ({"input_per_mtok_usd": "NaN"}, "/input_per_mtok_usd"),
         ({"input_per_mtok_usd": "-1"}, "/input_per_mtok_usd"),
         ({"from": "soon"}, ""),
         ({"utc_hours": ["01:00"]}, ""),
-        ({"tiers": [{"input_per_mtok_usd": "1"}]}, "/tiers/0/above_input_tokens"),
-        ({"tiers": [{"above_input_tokens": 2}, {"above_input_tokens": 1}]}, "/tiers"),
+        ({"tiers": [{"input_per_mtok_usd": "1"}]}, "/tiers/0"),
+        ({"tiers": [{"above_input_tokens": "1"}]}, "/tiers/0/above_input_tokens"),
     ],
 )
 def test_a_faulty_price_is_refused_when_looked_at(price: Any, path: str) -> None:
@@ -113,6 +116,19 @@ def test_a_faulty_price_is_refused_when_looked_at(price: Any, path: str) -> None
     with pytest.raises(DecodeError) as caught:
         tuple(model.prices)
     assert caught.value.path == f"/models/0/prices/0{path}"
+
+
+def test_an_unknown_key_is_named() -> None:
+    (model,) = load_catalogue(_file({"id": "m", "prices": [{"input_per_mtok": "3"}]}))
+    with pytest.raises(DecodeError, match="'input_per_mtok'"):
+        tuple(model.prices)
+    with pytest.raises(DecodeError, match="'price'"):
+        load_catalogue(_file({"id": "m", "price": []}))
+
+
+def test_an_exact_small_price_may_be_written_with_an_exponent() -> None:
+    (model,) = load_catalogue(_file({"id": "m", "prices": [{"input_per_mtok_usd": str(Decimal("0.0000001"))}]}))
+    assert model.prices[0].input_per_mtok_usd == Decimal("1E-7")
 
 
 @pytest.mark.parametrize(

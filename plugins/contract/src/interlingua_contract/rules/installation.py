@@ -151,7 +151,8 @@ def connection_is_complete(subject: Subject) -> Iterator[Finding]:
     "The catalogue is sound, and a model it does not know gets the provider's defaults, marked assumed.",
     source="format.md, Pricing; hook models",
     fix="""Give each model one id, aliases that no other model has, limits above zero or None, and prices with a
-    pricing_version. `capabilities` of an unknown model: your defaults with `assumed=True`, never an exception.""",
+    pricing_version, their tiers in rising order. `capabilities` of an unknown model: your defaults with
+    `assumed=True`, never an exception.""",
 )
 def catalogue_is_sound(subject: Subject) -> Iterator[Finding]:
     """Ids, aliases, limits, prices, declarations."""
@@ -162,6 +163,10 @@ def catalogue_is_sound(subject: Subject) -> Iterator[Finding]:
                 yield Finding(f"{name!r} names {names[name]} and {info.id}", "models")
         if info.prices and not info.pricing_version:
             yield Finding("prices without a pricing_version", info.id)
+        for price in info.prices:
+            limits = [tier.above_input_tokens for tier in price.tiers]
+            if limits != sorted(set(limits)):
+                yield Finding(f"tiers that do not rise: {limits}", info.id)
         for limit in (info.max_context_tokens, info.max_output_tokens):
             if limit is not None and limit <= 0:
                 yield Finding(f"a limit of {limit}", info.id)
