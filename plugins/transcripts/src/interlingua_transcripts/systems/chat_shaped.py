@@ -28,6 +28,8 @@ from interlingua_transcripts.system import DocumentSystem, System
 from interlingua_transcripts.transcript import Group, Note, Plan
 
 _ROLES = {"system": Role.SYSTEM, "developer": Role.SYSTEM, "user": Role.USER, "assistant": Role.ASSISTANT}
+_USER, _ASSISTANT, _TOOL = Role.USER, Role.ASSISTANT, Role.TOOL
+_LINE_ROLES = (*_ROLES, "tool", "function")
 _TEXTS = ("text", "input_text", "output_text")
 # Members of other systems' messages that have a role and content as well.
 _OTHERS = {"type", "uuid", "api", "stopReason", "parts", "contents", "toolCalls", "toolResults", "toolCallId"}
@@ -216,9 +218,7 @@ class InspectAi(DocumentSystem):
 
 # -- one message ------------------------------------------------------------------------------------------------------
 def _is_chat_line(value: Any) -> bool:
-    if not isinstance(value, dict) or value.get("role") not in (*_ROLES, "tool", "function"):
-        return False
-    if value.keys() & _OTHERS:
+    if not isinstance(value, dict) or value.get("role") not in _LINE_ROLES or not _OTHERS.isdisjoint(value):
         return False
     return isinstance(value.get("content"), str) or bool(value.get("tool_calls"))
 
@@ -227,7 +227,9 @@ def _is_conversation(value: Any) -> bool:
     messages = value.get("messages") if isinstance(value, dict) else None
     if not isinstance(messages, list) or not messages:
         return False
-    return all(isinstance(one, dict) and "role" in one and {"content", "tool_calls"} & set(one) for one in messages)
+    return all(
+        isinstance(one, dict) and "role" in one and ("content" in one or "tool_calls" in one) for one in messages
+    )
 
 
 def read_chat_message(
@@ -245,7 +247,7 @@ def read_chat_message(
     role = str(raw.get("role"))
     when: datetime = time_of(raw.get("timestamp"), time_of(at))
     facts: dict[str, Any] = {}
-    kind = _ROLES.get(role, Role.USER)
+    kind = _ROLES.get(role, _USER)
     if role in ("tool", "function"):
         issued = raw.get("tool_call_id") or next(iter(raw.get("tool_call_ids") or ()), None) or raw.get("name")
         call = ids.call(str(issued))
@@ -259,19 +261,19 @@ def read_chat_message(
                 tool_name=name if isinstance(name, str) else None,
             )
         ]
-        kind, facts = Role.TOOL, {"parent_tool_use_id": call}
+        kind, facts = _TOOL, {"parent_tool_use_id": call}
     else:
         calls = [_call(one, ids) for one in raw.get("tool_calls") or ()]
         blocks = [*_thinking(raw), *_parts(raw.get("content")), *calls]
-        if kind is Role.ASSISTANT:
+        if kind is _ASSISTANT:
             facts = _answer_facts(raw, provider, model)
     if blocks:
         yield ids.make_message(kind, blocks, when, facts)
 
 
 def _thinking(raw: Mapping[str, Any]) -> list[ContentBlock]:
-    text = next((raw[name] for name in ("reasoning_content", "reasoning", "thinking") if raw.get(name)), None)
-    if isinstance(text, str):
+    text = raw.get("reasoning_content") or raw.get("reasoning") or raw.get("thinking")
+    if text and isinstance(text, str):
         return [ThinkingBlock(text=text)]
     blocks = raw.get("thinking_blocks")
     return [_part(block) for block in blocks if isinstance(block, dict)] if isinstance(blocks, list) else []

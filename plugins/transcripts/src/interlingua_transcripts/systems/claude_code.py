@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
@@ -29,6 +30,7 @@ from interlingua_transcripts.imported import ImportedIds, count_of, time_of, to_
 from interlingua_transcripts.system import System, pick
 from interlingua_transcripts.transcript import Conversation, Group, Note, Plan, Written
 
+_USER, _ASSISTANT, _TOOL = Role.USER, Role.ASSISTANT, Role.TOOL
 _KINDS = {
     "user", "assistant", "system", "attachment", "progress", "summary", "file-history-snapshot", "queue-operation",
     "last-prompt", "custom-title", "ai-title", "agent-name", "mode", "permission-mode", "pr-link", "worktree-state",
@@ -104,8 +106,8 @@ class ClaudeCode(System):
         """Find the conversation's lines and put each API message's lines together."""
         entries = {at: value for at, value in enumerate(values) if isinstance(value, dict)}
         chain = _Chain(entries)
-        names = [entry.get("sessionId") or entry.get("session_id") for entry in entries.values()]
-        session = next((name for name in reversed(names) if isinstance(name, str)), "")
+        names = (entry.get("sessionId") or entry.get("session_id") for entry in reversed(entries.values()))
+        session = next((name for name in names if isinstance(name, str)), "")
         plan = Plan(
             session_id=session,
             version=next((str(entry["version"]) for entry in entries.values() if entry.get("version")), ""),
@@ -123,17 +125,17 @@ class ClaudeCode(System):
         at = time_of(first.get("timestamp"))
         if first.get("type") == "assistant":
             blocks, facts = _answer(values, ids)
-            return [ids.make_message(Role.ASSISTANT, blocks, at, facts)]
+            return [ids.make_message(_ASSISTANT, blocks, at, facts)]
         made = []
         rest: list[ContentBlock] = []
         for raw in _raw_blocks(_content(first)):
             if raw.get("type") == _RESULTS:
                 result = _result(raw, ids)
-                made.append(ids.make_message(Role.TOOL, [result], at, {"parent_tool_use_id": result.tool_use_id}))
+                made.append(ids.make_message(_TOOL, [result], at, {"parent_tool_use_id": result.tool_use_id}))
             else:
                 rest.append(_block(raw, ids))
         if rest:
-            made.append(ids.make_message(Role.USER, rest, at))
+            made.append(ids.make_message(_USER, rest, at))
         return made
 
     def write(self, conversation: Conversation) -> Iterator[Written]:
@@ -181,15 +183,15 @@ class ClaudeCode(System):
 class _Chain:
     """Which lines make up the conversation: parents alone do not reach all of it (WIRE.md, Claude Code)."""
 
-    def __init__(self, entries: Mapping[int, Mapping[str, Any]]) -> None:
+    def __init__(self, entries: dict[int, Any]) -> None:
         self._entries = entries
         talk = [at for at, entry in entries.items() if _is_talk(entry)]
         main = [at for at in talk if not entries[at].get("isSidechain")]
         self.lines = main or talk  # a subagent's file is all sidechain
         self._at: dict[str, int] = {}
         for at, entry in entries.items():
-            if isinstance(entry.get("uuid"), str):
-                self._at.setdefault(entry["uuid"], at)
+            if isinstance(own := entry.get("uuid"), str):
+                self._at.setdefault(own, at)
 
     def conversation(self, notes: list[Note]) -> set[int]:
         """Return the indexes of the conversation's lines."""
@@ -198,25 +200,25 @@ class _Chain:
         wanted = set(self.lines)
         if not any("parentUuid" in self._entries[at] for at in self.lines):
             return wanted
-        found = {at for at in self._path(notes) if at in wanted}
-        return found | self._relatives(found, wanted)
+        found = self._path(notes) & wanted
+        return found | self._relatives(found, wanted - found)
 
     def _leaf(self) -> int:
+        """Return the line that the program goes on from: the last, or one named after it that is not above it."""
         last = self.lines[-1]
-        named = [entry.get("leafUuid") for entry in self._entries.values() if entry.get("type") == "last-prompt"]
-        leaf = self._at.get(str(named[-1])) if named else None
-        if leaf is None or leaf in self._ancestors(last):
+        prompts = (entry for entry in reversed(self._entries.values()) if entry.get("type") == "last-prompt")
+        prompt: Mapping[str, Any] = next(prompts, {})
+        leaf = self._at.get(str(prompt.get("leafUuid")))
+        if leaf is None:
             return last
-        return leaf
-
-    def _ancestors(self, at: int) -> set[int]:
         seen: set[int] = set()
-        step: int | None = at
+        step: int | None = last
         while step is not None and step not in seen:
+            if step == leaf:
+                return last
             seen.add(step)
-            entry = self._entries[step]
-            step = self._at.get(str(entry.get("parentUuid") or entry.get("logicalParentUuid")))
-        return seen
+            step = self._at.get(str(_parent(self._entries[step])))
+        return leaf
 
     def _path(self, notes: list[Note]) -> set[int]:
         """Return the way from the leaf to the root, over lines of every kind."""
@@ -225,44 +227,44 @@ class _Chain:
         while step is not None and step not in seen:
             seen.add(step)
             entry = self._entries[step]
-            parent = entry.get("parentUuid") or entry.get("logicalParentUuid")
+            parent = _parent(entry)
             above = self._at.get(str(parent)) if parent else None
-            if parent is None and "parentUuid" not in entry:  # an old file's line
-                above = max((at for at in self.lines if at < step), default=None)
-            if parent and above is None:
-                above = max((at for at in self.lines if at < step), default=None)
-                notes.append(Note(step, f"its parent {parent} is not in the file; the line before it is taken"))
+            if above is None and (parent or (parent is None and "parentUuid" not in entry)):  # lost; an old file's line
+                before = bisect_left(self.lines, step)
+                above = self.lines[before - 1] if before else None
+                if parent:
+                    notes.append(Note(step, f"its parent {parent} is not in the file; the line before it is taken"))
             step = above
         return seen
 
-    def _relatives(self, found: set[int], wanted: set[int]) -> set[int]:
-        """Return the other lines of the messages found, and the results of their calls, until there are no more."""
-        by_message: dict[str, list[int]] = {}
-        by_call: dict[str, list[int]] = {}
-        names: dict[int, tuple[str, list[str]]] = {}
-        for at in wanted:
-            entry = self._entries[at]
-            message = entry.get("message") or {}
-            own = str(message.get("id") or "") if entry.get("type") == "assistant" else ""
-            calls = [
-                str(raw.get("id") or raw.get("tool_use_id"))
-                for raw in _raw_blocks(_content(entry))
-                if raw.get("type") in ("tool_use", _RESULTS)
-            ]
-            names[at] = (own, calls)
-            if own:
-                by_message.setdefault(own, []).append(at)
-            for call in calls:
-                by_call.setdefault(call, []).append(at)
-        open_ = list(found)
+    def _relatives(self, found: set[int], left: set[int]) -> set[int]:
+        """Return which lines are of the messages found, or hold the results of their calls, until there are no more."""
+        by_id: dict[str, list[int]] = {}
+        for at in left:
+            for name in _ids_of(self._entries[at]):
+                by_id.setdefault(name, []).append(at)
         reached: set[int] = set()
-        while open_:
-            own, calls = names.get(open_.pop(), ("", []))
-            near = [*by_message.pop(own, ()), *(at for call in calls for at in by_call.pop(call, ()))]
-            more = set(near) - found - reached
-            reached |= more
-            open_ += more
+        open_ = list(found)
+        while by_id and open_:
+            for name in _ids_of(self._entries[open_.pop()]):
+                near = set(by_id.pop(name, ())) - reached
+                reached |= near
+                open_ += near
         return reached
+
+
+def _parent(entry: Mapping[str, Any]) -> Any:
+    return entry.get("parentUuid") or entry.get("logicalParentUuid")
+
+
+def _ids_of(entry: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the ids that lines of one message, and of its calls and their results, have in common."""
+    message = entry.get("message") or {}
+    if entry.get("type") == "assistant" and (own := str(message.get("id") or "")):
+        yield f"message {own}"
+    for raw in _raw_blocks(_content(entry)):
+        if raw.get("type") in ("tool_use", _RESULTS):
+            yield f"call {raw.get('id') or raw.get('tool_use_id')}"
 
 
 def _is_talk(entry: Mapping[str, Any]) -> bool:
@@ -283,29 +285,24 @@ def _queued(entry: Mapping[str, Any]) -> Any:
 def _title(entries: Iterable[Mapping[str, Any]]) -> str | None:
     found: dict[str, str] = {}
     for entry in entries:
-        for kind, name in _TITLES.items():
-            if entry.get("type") == kind and isinstance(entry.get(name), str):
-                found[kind] = entry[name]
+        kind = entry.get("type")
+        if isinstance(kind, str) and isinstance(title := entry.get(_TITLES.get(kind, "")), str):
+            found[kind] = title
     return next((found[kind] for kind in _TITLES if kind in found), None)
 
 
 def _group(lines: Sequence[int], entries: Mapping[int, Mapping[str, Any]], plan: Plan) -> None:
     """Put the lines of one answer into one group, at the place of the first; the context begins at the last summary."""
     members: dict[str, list[int]] = {}
-    order: list[str] = []
     for at in lines:
         entry = entries[at]
         own = entry["message"].get("id") if entry.get("type") == "assistant" else None
         key = str(own or entry.get("uuid") or at)
         if key in members and own is None:
             key = f"{key}#{at}"  # a line that stands in the file twice
-        if key not in members:
-            members[key] = []
-            order.append(key)
-        members[key].append(at)
+        members.setdefault(key, []).append(at)
     boundary = max((at for at, entry in entries.items() if entry.get("subtype") == "compact_boundary"), default=None)
-    for key in order:
-        plan.groups.append(Group(key, tuple(members[key])))
+    plan.groups = [Group(key, tuple(ats)) for key, ats in members.items()]
     if boundary is not None:
         plan.context = [number for number, group in enumerate(plan.groups) if group.entries[0] > boundary]
 

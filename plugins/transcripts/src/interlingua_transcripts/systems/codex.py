@@ -28,6 +28,7 @@ from interlingua_transcripts.imported import ImportedIds, count_of, time_of, to_
 from interlingua_transcripts.system import System, pick
 from interlingua_transcripts.transcript import Conversation, Group, Note, Plan, Written
 
+_USER, _ASSISTANT, _SYSTEM, _TOOL = Role.USER, Role.ASSISTANT, Role.SYSTEM, Role.TOOL
 _ENVELOPES = {
     "session_meta", "response_item", "event_msg", "turn_context", "compacted", "world_state", "rollout_reference",
     "inter_agent_communication", "inter_agent_communication_metadata",
@@ -106,19 +107,19 @@ class Codex(System):
         at = time_of(values[0].get("timestamp"))
         first: Mapping[str, Any] = items[0] if items else {}
         facts: dict[str, Any] = {}
-        role = Role.USER
+        role = _USER
         blocks: list[ContentBlock] = []
         kind = first.get("type")
         if not items:
             role, blocks = _of_settings(values[0])
         elif kind in _OUTPUTS:
             result = _result(first, ids)
-            role, blocks, facts = Role.TOOL, [result], {"parent_tool_use_id": result.tool_use_id}
+            role, blocks, facts = _TOOL, [result], {"parent_tool_use_id": result.tool_use_id}
         elif kind in _BY_MODEL or first.get("role") == "assistant":
-            role, facts = Role.ASSISTANT, _answer_facts(group.facts or {})
+            role, facts = _ASSISTANT, _answer_facts(group.facts or {})
             blocks = [block for item in items for block in _blocks(item, ids)]
         else:
-            role = Role.SYSTEM if first.get("role") in ("developer", "system") else Role.USER
+            role = _SYSTEM if first.get("role") in ("developer", "system") else _USER
             blocks = _blocks(first, ids)
         return [ids.make_message(role, blocks, at, facts)] if blocks else []
 

@@ -42,6 +42,7 @@ from interlingua_transcripts.imported import (
 from interlingua_transcripts.system import System, pick
 from interlingua_transcripts.transcript import Conversation, Group, Note, Plan, Written
 
+_USER, _ASSISTANT, _SYSTEM, _TOOL = Role.USER, Role.ASSISTANT, Role.SYSTEM, Role.TOOL
 # The API's name in pi -> ours; another word is kept as it is.
 APIS = {
     "anthropic-messages": "messages",
@@ -121,11 +122,9 @@ class Pi(System):
         entries = {
             at: value for at, value in enumerate(values) if isinstance(value, dict) and (flat or value is not header)
         }
-        path = _path(entries, plan)
-        on_path = set(path)
-        plan.branches = {
-            at: "off the active branch" for at, entry in entries.items() if at not in on_path and _in_tree(entry)
-        }
+        tree = {at: entry for at, entry in entries.items() if _in_tree(entry)}
+        path = _path(tree, entries, plan)
+        plan.branches = dict.fromkeys(sorted(tree.keys() - path), "off the active branch")
         for entry in entries.values():
             if entry.get("type") == "session_info" and isinstance(entry.get("name"), str):
                 plan.title = entry["name"]
@@ -251,13 +250,12 @@ def _in_tree(entry: Mapping[str, Any]) -> bool:
     return entry.get("type") not in ("session", "leaf") and entry.get("appendMode") != "side"
 
 
-def _path(entries: dict[int, Any], plan: Plan) -> list[int]:
+def _path(tree: Mapping[int, Any], entries: dict[int, Any], plan: Plan) -> list[int]:
     """Return the indexes from the root to the leaf."""
-    tree = [at for at, entry in entries.items() if _in_tree(entry)]
-    leaf = next((at for at in reversed(tree) if "parentId" in entries[at]), None)
+    leaf = next((at for at in reversed(tree) if "parentId" in tree[at]), None)
     if leaf is None:
-        return tree
-    places = {str(own): at for at in tree if (own := entries[at].get("id")) is not None}
+        return list(tree)
+    places = {str(own): at for at, entry in tree.items() if (own := entry.get("id")) is not None}
     for entry in reversed(entries.values()):  # the last that names a place
         if entry.get("type") == "leaf":
             leaf = places.get(str(entry.get("targetId")))
@@ -265,38 +263,36 @@ def _path(entries: dict[int, Any], plan: Plan) -> list[int]:
         if "parentId" in entry and _in_tree(entry) and str(entry.get("id")) in places:
             leaf = places[str(entry.get("id"))]
             break
-    found: list[int] = []
-    seen: set[int] = set()
-    while leaf is not None and leaf not in seen:
-        seen.add(leaf)
-        found.append(leaf)
-        parent = entries[leaf].get("parentId")
+    found: dict[int, None] = {}
+    while leaf is not None and leaf not in found:
+        found[leaf] = None
+        parent = tree[leaf].get("parentId")
         above = None if parent is None else places.get(str(parent))
         if parent is not None and above is None:
             above = max((at for at in tree if at < leaf), default=None)
             plan.notes.append(Note(leaf, f"its parent {parent} is not in the file; the entry before it is taken"))
         leaf = above
-    return found[::-1]
+    return list(found)[::-1]
 
 
 def _group(path: Sequence[int], entries: Mapping[int, Mapping[str, Any]], plan: Plan) -> None:
     """Make a group of each entry that is a message, and find what the model would see after the last compaction."""
     by_id: dict[str, int] = {}
     boundary: tuple[int, str | None] | None = None
+    groups = plan.groups
     for at in path:
         entry = entries[at]
-        kind = entry.get("type")
-        if kind in ("compaction", "reset"):
-            boundary = (len(plan.groups), entry.get("firstKeptEntryId"))
+        if entry.get("type") in ("compaction", "reset"):
+            boundary = (len(groups), entry.get("firstKeptEntryId"))
+        own = str(entry.get("id", at))
         if "id" in entry:
-            by_id[str(entry["id"])] = len(plan.groups)
-        if not _is_message(entry):
-            continue
-        plan.groups.append(Group(key=str(entry.get("id", at)), entries=(at,)))
+            by_id[own] = len(groups)
+        if _is_message(entry):
+            groups.append(Group(own, (at,)))
     if boundary is not None:
-        own, first = boundary
-        kept = by_id.get(str(first), own) if first is not None else own
-        plan.context = [own, *range(kept, own), *range(own + 1, len(plan.groups))][: len(plan.groups)]
+        last, first = boundary
+        kept = by_id.get(str(first), last) if first is not None else last
+        plan.context = [last, *range(kept, last), *range(last + 1, len(groups))][: len(groups)]
 
 
 def _is_message(entry: Mapping[str, Any]) -> bool:
@@ -322,18 +318,18 @@ def read_message_parts(
     """
     role = body.get("role")
     if kind == "compaction":
-        return Role.USER, [TextBlock(text=f"{_COMPACTION}{body['summary']}{_END}")], {}
+        return _USER, [TextBlock(text=f"{_COMPACTION}{body['summary']}{_END}")], {}
     if kind == "branch_summary":
-        return Role.USER, [TextBlock(text=f"{_BRANCH}{body['summary']}{_END}")], {}
+        return _USER, [TextBlock(text=f"{_BRANCH}{body['summary']}{_END}")], {}
     if role == "assistant":
-        return Role.ASSISTANT, read_blocks(body, ids), _assistant_facts(body)
+        return _ASSISTANT, read_blocks(body, ids), _assistant_facts(body)
     if role == "toolResult":
         return _read_result(body, ids)
     if role == "bashExecution":
-        return Role.USER, [TextBlock(text=_bash_text(body))], {}
+        return _USER, [TextBlock(text=_bash_text(body))], {}
     if role == "system":
-        return Role.SYSTEM, read_blocks(body, ids), {}
-    return Role.USER, read_blocks(body, ids), {}
+        return _SYSTEM, read_blocks(body, ids), {}
+    return _USER, read_blocks(body, ids), {}
 
 
 def read_blocks(body: Mapping[str, Any], ids: ImportedIds) -> list[ContentBlock]:
@@ -429,7 +425,7 @@ def _read_result(body: Mapping[str, Any], ids: ImportedIds) -> tuple[Role, Seque
         tool_name=body.get("toolName"),
         details=body.get("details"),
     )
-    return Role.TOOL, [block], {"parent_tool_use_id": call}
+    return _TOOL, [block], {"parent_tool_use_id": call}
 
 
 def _bash_text(body: Mapping[str, Any]) -> str:
