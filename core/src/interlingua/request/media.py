@@ -26,7 +26,7 @@ from interlingua.types.blocks import (
     ToolResultBlock,
     VideoBlock,
 )
-from interlingua.types.factories import image_media_type, to_pil_image
+from interlingua.types.factories import media_type_of, to_pil_image
 from interlingua.types.messages import Message, Role
 
 SIZE_LIMIT = 32 * 1024 * 1024
@@ -197,7 +197,7 @@ def _resolve(
 def _media_type(block: Any, content: Fetched) -> str:
     if block.media_type:
         return str(block.media_type)
-    found = image_media_type(content.data) or content.media_type
+    found = media_type_of(content.data, "image") or content.media_type
     if not found:
         raise CallerError(f"cannot tell the media type of {block.source.data!r}; give the block its media_type")
     return found

@@ -26,8 +26,7 @@ _NAMES = {
     ),
     "types.factories": (
         "user system assistant tool_result tool_results image_block audio_block video_block document_block "
-        "media_bytes to_pil_image media_type_of image_media_type audio_media_type video_media_type "
-        "document_media_type split_tool_results"
+        "media_bytes to_pil_image media_type_of split_tool_results"
     ),
     "types.options": "AdapterCapabilities AdapterOptions Effort ReplayScope ToolChoice ToolChoiceOption option_fields",
     "types.tools": (

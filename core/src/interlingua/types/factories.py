@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import base64
 import binascii
+import io
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import attrs
 
 from interlingua.errors import CallerError
+from interlingua.frozen import replace
 from interlingua.ids import new_ulid, ulid_before
 from interlingua.types.blocks import (
     AudioBlock,
@@ -19,7 +21,6 @@ from interlingua.types.blocks import (
     ImageBlock,
     ImageSource,
     MediaBlock,
-    TextBlock,
     ToolResultBlock,
     ToolUseBlock,
     VideoBlock,
@@ -32,12 +33,29 @@ if TYPE_CHECKING:
 _SAME = {"audio/x-wav": "audio/wav", "audio/x-flac": "audio/flac", "video/x-m4v": "video/mp4"}
 
 
-def media_type_of(data: bytes) -> str | None:
-    """Return the media type that the first bytes show, or None; plain text has no magic bytes."""
+def media_type_of(data: bytes, kind: str | None = None) -> str | None:
+    """Return the media type that the first bytes show, or None.
+
+    Args:
+        data: the bytes.
+        kind: `image`, `audio`, `video` or `document`: bytes of another kind give None, and a document may be UTF-8
+            text, which has no magic bytes.
+    """
     import filetype  # type: ignore[import-untyped]  # noqa: PLC0415  as costly as all of `import interlingua`
 
     found: str | None = filetype.guess_mime(data) if data else None
-    return None if found is None else _SAME.get(found, found)
+    if found is None:
+        return "text/plain" if kind == "document" and _is_text(data) else None
+    is_document = not found.startswith(("image/", "audio/", "video/"))
+    fits = kind is None or (is_document if kind == "document" else found.startswith(kind))
+    return _SAME.get(found, found) if fits else None
+
+
+def _is_text(data: bytes) -> bool:
+    try:
+        return bool(data) and "\0" not in data.decode("utf-8")
+    except UnicodeDecodeError:
+        return False
 
 
 def shown_media_type(block: MediaBlock) -> str | None:
@@ -47,38 +65,6 @@ def shown_media_type(block: MediaBlock) -> str | None:
     except CallerError:
         return None
     return found if found and found.startswith("application/" if block.type == "document" else block.type) else None
-
-
-def image_media_type(data: bytes) -> str | None:
-    """Return an image's media type (JPEG, PNG, GIF, WEBP and further kinds), or None if it is no image."""
-    return _of_kind(data, "image/")
-
-
-def audio_media_type(data: bytes) -> str:
-    """Return audio's media type (MP3, OGG, FLAC, WAV and further kinds); `audio/mpeg` if unrecognised."""
-    return _of_kind(data, "audio/") or "audio/mpeg"
-
-
-def video_media_type(data: bytes) -> str | None:
-    """Return a video's media type, or None if it is no video."""
-    return _of_kind(data, "video/")
-
-
-def document_media_type(data: bytes) -> str | None:
-    """Return a document's media type: of PDF and office files, `text/plain` for UTF-8 text, else None."""
-    found = media_type_of(data)
-    if found is not None:
-        return None if found.startswith(("image/", "audio/", "video/")) else found
-    try:
-        text = data.decode("utf-8")
-    except UnicodeDecodeError:
-        return None
-    return "text/plain" if text and "\0" not in text else None
-
-
-def _of_kind(data: bytes, kind: str) -> str | None:
-    found = media_type_of(data)
-    return found if found is not None and found.startswith(kind) else None
 
 
 B = TypeVar("B", ImageBlock, AudioBlock, VideoBlock, DocumentBlock)
@@ -96,49 +82,35 @@ def image_block(value: Any) -> ImageBlock:
         OSError: the file cannot be read.
     """
     if hasattr(value, "save") and not isinstance(value, (str, bytes, bytearray, os.PathLike)):
-        value = _pil_bytes(value)
-    return _block(value, ImageBlock, image_media_type)
+        buffer = io.BytesIO()
+        value.save(buffer, format=getattr(value, "format", None) or "PNG")
+        value = buffer.getvalue()
+    return _block(value, ImageBlock)
 
 
 def audio_block(value: Any) -> AudioBlock:
-    """Make an AudioBlock from bytes, base64 text, a data: URL, a `file:` path or a Path.
+    """Make an AudioBlock from what `image_block` takes, save PIL images and http(s) URLs; raises as that does.
 
     Bytes that are not recognised are taken for `audio/mpeg`.
-
-    Raises:
-        CallerError: the text is neither base64 nor a path.
-        OSError: the file cannot be read.
     """
-    return _block(value, AudioBlock, audio_media_type)
+    return _block(value, AudioBlock)
 
 
 def video_block(value: Any) -> VideoBlock:
-    """Make a VideoBlock from bytes, base64 text, a data: URL, an http(s) URL, a `file:` path or a Path.
-
-    Raises:
-        CallerError: the text is no base64, URL or path, or the bytes are no video known here.
-        OSError: the file cannot be read.
-    """
-    return _block(value, VideoBlock, video_media_type)
+    """Make a VideoBlock from what `image_block` takes, save PIL images; raises as that does."""
+    return _block(value, VideoBlock)
 
 
 def document_block(value: Any, *, title: str | None = None) -> DocumentBlock:
-    """Make a DocumentBlock from bytes, base64 text, a data: URL, an http(s) URL, a `file:` path or a Path.
+    """Make a DocumentBlock from what `image_block` takes, save PIL images; raises as that does.
 
     Args:
         value: the document; PDF, office files and UTF-8 text are recognised. A URL counts as a PDF.
         title: its name; a path gives its own where there is none.
-
-    Raises:
-        CallerError: the text is no base64, URL or path, or the bytes are no document known here.
-        OSError: the file cannot be read.
     """
-    made = _block(value, DocumentBlock, document_media_type)
+    made = _block(value, DocumentBlock)
     path = _path_of(value)
-    named = title or (None if path is None else path.name)
-    if named is None or made.title is not None:
-        return made
-    return DocumentBlock(source=made.source, media_type=made.media_type, title=named)
+    return replace(made, title=made.title or title or (None if path is None else path.name))
 
 
 def media_bytes(block: MediaBlock) -> bytes:
@@ -166,26 +138,39 @@ def to_pil_image(block: ImageBlock) -> Any:
         from PIL import Image, UnidentifiedImageError  # noqa: PLC0415  an extra of its own
     except ModuleNotFoundError as error:
         raise CallerError("Pillow is not installed: pip install 'interlingua[images]'") from error
-    import io  # noqa: PLC0415
-
     try:
         return Image.open(io.BytesIO(data))
     except UnidentifiedImageError as error:
         raise CallerError("Pillow cannot read this image") from error
 
 
-def _block(value: Any, cls: type[B], recognise: Callable[[bytes], str | None]) -> B:
+def _block(value: Any, cls: type[B]) -> B:
     if isinstance(value, cls):
         return value
     path = _path_of(value)
     if path is not None:
         value = path.read_bytes()
-    if isinstance(value, str):
-        return _block_of_text(value, cls, recognise)
+    media_type = None
     if isinstance(value, (bytes, bytearray)):
-        data = base64.b64encode(value).decode("ascii")
-        return cls(source=ImageSource(kind="base64", data=data), media_type=_recognised(recognise(bytes(value)), cls))
-    raise CallerError(f"cannot make {_name(cls)} of {type(value).__name__}")
+        head, value = bytes(value), base64.b64encode(value).decode("ascii")
+    elif not isinstance(value, str):
+        raise CallerError(f"cannot make {_name(cls)} of {type(value).__name__}")
+    elif value.startswith(("http://", "https://")) and cls is not AudioBlock:
+        return cls(source=ImageSource(kind="url", data=value))
+    else:
+        if value.startswith("data:"):
+            header, _, value = value.partition(",")
+            if not header.endswith(";base64"):
+                raise CallerError("a data: URL must be base64")
+            media_type = header[5:].split(";")[0]
+        head = b"" if media_type else _head(value)
+    media_type = media_type or media_type_of(head, cls.type) or ("audio/mpeg" if cls is AudioBlock else None)
+    if media_type is None:
+        kinds = " (JPEG, PNG, GIF or WEBP)" if cls is ImageBlock else ""
+        raise CallerError(
+            f"these bytes are not {_name(cls)} of a known kind{kinds}; {cls.__name__}(media_type=…) names another"
+        )
+    return cls(source=ImageSource(kind="base64", data=value), media_type=media_type)
 
 
 def _path_of(value: Any) -> Path | None:
@@ -195,18 +180,6 @@ def _path_of(value: Any) -> Path | None:
     from pathlib import Path  # noqa: PLC0415  not free to import, and only for media from files
 
     return Path(value[5:]) if is_text else Path(value)
-
-
-def _block_of_text(value: str, cls: type[B], recognise: Callable[[bytes], str | None]) -> B:
-    if value.startswith(("http://", "https://")) and cls is not AudioBlock:
-        return cls(source=ImageSource(kind="url", data=value))
-    if value.startswith("data:"):
-        header, _, data = value.partition(",")
-        if not header.endswith(";base64"):
-            raise CallerError("a data: URL must be base64")
-        media_type = header[5:].split(";")[0] or _recognised(recognise(_head(data)), cls)
-        return cls(source=ImageSource(kind="base64", data=data), media_type=media_type)
-    return cls(source=ImageSource(kind="base64", data=value), media_type=_recognised(recognise(_head(value)), cls))
 
 
 def _head(text: str) -> bytes:
@@ -220,27 +193,6 @@ def _head(text: str) -> bytes:
 def _name(cls: Any) -> str:
     kind = cls.type
     return f"{'an' if kind[0] in 'ai' else 'a'} {kind}"
-
-
-def _recognised(media_type: str | None, cls: Any) -> str:
-    if media_type is None:
-        kinds = " (JPEG, PNG, GIF or WEBP)" if cls is ImageBlock else ""
-        raise CallerError(
-            f"these bytes are not {_name(cls)} of a known kind{kinds}; {cls.__name__}(media_type=…) names another"
-        )
-    return media_type
-
-
-def _pil_bytes(image: Any) -> bytes:
-    import io  # noqa: PLC0415  only for PIL users
-
-    buffer = io.BytesIO()
-    image.save(buffer, format=getattr(image, "format", None) or "PNG")
-    return buffer.getvalue()
-
-
-def _not_content(given: object) -> CallerError:
-    return CallerError(f"a message holds a text or content blocks, not {type(given).__name__}")
 
 
 def user(
@@ -266,30 +218,23 @@ def user(
         CallerError: something is not media of its kind, or `text` is neither text nor blocks.
         OSError: a file cannot be read.
     """
-    if isinstance(text, str):
-        blocks: list[ContentBlock] = [TextBlock(text=text)] if text else []
-    elif isinstance(text, Iterable):
-        blocks = list(text)
-    else:
-        raise _not_content(text)
-    blocks += map(image_block, images)
-    blocks += map(audio_block, audio)
-    blocks += map(video_block, video)
-    blocks += map(document_block, documents)
-    return Message(role=Role.USER, content=tuple(blocks), session_id=session_id)
+    media = [
+        *map(image_block, images),
+        *map(audio_block, audio),
+        *map(video_block, video),
+        *map(document_block, documents),
+    ]
+    message = Message(role=Role.USER, content=() if text == "" else text, session_id=session_id)
+    return replace(message, content=(*message.content, *media)) if media else message
 
 
 def system(text: str, *, session_id: str = DEFAULT_SESSION) -> Message:
     """Make a system message."""
-    if not isinstance(text, str):
-        raise _not_content(text)
     return Message(role=Role.SYSTEM, content=text, session_id=session_id)
 
 
 def assistant(content: str | Iterable[ContentBlock], *, session_id: str = DEFAULT_SESSION) -> Message:
     """Make an assistant message by hand, for few-shot examples and imported histories."""
-    if not isinstance(content, Iterable):
-        raise _not_content(content)
     return Message(role=Role.ASSISTANT, content=content, session_id=session_id)
 
 

@@ -12,7 +12,7 @@ import attrs
 
 from interlingua.frozen import ALWAYS, checked, replace
 from interlingua.ids import new_ulid
-from interlingua.json import EMPTY, FieldProblem, FrozenDict, as_tuple, dumps, freeze_object, freeze_optional
+from interlingua.json import EMPTY, FieldProblem, FrozenDict, as_tuple, dumps, freeze_object, freeze_optional, refuse
 from interlingua.types.blocks import ContentBlock, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock
 
 
@@ -308,7 +308,9 @@ def _content(value: str | ContentBlock | Iterable[ContentBlock]) -> tuple[Conten
         return value
     if isinstance(value, str):
         return (TextBlock(text=value),)
-    return (value,) if attrs.has(type(value)) else as_tuple(value)  # type: ignore[arg-type,return-value]
+    if isinstance(value, Iterable) and not isinstance(value, (bytes, Mapping)):
+        return tuple(value)
+    return (value,) if attrs.has(type(value)) else refuse("a text or content blocks", value)  # type: ignore[return-value]
 
 
 def utc_now() -> datetime:

@@ -51,7 +51,7 @@ from interlingua.types import (
     Usage,
     UsageUpdate,
     WireTool,
-    image_media_type,
+    media_type_of,
     read_tool_input,
 )
 from interlingua_ollama.errors import OVERFLOW
@@ -266,7 +266,7 @@ class _Messages:
 
 def _media_type(data: str, path: str) -> str:
     try:
-        return image_media_type(b64decode(data)) or ""
+        return media_type_of(b64decode(data), "image") or ""
     except ValueError as error:
         raise CallerError(f"{path}: it is not base64: {error}") from error
 
