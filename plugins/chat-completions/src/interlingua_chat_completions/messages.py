@@ -26,7 +26,7 @@ from interlingua.types import (
 from interlingua_chat_completions.cache_markers import Hint, cache_control
 from interlingua_chat_completions.dialect import Dialect
 
-_ASSISTANT, _TOOL, _SYSTEM = Role.ASSISTANT, Role.TOOL, Role.SYSTEM  # an enum's member is slow before Python 3.12
+_ASSISTANT, _TOOL, _USER = Role.ASSISTANT, Role.TOOL, Role.USER  # an enum's member is slow before Python 3.12
 _AUDIO_FORMATS = {"audio/mpeg": "mp3", "audio/x-wav": "wav", "audio/wave": "wav"}
 _NO_MARKERS = "tool results take no cache marker on this wire"
 _EMPTY_RESULT = "a result that says nothing takes no cache marker"
@@ -59,20 +59,24 @@ class Element(NamedTuple):
 
 def to_wire_message(message: Message, profile: Profile) -> Element:
     """Write one message; `wire` is empty where nothing of it can be written."""
-    role = message.role
+    role, content = message.role, message.content
     losses: list[BlockLoss] = []
     if role is _ASSISTANT:
         body = _assistant(message, profile, losses)
         return Element(b"" if body is None else dumps_exact(body), tuple(losses))
     if role is _TOOL:
         return _tool(message, profile, losses)
+    dialect = profile.dialect
+    if len(content) == 1 and type(content[0]) is TextBlock and not dialect.cache_breakpoints:  # most are such
+        name = "user" if role is _USER else dialect.system_role
+        return Element(dumps_exact({"role": name, "content": content[0].text}))
     return _user(message, profile, losses)
 
 
 def _user(message: Message, profile: Profile, losses: list[BlockLoss]) -> Element:
     """Write a user's or a system message."""
     dialect, blocks = profile.dialect, message.content
-    system = message.role is _SYSTEM
+    system = message.role is not _USER
     parts: list[dict[str, Any]] = []
     hints: list[Hint] = []
     for at, block in enumerate(blocks):
@@ -158,12 +162,11 @@ def _assistant(  # noqa: C901, PLR0912  one pass over the blocks
     own = metadata.provider == profile.provider and metadata.model is not None
     replay = own_replay(message) if own else EMPTY
     texts: list[str] = []
-    thoughts: list[str] = []
     calls: list[dict[str, Any]] = []
     call_losses: list[BlockLoss] = []
-    others: list[tuple[int, ContentBlock]] = []
+    others: list[ContentBlock] = []
     for at, block in enumerate(message.content):
-        if isinstance(block, TextBlock):
+        if type(block) is TextBlock:
             texts.append(block.text)
             if block.citations:
                 reason = "citations have no place in a request on this wire"
@@ -171,23 +174,22 @@ def _assistant(  # noqa: C901, PLR0912  one pass over the blocks
             if block.cache is not None:
                 reason = "assistant text takes no cache marker on this wire"
                 losses.append(BlockLoss(at, block.type, "rewritten", reason))
-        elif isinstance(block, ToolUseBlock):
+        elif type(block) is ToolUseBlock:
             calls.append(_call(block, at, replay, call_losses, own=own))
-        elif isinstance(block, ThinkingBlock):
-            thoughts.append(block.text)
         else:
-            others.append((at, block))
+            others.append(block)
             if not _is_written_elsewhere(block, replay, dialect):
                 losses.append(BlockLoss(at, block.type, "dropped", "an assistant turn cannot carry it on this wire"))
-    body: dict[str, Any] = {"role": "assistant", "content": "\n".join(texts) if texts else None}
+    text = None if not texts else texts[0] if len(texts) == 1 else "\n".join(texts)
+    body: dict[str, Any] = {"role": "assistant", "content": text}
     if texts and dialect.refusal_parts and replay.get("refusal"):
         parts = [{"type": "text", "text": text} for text in texts[:-1]]
         body["content"] = [*parts, {"type": "refusal", "refusal": texts[-1]}]  # a refusal is the last text
     elif dialect.content_chunks:
-        body["content"] = to_wire_chunks(message, "\n".join(texts), closed=replay.get("thinking_closed"))
-    if thoughts or others or (calls and dialect.reasoning_missing is not None):
+        body["content"] = to_wire_chunks(message, text or "", closed=replay.get("thinking_closed"))
+    if others or (calls and dialect.reasoning_missing is not None):
         body.update(_reasoning(message, profile, replay, losses))
-    if others and (audio := replay.get("audio")) and any(isinstance(block, AudioBlock) for _, block in others):
+    if others and (audio := replay.get("audio")) and any(isinstance(block, AudioBlock) for block in others):
         body["audio"] = {"id": audio}
     if calls:
         body["tool_calls"] = calls
@@ -206,7 +208,7 @@ def _is_written_elsewhere(block: ContentBlock, replay: Mapping[str, Any], dialec
         return is_own_chunk(block)
     if isinstance(block, OpaqueBlock):
         return dialect.reasoning_details and block.data in (replay.get("reasoning_details") or ())
-    return isinstance(block, RedactedThinkingBlock)
+    return isinstance(block, (ThinkingBlock, RedactedThinkingBlock))
 
 
 def _reasoning(
