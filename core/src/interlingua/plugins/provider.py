@@ -6,31 +6,37 @@ import logging
 import re
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeVar
 
 import attrs
 
-from interlingua.catalogue import find_model
-from interlingua.errors import CapabilityError, InterlinguaError, MalformedResponseError, PluginError
-from interlingua.types.messages import Origin
-from interlingua.types.options import AdapterCapabilities
+from interlingua.catalogue import ModelInfo, find_model
+from interlingua.errors import (
+    CapabilityError,
+    InterlinguaError,
+    MalformedResponseError,
+    PluginError,
+    ProviderError,
+)
+from interlingua.plugins.wire import (
+    Connection,
+    ConnectionSettings,
+    Loss,
+    RequestContext,
+    WireChunk,
+    WireRequest,
+    WireResponse,
+    describe_html,
+    error_for_status,
+)
+from interlingua.types.events import StreamEvent
+from interlingua.types.messages import CostParts, Message, Origin
+from interlingua.types.options import AdapterCapabilities, AdapterOptions
+from interlingua.types.tools import ToolDefinition
 
-if TYPE_CHECKING:
-    from interlingua.catalogue import ModelInfo
-    from interlingua.errors import ProviderError
-    from interlingua.plugins.wire import (
-        Connection,
-        ConnectionSettings,
-        Loss,
-        RequestContext,
-        WireChunk,
-        WireRequest,
-        WireResponse,
-    )
-    from interlingua.types.events import StreamEvent
-    from interlingua.types.messages import CostParts, Message
-    from interlingua.types.options import AdapterOptions
-    from interlingua.types.tools import ToolDefinition
+E = TypeVar("E", bound=InterlinguaError)
+UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
+"""What an adapter raises while it reads an answer that is not what its wire format allows."""
 
 
 @attrs.frozen(kw_only=True, eq=False)
@@ -234,12 +240,9 @@ class Provider:
                 fields,
                 extra=fields,
             )
-        blocked = [loss for loss in losses if loss.verdict == "blocked"]
-        if blocked:
-            first = blocked[0]
-            raise CapabilityError(
-                f"a block marked critical cannot be sent: {first.reason}", path=first.path, provider=self.key
-            )
+        if blocked := next((loss for loss in losses if loss.verdict == "blocked"), None):
+            text = f"a block marked critical cannot be sent: {blocked.reason}"
+            raise CapabilityError(text, path=blocked.path, provider=self.key)
 
     # -- about a request ----------------------------------------------------------------------------------------
 
@@ -262,11 +265,9 @@ class Provider:
         except InterlinguaError as error:
             self._annotate_error(error, context, response)
             raise
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
+        except UNREADABLE as error:
             text = f"the answer is not what the wire format allows: {type(error).__name__}: {error}"
-            malformed = MalformedResponseError(text)
-            self._annotate_error(malformed, context, response)
-            raise malformed from error
+            raise self._annotate_error(MalformedResponseError(text), context, response) from error
         return message
 
     def stream_response(
@@ -282,18 +283,12 @@ class Provider:
 
     def from_wire_error(self, response: WireResponse, context: RequestContext) -> ProviderError:
         """Return the typed error for a failed answer: the adapter's, else one by status."""
-        error: ProviderError | None
+        error: ProviderError | None = None
         try:
             error = self.call_hook("from_wire_error", optional=True, response=response, context=context)
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as cause:
+        except UNREADABLE as cause:
             _log.debug("from_wire_error of %s could not read the body: %s", self.key, cause)
-            error = None
-        if error is None:
-            from interlingua.plugins.wire import error_for_status  # noqa: PLC0415  not needed until something fails
-
-            error = error_for_status(response)
-        self._annotate_error(error, context, response)
-        return error
+        return self._annotate_error(error or error_for_status(response), context, response)
 
     # -- exchanges of their own -----------------------------------------------------------------------------------
 
@@ -316,10 +311,9 @@ class Provider:
         """
         try:
             return self.call_hook("from_wire_auxiliary", optional=True, kind=kind, response=response)
-        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError) as error:
-            raise MalformedResponseError(
-                f"the answer to {kind!r} cannot be read: {error}", provider=self.key
-            ) from error
+        except UNREADABLE as error:
+            text = f"the answer to {kind!r} cannot be read: {error}"
+            raise MalformedResponseError(text, provider=self.key) from error
 
     # -- any hook -----------------------------------------------------------------------------------------------
 
@@ -344,13 +338,12 @@ class Provider:
             raise PluginError(f"provider {self.key!r} does not answer {name}", provider=self.key)
         return answer
 
-    def _annotate_error(self, error: InterlinguaError, context: RequestContext, response: WireResponse) -> None:
+    def _annotate_error(self, error: E, context: RequestContext, response: WireResponse) -> E:
         """Fill in what the adapter need not repeat."""
         error.provider = error.provider or self.key
         error.model = error.model or context.origin.model
         error.status = error.status or response.status
         error.body = response.body if error.body is None else error.body
         if response.body.lstrip().startswith(b"<"):
-            from interlingua.plugins.wire import describe_html  # noqa: PLC0415  not needed until something fails
-
             error.message = describe_html(response) or error.message
+        return error

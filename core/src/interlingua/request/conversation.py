@@ -30,6 +30,7 @@ from interlingua.types.tools import ToolDefinition
 _log = logging.getLogger("interlingua")
 _keep: Callable[[Message, Any], None] = Message.__dict__["_prepared"].__set__  # a frozen value's private slot
 _REACH = 64  # how many new messages a conversation may have got
+_RECENT = 32  # messages at the end in which two requests of one conversation share some
 _TARGETS = 4  # how many targets' projections are kept
 
 
@@ -134,7 +135,6 @@ class PrefixWatch:
     """
 
     _SESSIONS = 32
-    _RECENT = 32  # messages at the end in which two requests of one conversation share some
 
     def __init__(self, registry: Registry) -> None:
         self._registry = registry
@@ -151,39 +151,26 @@ class PrefixWatch:
     ) -> None:
         """Remember a request about to be sent; warn and tell observers where the one before it was edited."""
         sent = _Sent(provider, options.model, tools, conversation, len(conversation.messages))
-        before = self._exchange(sent)
-        if before is None or before.model != sent.model or before.provider is not sent.provider:
-            return  # a swap is asked for; what it costs `explain` says
-        if before.tools is not sent.tools and list(before.tools) != list(sent.tools):
-            if self._same_conversation(before.messages, sent.messages):
-                self._warn(before, 0, sent, options, model_info())  # tools precede all messages
-            return
-        if before.conversation is conversation and before.length <= sent.length:
-            return
-        early, late = before.messages, sent.messages
-        same = _common(early, late)
-        if same not in (len(early), len(late)) and self._same_conversation(early, late):
-            self._warn(before, same, sent, options, model_info())
-
-    def _exchange(self, sent: _Sent) -> _Sent | None:
-        session = sent.conversation.messages[-1].session_id
         with self._lock:
+            session = conversation.messages[-1].session_id
             before = self._last.pop(session, None)
             self._last[session] = sent
             if len(self._last) > self._SESSIONS:
                 del self._last[next(iter(self._last))]
-        return before
-
-    def _same_conversation(self, early: Sequence[Message], late: Sequence[Message]) -> bool:
-        """Return True when both begin with the same message, or share a recent one (a beginning may be summarised).
-
-        Many conversations may share a session's name, and one system prompt.
-        """
-        first = _first_message(early)
-        if first is not None and first == _first_message(late):
-            return True
-        recent = {message.id for message in early[-self._RECENT :] if message.role is not Role.SYSTEM}
-        return any(message.id in recent for message in late[-2 * self._RECENT :])
+        if before is None or before.model != sent.model or before.provider is not provider:
+            return  # a swap is asked for; what it costs `explain` says
+        if before.tools is not tools and list(before.tools) != list(tools):
+            same = 0  # tools precede all messages
+        elif before.conversation is conversation and before.length <= sent.length:
+            return
+        else:
+            pairs = zip(before.messages, sent.messages, strict=False)
+            shorter = min(before.length, sent.length)
+            same = next((at for at, (a, b) in enumerate(pairs) if a is not b and a != b), shorter)
+            if same == shorter:
+                return
+        if _are_one_conversation(before.messages, sent.messages):
+            self._warn(before, same, sent, options, model_info())
 
     def _warn(self, before: _Sent, kept: int, sent: _Sent, options: AdapterOptions, info: ModelInfo | None) -> None:
         """Log and report what a changed prefix costs; `kept` messages are in both requests."""
@@ -209,13 +196,16 @@ class PrefixWatch:
         self._registry.observe({"type": "prefix.changed", **fields})
 
 
-def _common(early: Sequence[Message], late: Sequence[Message]) -> int:
-    pairs = zip(early, late, strict=False)
-    return next((at for at, (a, b) in enumerate(pairs) if a is not b and a != b), min(len(early), len(late)))
+def _are_one_conversation(early: Sequence[Message], late: Sequence[Message]) -> bool:
+    """Return True when both begin with the same message, or share a recent one (a beginning may be summarised).
 
-
-def _first_message(messages: Sequence[Message]) -> str | None:
-    return next((message.id for message in messages if message.role is not Role.SYSTEM), None)
+    Many conversations may share a session's name, and one system prompt.
+    """
+    firsts = [next((one.id for one in messages if one.role is not Role.SYSTEM), None) for messages in (early, late)]
+    if firsts[0] is not None and firsts[0] == firsts[1]:
+        return True
+    recent = {message.id for message in early[-_RECENT:] if message.role is not Role.SYSTEM}
+    return any(message.id in recent for message in late[-2 * _RECENT :])
 
 
 def _cost_of_change(

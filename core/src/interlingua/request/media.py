@@ -28,6 +28,7 @@ from interlingua.types.blocks import (
 )
 from interlingua.types.factories import media_type_of, to_pil_image
 from interlingua.types.messages import Message, Role
+from interlingua.types.options import AdapterCapabilities
 
 SIZE_LIMIT = 32 * 1024 * 1024
 """Bytes one file or image may have."""
@@ -144,16 +145,9 @@ def resolve_references(
     workspace: str | Path | None,
     fetched: Mapping[str, Fetched] | None,
 ) -> tuple[Sequence[Message], tuple[Loss, ...]]:
-    """Return the conversation with references embedded, and a row for each image that is yet to be fetched.
+    """Return the conversation with references embedded, a message as the same object each turn.
 
-    A message becomes the same object each turn.
-
-    Args:
-        messages: the conversation.
-        media: those of its messages that hold media, by index.
-        inline_urls: the target takes images, but not by URL.
-        workspace: root of `file_ref` paths.
-        fetched: what the URLs to fetch gave; None where nothing is to be fetched, so their addresses stand for them.
+    Where nothing is to be fetched (None), an image's address stands for it, with a row; `media` are by index.
 
     Raises:
         CallerError: a file is outside the workspace, missing or too large, or its media type cannot be told.
@@ -235,43 +229,35 @@ class _Place(NamedTuple):
 def enforce_media_limits(
     messages: Sequence[Message], media: Mapping[int, MessageMedia], target: Target, *, downscale: bool
 ) -> tuple[Sequence[Message], tuple[Loss, ...]]:
-    """Return the conversation as it may be sent; the very same one unless an image was made smaller.
+    """Return the conversation as it may be sent; the very same one unless an image was made smaller (`downscale`).
 
-    Args:
-        messages: the conversation, references resolved.
-        media: those of its messages that hold media, by index.
-        target: who is to take it; what it refuses by kind is projection's to drop and counts for nothing here.
-        downscale: make images smaller that are too large.
+    What the target refuses by kind is projection's to drop and counts for nothing here.
 
     Raises:
         CapabilityError: a limit is passed; `path` names the block, the message the limit.
         CallerError: an image is to be made smaller and Pillow is not installed.
     """
-    limits = target.capabilities
-    if not any(getattr(limits, name) for name in _LIMITS):
+    can = target.capabilities
+    if not any(getattr(can, name) for name in _LIMITS):
         return messages, ()
     found = _find_places(messages, media, target)
     images = [place for place in found if type(place.media) is ImageBlock]
-    if limits.max_images and len(images) > limits.max_images:
-        raise _too_much(target, images[limits.max_images], f"this is image {len(images)} of {{limit}}", "max_images")
+    _check_total(images, target, "max_images", lambda _: 1, "this is image {total} of {limit}")
     pages = "the PDF documents up to this one have {total} pages of {limit}"
     _check_total(found, target, "max_document_pages", pages_of, pages)
-    side = limits.max_image_side
-    if limits.many_images and len(images) > limits.many_images:
-        side = limits.many_images_side
-    large = [place for place in images if _is_too_large(place.media, side, limits.max_image_bytes)]
+    side = can.many_images_side if 0 < can.many_images < len(images) else can.max_image_side
+    large = [place for place in images if _passed_limit(place.media, side, can)]
     if large:
         if not downscale:
-            raise _too_large(target, large[0], side)
+            raise _too_much(target, large[0], *_passed_limit(large[0].media, side, can))
         messages = list(messages)
         for at in dict.fromkeys(place.message for place in large):
             blocks = {id(place.media) for place in large if place.message == at}
-            messages[at] = _with_smaller_images(messages[at], media[at], blocks, side, limits.max_image_bytes)
+            messages[at] = _with_smaller_images(messages[at], media[at], blocks, side, can.max_image_bytes)
         found = _find_places(messages, media, target)
-    size = "media up to this one have {total:,} bytes of {limit}"
-    _check_total(found, target, "max_media_bytes", size_of, size)
+    _check_total(found, target, "max_media_bytes", size_of, "media up to this one have {total:,} bytes of {limit}")
     bounds = [f"{side:,} pixels a side"] if side else []
-    bounds += [f"{limits.max_image_bytes:,} bytes"] if limits.max_image_bytes else []
+    bounds += [f"{can.max_image_bytes:,} bytes"] if can.max_image_bytes else []
     reason = f"the image was made smaller, as asked: this target takes {' and '.join(bounds)}"
     row = partial(Loss, block_type="image", verdict="rewritten", reason=reason)
     return messages, tuple([row(path=place.path, message_id=messages[place.message].id) for place in large])
@@ -300,14 +286,18 @@ def _check_total(found: Sequence[_Place], target: Target, name: str, count: Call
     for place in found if most else ():
         total += count(place.media)
         if total > most:
-            raise _too_much(target, place, text.format(total=total, limit="{limit}"), name)
+            raise _too_much(target, place, name, text.format(total=total, limit="{limit}"))
 
 
-def _is_too_large(image: ImageBlock, side: int, most: int) -> bool:
-    """Return True for an embedded image of more bytes than `most` or longer than `side`; 0 is no limit."""
-    if image.source.kind != "base64":
-        return False
-    return (0 < most < size_of(image)) or (0 < side < longest_side_of(image))
+def _passed_limit(image: ImageBlock, side: int, can: AdapterCapabilities) -> tuple[str, str] | tuple[()]:
+    """Return the limit that an embedded image passes: its name, and a text; nothing where it passes none."""
+    size = size_of(image)
+    if 0 < can.max_image_bytes < size:
+        return "max_image_bytes", f"the image has {size:,} bytes of {{limit}}"
+    if image.source.kind != "base64" or not 0 < side < longest_side_of(image):
+        return ()
+    name = "max_image_side" if side == can.max_image_side else "many_images_side"
+    return name, f"the image is {longest_side_of(image):,} pixels long on a side of {{limit}}"
 
 
 def _with_smaller_images(message: Message, media: MessageMedia, large: set[int], side: int, most: int) -> Message:
@@ -322,15 +312,7 @@ def _with_smaller_images(message: Message, media: MessageMedia, large: set[int],
     return media.smaller[key][1]
 
 
-def _too_large(target: Target, place: _Place, side: int) -> CapabilityError:
-    can, size = target.capabilities, size_of(place.media)
-    if 0 < can.max_image_bytes < size:
-        return _too_much(target, place, f"the image has {size:,} bytes of {{limit}}", "max_image_bytes")
-    text = f"the image is {longest_side_of(place.media):,} pixels long on a side of {{limit}}"
-    return _too_much(target, place, text, "max_image_side" if side == can.max_image_side else "many_images_side")
-
-
-def _too_much(target: Target, place: _Place, what: str, name: str) -> CapabilityError:
+def _too_much(target: Target, place: _Place, name: str, what: str) -> CapabilityError:
     limit: int = getattr(target.capabilities, name)
     hint = "; send fewer, or smaller ones" if name == "max_images" else ""
     hint = hint or "; downscale_images=True makes it smaller" if type(place.media) is ImageBlock else hint

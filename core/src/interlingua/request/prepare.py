@@ -15,12 +15,7 @@ from interlingua.json import EMPTY
 from interlingua.plugins.provider import Provider, Target
 from interlingua.plugins.wire import Loss, RequestContext, WireRequest, option_loss
 from interlingua.request.conversation import PrefixWatch, PreparedConversation, claim_conversation
-from interlingua.request.media import (
-    Fetched,
-    enforce_media_limits,
-    resolve_references,
-    urls_to_fetch,
-)
+from interlingua.request.media import Fetched, enforce_media_limits, resolve_references, urls_to_fetch
 from interlingua.request.project import locate_losses
 from interlingua.request.rules import i24_tool_names_are_unique
 from interlingua.request.wire_names import wire_tools
@@ -52,13 +47,9 @@ _HINTS = {
 def read_options(
     given: Mapping[str, Any], settings: Mapping[str, Any] = EMPTY, headers: Mapping[str, str] = EMPTY, **fixed: Any
 ) -> AdapterOptions:
-    """Make the options of one request.
+    """Make the options of one request: those the caller gave by name, with the client's settings and headers.
 
-    Args:
-        given: options by name, as the caller wrote them.
-        settings: the client's for this provider.
-        headers: the client's.
-        **fixed: fields that are no options of the caller's.
+    `fixed` are fields that are no options of the caller's.
 
     Raises:
         CallerError: an option has no such name (the message lists near ones), or its value is of another kind.
@@ -108,11 +99,7 @@ def read_messages(given: str | Message | Sequence[Message]) -> Sequence[Message]
 
 
 def read_tools(given: Sequence[Any], options: AdapterOptions) -> Sequence[ToolDefinition]:
-    """Return the tools as they are.
-
-    Raises:
-        CallerError: one is no ToolDefinition, or the options force a tool that is not among them.
-    """
+    """Return the tools; raise CallerError where one is no ToolDefinition or a forced one is not among them."""
     if isinstance(given, (ToolDefinition, Mapping, str)) or not isinstance(given, Iterable):
         raise CallerError(f"tools are a sequence of ToolDefinition values, not {type(given).__name__}")
     for tool in given:
@@ -135,20 +122,10 @@ def _no_definition(tool: Any) -> str:
 
 
 class PreparedRequest:
-    """One request: what was asked and, once written, the bytes to send and the context its answer is read with.
-
-    Attributes:
-        provider: who is asked.
-        messages: the conversation as plugins' `prepare_request` hooks left it.
-        tools: what the model may call.
-        options: of this request.
-        target: what the provider carries with this model.
-        wire: the request as bytes, after `write`.
-        context: what the answer is read with, after `write`.
-    """
+    """One request: what was asked, as plugins' `prepare_request` hooks left it, and, once written, what is sent."""
 
     wire: WireRequest
-    context: RequestContext
+    context: RequestContext  # what the answer is read with
 
     def __init__(
         self,
@@ -193,13 +170,7 @@ class PreparedRequest:
         watch: PrefixWatch | None = None,
         model_info: Callable[[], ModelInfo | None] = lambda: None,
     ) -> PreparedRequest:
-        """Write the request, once.
-
-        Args:
-            fetched: what `urls` gave; None where the request is only to be looked at.
-            workspace: the folder that `file_ref` media are read from.
-            watch: warns where the prompt cache is lost.
-            model_info: gives the model's catalogue row, for that warning.
+        """Write the request, once, given what `urls` gave; None where it is only to be looked at.
 
         Raises:
             CapabilityError: a critical block cannot be carried, or the target takes no media so many or so large.
@@ -211,9 +182,15 @@ class PreparedRequest:
             lost = self._losses
             if lost:
                 self.provider.log_losses(lost, messages[0].session_id)
-            if conversation.media:
-                messages, lost_media = self._resolve_media(conversation, workspace, fetched)
-                lost += lost_media
+            if media := conversation.media:
+                inlines = self._inlines_urls
+                messages, unfetched = resolve_references(
+                    messages, media, inline_urls=inlines, workspace=workspace, fetched=fetched
+                )
+                downscale = self.options.downscale_images
+                messages, smaller = enforce_media_limits(messages, media, self.target, downscale=downscale)
+                self.provider.log_losses(smaller, messages[0].session_id)
+                lost += smaller + unfetched
             self.wire = _write(self.provider, self.target, conversation, messages, self.tools, self.options, lost)
             conversation.keep()
         finally:
@@ -237,22 +214,6 @@ class PreparedRequest:
     def _inlines_urls(self) -> bool:
         can = self.target.capabilities
         return can.supports_images and not can.supports_image_urls
-
-    def _resolve_media(
-        self, conversation: PreparedConversation, workspace: str | Path | None, fetched: Mapping[str, Fetched] | None
-    ) -> tuple[Sequence[Message], tuple[Loss, ...]]:
-        messages, unfetched = resolve_references(
-            conversation.messages,
-            conversation.media,
-            inline_urls=self._inlines_urls,
-            workspace=workspace,
-            fetched=fetched,
-        )
-        downscale = self.options.downscale_images
-        messages, lost = enforce_media_limits(messages, conversation.media, self.target, downscale=downscale)
-        if lost:
-            self.provider.log_losses(lost, messages[0].session_id)
-        return messages, lost + unfetched
 
     def _check_capabilities(self) -> None:
         can, options = self.target.capabilities, self.options

@@ -6,7 +6,7 @@ The rules are in docs/reference/format.md, Projection and losses.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from operator import is_
 from typing import Any, TypeVar
 
@@ -395,44 +395,33 @@ _PATH = re.compile(r"messages\[(\d+)\](?:\.content\[(\d+)\])?")
 def locate_losses(
     rows: Iterable[Loss], projected: Sequence[Message], messages: Sequence[Message], before: Iterable[Loss]
 ) -> tuple[Loss, ...]:
-    """Return an adapter's rows with their paths counted in the caller's messages and blocks.
+    """Return an adapter's rows with their paths counted in the caller's messages and blocks, not in the projected.
 
-    Args:
-        rows: the adapter's.
-        projected: what it was given.
-        messages: what the caller gave.
-        before: projection's own rows, which say what blocks are gone.
+    `before` are projection's own rows, which say what blocks are gone.
     """
     places = {message.id: index for index, message in enumerate(messages)}
     gone = {row.path for row in before if row.verdict != "rewritten"}
-    return tuple([_located(row, projected, messages, places, gone) for row in rows])
+    located: list[Loss] = []
+    for row in rows:
+        match = _PATH.match(row.path)
+        given = projected[int(match[1])] if match is not None and int(match[1]) < len(projected) else None
+        index = None if given is None else places.get(given.id)
+        if match is None or given is None or index is None:
+            located.append(row)
+            continue
+        path = f"messages[{index}]"
+        block = _locate_block(given, messages[index], path, match[2], gone)
+        path += ("" if block is None else f".content[{block}]") + row.path[match.end() :]
+        located.append(attrs.evolve(row, path=path, message_id=given.id))
+    return tuple(located)
 
 
-def _located(
-    row: Loss, projected: Sequence[Message], messages: Sequence[Message], places: Mapping[str, int], gone: set[str]
-) -> Loss:
-    match = _PATH.match(row.path)
-    if match is None or int(match[1]) >= len(projected):
-        return row
-    given = projected[int(match[1])]
-    index = places.get(given.id)
-    if index is None:
-        return row
-    path = f"messages[{index}]"
-    block = _block(given, messages[index], index, match[2], gone)
-    if block is not None:
-        path += f".content[{block}]"
-    return attrs.evolve(row, path=path + row.path[match.end() :], message_id=given.id)
-
-
-def _block(given: Message, message: Message, index: int, at: str | None, gone: set[str]) -> int | None:
+def _locate_block(given: Message, message: Message, path: str, at: str | None, gone: set[str]) -> int | None:
     """Return the block's place in the caller's message; None for a message that projection put in beside it."""
-    if at is None or (given.role is not message.role and message.role is not Role.SYSTEM):
+    if at is None or (given.role is not message.role and message.role is not _SYSTEM):
         return None
     content = message.content
-    if given.role is Role.TOOL and len(given.content) == 1 < len(content):  # one result of several
-        result = given.content[0]
-        same = [place for place, block in enumerate(content) if block is result]
-        return same[0] if same else int(at)
-    kept = [place for place in range(len(content)) if f"messages[{index}].content[{place}]" not in gone]
+    if given.role is _TOOL and len(given.content) == 1 < len(content):  # one result of several
+        return next((place for place, block in enumerate(content) if block is given.content[0]), int(at))
+    kept = [place for place in range(len(content)) if f"{path}.content[{place}]" not in gone]
     return kept[int(at)] if int(at) < len(kept) else int(at)

@@ -14,7 +14,7 @@ import attrs
 
 from interlingua.errors import InterlinguaError, MalformedResponseError, PluginError, StreamInterruptedError
 from interlingua.json import replace_lone_surrogates
-from interlingua.plugins.provider import Provider
+from interlingua.plugins.provider import UNREADABLE, Provider
 from interlingua.plugins.wire import RequestContext, WireChunk
 from interlingua.response.framing import Framer, NdjsonFramer, SseFramer
 from interlingua.types.blocks import ContentBlock, TextBlock, ThinkingBlock, ToolUseBlock, read_tool_input
@@ -77,24 +77,22 @@ class Assembler:
             else:
                 _HANDLERS[kind](self, event)
 
-    def _text(self, event: TextDelta | ThinkingDelta) -> None:
-        index, expected = event.index, TextBlock if type(event) is TextDelta else ThinkingBlock
-        slot = self._slots.get(index)
-        if slot is None:
-            slot = self._slots[index] = _Slot(expected)
-        elif slot.kind is not expected:
-            raise PluginError(f"{type(event).__name__} for block {index}, which is a {slot.kind.__name__}")
-        self._expect_more(event, slot.pieces, event.text)
-
-    def _input(self, event: ToolUseInputDelta) -> None:
+    def _slot(self, event: Any, kind: type, *, begun: bool = False) -> _Slot:
+        """Return the block of this kind that an event refers to; a new one, where it need not have been begun."""
         slot = self._slots.get(event.index)
-        if slot is None or slot.kind is not ToolUseBlock:
-            raise PluginError(f"ToolUseInputDelta for block {event.index}, where no call was begun")
-        self._expect_more(event, slot.pieces, event.partial_json)
+        if slot is None and not begun:
+            slot = self._slots[event.index] = _Slot(kind)
+        elif slot is None or slot.kind is not kind:
+            place = "where no call was begun" if slot is None or begun else f"which is a {slot.kind.__name__}"
+            name = kind if isinstance(event, (BlockStart, BlockEnd)) else type(event)
+            raise PluginError(f"{name.__name__} for block {event.index}, {place}")
+        return slot
 
-    def _expect_more(self, event: Any, pieces: list[str], piece: str) -> None:
-        self._hot, self._hot_index, self._append = type(event), event.index, pieces.append
-        pieces.append(piece)
+    def _piece(self, event: TextDelta | ThinkingDelta | ToolUseInputDelta) -> None:
+        kind: Any = type(event)
+        pieces = self._slot(event, _BUILDS[kind], begun=kind is ToolUseInputDelta).pieces
+        self._hot, self._hot_index, self._append = kind, event.index, pieces.append
+        pieces.append(getattr(event, _PIECES[kind]))
 
     def _call_start(self, event: ToolUseStart) -> None:
         if event.index in self._slots:
@@ -102,18 +100,12 @@ class Assembler:
         self._slots[event.index] = _Slot(ToolUseBlock, start=event)
 
     def _call_end(self, event: ToolUseEnd) -> None:
-        slot = self._slots.get(event.index)
-        if slot is None or slot.kind is not ToolUseBlock:
-            raise PluginError(f"ToolUseEnd for block {event.index}, where no call was begun")
+        slot = self._slot(event, ToolUseBlock, begun=True)
         slot.ended = True
         slot.block = event.block or slot.block
 
     def _block(self, event: BlockStart | BlockEnd) -> None:
-        slot = self._slots.get(event.index)
-        if slot is None:
-            slot = self._slots[event.index] = _Slot(type(event.block))
-        elif slot.kind is not type(event.block):
-            raise PluginError(f"{type(event.block).__name__} for block {event.index}, which is a {slot.kind.__name__}")
+        slot = self._slot(event, type(event.block))
         slot.block = event.block
         slot.ended = type(event) is BlockEnd
 
@@ -184,9 +176,9 @@ def _build_call(slot: _Slot, start: ToolUseStart, raw: str, *, unfinished: bool)
 
 
 _HANDLERS: dict[type, Callable[[Assembler, Any], None]] = {
-    TextDelta: Assembler._text,
-    ThinkingDelta: Assembler._text,
-    ToolUseInputDelta: Assembler._input,
+    TextDelta: Assembler._piece,
+    ThinkingDelta: Assembler._piece,
+    ToolUseInputDelta: Assembler._piece,
     ToolUseStart: Assembler._call_start,
     ToolUseEnd: Assembler._call_end,
     BlockStart: Assembler._block,
@@ -197,6 +189,7 @@ _HANDLERS: dict[type, Callable[[Assembler, Any], None]] = {
     ErrorEvent: Assembler._failed,
 }
 
+_BUILDS: dict[Any, type] = {TextDelta: TextBlock, ThinkingDelta: ThinkingBlock, ToolUseInputDelta: ToolUseBlock}
 _PIECES: dict[Any, str] = {TextDelta: "text", ThinkingDelta: "text", ToolUseInputDelta: "partial_json"}
 
 
@@ -243,7 +236,6 @@ class _HalfJoiner:
 
 _MORE = object()
 _ONCE = (_MORE,)
-_UNREADABLE = (ArithmeticError, AttributeError, LookupError, TypeError, ValueError, RecursionError)
 
 
 class _Pause:
@@ -257,16 +249,6 @@ class _Pause:
 
 _pause = _Pause()
 _ESCAPE = re.compile(rb"\\(?:u|\Z)")  # an expression finds it in a third of the time that `in` takes
-
-
-def _collect(frame: Callable[..., Iterable[WireChunk]], *data: bytes) -> tuple[list[WireChunk], Exception | None]:
-    """Return what a framer gives and, where it fails at last, why."""
-    batch: list[WireChunk] = []
-    try:
-        batch.extend(frame(*data))  # what comes before a failure stays
-    except Exception as error:
-        return batch, error
-    return batch, None
 
 
 class StreamDecoder:
@@ -320,7 +302,7 @@ class StreamDecoder:
             wanted = self._resume(None)
         except StopIteration:
             self._done = True
-        except (InterlinguaError, *_UNREADABLE) as error:
+        except (InterlinguaError, *UNREADABLE) as error:
             self._fail(error, "is not what the wire format allows")
         else:
             if wanted is not _MORE:
@@ -340,15 +322,24 @@ class StreamDecoder:
             error = cut
         self._out.append(ErrorEvent(error=error))
 
-    def feed(self, data: bytes) -> list[StreamEvent]:
-        """Take bytes as they arrive; return the events they complete."""
-        if not self._escaped and _ESCAPE.search(data):
-            self._escaped = True
-        batch, failure = _collect(self._frame, data)
+    def _read(self, frame: Callable[..., Iterable[WireChunk]], *data: bytes) -> None:
+        """Let the adapter have what a framer gives; what comes before the framer fails stays."""
+        batch: list[WireChunk] = []
+        failure: Exception | None = None
+        try:
+            batch.extend(frame(*data))
+        except Exception as error:
+            failure = error
         if batch and not self._done:
             self._drive(batch)
         if failure is not None and not self._done:
             self._fail(failure, "cannot be framed")
+
+    def feed(self, data: bytes) -> list[StreamEvent]:
+        """Take bytes as they arrive; return the events they complete."""
+        if not self._escaped and _ESCAPE.search(data):
+            self._escaped = True
+        self._read(self._frame, data)
         events = self._out
         if events:
             self._out = []
@@ -369,25 +360,18 @@ class StreamDecoder:
         self._complete_before_end = self.complete
         if not self._done and not broken:
             self._in_last = True
-            batch, failure = _collect(self._framer.close)
-            if batch:
-                self._drive(batch)
-            if failure is not None and not self._done:
-                self._fail(failure, "cannot be framed")
+            self._read(self._framer.close)
             self._in_last = False
         if not self._done:
             self._drive(None)
         if not self._done:
             self._pump.close()
             self._fail(PluginError("stream_response went on waiting after its stream had ended"))
-        return events + self._take_events()
-
-    def _take_events(self) -> list[StreamEvent]:
-        events, self._out = [*self._halves.join(self._out), *self._halves.rest()], []
-        self._assemble(events)
+        last, self._out = [*self._halves.join(self._out), *self._halves.rest()], []
+        self._assemble(last)
         if self._assembler.error is not None:
-            self._end_at_error(events)
-        return events
+            self._end_at_error(last)
+        return events + last
 
     def _end_at_error(self, events: list[StreamEvent]) -> None:
         """Let the error event be the last of these, and of all: what an adapter says after it counts for nothing."""

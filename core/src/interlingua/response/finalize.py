@@ -17,7 +17,7 @@ from interlingua.pricing import cost_fields
 from interlingua.request.prepare import PreparedRequest
 from interlingua.types.blocks import ToolUseBlock
 from interlingua.types.messages import Message, MessageStatus
-from interlingua.types.tools import ToolDefinition
+from interlingua.types.tools import ToolDefinition, validate_input
 
 FAILED = 300
 """Statuses from here on are failures: no provider redirects an API."""
@@ -41,28 +41,18 @@ def add_header_facts(
 
 
 class ResponseReader:
-    """Reads the answers to one request.
-
-    Attributes:
-        request: what was sent.
-        started: `time.monotonic()` when the attempt began; latency counts from there.
-        begun: likewise when the request began, before its first attempt; 0 before.
-        first_event: likewise when a stream's first event came; 0 before.
-        attempts: how many were begun.
-        url: where the last one went, without query.
-        activity: what plugins put around the request, if any does.
-        typed: a typed answer is wanted, whole: one that the service refused is read as well.
-        request_ids: names in lower case of the connection's own headers that hold a request id.
-    """
+    """Reads the answers to one request."""
 
     def __init__(
         self, request: PreparedRequest, registry: Registry, model_info: Callable[[], ModelInfo | None]
     ) -> None:
         self.request = request
-        self.started = self.begun = self.first_event = 0.0
-        self.attempts, self.url, self.typed = 0, "", False
-        self.activity: Activity | None = None
-        self.request_ids: tuple[str, ...] = ()
+        self.started = 0.0  # `time.monotonic()` when the attempt began; latency counts from there
+        self.begun = self.first_event = 0.0  # likewise of the first attempt, and of a stream's first event
+        self.attempts, self.url = 0, ""  # how many were begun; where the last one went, without query
+        self.typed = False  # a typed answer is wanted, whole: one that the service refused is read as well
+        self.activity: Activity | None = None  # what plugins put around the request
+        self.request_ids: tuple[str, ...] = ()  # the connection's own headers that hold a request id
         self._reported, self._registry, self._model_info = False, registry, model_info
 
     def read(self, response: WireResponse) -> Message:
@@ -75,14 +65,15 @@ class ResponseReader:
         arrived = time.monotonic()
         provider, context = self.request.provider, self.request.context.after(response.headers)
         if response.status >= FAILED:
-            error = self.annotate_error(provider.from_wire_error(response, context), response.headers)
+            error = provider.from_wire_error(response, context)
+            add_header_facts(error, response.headers, self.request_ids)
             if not (self.typed and isinstance(error, RejectedAnswerError) and isinstance(error.partial, Message)):
                 raise error
             return error.partial  # an attempt that does not fit
         try:
             message = provider.from_wire_response(response, context)
         except InterlinguaError as error:
-            self.annotate_error(error, response.headers)
+            add_header_facts(error, response.headers, self.request_ids)
             raise
         message = self.finalize(message, arrived)
         if self._registry.plugins:
@@ -142,10 +133,6 @@ class ResponseReader:
             }
             self._registry.observe(facts | plain)
 
-    def annotate_error(self, error: InterlinguaError, headers: Mapping[str, str]) -> InterlinguaError:
-        """Fill in what the response headers say about a failure, where its adapter did not."""
-        return add_header_facts(error, headers, self.request_ids)
-
 
 def with_tool_kinds(message: Message, tools: Sequence[ToolDefinition]) -> Message:
     """Return the message with each call's `kind` as its tool's definition says, for user interfaces."""
@@ -161,19 +148,13 @@ def with_tool_kinds(message: Message, tools: Sequence[ToolDefinition]) -> Messag
 
 def report_invalid_tool_inputs(message: Message, tools: Sequence[ToolDefinition], registry: Registry) -> None:
     """Check tool inputs where a plugin observes (it costs more than receiving them); no event quotes an input."""
-    calls = message.tool_calls()
-    if not (calls and registry.observes):
-        return
-    definitions = {tool.name: tool for tool in tools}
-    for call in calls:
+    definitions = {tool.name: tool for tool in tools} if registry.observes else {}
+    for call in message.tool_calls() if registry.observes else ():
         about = {"session_id": message.session_id, "message_id": message.id, "tool_use_id": call.id, "tool": call.name}
-        for path, rule in _input_faults(call, definitions.get(call.name)):
+        definition = definitions.get(call.name)
+        if definition is None or call.parse_error is not None:
+            faults = [("", "tools" if definition is None else "JSON")]
+        else:
+            faults = [(one.path, one.rule) for one in validate_input(definition, call.input)]
+        for path, rule in faults:
             registry.observe({"type": "tool_input_invalid", **about, "path": path, "rule": rule})
-
-
-def _input_faults(call: ToolUseBlock, definition: ToolDefinition | None) -> list[tuple[str, str]]:
-    if definition is None or call.parse_error is not None:
-        return [("", "tools" if definition is None else "JSON")]
-    from interlingua.types.tools import validate_input  # noqa: PLC0415  only where a plugin observes
-
-    return [(one.path, one.rule) for one in validate_input(definition, call.input)]

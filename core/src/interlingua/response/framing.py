@@ -35,35 +35,19 @@ def too_large(event: bytes | bytearray, limit: int) -> bool:
 
 
 def check_size(event: bytes | bytearray, limit: int) -> None:
-    """Raise when an event, complete or still growing, is larger than the limit.
-
-    Args:
-        event: The event's bytes so far; line ends around it do not count.
-        limit: Bytes.
-
-    Raises:
-        MalformedResponseError: It is larger.
-    """
+    """Raise MalformedResponseError when an event, complete or still growing, is larger than the limit."""
     if too_large(event, limit):
         raise MalformedResponseError(f"one event of the response stream is larger than {limit} bytes")
 
 
 def read_block(block: bytes) -> Iterator[WireChunk]:
-    """Read the lines between two blank lines by the WHATWG rules, but keep bare JSON.
+    """Yield the event between two blank lines by the WHATWG rules (HTML standard §9.2.6), and bare JSON in its place.
 
-    The rules (HTML standard §9.2.6): the last `event` names the event, `data` lines are joined by LF, one space after
-    the colon is dropped, comments, `id`, `retry` and unknown fields are ignored, and a block without data gives
-    nothing. Three deviations. A line that starts a JSON object is no field but an error body that a gateway wrote into
+    Three deviations. A line that starts a JSON object is no field but an error body that a gateway wrote into
     the stream: it ends the event before it, takes its pretty-printed further lines with it, and becomes a chunk without
     an event name. A field `error` that holds a JSON object is the event of that name (local servers of older versions
     write failures so, and the gateways built on them). `data` lines of one whole JSON object each are an event each,
     for joined they would be no JSON: a service left the blank lines out.
-
-    Args:
-        block: The block's bytes; blank lines around it do no harm.
-
-    Yields:
-        The block's event, and any bare JSON in its place.
     """
     name = of = b""  # `of`: the name so far when the last data line came
     data: list[bytes] = []
@@ -124,14 +108,7 @@ _names = _Names()
 
 
 def read_blocks(body: bytes) -> list[WireChunk]:
-    """Read whole blocks; a fast path is taken only when the count of LF proves that every block has its shape.
-
-    Args:
-        body: Blocks with a blank line between each two, without the last blank line; lines end in LF.
-
-    Returns:
-        What `read_block` gives for each block, in order.
-    """
+    """Read blocks with a blank line between each two; where the count of LF proves their shape, all at once."""
     feeds = body.count(b"\n")
     if body.startswith(b"data: "):
         payloads = body[6:].split(b"\n\ndata: ")
@@ -141,10 +118,6 @@ def read_blocks(body: bytes) -> list[WireChunk]:
         pairs = [block.partition(b"\ndata: ") for block in body[7:].split(b"\n\nevent: ")]
         if feeds == 3 * len(pairs) - 2 and all(pair[1] for pair in pairs):
             return [make_chunk((_names[name], payload)) for name, _, payload in pairs]
-    return _read_each(body)
-
-
-def _read_each(body: bytes) -> list[WireChunk]:
     chunks: list[WireChunk] = []
     for block in body.split(b"\n\n"):
         if block.startswith(b"data:") and b"\n" not in block:
@@ -174,7 +147,7 @@ class SseFramer:
         self._odd = True  # either of the two: one look per feed
 
     def feed(self, data: bytes) -> list[WireChunk]:
-        """Take the next bytes of the body (see `Framer.feed`)."""
+        """See `Framer.feed`."""
         if self._odd or _CR in data:
             data = self._normalise(data)
         rest = self._rest
@@ -194,7 +167,7 @@ class SseFramer:
         return self._chunks(data[:end])
 
     def close(self) -> list[WireChunk]:
-        """Flush the last event (see `Framer.close`)."""
+        """See `Framer.close`."""
         body, self._rest = bytes(self._rest), bytearray()
         return self._chunks(body)
 
@@ -244,7 +217,7 @@ class NdjsonFramer:
         self._rest = bytearray()
 
     def feed(self, data: bytes) -> list[WireChunk]:
-        """Take the next bytes of the body (see `Framer.feed`)."""
+        """See `Framer.feed`."""
         if b"\n" not in data:
             # Appending keeps a line of many small pieces linear.
             self._rest += data
@@ -255,7 +228,7 @@ class NdjsonFramer:
         return self._chunks(lines)
 
     def close(self) -> list[WireChunk]:
-        """Flush the last line (see `Framer.close`)."""
+        """See `Framer.close`."""
         line, self._rest = bytes(self._rest), bytearray()
         return self._chunks([line])
 
@@ -313,17 +286,10 @@ _FRAMERS: dict[str, Callable[[int], Framer]] = {"sse": SseFramer, "ndjson": Ndjs
 
 
 def framer(name: str | Callable[[], Framer], limit: int = EVENT_LIMIT) -> Framer:
-    """Make a framer for one response body.
-
-    Args:
-        name: "sse", "ndjson", or a factory for any other framing, as a connection names it.
-        limit: Bytes one event may hold; a factory's framer has a limit of its own.
-
-    Returns:
-        A fresh framer.
+    """Make a framer for one response body: "sse", "ndjson", or a factory, as a connection names it.
 
     Raises:
-        PluginError: The name is none of these.
+        PluginError: the name is none of these.
     """
     if callable(name):
         return name()

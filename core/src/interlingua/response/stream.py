@@ -13,7 +13,7 @@ from interlingua.errors import (
 from interlingua.json import loads
 from interlingua.plugins.wire import WireResponse, describe_html
 from interlingua.response.decode import StreamDecoder
-from interlingua.response.finalize import ResponseReader
+from interlingua.response.finalize import ResponseReader, add_header_facts
 from interlingua.response.framing import EVENT_LIMIT, Framer, check_size, framer
 from interlingua.types.blocks import TextBlock, ThinkingBlock, ToolUseBlock
 from interlingua.types.events import (
@@ -69,14 +69,9 @@ def _is_unreadable(events: list[StreamEvent]) -> bool:
 
 
 class StreamReader:
-    """The bytes of one attempt's answer, on their way to a message.
+    """The bytes of one attempt's answer, on their way to a message."""
 
-    Attributes:
-        feed: takes bytes, returns the events they complete.
-        error: what ended the answer, once something did.
-    """
-
-    feed: Callable[[bytes], list[StreamEvent]]
+    feed: Callable[[bytes], list[StreamEvent]]  # takes bytes, returns the events they complete
 
     def __init__(
         self,
@@ -136,11 +131,7 @@ class StreamReader:
         return events
 
     def end(self, broken: InterlinguaError | None = None) -> list[StreamEvent]:
-        """The body is over; return the last events, with a terminal error event if it ended badly. Once.
-
-        Args:
-            broken: why it ended, where it did not end in good order.
-        """
+        """The body is over; return the last events, with a terminal error event if it ended badly, as `broken` says."""
         events: list[StreamEvent] = []
         if self._ended:
             return events
@@ -187,7 +178,7 @@ class StreamReader:
         return message_to_events(self._whole)
 
     def _fail(self, error: InterlinguaError) -> None:
-        self.error = self._response.annotate_error(error, self._headers)
+        self.error = add_header_facts(error, self._headers, self._response.request_ids)
         error.provider = error.provider or self._response.request.provider.key
         error.model = error.model or self._response.request.options.model
         if error.partial is not None:
