@@ -53,7 +53,7 @@ def _try(data: bytes, system: str | None, random: Random) -> None:
     assert _values(own, write_transcript(kept)) == _values(own, data)
     for message in read.messages:
         dumps_message(message)
-    with open_transcript(data, system) as opened:
+    with open_transcript(data, system, hold=random.choice((0, len(data) // 2, len(data)))) as opened:
         assert tuple(opened) == read.messages
     if random.random() < 0.2:
         measure_fidelity(read, random.choice(writable_systems()).name)

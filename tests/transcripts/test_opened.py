@@ -6,7 +6,9 @@ import os
 import tracemalloc
 from pathlib import Path
 from threading import Thread
+from typing import Any
 
+import orjson
 import pytest
 
 from interlingua import assistant, user
@@ -36,6 +38,24 @@ def test_memory_holds_one_message_and_the_outlines(name: str, tmp_path: Path) ->
     finally:
         tracemalloc.stop()
     assert letters > 60_000_000
+
+
+@pytest.mark.parametrize(("hold", "times"), [(1 << 20, 1), (0, 2)])
+def test_lines_that_are_held_are_parsed_once(hold: int, times: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    data = own_file(system_of("pi"))
+    parsed: list[bytes] = []
+    loads = orjson.loads
+
+    def counted(text: bytes) -> Any:
+        parsed.append(text)
+        return loads(text)
+
+    monkeypatch.setattr(orjson, "loads", counted)
+    with open_transcript(data, "pi", hold=hold) as session:
+        first = tuple(session)
+        assert max(parsed.count(line) for line in data.splitlines()) == times
+        assert tuple(session) == first  # held values are let go of; the second time, they are parsed
+    assert first == read_transcript(data).messages
 
 
 def test_a_pipe_is_read() -> None:

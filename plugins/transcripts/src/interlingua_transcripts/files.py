@@ -66,8 +66,8 @@ def _detect(system: System, head: Sequence[Any]) -> str | None:
 
 
 @contextmanager
-def _gc_paused() -> Iterator[None]:
-    """Pause Python's cycle collector while a whole file is read; it goes on afterwards, unless it was off before.
+def gc_paused() -> Iterator[None]:
+    """Pause Python's cycle collector while a file is read; it goes on afterwards, unless it was off before.
 
     Every few hundred new objects start the collector, and each time it walks over what was just read, all of which
     stays (docs/explanation/performance.md). Of two threads that do this at once, the first to finish ends the pause for
@@ -83,7 +83,7 @@ def _gc_paused() -> Iterator[None]:
         gc.enable()
 
 
-@_gc_paused()
+@gc_paused()
 def read_transcript(source: str | Path | bytes, system: str | System | None = None) -> Transcript:
     """Read one session.
 
@@ -151,7 +151,7 @@ def read_bytes(path: Path) -> bytes:
     return path.read_bytes()
 
 
-@_gc_paused()
+@gc_paused()
 def read_entries(system: System, entries: Sequence[bytes]) -> Transcript:
     """Read a session from the JSON texts of its entries."""
     return _read(system, entries, [load_entry(entry) for entry in entries])

@@ -20,6 +20,7 @@ from interlingua_transcripts.files import (
     ODD,
     attach_entries,
     entries_by_group,
+    gc_paused,
     group_messages,
     parse_file,
     place_of,
@@ -65,23 +66,26 @@ class _Lines(Sequence[bytes]):
 
 
 class _Values(Sequence[Any]):
-    """The JSON values of entries, each made when it is asked for."""
+    """The JSON values of entries, each made when it is asked for; `held` has some, until they are asked for once."""
 
     def __init__(self, entries: Sequence[bytes]) -> None:
         self._entries = entries
+        self.held: dict[int, Any] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def __getitem__(self, index: Any) -> Any:
-        return load_entry(self._entries[index])
+        value = self.held.pop(index, None)
+        return load_entry(self._entries[index]) if value is None else value
 
 
 class OpenTranscript:
     """A session whose messages are read one after the other: `for message in session`, as often as needed.
 
-    Of a JSON Lines file, memory holds the entries of one message and the outline of each entry. A file that is one JSON
-    document, and a session that is a folder, is held whole.
+    Of a JSON Lines file, memory holds the entries of one message, the outline of each entry and, so that most files are
+    parsed once, the values of the first lines. A file that is one JSON document, and a session that is a folder, is
+    held whole.
 
     Attributes:
         system: whose file it is.
@@ -138,12 +142,16 @@ class OpenTranscript:
 
 
 @contextmanager
-def open_transcript(source: str | Path | bytes, system: str | System | None = None) -> Iterator[OpenTranscript]:
+def open_transcript(
+    source: str | Path | bytes, system: str | System | None = None, *, hold: int = 8 << 20
+) -> Iterator[OpenTranscript]:
     """Open one session, to read it message by message.
 
     Args:
         source: a file, or its bytes; a folder where a system keeps each session in one.
         system: its system; None finds it out by the content.
+        hold: bytes of lines at the beginning that are parsed once, and held as values until their messages are read;
+            the lines after them are parsed twice.
 
     Raises:
         TranscriptError: no installed system knows this file.
@@ -161,13 +169,26 @@ def open_transcript(source: str | Path | bytes, system: str | System | None = No
             outlines = values
         else:
             entries = lines = _Lines(file)
-            values = _Values(lines)
-            outlines = [_outline(reader, load_entry(line)) for line in lines.read()]
+            values = kept = _Values(lines)
+            outlines = _outlines(reader, lines, kept.held, hold)
         plan = plan_entries(reader, outlines)
         unread = [at for at, outline in enumerate(outlines) if outline is None and entries[at] != b"null"]
         plan.notes += [Note(at, NOT_JSON) for at in unread]
         del outlines
         yield OpenTranscript(reader, plan, entries, values)
+
+
+@gc_paused()
+def _outlines(system: System, lines: _Lines, held: dict[int, Any], hold: int) -> list[Any]:
+    """Return what a plan needs of each line; of the first `hold` bytes all of it, which `held` gets as well."""
+    found = []
+    for number, line in enumerate(lines.read()):
+        value = load_entry(line)
+        hold -= len(line)
+        if hold >= 0:
+            held[number] = value
+        found.append(value if hold >= 0 else _outline(system, value))
+    return found
 
 
 def _outline(system: System, value: Any) -> Any:
