@@ -9,6 +9,7 @@ from interlingua import lazy_names
 
 # Module -> the names that are imported from it when first used.
 _NAMES = {
+    "frozen": "replace",
     "ids": "ModelId new_tool_use_id new_ulid ulid_before",
     "types.blocks": (
         "TextBlock ThinkingBlock RedactedThinkingBlock ToolUseBlock ToolResultBlock ImageBlock AudioBlock "
@@ -37,6 +38,7 @@ _NAMES = {
 }
 
 if TYPE_CHECKING:
+    from interlingua.frozen import replace as replace
     from interlingua.ids import *
     from interlingua.types.blocks import *
     from interlingua.types.events import *

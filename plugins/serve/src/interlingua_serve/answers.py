@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-import attrs
-
 from interlingua.plugins import EMPTY, dumps
 from interlingua.types import (
     BlockEnd,
@@ -26,6 +24,7 @@ from interlingua.types import (
     ToolUseInputDelta,
     ToolUseStart,
     read_tool_input,
+    replace,
 )
 
 State = Mapping[str, Any]
@@ -148,7 +147,7 @@ def restore_answer(message: Message, items: Sequence[ContentBlock | State]) -> M
     states: list[State] = [item for item in items if isinstance(item, Mapping)]
     echoed: list[ContentBlock] = [item for item in items if not isinstance(item, Mapping)]
     if not states:
-        return attrs.evolve(message, content=tuple(echoed))
+        return replace(message, content=tuple(echoed))
     provider, api, model = states[-1]["origin"]
     replay: dict[str, Any] = {}
     calls: dict[str, dict[str, Any]] = {}
@@ -161,8 +160,8 @@ def restore_answer(message: Message, items: Sequence[ContentBlock | State]) -> M
     if content is None:
         content = _in_order(items, calls)
     raw = {"origin": [provider, api, model], "replay": replay, "trace": {}} if replay else None
-    metadata = attrs.evolve(message.metadata, provider=provider, api=api, model=f"{provider}:{model}", provider_raw=raw)
-    return attrs.evolve(message, content=tuple(content), metadata=metadata)
+    metadata = replace(message.metadata, provider=provider, api=api, model=f"{provider}:{model}", provider_raw=raw)
+    return replace(message, content=tuple(content), metadata=metadata)
 
 
 def _of_one_origin(items: Sequence[ContentBlock | State]) -> list[ContentBlock | State]:
@@ -242,4 +241,4 @@ def _with_state(block: ContentBlock | None, entry: State) -> ContentBlock:
         and read_tool_input(fields["raw_input"])[0] != block.input
     ):
         del fields["raw_input"]
-    return kind(**fields) if block is None else attrs.evolve(block, **fields) if fields else block
+    return kind(**fields) if block is None else replace(block, **fields) if fields else block

@@ -12,7 +12,7 @@ import attrs
 
 from interlingua.errors import CallerError, CapabilityError, InterlinguaError
 from interlingua.plugins import EMPTY, Loss, Provider, WireRequest, WireResponse, message_loss, option_loss
-from interlingua.types import AdapterOptions, Message, Origin, StreamEvent, ToolDefinition, new_ulid
+from interlingua.types import AdapterOptions, Message, Origin, StreamEvent, ToolDefinition, new_ulid, replace
 from interlingua_serve.answers import State
 
 
@@ -74,9 +74,7 @@ class InboundRequest:
             before, now = f"{provider}:{asked}", f"{provider}:{model}"
             messages = tuple(
                 [
-                    attrs.evolve(each, metadata=attrs.evolve(each.metadata, model=now))
-                    if each.metadata.model == before
-                    else each
+                    replace(each, metadata=replace(each.metadata, model=now)) if each.metadata.model == before else each
                     for each in messages
                 ]
             )

@@ -10,7 +10,6 @@ from typing import Any, get_args
 import attrs
 
 from interlingua.errors import CallerError
-from interlingua.frozen import replace
 from interlingua.plugins import Loss, RequestContext, WireRequest, loads
 from interlingua.types import (
     AdapterOptions,
@@ -32,6 +31,7 @@ from interlingua.types import (
     ToolResultBlock,
     ToolUseBlock,
     WireTool,
+    replace,
 )
 from interlingua_openai.catalogue import RESPONSES
 from interlingua_openai.responses.items import (
