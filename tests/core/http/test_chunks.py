@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from interlingua.http.limits import Deadline
-from interlingua.http.transport import AsyncTransport, ChunkReader, SyncTransport
+from interlingua.http.transport import ChunkReader, Transport, run_blocking
 from interlingua.plugins.wire import Outgoing
 from tests.support.fault_server import faulty, head
 
@@ -94,23 +94,19 @@ EVENTS = [b"data: %d\n\n" % number for number in range(500)]
 
 @pytest.mark.parametrize("direct", [True, False], ids=["own", "given"])
 def test_both_clients_read_so(direct: bool) -> None:
-    def count(url: str) -> list[bytes]:
-        given = None if direct else httpx.Client()
-        transport = SyncTransport(given)
-        try:
-            return list(transport.open(REQUEST._replace(url=url), Deadline(None)).chunks())
-        finally:
-            (given or transport).close()
-
-    async def count_async(url: str) -> list[bytes]:
-        given = None if direct else httpx.AsyncClient()
-        transport = AsyncTransport(given)
+    async def count(url: str, given: Any, *, blocking: bool) -> list[bytes]:
+        transport = Transport(given, blocking=blocking)
         answer = await transport.open(REQUEST._replace(url=url), Deadline(None))
-        pieces = [piece async for piece in answer.chunks()]
-        await (transport.close() if given is None else given.aclose())
+        pieces = [piece async for piece in answer]
+        await transport.close()
         return pieces
 
-    with faulty([head("transfer-encoding: chunked"), chunked(*EVENTS)]) as server:
-        for pieces in (count(server.url), asyncio.run(count_async(server.url))):
+    async def count_async(url: str) -> list[bytes]:
+        async with httpx.AsyncClient() as client:
+            return await count(url, None if direct else client, blocking=False)
+
+    with faulty([head("transfer-encoding: chunked"), chunked(*EVENTS)]) as server, httpx.Client() as client:
+        blocking = run_blocking(count(server.url, None if direct else client, blocking=True))
+        for pieces in (blocking, asyncio.run(count_async(server.url))):
             assert b"".join(pieces) == b"".join(EVENTS)
             assert len(pieces) < 50

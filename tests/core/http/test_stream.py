@@ -141,11 +141,14 @@ def test_ctrl_c_in_the_loop_keeps_a_cancelled_message() -> None:
 
 
 def test_ctrl_c_while_waiting_keeps_a_cancelled_message(monkeypatch: pytest.MonkeyPatch) -> None:
-    def interrupted(answer: object) -> object:
-        yield STREAM[0]
-        raise KeyboardInterrupt
+    pieces = [STREAM[0]]
 
-    monkeypatch.setattr("interlingua.http.transport.Answer.chunks", interrupted)
+    async def interrupted(answer: object) -> bytes:
+        if not pieces:
+            raise KeyboardInterrupt
+        return pieces.pop()
+
+    monkeypatch.setattr("interlingua.http.transport.Response.__anext__", interrupted)
     with served(Reply(body=STREAM)) as server, client(server) as c:
         stream = c.stream("hi")
         with pytest.raises(KeyboardInterrupt), stream:

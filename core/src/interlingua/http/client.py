@@ -22,9 +22,9 @@ from interlingua.http.shared import (
     read_image,
 )
 from interlingua.http.streams import AsyncMessageStream, MessageStream
-from interlingua.http.transport import AsyncAnswer, AsyncTransport, SyncTransport
+from interlingua.http.transport import Response, Transport, run_blocking
 from interlingua.plugins.registry import Registry
-from interlingua.plugins.wire import Outgoing, WireRequest, WireResponse
+from interlingua.plugins.wire import WireRequest
 from interlingua.response.finalize import FAILED
 from interlingua.response.framing import EVENT_LIMIT
 from interlingua.response.stream import StreamReader
@@ -39,9 +39,10 @@ _T = TypeVar("_T")
 
 
 class BaseClient:
-    """What both clients have that neither sends nor waits; the arguments are those of `Client`."""
+    """What both clients do: coroutines that wait only in the asynchronous one. The arguments are those of `Client`."""
 
-    _transport_class: Callable[[Any, int, str | None], Any]
+    _blocking: bool
+    _sleep: Callable[[float], Any]
 
     def __init__(
         self,
@@ -64,7 +65,7 @@ class BaseClient:
             model, api_key=api_key, base_url=base_url, registry=registry, settings=settings, timeout=timeout,
             retry=retry, headers=headers, workspace=workspace, environ=environ,
         )  # fmt: skip
-        self._transport = self._transport_class(http_client, response_limit, transport)
+        self._transport = Transport(http_client, response_limit, transport, blocking=self._blocking)
         if self._transport.own_limits and timeout is None:
             self._shared.timeout = None
 
@@ -101,6 +102,91 @@ class BaseClient:
         """
         return self._shared.plan_output(output, options, stream=stream)
 
+    async def _send(self, messages: Given, output: Any, output_retries: int, options: RequestOptions) -> Any:
+        if output is None:
+            return await self._complete(await self._begin(messages, options))
+        plan = await self._load(self._shared.plan_output, output, options)
+        attempts, answer = plan.attempts(messages, output_retries), None
+        while answer is None:
+            exchange = await self._begin(attempts.messages, options, plan)
+            answer = attempts.take(await self._complete(exchange), exchange.request.wire.losses)
+        return answer
+
+    async def _begin(self, messages: Given, options: RequestOptions, output: Any = None) -> Exchange:
+        if (model := options.get("model")) not in self._shared.resolved:  # its provider is to be imported
+            await self._load(self._shared.resolve_model, model)
+        return self._shared.begin_exchange(messages, options, output=output)
+
+    async def _complete(self, exchange: Exchange) -> Message:
+        """Write a request and send it until it is answered, or not to be tried again."""
+        with exchange.around:
+            await self._write(exchange)
+            while True:
+                try:
+                    return await self._attempt(exchange)
+                except InterlinguaError as error:
+                    await self._wait(exchange.retry_delay(error))
+
+    async def _prepare(self, messages: Given, output: Any, options: RequestOptions) -> Exchange:
+        exchange = await self._begin(messages, options, output)
+        with exchange.around:
+            return await self._write(exchange)
+
+    async def _write(self, exchange: Exchange) -> Exchange:
+        if not self._blocking:
+            await self._transport.prepare()
+        fetched: dict[str, Fetched] = {}
+        for url in exchange.request.urls:
+            fetched[url] = await self._fetch(url)
+        if exchange.kind in self._shared.answered:
+            return exchange.write(fetched)
+        return await self._load(exchange.write, fetched)
+
+    async def _fetch(self, url: str) -> Fetched:
+        answer = await self._transport.open(image_request(url), Deadline(self._shared.timeout))
+        return read_image(url, await answer.read())
+
+    async def _attempt(self, exchange: Exchange) -> Message:
+        response = await (await exchange.send(self._transport)).read()
+        exchange.headers = response.headers
+        if exchange.kind in self._shared.answered:
+            return exchange.response.read(response)
+        message = await self._load(exchange.response.read, response)
+        self._shared.answered.add(exchange.kind)
+        return message
+
+    async def _open_reader(self, exchange: Exchange, answer: Response) -> StreamReader:
+        """Return what reads a streamed answer; raises what a refusal says."""
+        if answer.status >= FAILED:
+            await self._load(exchange.response.read, await answer.read())
+        if exchange.kind in self._shared.answered:
+            return exchange.open_reader(answer, self._transport.limit)
+        reader = await self._load(exchange.open_reader, answer, self._transport.limit)
+        self._shared.answered.add(exchange.kind)
+        return reader
+
+    async def _ask(self, provider: str | None, kind: str, arguments: Mapping[str, Any]) -> Any:
+        auxiliary = AuxiliaryExchange(self._shared, provider, kind, arguments)
+        while True:
+            try:
+                return auxiliary.read(await (await auxiliary.send(self._transport)).read())
+            except InterlinguaError as error:
+                auxiliary.check_refusal(error)
+
+    async def _count_tokens(self, messages: Given, options: RequestOptions) -> int:
+        exchange = await self._write(self._shared.begin_exchange(messages, options))
+        found: int = await self._ask(exchange.request.provider.key, "count_tokens", {"request": exchange.request.wire})
+        return found
+
+    async def _load(self, function: Callable[..., _Result], *arguments: Any) -> _Result:
+        """Call a function that may load modules or a catalogue; in a thread, for an event loop should not wait."""
+        return function(*arguments) if self._blocking else await asyncio.to_thread(function, *arguments)
+
+    async def _wait(self, seconds: float) -> None:
+        waiting = self._sleep(seconds)
+        if not self._blocking:
+            await waiting
+
 
 class Client(BaseClient):
     """Talks to any installed provider; safe for use from several threads.
@@ -127,8 +213,7 @@ class Client(BaseClient):
         UnknownProviderError: the provider of `model` is not installed.
     """
 
-    _transport: SyncTransport
-    _transport_class = SyncTransport
+    _blocking = True
     _sleep = staticmethod(time.sleep)
 
     @overload
@@ -163,13 +248,7 @@ class Client(BaseClient):
             ProviderError: the service answered with a failure.
             WireError: the answer could not be had, or not read.
         """
-        if output is None:
-            return self._complete(self._shared.begin_exchange(messages, options))
-        plan = self._shared.plan_output(output, options)
-        attempts, answer = plan.attempts(messages, output_retries), None
-        while answer is None:
-            exchange = self._shared.begin_exchange(attempts.messages, options, output=plan)
-            answer = attempts.take(self._complete(exchange), exchange.request.wire.losses)
+        answer: Message | Answer[Any] = run_blocking(self._send(messages, output, output_retries, options))
         return answer
 
     def prepare(self, messages: Given, *, output: Any = None, **options: Unpack[RequestOptions]) -> Exchange:
@@ -177,16 +256,12 @@ class Client(BaseClient):
 
         An `output` may be the plan of `plan_output` too, which reads the answer.
         """
-        exchange = self._shared.begin_exchange(messages, options, output=output)
-        with exchange.around:
-            return self._write(exchange)
+        return run_blocking(self._prepare(messages, output, options))
 
     def attempt(self, exchange: Exchange) -> Message:
         """Send a prepared request once and return its answer; `exchange.retry_delay` says what an error asks for."""
         with exchange.around:
-            response = self._transport.open(exchange.begin_attempt(), exchange.deadline).read()
-            exchange.headers = response.headers
-            return exchange.response.read(response)
+            return run_blocking(self._attempt(exchange))
 
     @overload
     def stream(self, messages: Given, *, output: None = None, **options: Unpack[RequestOptions]) -> MessageStream: ...
@@ -202,7 +277,7 @@ class Client(BaseClient):
         """Return the answer as a stream, to be used in a `with` statement; arguments as for `send`."""
         exchange = self._shared.begin_exchange(messages, options, stream=True, output=output)
         with exchange.around:
-            self._write(exchange)
+            run_blocking(self._write(exchange))
         return MessageStream(exchange, self) if output is None else exchange.plan.open_stream(exchange, self)
 
     def to_wire(
@@ -235,12 +310,7 @@ class Client(BaseClient):
             CapabilityError: the provider offers no such thing.
             ProviderError: the service answered with a failure.
         """
-        auxiliary = AuxiliaryExchange(self._shared, provider, kind, arguments)
-        while True:
-            try:
-                return auxiliary.read(self._transport.open(auxiliary.begin_attempt(), auxiliary.deadline).read())
-            except InterlinguaError as error:
-                auxiliary.check_refusal(error)
+        return run_blocking(self._ask(provider, kind, arguments))
 
     def count_tokens(self, messages: Given, **options: Unpack[RequestOptions]) -> int:
         """Ask the service how many input tokens a request has; arguments as for `send`.
@@ -249,13 +319,11 @@ class Client(BaseClient):
             CapabilityError: the provider offers no count; `Provider.estimate_input_tokens` estimates one.
             ProviderError: the service answered with a failure.
         """
-        exchange = self._write(self._shared.begin_exchange(messages, options))
-        found: int = self.ask(exchange.request.provider.key, "count_tokens", request=exchange.request.wire)
-        return found
+        return run_blocking(self._count_tokens(messages, options))
 
     def close(self) -> None:
         """Close the connections, unless the HTTP client is the caller's."""
-        self._transport.close()
+        run_blocking(self._transport.close())
 
     def __enter__(self) -> Client:
         return self
@@ -264,25 +332,6 @@ class Client(BaseClient):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self.close()
-
-    def _complete(self, exchange: Exchange) -> Message:
-        """Write a request and send it until it is answered, or not to be tried again."""
-        with exchange.around:
-            self._write(exchange)
-            while True:
-                try:
-                    received = self._transport.open(exchange.begin_attempt(), exchange.deadline)
-                    return exchange.response.read(received.read())
-                except InterlinguaError as error:
-                    self._sleep(exchange.retry_delay(error))
-
-    def _write(self, exchange: Exchange) -> Exchange:
-        urls = exchange.request.urls
-        return exchange.write(dict(zip(urls, map(self._fetch, urls), strict=True)))
-
-    def _fetch(self, url: str) -> Fetched:
-        answer = self._transport.open(image_request(url), Deadline(self._shared.timeout))
-        return read_image(url, answer.read())
 
 
 class AsyncClient(BaseClient):
@@ -293,8 +342,7 @@ class AsyncClient(BaseClient):
     down its asynchronous generators (`asyncio.run` does), or by `close`. Arguments and errors are those of `Client`.
     """
 
-    _transport: AsyncTransport
-    _transport_class = AsyncTransport
+    _blocking = False
     _sleep = staticmethod(asyncio.sleep)
 
     @overload
@@ -314,32 +362,17 @@ class AsyncClient(BaseClient):
         self, messages: Given, *, output: Any = None, output_retries: int = 1, **options: Unpack[RequestOptions]
     ) -> Message | Answer[Any]:
         """Send a conversation and return the assistant's message; arguments and errors as for `Client.send`."""
-        if output is None:
-            return await self._complete(await self.prepare(messages, **options))
-        plan = await asyncio.to_thread(self._shared.plan_output, output, options)
-        attempts, answer = plan.attempts(messages, output_retries), None
-        while answer is None:
-            exchange = await self.prepare(attempts.messages, output=plan, **options)
-            answer = attempts.take(await self._complete(exchange), exchange.request.wire.losses)
+        answer: Message | Answer[Any] = await self._send(messages, output, output_retries, options)
         return answer
 
     async def prepare(self, messages: Given, *, output: Any = None, **options: Unpack[RequestOptions]) -> Exchange:
         """Write the request that `send` makes, as `Client.prepare` does."""
-        if (model := options.get("model")) not in self._shared.resolved:  # its provider is to be imported
-            await asyncio.to_thread(self._shared.resolve_model, model)
-        exchange = self._shared.begin_exchange(messages, options, output=output)
-        with exchange.around:
-            return await self._write(exchange)
+        return await self._prepare(messages, output, options)
 
     async def attempt(self, exchange: Exchange) -> Message:
         """Send a prepared request once and return its answer; `exchange.retry_delay` says what an error asks for."""
         with exchange.around:
-            await exchange.fetch_secret()
-            response = await self._receive(exchange.begin_attempt(), exchange.deadline)
-            exchange.headers = response.headers
-            message = await self._call(exchange, exchange.response.read, response)
-            self._shared.answered.add(exchange.kind)
-            return message
+            return await self._attempt(exchange)
 
     @overload
     def stream(
@@ -372,19 +405,11 @@ class AsyncClient(BaseClient):
 
     async def ask(self, provider: str | None, kind: str, **arguments: Any) -> Any:
         """Ask a provider for what only it offers, as `Client.ask` does."""
-        auxiliary = AuxiliaryExchange(self._shared, provider, kind, arguments)
-        while True:
-            try:
-                await auxiliary.fetch_secret()
-                return auxiliary.read(await self._receive(auxiliary.begin_attempt(), auxiliary.deadline))
-            except InterlinguaError as error:
-                auxiliary.check_refusal(error)
+        return await self._ask(provider, kind, arguments)
 
     async def count_tokens(self, messages: Given, **options: Unpack[RequestOptions]) -> int:
         """Ask the service how many input tokens a request has, as `Client.count_tokens` does."""
-        exchange = await self._write(self._shared.begin_exchange(messages, options))
-        found: int = await self.ask(exchange.request.provider.key, "count_tokens", request=exchange.request.wire)
-        return found
+        return await self._count_tokens(messages, options)
 
     async def close(self) -> None:
         """Close the running loop's connections, unless the HTTP client is the caller's."""
@@ -397,37 +422,3 @@ class AsyncClient(BaseClient):
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         await self.close()
-
-    async def _complete(self, exchange: Exchange) -> Message:
-        """Send a prepared request until it is answered, or not to be tried again."""
-        while True:
-            try:
-                return await self.attempt(exchange)
-            except InterlinguaError as error:
-                with exchange.around:
-                    await self._sleep(exchange.retry_delay(error))
-
-    async def _write(self, exchange: Exchange) -> Exchange:
-        await self._transport.prepare()
-        fetched = {url: await self._fetch(url) for url in exchange.request.urls}
-        return await self._call(exchange, exchange.write, fetched)
-
-    async def _call(self, exchange: Exchange, function: Callable[..., _Result], *arguments: Any) -> _Result:
-        """Call a function; in a thread until such a request was answered, for it may load modules and a catalogue."""
-        if exchange.kind in self._shared.answered:
-            return function(*arguments)
-        return await asyncio.to_thread(function, *arguments)
-
-    async def _open_reader(self, exchange: Exchange, answer: AsyncAnswer) -> StreamReader:
-        if answer.status >= FAILED:
-            await self._call(exchange, exchange.response.read, await answer.read())
-        reader = await self._call(exchange, exchange.open_reader, answer, self._transport.limit)
-        self._shared.answered.add(exchange.kind)
-        return reader
-
-    async def _receive(self, request: Outgoing, deadline: Deadline) -> WireResponse:
-        answer = await self._transport.open(request, deadline)
-        return await answer.read()
-
-    async def _fetch(self, url: str) -> Fetched:
-        return read_image(url, await self._receive(image_request(url), Deadline(self._shared.timeout)))

@@ -35,30 +35,29 @@ class SecretStore:
         stale = expires is not None and expires - datetime.now(UTC) < _MARGIN
         return stale or self._secret is None or self._secret is refused
 
-    def read(self, refused: Any, error: ProviderError | None) -> Any:
-        """Return the secret, for a blocking client.
+    async def read(self, refused: Any, error: ProviderError | None, *, blocking: bool) -> Any:
+        """Return the secret; where this may not block, the source, which may, is called in a thread.
 
         Args:
             refused: the secret that the service refused, if any.
             error: how.
+            blocking: it may block, and so never waits in an event loop.
 
         Raises:
             AuthenticationError: it cannot be had; or what the source raised of the library's errors.
         """
-        if self._lacks(refused):
+        if not self._lacks(refused):
+            return self._secret
+        if blocking:
             with self._lock, _typed_errors():
                 if self._lacks(refused):
                     self._secret = _check(_wait(self._source(error)))
-        return self._secret
-
-    async def read_async(self, refused: Any, error: ProviderError | None) -> Any:
-        """Return the secret as `read` does; the source is called in a thread, for it may block."""
-        if self._lacks(refused):
-            async with self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
+            return self._secret
+        async with self._locks.setdefault(asyncio.get_running_loop(), asyncio.Lock()):
+            with _typed_errors():
                 if self._lacks(refused):
-                    with _typed_errors():
-                        made = await asyncio.to_thread(self._source, error)
-                        self._secret = _check(await made if isawaitable(made) else made)
+                    made = await asyncio.to_thread(self._source, error)
+                    self._secret = _check(await made if isawaitable(made) else made)
         return self._secret
 
 

@@ -20,7 +20,7 @@ from interlingua.catalogue import ModelInfo
 from interlingua.errors import AuthenticationError, CallerError, InterlinguaError, ProviderError
 from interlingua.http.credentials import SecretStore
 from interlingua.http.limits import Deadline, Retry, Timeout
-from interlingua.http.transport import ResponseHead, no_key, outgoing
+from interlingua.http.transport import Response, Transport, no_key, outgoing
 from interlingua.ids import ModelId
 from interlingua.json import EMPTY
 from interlingua.plugins.provider import Provider
@@ -262,7 +262,6 @@ class _Attempts:
     _shared: SharedState
     _provider: Provider
     _api: str | None = None
-    _fetched: Any = None
     _secret: Any = None
     _refused: Any = None
     _refusal: ProviderError | None = None
@@ -272,27 +271,13 @@ class _Attempts:
         """How to reach the service."""
         return self._shared.connection(self._provider, self._api)
 
-    async def fetch_secret(self) -> None:
-        """Have the secret, or why there is none, at hand for `begin_attempt`, which waits for it otherwise."""
-        if self.connection.credentials is not None:
-            store = self._shared.secret_store(self._provider.key, self.connection.credentials)
-            try:
-                self._fetched = await store.read_async(self._refused, self._refusal)
-            except InterlinguaError as error:
-                self._fetched = error
-
-    def _sign(self, request: WireRequest, headers: Mapping[str, str]) -> Outgoing:
+    async def _sign(self, request: WireRequest, headers: Mapping[str, str], *, blocking: bool) -> Outgoing:
         connection = self.connection
         if not connection.has_key:
             raise no_key(connection, self._provider.key)
         if connection.credentials is not None:
-            found, self._fetched = self._fetched, None
-            if isinstance(found, InterlinguaError):
-                raise found
-            if found is None:
-                store = self._shared.secret_store(self._provider.key, connection.credentials)
-                found = store.read(self._refused, self._refusal)
-            self._secret = found
+            store = self._shared.secret_store(self._provider.key, connection.credentials)
+            self._secret = await store.read(self._refused, self._refusal, blocking=blocking)
         return outgoing(connection, request, headers, self._secret)
 
     def _may_replace_secret(self, error: InterlinguaError) -> bool:
@@ -366,11 +351,12 @@ class Exchange(_Attempts):
         self.request.write(fetched, workspace=shared.workspace, watch=shared.prefix_watch, model_info=self._model_info)
         return self
 
-    def begin_attempt(self) -> Outgoing:
-        """Return the HTTP request of the next attempt, signed now.
+    async def send(self, transport: Transport) -> Response:
+        """Begin the next attempt, signed now, and return its answer when the headers are there.
 
         Raises:
             AuthenticationError: a key or a secret is needed and there is none.
+            WireError, CallerError: as `Transport.open`.
         """
         response, request = self.response, self.request
         response.attempts += 1
@@ -378,16 +364,16 @@ class Exchange(_Attempts):
             self.deadline = Deadline(self._shared.timeout)
             response.request_ids = self.connection.request_ids
         response.started = time.monotonic()
-        signed = self._sign(request.wire, request.options.headers)
+        signed = await self._sign(request.wire, request.options.headers, blocking=transport.blocking)
         if response.activity is not None or self._shared.registry.observes:
             response.url = signed.url.partition("?")[0]  # a query may hold a key
         if self._shared.registry.observes:
             event = {"session_id": request.context.session_id, "provider": request.provider.key, "url": response.url}
             sent = {"model": request.options.model, "attempt": response.attempts, "bytes": len(signed.body)}
             self._shared.registry.observe({"type": "request.sent", **event, **sent})
-        return signed
+        return await transport.open(signed, self.deadline)
 
-    def open_reader(self, answer: ResponseHead, limit: int) -> StreamReader:
+    def open_reader(self, answer: Response, limit: int) -> StreamReader:
         """Return what reads a streamed answer, of which an event may have `limit` bytes."""
         return StreamReader(self.response, self.connection.framing, answer.status, answer.headers, limit)
 
@@ -424,9 +410,10 @@ class AuxiliaryExchange(_Attempts):
         self._request = self._provider.auxiliary_request(kind, arguments)
         self.deadline = Deadline(shared.timeout)
 
-    def begin_attempt(self) -> Outgoing:
-        """Return the HTTP request, signed; raises as `Exchange.begin_attempt`."""
-        return self._sign(self._request, self._shared.headers)
+    async def send(self, transport: Transport) -> Response:
+        """Send the request, signed, and return its answer; raises as `Exchange.send`."""
+        signed = await self._sign(self._request, self._shared.headers, blocking=transport.blocking)
+        return await transport.open(signed, self.deadline)
 
     def check_refusal(self, error: InterlinguaError) -> None:
         """Raise the error again, unless the next attempt has another secret."""

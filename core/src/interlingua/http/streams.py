@@ -3,34 +3,41 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator, Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Awaitable, Callable, Generator, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from types import TracebackType
-from typing import Any, TypeVar
+from typing import Any, Self, TypeVar
 
 from interlingua.errors import APIConnectionError, CallerError, InterlinguaError
 from interlingua.http.shared import Exchange
+from interlingua.http.transport import run_blocking
 from interlingua.plugins.wire import WireRequest
-from interlingua.response.finalize import FAILED
 from interlingua.response.stream import StreamReader
 from interlingua.types.events import ErrorEvent, StreamEvent, TextDelta
 from interlingua.types.messages import Message, MessageStatus
 
 _T = TypeVar("_T")
+_NOTHING = nullcontext()
 
 
 class BaseStream:
-    """What both message streams have that neither sends nor waits."""
+    """What both message streams do; its coroutines wait only where the client's transport does."""
 
     _reader: StreamReader | None = None  # of the attempt that is being read
     _answer: Any = None
     _message: Message | None = None
     _error: InterlinguaError | None = None
+    _first: list[StreamEvent] | None = None  # events that were read before anybody iterates
+    _batches: Any = None
+    _events: Any = None
+    _run: Any
+    _iterate: Any
 
     def __init__(self, exchange: Exchange, client: Any) -> None:
         self._exchange, self._client = exchange, client
-        self._stopped = False  # somebody called `cancel`; an instance's attribute is looked at faster
-        self._first_events: list[StreamEvent] = []
+        # an instance's attributes are looked at faster
+        self._stopped = False  # somebody called `cancel`
+        self._ended = False  # all of the body was read, or an error event
 
     @property
     def partial(self) -> Message:
@@ -57,19 +64,70 @@ class BaseStream:
         """True when nothing more will come."""
         return self._message is not None or self._error is not None
 
-    def _check_first(self, events: list[StreamEvent]) -> list[StreamEvent]:
-        """Return the first events; an error before all content is raised, so that it can be tried again."""
-        self._exchange.response.first_event = time.monotonic()
-        if events and type(events[-1]) is ErrorEvent and self._reader is not None:
-            self._reader.end()  # lets the error know the headers
-            if not any(hasattr(event, "index") for event in events):
-                raise events[-1].error
+    async def _enter(self) -> None:
+        """Send the request and wait for the first event; what fails before it is tried again."""
+        exchange = self._exchange
+        with exchange.around:
+            try:
+                while self._events is None:
+                    try:
+                        self._first = await self._open(exchange)
+                        self._batches = self._run()
+                        self._events = self._iterate(self._batches)
+                    except BaseException as error:
+                        await self._close()
+                        if not isinstance(error, InterlinguaError):
+                            raise
+                        await self._client._wait(exchange.retry_delay(error))
+            except BaseException as error:
+                self._keep_ending(error)
+                raise
+
+    async def _open(self, exchange: Exchange) -> list[StreamEvent]:
+        """Begin an attempt and return its first events; an error before all content is raised."""
+        answer = self._answer = await exchange.send(self._client._transport)
+        reader = self._reader = await self._client._open_reader(exchange, answer)
+        self._ended = False
+        while not (events := await self._read(reader, _NOTHING)) and not self._ended:  # this is inside already
+            pass
+        exchange.response.first_event = time.monotonic()
+        if events and type(events[-1]) is ErrorEvent and not any(hasattr(event, "index") for event in events):
+            raise events[-1].error
         return events
 
-    def _finish(self, reader: StreamReader) -> None:
-        """Keep the message: all events were delivered; or raise what ended the stream, with `.partial`."""
-        self._message = reader.message()
-        self._exchange.response.report(self._message)
+    async def _read(self, reader: StreamReader, activity: AbstractContextManager[Any]) -> list[StreamEvent]:
+        """Return the events of the next piece of the body, perhaps none, or those of its end."""
+        piece = broken = None
+        try:
+            with activity:
+                piece = await anext(self._answer)
+        except StopAsyncIteration:
+            pass
+        except APIConnectionError as error:
+            broken = error
+        events = [] if piece is None else reader.feed(piece)
+        if piece is None or (events and type(events[-1]) is ErrorEvent):
+            self._ended = True
+            if not self._stopped:
+                events += reader.end(broken)
+        return events
+
+    async def _next_batch(self) -> list[StreamEvent] | None:
+        """Return the events of the next read; None when all were given: the message is there then."""
+        reader, (events, self._first) = self._opened(self._reader), (self._first, None)
+        try:
+            if events is None and not (self._stopped or self._ended):
+                events = await self._read(reader, self._exchange.response.activity or _NOTHING)
+            if events is None:
+                if self._stopped:
+                    self._keep_cancelled()
+                elif not self._finished:
+                    self._message = reader.message()
+                    self._exchange.response.report(self._message)
+        except BaseException as error:
+            self._keep_ending(error)
+            raise
+        return events
 
     def _keep_cancelled(self) -> None:
         """Keep what was received as a cancelled message, unless the stream had ended."""
@@ -80,20 +138,15 @@ class BaseStream:
             if self._reader is not None:
                 self._reader.close()
 
-    @contextmanager
-    def _keep_ending(self) -> Iterator[None]:
-        """Keep the error that ends the stream; what is none of ours (Ctrl-C, a cancelled task, leaving) cancels it."""
-        try:
-            yield
-        except InterlinguaError as error:
-            self._error = error
-            if error.partial is None:
-                error.partial = self._snapshot(MessageStatus.ERROR)
-            self._exchange.response.report(error.partial, error)
-            raise
-        except BaseException:
+    def _keep_ending(self, error: BaseException) -> None:
+        """Keep the error that ends the stream; what is none of ours (Ctrl-C, a cancelled task) cancels it."""
+        if not isinstance(error, InterlinguaError):
             self._keep_cancelled()
-            raise
+            return
+        self._error = error
+        if error.partial is None:
+            error.partial = self._snapshot(MessageStatus.ERROR)
+        self._exchange.response.report(error.partial, error)
 
     def _result(self) -> Message:
         """Return the message, or raise what ended the stream, with `.partial`."""
@@ -112,6 +165,10 @@ class BaseStream:
             return self._exchange.request.context.message([], stop_reason=None, status=status)
         return self._reader.partial(status)
 
+    async def _close(self) -> None:
+        if self._answer is not None:
+            await self._answer.close()
+
 
 class MessageStream(BaseStream):
     """A streamed answer; use it in a `with` statement and iterate over its events.
@@ -121,37 +178,24 @@ class MessageStream(BaseStream):
     `.partial`. Leaving early, `cancel` and Ctrl-C keep what was received as a CANCELLED message.
     """
 
-    _chunks: Iterator[bytes]
-    _batches: Iterator[list[StreamEvent]] | None = None
-    _events: Iterator[StreamEvent] | None = None
-
-    def __enter__(self) -> MessageStream:
-        exchange = self._exchange
-        with exchange.around, self._keep_ending():
-            while self._events is None:
-                try:
-                    self._first_events = self._open(exchange)
-                    self._batches = self._run()
-                    self._events = self._iterate(self._batches)
-                except BaseException as error:
-                    self._close()
-                    if not isinstance(error, InterlinguaError):
-                        raise
-                    self._client._sleep(exchange.retry_delay(error))
+    def __enter__(self) -> Self:
+        run_blocking(self._enter())
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._keep_cancelled()
-        self._close()
+        run_blocking(self._close())
 
     def __iter__(self) -> Iterator[StreamEvent]:
-        return self._opened(self._events)
+        events: Iterator[StreamEvent] = self._opened(self._events)
+        return events
 
     def batches(self) -> Iterator[list[StreamEvent]]:
         """Iterate over the events of each read of the answer, together; in place of iterating over the stream."""
-        return self._opened(self._batches)
+        batches: Iterator[list[StreamEvent]] = self._opened(self._batches)
+        return batches
 
     @property
     def text_stream(self) -> Iterator[str]:
@@ -170,20 +214,13 @@ class MessageStream(BaseStream):
                 pass
         return self._result()
 
-    def _open(self, exchange: Exchange) -> list[StreamEvent]:
-        answer = self._answer = self._client._transport.open(exchange.begin_attempt(), exchange.deadline)
-        if answer.status >= FAILED:
-            exchange.response.read(answer.read())
-        reader = self._reader = exchange.open_reader(answer, self._client._transport.limit)
-        chunks, activity = answer.chunks(), exchange.response.activity
-        self._chunks = chunks if activity is None else activity.pull(chunks)
+    def _run(self) -> Iterator[list[StreamEvent]]:
         try:
-            for raw in chunks:  # this is inside already
-                if events := reader.feed(raw):
-                    return self._check_first(events)
-        except APIConnectionError as error:
-            return self._check_first(reader.end(error))
-        return self._check_first(reader.end())
+            while (events := run_blocking(self._next_batch())) is not None:
+                yield events
+        finally:
+            self._keep_cancelled()
+            run_blocking(self._close())
 
     def _iterate(self, batches: Iterator[list[StreamEvent]]) -> Iterator[StreamEvent]:
         for events in batches:
@@ -192,31 +229,6 @@ class MessageStream(BaseStream):
                     break
                 yield event
 
-    def _run(self) -> Iterator[list[StreamEvent]]:
-        reader, events, broken = self._opened(self._reader), self._first_events, None
-        try:
-            with self._keep_ending():
-                try:
-                    yield events
-                    while not (self._stopped or (events and type(events[-1]) is ErrorEvent)):
-                        events = reader.feed(next(self._chunks))
-                        yield events
-                except StopIteration:
-                    pass
-                except APIConnectionError as error:
-                    broken = error
-                if self._stopped:
-                    self._keep_cancelled()
-                    return
-                yield reader.end(broken)
-                self._finish(reader)
-        finally:
-            self._close()
-
-    def _close(self) -> None:
-        if self._answer is not None:
-            self._answer.close()
-
 
 class AsyncMessageStream(BaseStream):
     """As `MessageStream`, with `async with`, `async for` and `await stream.message`.
@@ -224,42 +236,29 @@ class AsyncMessageStream(BaseStream):
     A cancelled task keeps what was received as a CANCELLED message, as leaving early does.
     """
 
-    _chunks: AsyncIterator[bytes]
-    _batches: AsyncGenerator[list[StreamEvent], None] | None = None
-    _events: AsyncGenerator[StreamEvent, None] | None = None
-
-    async def __aenter__(self) -> AsyncMessageStream:
-        exchange = self._exchange
-        with exchange.around:
-            await self._client._write(exchange)
-            with self._keep_ending():
-                while self._events is None:
-                    try:
-                        self._first_events = await self._open(exchange)
-                        self._batches = self._run()
-                        self._events = self._iterate(self._batches)
-                    except BaseException as error:
-                        await self._close()
-                        if not isinstance(error, InterlinguaError):
-                            raise
-                        await self._client._sleep(exchange.retry_delay(error))
+    async def __aenter__(self) -> Self:
+        with self._exchange.around:
+            await self._client._write(self._exchange)
+        await self._enter()
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
         self._keep_cancelled()
-        if self._events is not None and self._batches is not None:
+        if self._events is not None:
             await self._events.aclose()
             await self._batches.aclose()
         await self._close()
 
     def __aiter__(self) -> AsyncIterator[StreamEvent]:
-        return self._opened(self._events)
+        events: AsyncIterator[StreamEvent] = self._opened(self._events)
+        return events
 
     def batches(self) -> AsyncIterator[list[StreamEvent]]:
         """Iterate over the events of each read of the answer, together; in place of `async for` over the stream."""
-        return self._opened(self._batches)
+        batches: AsyncIterator[list[StreamEvent]] = self._opened(self._batches)
+        return batches
 
     @property
     def text_stream(self) -> AsyncIterator[str]:
@@ -275,57 +274,26 @@ class AsyncMessageStream(BaseStream):
         """
         return _Rest(self._rest)
 
-    async def _open(self, exchange: Exchange) -> list[StreamEvent]:
-        await exchange.fetch_secret()
-        answer = self._answer = await self._client._transport.open(exchange.begin_attempt(), exchange.deadline)
-        reader = self._reader = await self._client._open_reader(exchange, answer)
-        chunks, activity = answer.chunks(), exchange.response.activity
-        self._chunks = chunks if activity is None else activity.pull_async(chunks)
+    async def _run(self) -> AsyncIterator[list[StreamEvent]]:
         try:
-            async for raw in chunks:  # this is inside already
-                if events := reader.feed(raw):
-                    return self._check_first(events)
-        except APIConnectionError as error:
-            return self._check_first(reader.end(error))
-        return self._check_first(reader.end())
+            while (events := await self._next_batch()) is not None:
+                yield events
+        finally:
+            self._keep_cancelled()
+            await self._close()
 
-    async def _iterate(self, batches: AsyncIterator[list[StreamEvent]]) -> AsyncGenerator[StreamEvent, None]:
+    async def _iterate(self, batches: AsyncIterator[list[StreamEvent]]) -> AsyncIterator[StreamEvent]:
         async for events in batches:
             for event in events:
                 if self._stopped:
                     break
                 yield event
 
-    async def _run(self) -> AsyncGenerator[list[StreamEvent], None]:
-        reader, events, broken = self._opened(self._reader), self._first_events, None
-        try:
-            with self._keep_ending():
-                try:
-                    yield events
-                    while not (self._stopped or (events and type(events[-1]) is ErrorEvent)):
-                        events = reader.feed(await anext(self._chunks))
-                        yield events
-                except StopAsyncIteration:
-                    pass
-                except APIConnectionError as error:
-                    broken = error
-                if self._stopped:
-                    self._keep_cancelled()
-                    return
-                yield reader.end(broken)
-                self._finish(reader)
-        finally:
-            await self._close()
-
     async def _rest(self) -> Message:
         if not self._finished:
             async for _ in self:
                 pass
         return self._result()
-
-    async def _close(self) -> None:
-        if self._answer is not None:
-            await self._answer.close()
 
 
 class _Rest:

@@ -7,13 +7,12 @@ import logging
 import re
 import socket
 import zlib
-from collections.abc import AsyncGenerator, AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncGenerator, Callable, Coroutine, Iterator, Mapping
 from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime
 from inspect import iscoroutinefunction
-from itertools import chain
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 from urllib.request import getproxies
 from weakref import WeakKeyDictionary
 
@@ -33,6 +32,7 @@ from interlingua.response.framing import EVENT_LIMIT
 if TYPE_CHECKING:
     from interlingua.plugins.wire import Connection, WireRequest
 
+_T = TypeVar("_T")
 _log = logging.getLogger("interlingua")
 
 # a client whose timeouts are all httpx's default was given none: five seconds would cut most answers off
@@ -43,6 +43,7 @@ _LIMITS = httpx.Limits(max_connections=None, max_keepalive_connections=None)
 _ACCEPT = {"accept-encoding": "gzip, deflate"}  # what can be decompressed piece by piece
 _COMPRESSED = frozenset(("gzip", "x-gzip", "deflate"))
 _PIECE = 256 * 1024
+_JOINED = 16 * 1024  # bytes of chunks joined to one piece: its events are in memory at once
 _CHUNK_SIZE = re.compile(rb"\r\n(0*[1-9A-Fa-f][0-9A-Fa-f]{0,7})\r\n")  # after the end of the chunk before
 
 
@@ -167,7 +168,7 @@ class ChunkReader:
         event = self._read(buffer)
         if not getattr(event, "chunk_end", False):
             return event
-        data, at, pieces = bytes(buffer), 0, [event.data]
+        data, at, pieces = bytes(buffer)[:_JOINED], 0, [event.data]
         while (size := _CHUNK_SIZE.match(data, at)) and (end := size.end() + int(size[1], 16)) <= len(data):
             pieces.append(data[size.end() : end])
             at = end
@@ -176,115 +177,42 @@ class ChunkReader:
         return type(event)(data=b"".join(pieces))
 
 
-class ResponseHead:
-    """Status and headers of an answer whose body has yet to be read."""
-
-    def __init__(self, response: Any, deadline: Deadline, limit: int) -> None:
-        self._response = response
-        self._deadline = deadline
-        self._limit = limit
-        self.status: int = response.status_code
-        # the library's mapping decodes all headers again for each name
-        self.headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers.raw}
-
-    def begin_body(self) -> tuple[Any, _Inflater | None]:
-        """Let the time limits of the body take over, which are read when it begins.
-
-        Returns:
-            The body's own stream and what decompresses it; None where only the HTTP client can read it.
-        """
-        limit = self._deadline.for_body()
-        timeouts = self._response.request.extensions.get("timeout")
-        if limit is not None and timeouts is not None:
-            timeouts["read"] = limit
-        encoding = self.headers.get("content-encoding", "identity").strip().lower()
-        if encoding not in ("identity", "", *_COMPRESSED):
-            return None, None
-        body: Any = getattr(self._response, "stream", None)
-        h11 = body
-        for name in ("_stream", "_httpcore_stream", "_stream", "_connection", "_h11_state"):  # as httpx has them
-            h11 = getattr(h11, name, h11)
-        reader = getattr(h11, "_reader", None)
-        if type(reader).__name__ == "ChunkedReader":
-            h11._reader = ChunkReader(reader)
-        return body, _Inflater(encoding) if encoding in _COMPRESSED else None
-
-    def too_large(self) -> MalformedResponseError:
-        """Return the error of a whole body that is larger than the limit."""
-        text = f"the body of the answer is larger than response_limit={self._limit} bytes"
-        return MalformedResponseError(text, status=self.status)
-
-    def break_off(self) -> None:
-        """Wake a read that waits in another thread or task: the connection is shut, where it is ours alone."""
-        extensions = self._response.extensions
-        if extensions.get("http_version") not in (b"HTTP/1.1", b"HTTP/1.0"):
-            return
-        stream = extensions.get("network_stream")
-        raw = stream.get_extra_info("socket") if stream is not None else None
-        if raw is not None:
-            with suppress(OSError):
-                raw.shutdown(socket.SHUT_RDWR)
-
-
-class _Builder:
-    """Builds requests with a client's own headers; most requests have the headers and the URL of the one before."""
-
-    def __init__(self, client_class: Any, transport_class: Any) -> None:
-        self._transport = transport_class(limits=_LIMITS)
-        self._client = client = client_class(transport=self._transport, headers=_ACCEPT)
-        self.base_url = client.base_url
-        self._own = dict(client.headers.items())
-        self._last: tuple[Mapping[str, str], httpx.Headers] = ({}, client.headers)
-        self._url: tuple[str, httpx.URL] = ("", client.base_url)
-
-    def build_request(
-        self, method: str, url: str, *, content: bytes | None, headers: Mapping[str, str], extensions: Any
-    ) -> httpx.Request:
-        """Build a request as a client without settings of its own does."""
-        before, merged = self._last
-        if headers != before:
-            merged = httpx.Headers({**self._own, **headers})
-            self._last = (headers, merged)
-        known, parsed = self._url
-        if url != known:
-            parsed = httpx.URL(url)
-            self._url = (url, parsed)
-        return httpx.Request(method, parsed, content=content, headers=merged, extensions=extensions)
-
-
-class DirectClient(_Builder):
-    """A blocking client whose requests go to its transport at once.
+class DirectClient:
+    """A client without settings whose requests go to its httpx transport at once.
 
     Tools that watch or replay httpx do so at its transports, and see these requests like any other.
     """
 
-    def __init__(self) -> None:
-        super().__init__(httpx.Client, httpx.HTTPTransport)
-        self.close = self._client.close
+    def __init__(self, *, blocking: bool) -> None:
+        self._blocking = blocking
+        self._transport: Any = (httpx.HTTPTransport if blocking else httpx.AsyncHTTPTransport)(limits=_LIMITS)
+        client: Any = httpx.Client if blocking else httpx.AsyncClient
+        self._client: Any = client(transport=self._transport, headers=_ACCEPT)
+        self._last: tuple[str, Mapping[str, str], httpx.Request] = ("", {}, self._client.build_request("GET", ""))
+        self.close, self.aclose = getattr(self._client, "close", None), getattr(self._client, "aclose", None)
+
+    def build_request(
+        self, method: str, url: str, *, content: bytes | None, headers: Mapping[str, str], extensions: Any
+    ) -> httpx.Request:
+        """Build a request as httpx does, which takes eight times as long: most have address and headers of the last."""
+        address, before, like = self._last
+        if url != address or headers != before:
+            like = self._client.build_request("GET", url, headers=headers)
+            self._last = (url, headers, like)
+        body = None if content is None else httpx.ByteStream(content)
+        request = httpx.Request(method, like.url, headers=like.headers, stream=body, extensions=extensions)
+        if content is not None:
+            request.headers["content-length"] = str(len(content))
+            request.read()
+        return request
 
     def send(self, request: httpx.Request, *, stream: bool) -> Any:
-        """Send as `httpx.Client.send` does."""
+        """Return the response, or where the client is asynchronous what it is awaited from, as httpx's clients do."""
         if self._client.is_closed or request.url.userinfo:
             return self._client.send(request, stream=stream)
-        response = self._transport.handle_request(request)
-        response.request = request
-        return response
-
-
-class AsyncDirectClient(_Builder):
-    """An asynchronous client whose requests go to its transport at once; see `DirectClient`."""
-
-    def __init__(self) -> None:
-        super().__init__(httpx.AsyncClient, httpx.AsyncHTTPTransport)
-        self.aclose = self._client.aclose
-
-    async def send(self, request: httpx.Request, *, stream: bool) -> Any:
-        """Send as `httpx.AsyncClient.send` does."""
-        if self._client.is_closed or request.url.userinfo:
-            return await self._client.send(request, stream=stream)
-        response = await self._transport.handle_async_request(request)
-        response.request = request
-        return response
+        if self._blocking:
+            return self._transport.handle_request(request)
+        return self._transport.handle_async_request(request)
 
 
 def new_client(name: str | None, *, blocking: bool) -> Any:
@@ -299,7 +227,7 @@ def new_client(name: str | None, *, blocking: bool) -> Any:
     try:
         if proxied:
             return (httpx.Client if blocking else httpx.AsyncClient)(limits=_LIMITS, headers=_ACCEPT)
-        return DirectClient() if blocking else AsyncDirectClient()
+        return DirectClient(blocking=blocking)
     except Exception as error:
         raise error_for_no_client(error) from None
 
@@ -325,67 +253,130 @@ def _load_async_client(name: str | None) -> Any:
     return new_client(name, blocking=False)
 
 
-class Answer(ResponseHead):
-    """An answer whose body has yet to be read."""
+class Response:
+    """An answer whose body has yet to be read; where its transport is blocking, nothing that is awaited here waits."""
 
-    def chunks(self) -> Iterator[bytes]:
-        """Yield the body as it arrives.
+    def __init__(self, response: Any, timeouts: Any, deadline: Deadline, transport: Transport) -> None:
+        self._response, self._timeouts, self._deadline = response, timeouts, deadline
+        self._blocking, self._limit = transport.blocking, transport.limit
+        self._body: Any = None
+        self._inflate: Callable[[bytes], Iterator[bytes]] | None = None
+        self._pieces: Iterator[bytes] = iter(())
+        self.status: int = response.status_code
+        # the library's mapping decodes all headers again for each name
+        self.headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in response.headers.raw}
+
+    def _begin_body(self) -> Any:
+        """Return the iterator over the body; the time limits of the body take over now."""
+        response, limit = self._response, self._deadline.for_body()
+        if limit is not None and self._timeouts is not None:
+            self._timeouts["read"] = limit
+        encoding = self.headers.get("content-encoding", "identity").strip().lower()
+        h11: Any = (body := getattr(response, "stream", None))
+        if body is None or encoding not in ("identity", "", *_COMPRESSED):  # only the HTTP client can read it
+            return response.iter_bytes() if self._blocking else response.aiter_bytes()
+        if encoding in _COMPRESSED:
+            self._inflate = _Inflater(encoding).pieces
+        for name in ("_stream", "_httpcore_stream", "_stream", "_connection", "_h11_state"):  # as httpx has them
+            h11 = getattr(h11, name, h11)
+        reader = getattr(h11, "_reader", None)
+        if type(reader).__name__ == "ChunkedReader":
+            h11._reader = ChunkReader(reader)
+        return iter(body) if self._blocking else aiter(body)
+
+    def __aiter__(self) -> Response:
+        return self
+
+    async def __anext__(self) -> bytes:
+        """Return the next piece of the body as it arrives.
 
         Raises:
             APITimeoutError: a limit was passed; the message names it.
             APIConnectionError: the connection broke.
         """
-        deadline = self._deadline
         try:
-            body, inflater = self.begin_body()
-            if body is None:
-                body, inflater = self._response.iter_bytes(), None
-            if inflater is not None:
-                body = chain.from_iterable(map(inflater.pieces, body))
-            for chunk in body:
-                yield chunk
-                if deadline.deadline is not None:
-                    deadline.left()
+            if self._body is None:
+                self._body = self._begin_body()
+            elif self._deadline.deadline is not None:
+                self._deadline.left()
+            while (piece := next(self._pieces, None)) is None:
+                piece = next(self._body, None) if self._blocking else await anext(self._body, None)
+                if piece is None or self._inflate is None:
+                    break
+                self._pieces = self._inflate(piece)
         except Exception as error:
-            raise error_for_failure(error, deadline, in_body=True)  # noqa: B904  it has its cause
+            raise error_for_failure(error, self._deadline, in_body=True)  # noqa: B904  it has its cause
+        if piece is None:
+            raise StopAsyncIteration
+        return piece
 
-    def read(self) -> WireResponse:
+    async def read(self) -> WireResponse:
         """Read the whole body, and give the connection back.
 
         Raises:
-            MalformedResponseError: it is larger than the limit; or as `chunks`.
+            MalformedResponseError: it is larger than the limit; or as reading its pieces.
         """
         body = bytearray()
         try:
-            for chunk in self.chunks():
-                body += chunk
+            async for piece in self:
+                body += piece
                 if len(body) > self._limit:
-                    raise self.too_large()
+                    text = f"the body of the answer is larger than response_limit={self._limit} bytes"
+                    raise MalformedResponseError(text, status=self.status)
         finally:
-            self.close()
+            await self.close()
         return WireResponse(status=self.status, headers=self.headers, body=bytes(body))
 
-    def close(self) -> None:
+    async def close(self) -> None:
         """Give the connection back, or close it when the body was not read to its end."""
-        self._response.close()
+        if self._blocking:
+            self._response.close()
+        else:
+            await self._response.aclose()
+
+    def break_off(self) -> None:
+        """Wake a read that waits in another thread or task: the connection is shut, where it is ours alone."""
+        extensions = self._response.extensions
+        if extensions.get("http_version") not in (b"HTTP/1.1", b"HTTP/1.0"):
+            return
+        stream = extensions.get("network_stream")
+        raw = stream.get_extra_info("socket") if stream is not None else None
+        if raw is not None:
+            with suppress(OSError):
+                raw.shutdown(socket.SHUT_RDWR)
 
 
-class SyncTransport:
-    """Opens answers; safe for use from several threads, as httpx's client is.
+class Transport:
+    """Opens answers; safe for use from several threads, and from several event loops, as it is `blocking` or not.
 
     Args:
-        http_client: used as it is, and left open; None makes one, which `close` closes.
+        http_client: used as it is, and left open; None makes one (for each loop), which `close` closes.
         limit: bytes that a whole body may have, decompressed.
         transport: name of the transport that makes one; None is httpx.
+        blocking: whether its coroutines block, and so never wait (`run_blocking`), or wait in an event loop.
     """
 
-    def __init__(self, http_client: Any = None, limit: int = EVENT_LIMIT, transport: str | None = None) -> None:
-        self.limit = limit
-        self.own_limits = check_client(http_client, transport, blocking=True)
-        self._own = http_client is None
-        self._http = new_client(transport, blocking=True) if self._own else http_client
+    def __init__(
+        self, http_client: Any = None, limit: int = EVENT_LIMIT, transport: str | None = None, *, blocking: bool
+    ) -> None:
+        self.limit, self.blocking = limit, blocking
+        self.own_limits = check_client(http_client, transport, blocking=blocking)
+        self._http = http_client  # of all loops
+        self._own: Any = None
+        if http_client is None and blocking:
+            self._http = self._own = new_client(transport, blocking=True)
+        elif http_client is None:
+            self._own = _LoopClients(transport)
 
-    def open(self, request: Outgoing, deadline: Deadline) -> Answer:
+    async def prepare(self) -> Any:
+        """Return the HTTP client.
+
+        Raises:
+            CallerError: as `new_client`.
+        """
+        return await self._own.client() if self._http is None else self._http
+
+    async def open(self, request: Outgoing, deadline: Deadline) -> Response:
         """Send, and return when the answer's headers are there.
 
         Raises:
@@ -394,81 +385,36 @@ class SyncTransport:
             CallerError: the URL or a header cannot be sent.
         """
         timeouts = deadline.for_headers()
+        http = await self.prepare() if self._http is None else self._http
         try:
             extensions = None if timeouts is None else {"timeout": timeouts}
             method, url, body = request.method, request.url, request.body or None
-            built = self._http.build_request(method, url, content=body, headers=request.headers, extensions=extensions)
-            return Answer(self._http.send(built, stream=True), deadline, self.limit)
+            built = http.build_request(method, url, content=body, headers=request.headers, extensions=extensions)
+            sent = http.send(built, stream=True)
+            return Response(sent if self.blocking else await sent, timeouts, deadline, self)
         except Exception as error:
             raise error_for_failure(error, deadline, in_body=False, url=request.url)  # noqa: B904  it has its cause
 
-    def close(self) -> None:
-        """Close the HTTP client, if it was made here."""
-        if self._own:
-            self._http.close()
-
-
-class AsyncAnswer(ResponseHead):
-    """An answer whose body has yet to be read."""
-
-    async def chunks(self) -> AsyncIterator[bytes]:
-        """Yield the body as it arrives; errors as in the blocking transport."""
-        deadline = self._deadline
-        try:
-            body, inflater = self.begin_body()
-            if body is None:
-                body, inflater = self._response.aiter_bytes(), None
-            async for chunk in body:
-                for piece in (chunk,) if inflater is None else inflater.pieces(chunk):
-                    yield piece
-                    deadline.left()
-        except Exception as error:
-            raise error_for_failure(error, deadline, in_body=True)  # noqa: B904  it has its cause
-
-    async def read(self) -> WireResponse:
-        """Read the whole body, and give the connection back; errors as in the blocking transport."""
-        body = bytearray()
-        try:
-            async for chunk in self.chunks():
-                body += chunk
-                if len(body) > self._limit:
-                    raise self.too_large()
-        finally:
-            await self.close()
-        return WireResponse(status=self.status, headers=self.headers, body=bytes(body))
-
     async def close(self) -> None:
-        """Give the connection back, or close it when the body was not read to its end."""
-        await self._response.aclose()
+        """Close the HTTP client that was made here, of the running loop; other loops close theirs when they end."""
+        if self._own is not None:
+            closed = self._own.close()
+            if not self.blocking:
+                await closed
 
 
-class AsyncTransport:
-    """Opens answers; a loop's connections are closed with that loop, so one client serves many.
+class _LoopClients:
+    """Asynchronous HTTP clients, one per event loop; a loop's connections are closed with it."""
 
-    Args:
-        http_client: used as it is, and left open; None makes one per loop.
-        limit: bytes that a whole body may have, decompressed.
-        transport: name of the transport that makes one; None is httpx.
-    """
-
-    def __init__(self, http_client: Any = None, limit: int = EVENT_LIMIT, transport: str | None = None) -> None:
-        self.limit = limit
-        self._name = transport
-        self.own_limits = check_client(http_client, transport, blocking=False)
-        self._given = http_client
+    def __init__(self, name: str | None) -> None:
+        self._name = name
         self._lock = Lock()
         self._loops: WeakKeyDictionary[asyncio.AbstractEventLoop, AsyncGenerator[Any, None]] = WeakKeyDictionary()
         self._clients: WeakKeyDictionary[asyncio.AbstractEventLoop, Any] = WeakKeyDictionary()
         self._making: dict[asyncio.AbstractEventLoop, asyncio.Task[Any]] = {}
 
-    async def prepare(self) -> Any:
-        """Return this loop's HTTP client; it is made in a thread, for loading certificates takes long.
-
-        Raises:
-            CallerError: as `new_client`.
-        """
-        if self._given is not None:
-            return self._given
+    async def client(self) -> Any:
+        """Return this loop's HTTP client; it is made in a thread, for loading certificates takes long."""
         loop = asyncio.get_running_loop()
         client = self._clients.get(loop)
         if client is None:
@@ -490,26 +436,24 @@ class AsyncTransport:
             self._loops[loop], self._clients[loop] = keeper, client
         return client
 
-    async def open(self, request: Outgoing, deadline: Deadline) -> AsyncAnswer:
-        """Send, and return when the answer's headers are there; errors as in the blocking transport."""
-        timeouts = deadline.for_headers()
-        http = await self.prepare()
-        try:
-            extensions = None if timeouts is None else {"timeout": timeouts}
-            method, url, body = request.method, request.url, request.body or None
-            built = http.build_request(method, url, content=body, headers=request.headers, extensions=extensions)
-            return AsyncAnswer(await http.send(built, stream=True), deadline, self.limit)
-        except Exception as error:
-            raise error_for_failure(error, deadline, in_body=False, url=request.url)  # noqa: B904  it has its cause
-
     async def close(self) -> None:
-        """Close the running loop's client, if it was made here; other loops close theirs when they end."""
+        """Close the running loop's client."""
         loop = asyncio.get_running_loop()
         with self._lock:
             self._clients.pop(loop, None)
             keeper = self._loops.pop(loop, None)
         if keeper is not None:
             await keeper.aclose()
+
+
+def run_blocking(work: Coroutine[Any, Any, _T]) -> _T:
+    """Return what a coroutine over a blocking transport returns: nothing in it ever waits."""
+    try:
+        work.send(None)
+    except StopIteration as done:
+        value: _T = done.value
+        return value
+    raise AssertionError("a blocking transport waited")
 
 
 async def _keep(client: Any) -> AsyncGenerator[Any, None]:

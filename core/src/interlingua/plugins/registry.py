@@ -6,10 +6,10 @@ import importlib
 import importlib.metadata
 import logging
 import os
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from threading import RLock
-from typing import Any, TypeVar
+from typing import Any
 
 import attrs
 import pluggy
@@ -41,7 +41,6 @@ _GROUPS = (PROVIDERS, ROWS, FORMATS, PLUGINS)
 _ROW_FORMAT = "chat-completions"
 _HELP = "install the distribution that ships it (pip install interlingua-<provider>), or configure a row of that name"
 EntryPoints = Iterable[importlib.metadata.EntryPoint]
-_Item = TypeVar("_Item")
 
 
 @attrs.frozen(kw_only=True, slots=False)  # a cached property needs a place
@@ -203,26 +202,6 @@ class Activity:
         """Tell what came of the work; arguments as for `Scope.end`."""
         for scope in self._scopes:
             _isolate(_SCOPE_FAILED, scope, "end", result, error, facts)
-
-    def pull(self, items: Iterator[_Item]) -> Iterator[_Item]:
-        """Yield the items, each waited for with this current; who takes them is outside."""
-        while True:
-            try:
-                with self:
-                    item = next(items)
-            except StopIteration:
-                return
-            yield item
-
-    async def pull_async(self, items: AsyncIterator[_Item]) -> AsyncIterator[_Item]:
-        """As `pull`."""
-        while True:
-            try:
-                with self:
-                    item = await anext(items)
-            except StopAsyncIteration:
-                return
-            yield item
 
 
 _SCOPE_FAILED = "a plugin failed in what it put around a piece of work"
