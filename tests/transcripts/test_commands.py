@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
+import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 import orjson
@@ -11,11 +14,11 @@ import pytest
 
 from interlingua_sessions import open_store
 from interlingua_transcripts import read_transcript
-from interlingua_transcripts.commands import shared
-from interlingua_transcripts.secrets import find_secrets, redact_secrets
+from interlingua_transcripts.commands import move, shared
+from interlingua_transcripts.secrets import SecretSearch
 from tests.cli.conftest import Run
 from tests.cli.local import LocalServer
-from tests.transcripts.test_files import FILE
+from tests.transcripts.test_files import CALL, FILE
 
 pytestmark = pytest.mark.usefixtures("place")
 KEY = "sk-ant-" + "a1b2c3d4" * 5
@@ -51,6 +54,86 @@ def test_a_session_is_imported_once_and_copied_by_another_id(run: Run, file: Pat
 
     assert run("transcript", "import", str(file), "--id", "copy").exit_code == 0
     assert run("transcript", "export", "copy", "--to", "pi").stdout_bytes == FILE  # though its calls have other ids
+
+
+def test_calls_whose_ids_a_publisher_blanked_stay_as_the_file_has_them(run: Run, file: Path) -> None:
+    """The store gives each of them an id of its own."""
+    call = orjson.dumps(CALL)
+    file.write_bytes(FILE.replace(call, call + b"," + orjson.dumps({**CALL, "arguments": {"path": "b"}})))
+    run("transcript", "import", str(file))
+    for system in ("wolo", "pi", "codex"):
+        exported = run("transcript", "export", "s1", "--to", system).stdout_bytes
+        assert exported == run("transcript", "convert", str(file), "--to", system).stdout_bytes
+
+
+@pytest.mark.parametrize("old", [None, 0o604])
+@pytest.mark.parametrize("source", ["s.jsonl", "."])
+def test_a_written_file_has_the_mode_of_others(
+    run: Run, file: Path, source: str, old: int | None, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    made, page = tmp_path_factory.mktemp("made") / "s.jsonl", Path("page.html")
+    if old is not None:
+        for path in (made, page):
+            path.touch()
+            path.chmod(old)
+    before = os.umask(0o027)
+    try:
+        assert run("transcript", "convert", source, "--to", "pi", "--out", str(made.parent), "--force").exit_code == 0
+        assert run("transcript", "fidelity", "s.jsonl", "--html", "page.html").exit_code == 0
+    finally:
+        os.umask(before)
+    assert [stat.S_IMODE(path.stat().st_mode) for path in (made, page)] == [old or 0o640] * 2
+    assert list(made.parent.iterdir()) == [made]
+
+
+def test_an_interrupted_conversion_leaves_the_old_file(run: Run, file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = Path("made.jsonl")
+    made.write_bytes(b"old")
+
+    def interrupted(*_: object) -> Iterator[bytes]:
+        yield FILE[:100]
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(move, "write_pieces", interrupted)
+    before = sorted(Path().iterdir())
+    result = run("transcript", "convert", "s.jsonl", "--to", "pi", "--out", "made.jsonl", "--force")
+    assert result.exit_code != 0
+    assert made.read_bytes() == b"old"
+    assert sorted(Path().iterdir()) == before
+
+
+@pytest.mark.parametrize("command", ["show", "check", "import", "resume", "fidelity", "convert"])
+def test_every_command_reads_gzip(run: Run, file: Path, server: LocalServer, command: str) -> None:
+    packed = Path("s.jsonl.gz")
+    packed.write_bytes(gzip.compress(FILE))
+    more = {"resume": ("--model", "here:echo"), "convert": ("--to", "pi")}.get(command, ())
+    done = run("transcript", command, str(packed), *more, input="More?\n")
+    assert done.exit_code == 0, done.output
+    if command == "convert":
+        assert done.stdout_bytes == FILE
+
+    packed.write_bytes(gzip.compress(FILE)[:-9])
+    damaged = run("transcript", command, str(packed), *more)
+    assert damaged.exit_code == 1
+    assert "s.jsonl.gz: the gzip file is damaged" in damaged.output
+
+
+def test_a_folder_of_gzip_files_is_read(run: Run, file: Path) -> None:
+    file.rename("a.jsonl")
+    Path("b.jsonl.gz").write_bytes(gzip.compress(FILE))
+    Path("c.json.gz").write_bytes(gzip.compress(FILE)[:40])
+    done = run("transcript", "convert", ".", "--to", "pi", "--out", "made")
+    assert done.exit_code == 1
+    assert "2 written, 1 not" in done.stderr
+    assert {path.name: path.read_bytes() for path in Path("made").iterdir()} == {"a.jsonl": FILE, "b.jsonl": FILE}
+
+
+@pytest.mark.parametrize("force", [(), ("--force",)])
+def test_two_files_never_become_one(run: Run, file: Path, force: tuple[str, ...]) -> None:
+    Path("s.json").write_bytes(FILE[:-1])
+    done = run("transcript", "convert", ".", "--to", "pi", "--out", "made", *force)
+    assert done.exit_code == 1
+    assert "s.jsonl: made/s.jsonl is there: s.json became it" in done.stderr
 
 
 def test_the_title_is_kept(run: Run, file: Path) -> None:
@@ -205,13 +288,18 @@ def test_secrets_are_named_and_replaced_on_request(run: Run, file: Path, command
 )
 def test_secrets_have_forms(text: str, kind: str) -> None:
     line = f'{{"a":"x {text} y"}}'.encode()
-    assert find_secrets([line]) == {kind: 1}
-    assert kind in json.loads(redact_secrets(line))["a"]
-    assert find_secrets([redact_secrets(line)]) == {}
+    search, again = SecretSearch(redact=True), SecretSearch()
+    redacted = b"".join(search.through([line, line]))
+    assert search.found == {kind: 1}
+    assert kind in json.loads(redacted[: len(redacted) // 2])["a"]
+    assert b"".join(again.through([redacted])) == redacted
+    assert again.found == {}
 
 
 @pytest.mark.parametrize(
     "text", ["https://example.com:8080/a@b", "sk-short", "data:image/png;base64,AKIAABCD1234ABCD1234x"]
 )
 def test_other_texts_are_no_secrets(text: str) -> None:
-    assert find_secrets([text.encode()]) == {}
+    search = SecretSearch(redact=True)
+    assert b"".join(search.through([text.encode()])) == text.encode()
+    assert search.found == {}

@@ -6,6 +6,7 @@ import gc
 import gzip
 from codecs import BOM_UTF8
 from collections.abc import Callable
+from pathlib import Path
 from time import process_time
 from typing import Any
 
@@ -18,6 +19,7 @@ from interlingua.types import Role, TextBlock, ToolUseBlock
 from interlingua_transcripts import (
     System,
     TranscriptError,
+    files,
     from_messages,
     measure_fidelity,
     open_transcript,
@@ -151,7 +153,8 @@ def test_a_file_of_no_known_system_is_refused() -> None:
     ("data", "why"),
     [
         (b" \n", "is empty"),
-        (gzip.compress(FILE), "is compressed; unpack it first"),
+        (b"(\xb5/\xfd" + FILE, r"is compressed; unpack it first \(`zstd -d`\)"),
+        (b"PK\x03\x04" + FILE, r"is compressed; unpack it first \(`unzip`\)"),
         (FILE.decode().encode("utf-16"), "is UTF-16; save it as UTF-8"),
     ],
 )
@@ -160,6 +163,45 @@ def test_a_file_that_holds_no_lines_says_what_it_is(data: bytes, why: str) -> No
         read_transcript(data)
     with pytest.raises(TranscriptError, match=why), open_transcript(data):
         pass
+
+
+PACKED = gzip.compress(FILE)
+
+
+def test_a_gzip_file_is_read_as_what_it_holds(tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl.gz"
+    path.write_bytes(gzip.compress(FILE[:200]) + gzip.compress(FILE[200:]))  # of two parts, as appending makes them
+
+    assert read_transcript(path) == read_transcript(FILE)
+    with open_transcript(path) as session:
+        assert tuple(session) == read_transcript(FILE).messages
+        assert write_transcript(session) == FILE
+
+
+@pytest.mark.parametrize(
+    "damaged",
+    [
+        gzip.compress(FILE)[:-20],
+        gzip.compress(FILE)[:5],
+        gzip.compress(FILE)[:20] + b"\0" * 40,
+        b"\x1f\x8bx",
+        b"\x1f\x8b",
+    ],
+)
+def test_a_damaged_gzip_file_is_named(damaged: bytes, tmp_path: Path) -> None:
+    path = tmp_path / "s.jsonl.gz"
+    path.write_bytes(damaged)
+    for read in (read_transcript, lambda path: open_transcript(path).__enter__()):
+        with pytest.raises(TranscriptError, match=r"s\.jsonl\.gz: the gzip file is damaged"):
+            read(path)
+
+
+def test_a_gzip_file_has_a_limit_of_what_it_unpacks_to(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "s.jsonl.gz"
+    path.write_bytes(gzip.compress(FILE + b" " * 100_000))
+    monkeypatch.setattr(files, "_LARGEST", 100_000)
+    with pytest.raises(TranscriptError, match=r"unpacks to more than 100,000 bytes"):
+        read_transcript(path)
 
 
 def test_a_result_that_a_file_says_twice_is_one_result() -> None:

@@ -85,7 +85,7 @@ def write_value(environ: Mapping[str, str], name: str, *, value: str | bool) -> 
     except ValueError as error:
         raise DecodeError(f"{path} cannot be changed: {error}") from error
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_file(path.resolve(), changed)  # a link to the file stays one
+    write_file(path.resolve(), changed, private=True)  # a link to the file stays one
     return path
 
 

@@ -7,8 +7,8 @@ import json
 import os
 import re
 import select
+import stat
 import sys
-import tempfile
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -80,15 +80,29 @@ def write_conversation(path: Path, messages: Sequence[Message]) -> None:
     write_file(path, "".join(f"{dumps_message(message)}\n" for message in messages))
 
 
-def write_file(path: Path, content: str | bytes) -> None:
-    """Write a file atomically: a crash or an error leaves the old file."""
-    file = tempfile.NamedTemporaryFile(dir=path.parent, prefix=".", delete=False)  # noqa: SIM115
+def write_file(path: Path, content: str | bytes | Iterable[bytes], *, private: bool = False) -> None:
+    """Write a file atomically: a crash, an interruption or an error leaves the old file.
+
+    Args:
+        path: the file; one that is there keeps its mode.
+        content: of the file; pieces are written as they come.
+        private: give a new file to its owner alone, not to whom the umask lets.
+    """
+    beside = path.with_name(f".{os.urandom(8).hex()}")
+
+    def create(name: str, flags: int) -> int:
+        return os.open(name, flags, 0o600 if private else 0o666)
+
     try:
-        with file:
-            file.write(content.encode() if isinstance(content, str) else content)
-        os.replace(file.name, path)  # noqa: PTH105  Path.replace says the same and hides that it is atomic
+        with open(beside, "xb", opener=create) as file:
+            if path.exists():
+                beside.chmod(stat.S_IMODE(path.stat().st_mode))
+            if isinstance(content, str | bytes):
+                content = [content.encode() if isinstance(content, str) else content]
+            file.writelines(content)
+        os.replace(beside, path)  # noqa: PTH105  Path.replace says the same and hides that it is atomic
     except BaseException:
-        Path(file.name).unlink(missing_ok=True)
+        beside.unlink(missing_ok=True)
         raise
 
 

@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
+from interlingua_transcripts.entries import from_messages, with_entries
 from interlingua_transcripts.fidelity import Fidelity, measure_fidelity
-from interlingua_transcripts.files import (
-    detect_system,
-    from_messages,
-    read_transcript,
-    transcript_of,
-    with_entries,
-    write_transcript,
-)
+from interlingua_transcripts.files import detect_system, read_transcript
 from interlingua_transcripts.opened import OpenTranscript, open_transcript
 from interlingua_transcripts.system import DocumentSystem, System, installed_systems, system_of
 from interlingua_transcripts.systems.attocode import ChatResponse
@@ -23,6 +17,7 @@ from interlingua_transcripts.transcript import (
     TranscriptError,
     Written,
 )
+from interlingua_transcripts.writing import transcript_of, write_pieces, write_transcript
 
 __all__ = [
     "ChatResponse",
@@ -46,5 +41,6 @@ __all__ = [
     "system_of",
     "transcript_of",
     "with_entries",
+    "write_pieces",
     "write_transcript",
 ]

@@ -10,11 +10,13 @@ import orjson
 
 from interlingua.codec import dumps_message
 from interlingua.types import user
+from interlingua_transcripts.entries import from_messages, with_entries
 from interlingua_transcripts.fidelity import measure_fidelity
-from interlingua_transcripts.files import detect_system, from_messages, read_transcript, with_entries, write_transcript
+from interlingua_transcripts.files import detect_system, read_transcript
 from interlingua_transcripts.opened import open_transcript
 from interlingua_transcripts.system import DocumentSystem, System, load_entry
 from interlingua_transcripts.transcript import Transcript, TranscriptError
+from interlingua_transcripts.writing import write_transcript
 
 _GROWTH = 4  # JSON of messages to JSON of the file, besides what every message has
 _UNKNOWN = {"type": "entry-of-a-later-version", "payload": {"new": [1, None]}}

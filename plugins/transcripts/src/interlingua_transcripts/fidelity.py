@@ -11,25 +11,21 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from difflib import SequenceMatcher
-from functools import cache
+from functools import cache, lru_cache
+from itertools import accumulate, islice
 from typing import Any
 
 import attrs
-import orjson
 
-from interlingua.types import Message
-from interlingua_transcripts.files import (
-    from_messages,
-    kind_of,
-    new_conversation,
-    paired,
-    read_entries,
-    with_entries,
-    write_entries,
-)
+from interlingua_transcripts.entries import KeptMessages, open_messages
+from interlingua_transcripts.files import kind_of
+from interlingua_transcripts.lazy import index_messages, temporary_entries
+from interlingua_transcripts.opened import OpenTranscript, open_entries
 from interlingua_transcripts.system import System, load_entry, system_of
-from interlingua_transcripts.transcript import Note, Transcript
+from interlingua_transcripts.transcript import Conversation, Note, Transcript
+from interlingua_transcripts.writing import new_conversation, paired, write_entries
 
 _PIECE = 400  # items of two lists that are compared at a time
 _INDEX = re.compile(r"\[\d+\]")
@@ -133,49 +129,66 @@ def leaves(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
         yield path, value
 
 
-def measure_fidelity(transcript: Transcript, target: str | None = None) -> Fidelity:
+def measure_fidelity(transcript: Transcript | OpenTranscript, target: str | None = None) -> Fidelity:
     """Count what becomes of a session's leaves when it is written back, or for another system.
 
     Args:
-        transcript: as `read_transcript` gave it.
+        transcript: as `read_transcript` or `open_transcript` gave it.
         target: the other system; what its files cannot hold counts as lost.
 
     Raises:
         TranscriptError: there is no such system, or its files are only read.
     """
-    system = system_of(transcript.system)
-    other = None if target in (None, system.name) else system_of(str(target))
-    made = _written_anew(system, transcript, transcript.messages)
-    if other is None:
-        rewritten: Sequence[bytes] = _rewritten(system, transcript)
-        crossed = None
-    else:
-        entries = [orjson.dumps(one.value) for one in other.write(new_conversation(transcript, transcript.messages))]
-        back = read_entries(other, entries)
-        rewritten = transcript.entries
-        crossed = _aligned(system, made, _written_anew_whole(system, transcript, back))
+    read = transcript.transcript() if isinstance(transcript, OpenTranscript) else transcript
+    system = system_of(read.system)
+    other = system if target is None else system_of(target)
     report = Fidelity(
         system=system.name,
-        version=transcript.version,
-        session_id=transcript.session_id,
-        target=system.name if other is None else other.name,
-        entries=len(transcript.entries),
-        messages=len(transcript.messages),
-        equal=len(rewritten) == len(transcript.entries),
-        notes=transcript.notes,
+        version=read.version,
+        session_id=read.session_id,
+        target=other.name,
+        entries=len(read.entries),
+        messages=len(read.messages),
+        notes=read.notes,
     )
-    for index, entry in enumerate(transcript.entries):
-        value = load_entry(entry)
-        text = rewritten[index] if index < len(rewritten) else b"{}"
-        again = value if text == entry else load_entry(text)
+    if other is system:
+        with _rewritten(system, read) as rewritten:
+            _count_entries(report, system, read, rewritten, None)
+    else:
+        with _crossed(system, other, read) as crossed:
+            _count_entries(report, system, read, iter(read.entries), crossed)
+    return report
+
+
+def _count_entries(
+    report: Fidelity,
+    system: System,
+    read: Transcript,
+    rewritten: Iterator[bytes],
+    crossed: Iterator[dict[str, Any]] | None,
+) -> None:
+    """Count the leaves of each entry.
+
+    Args:
+        report: gets the counts.
+        system: the file's.
+        read: the session.
+        rewritten: the entries of the file that was written back.
+        crossed: of each entry that has an equal one in `made`, the leaves after the way through another system.
+    """
+    for index, (value, made) in enumerate(_written_anew(system, read)):
+        entry, text = read.entries[index], next(rewritten, None)
+        report.equal = report.equal and text is not None
+        again = value if text == entry else load_entry(text or b"{}")
         report.equal = report.equal and again == value
-        count = _counted(system, value, made.get(index), again, None if crossed is None else crossed.get(index), report)
+        back = next(crossed) if crossed is not None and made is not None else None
+        count = _counted(system, value, made, again, back, report)
         report.by_entry[index] = count
         kind = kind_of(system, value)
         report.by_kind.setdefault(kind, Count())
         report.by_kind[kind] += count
         report.total += count
-    return report
+    report.equal = report.equal and next(rewritten, None) is None
 
 
 def _counted(
@@ -187,16 +200,16 @@ def _counted(
     for path, leaf in leaves(value):
         if kept is not None and not (path in kept and _same(kept[path], leaf)):
             count.lost += 1
-            report.lost[_INDEX.sub("[]", path)] += 1
+            report.lost[_place(path)] += 1
             continue
         carried = path in fresh and _same(fresh[path], leaf)
         reason = None if carried else _form_of(system, path)
         if not carried and reason is None:
             count.kept += 1
-            report.places[_INDEX.sub("[]", path)] += 1
+            report.places[_place(path)] += 1
         elif crossed is not None and carried and not (path in crossed and _same(crossed[path], leaf)):
             count.lost += 1
-            report.lost[_INDEX.sub("[]", path)] += 1
+            report.lost[_place(path)] += 1
         elif carried:
             count.exact += 1
         else:
@@ -205,50 +218,78 @@ def _counted(
     return count
 
 
+@lru_cache(1 << 14)
+def _place(path: str) -> str:
+    return _INDEX.sub("[]", path)
+
+
 def _same(left: Any, right: Any) -> bool:
     return left == right and isinstance(left, bool) is isinstance(right, bool)
 
 
-def _written_anew(system: System, transcript: Transcript, messages: Sequence[Message]) -> dict[int, Any]:
-    """Return what a system writes of the messages alone: index of the entry they came from -> the new entry."""
-    if not system.writable:
-        return {}
+def _written_anew(system: System, read: Transcript) -> Iterator[tuple[Any, Any]]:
+    """Yield, for each entry, its value, and what the system writes for it of the messages alone; None for nothing."""
+    whole = new_conversation(read, read.messages)
+    starts = [0, *accumulate(read.counts)]
+    begin: dict[int, list[int]] = {}  # index of an entry -> the groups that it begins
+    for number, group in enumerate(read.groups if system.writable else ()):
+        begin.setdefault(group.entries[0], []).append(number)
+    values: dict[int, Any] = {}
     found: dict[int, Any] = {}
-    whole = new_conversation(transcript, messages)
-    at = 0
-    for group, count in zip(transcript.groups, transcript.counts, strict=True):
-        part = messages[at : at + count]
-        at += count
-        if part:
+    for index, entry in enumerate(read.entries):
+        for number in begin.get(index, ()):
+            part = read.messages[starts[number] : starts[number + 1]]
+            if not part:
+                continue
             made = [one.value for one in system.write(attrs.evolve(whole, messages=part)) if one.messages]
-            values = [load_entry(transcript.entries[index]) for index in group.entries]
-            pairs = zip(group.entries, paired(system, values, made), strict=True)
-            found.update((index, value) for index, value in pairs if value is not None)
-    return found
+            own = read.groups[number].entries
+            values.update((at, load_entry(read.entries[at])) for at in own)
+            pairs = zip(own, paired(system, [values[at] for at in own], made), strict=True)
+            found.update((at, one) for at, one in pairs if one is not None)
+        value = values.pop(index) if index in values else load_entry(entry)
+        yield value, found.pop(index, None)
 
 
-def _written_anew_whole(system: System, transcript: Transcript, back: Transcript) -> list[Any]:
-    """Return what a system writes of the messages that came back from another system's file."""
-    if not system.writable:
-        return []
-    conversation = new_conversation(attrs.evolve(back, session_id=transcript.session_id), back.messages)
-    spread = new_conversation(transcript, ()).spread
-    roles, other = [one.role for one in transcript.messages], [one.role for one in back.messages]
-    same: dict[str, int] = {}
-    for left, right in _equal_pairs(roles, other):
-        same[back.messages[right].id] = spread.get(transcript.messages[left].id, 1)
-    conversation = attrs.evolve(conversation, spread=same)
-    return [one.value for one in system.write(conversation) if one.messages]
+@contextmanager
+def _crossed(system: System, other: System, read: Transcript) -> Iterator[Iterator[dict[str, Any]]]:
+    """Yield, for each entry that the system writes anew, the leaves it has after the way through another system.
+
+    Of the entries written from what came back, each is compared with the one of its kind, in order.
+    """
+    with temporary_entries() as entries:
+        for entry in write_entries(read, other):
+            entries.append(entry)
+        back = open_entries(other, entries).transcript()
+        conversation = _conversation_back(read, back)
+        made = [kind_of(system, value) for _, value in _written_anew(system, read) if value is not None]
+        again = [kind_of(system, value) for value in _written_of(system, conversation)]
+        yield _leaves_back(len(made), dict(_equal_pairs(made, again)), _written_of(system, conversation))
 
 
-def _aligned(system: System, made: Mapping[int, Any], back: Sequence[Any]) -> dict[int, dict[str, Any]]:
-    """Return, for each entry, the leaves it has after the way through another system: entries of one kind in order."""
-    indexes = sorted(made)
-    kinds, other = [kind_of(system, made[index]) for index in indexes], [kind_of(system, value) for value in back]
-    found: dict[int, dict[str, Any]] = {}
-    for left, right in _equal_pairs(kinds, other):
-        found[indexes[left]] = dict(leaves(back[right]))
-    return {index: found.get(index, {}) for index in indexes}
+def _conversation_back(read: Transcript, back: Transcript) -> Conversation:
+    """Return what came back from another system's file, to be written for the first one again."""
+    conversation = new_conversation(attrs.evolve(back, session_id=read.session_id), back.messages)
+    spread = new_conversation(read, ()).spread
+    left, right = index_messages(read.messages), index_messages(back.messages)
+    pairs = _equal_pairs(left.roles, right.roles)
+    same = {right.ids[other]: spread.get(left.ids[own], 1) for own, other in pairs}
+    return attrs.evolve(conversation, spread=same)
+
+
+def _written_of(system: System, conversation: Conversation) -> Iterator[Any]:
+    return (one.value for one in system.write(conversation) if one.messages) if system.writable else iter(())
+
+
+def _leaves_back(count: int, places: Mapping[int, int], values: Iterator[Any]) -> Iterator[dict[str, Any]]:
+    """Yield the leaves of the entries that came back: those of the value at its place, none where it has no place."""
+    at = -1
+    for number in range(count):
+        place = places.get(number)
+        if place is None:
+            yield {}
+            continue
+        yield dict(leaves(next(islice(values, place - at - 1, None))))
+        at = place
 
 
 def _equal_pairs(left: Sequence[str], right: Sequence[str]) -> Iterator[tuple[int, int]]:
@@ -263,14 +304,24 @@ def _equal_pairs(left: Sequence[str], right: Sequence[str]) -> Iterator[tuple[in
         at, other = at + start + size, other + begin + size
 
 
-def _rewritten(system: System, transcript: Transcript) -> list[bytes]:
-    """Return the entries of the file after the way through messages, as a store keeps them, and back."""
-    kept = from_messages(with_entries(transcript)) if transcript.messages else transcript
-    if kept is None:
-        return []
-    return system.split(system.join(write_entries(kept, system)))
+@contextmanager
+def _rewritten(system: System, read: Transcript) -> Iterator[Iterator[bytes]]:
+    """Yield the entries of the file after the way through messages, as a store keeps them, and back."""
+    if not read.messages:
+        yield _split_again(system, write_entries(read, system))
+        return
+    with open_messages(KeptMessages(read)) as kept:
+        yield iter(()) if kept is None else _split_again(system, write_entries(kept, system))
 
 
+def _split_again(system: System, entries: Iterator[bytes]) -> Iterator[bytes]:
+    """Return the entries of the file that these make."""
+    if type(system).join is System.join and type(system).split is System.split:  # a line each
+        return entries
+    return iter(system.split(system.join(list(entries))))
+
+
+@lru_cache(1 << 14)  # the entries of a kind have the same paths
 def _form_of(system: System, path: str) -> str | None:
     plain = _INDEX.sub("", path)
     for pattern, reason in system.forms.items():

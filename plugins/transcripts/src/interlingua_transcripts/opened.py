@@ -2,82 +2,37 @@
 
 from __future__ import annotations
 
-from array import array
-from collections.abc import Iterator, Sequence
+from bisect import bisect_right
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import datetime
-from io import BytesIO
+from functools import cached_property
+from itertools import accumulate, pairwise
 from pathlib import Path
-from typing import IO, Any, overload
+from typing import IO, Any
 
 import attrs
 
 from interlingua.types import Message
 from interlingua_transcripts.files import (
     HEAD_BYTES,
-    MAIN_FILES,
     NOT_JSON,
     ODD,
     attach_entries,
     entries_by_group,
     gc_paused,
     group_messages,
+    open_source,
     parse_file,
+    path_of,
     place_of,
     plan_entries,
-    read_bytes,
     recognise,
     unknown_file,
 )
+from interlingua_transcripts.lazy import EntryValues, FileEntries, LazyMessages
 from interlingua_transcripts.system import DocumentSystem, System, load_entry, system_of
-from interlingua_transcripts.transcript import Note, Plan
-
-
-class _Lines(Sequence[bytes]):
-    """The lines of an open file, each read again when it is asked for."""
-
-    def __init__(self, file: IO[bytes]) -> None:
-        self._file = file
-        self._starts = array("Q")
-        self._lengths = array("Q")
-
-    def read(self) -> Iterator[bytes]:
-        """Yield each line while its place is noted; blank ones are left out."""
-        at = 0
-        for line in self._file:
-            if line.strip():
-                self._starts.append(at)
-                self._lengths.append(len(line))
-                yield line.removesuffix(b"\n")
-            at += len(line)
-
-    def __len__(self) -> int:
-        return len(self._starts)
-
-    @overload
-    def __getitem__(self, index: int) -> bytes: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[bytes]: ...
-    def __getitem__(self, index: int | slice) -> bytes | list[bytes]:
-        if isinstance(index, slice):
-            return [self[at] for at in range(*index.indices(len(self)))]
-        self._file.seek(self._starts[index])
-        return self._file.read(self._lengths[index]).removesuffix(b"\n")
-
-
-class _Values(Sequence[Any]):
-    """The JSON values of entries, each made when it is asked for; `held` has some, until they are asked for once."""
-
-    def __init__(self, entries: Sequence[bytes]) -> None:
-        self._entries = entries
-        self.held: dict[int, Any] = {}
-
-    def __len__(self) -> int:
-        return len(self._entries)
-
-    def __getitem__(self, index: Any) -> Any:
-        value = self.held.pop(index, None)
-        return load_entry(self._entries[index]) if value is None else value
+from interlingua_transcripts.transcript import Note, Plan, Transcript
 
 
 class OpenTranscript:
@@ -90,6 +45,7 @@ class OpenTranscript:
     Attributes:
         system: whose file it is.
         plan: the session's facts: its id, version, title, folder, groups.
+        entries: the JSON text of each entry.
         counts: how many messages each group made, as far as they were read.
     """
 
@@ -98,7 +54,7 @@ class OpenTranscript:
         self.plan = plan
         self._notes: list[Note] = []
         self.counts: list[int] = []
-        self._entries = entries
+        self.entries = entries
         self._values = values
 
     def __iter__(self) -> Iterator[Message]:
@@ -126,29 +82,85 @@ class OpenTranscript:
 
     def updated_at(self) -> datetime | None:
         """Return the time of the last message, read for itself; None without any."""
-        for group in reversed(self.plan.groups):
-            alone = attrs.evolve(self.plan, groups=[group])
-            for messages in group_messages(self.system, alone, self._values, []):
-                if messages:
-                    return messages[-1].created_at
+        for number in reversed(range(len(self.plan.groups))):
+            if messages := self.group(number):
+                return messages[-1].created_at
         return None
+
+    def group(self, number: int) -> list[Message]:
+        """Return the messages of one group, read for itself; their ids are rising only where all are read."""
+        alone = attrs.evolve(self.plan, groups=[self.plan.groups[number]])
+        return next(group_messages(self.system, alone, self._values, []))
 
     def with_entries(self) -> Iterator[Message]:
         """Yield the messages as `with_entries` gives them: `from_messages` makes the transcript of them again."""
-        of_groups = entries_by_group(self.plan.groups, len(self._entries))
+        of_groups = entries_by_group(self.plan.groups, len(self.entries))
         about = {"system": self.system.name, "session": self.plan.session_id}
         pairs = ((messages, of_groups[number]) for number, messages in enumerate(self.groups()))
-        return attach_entries(pairs, self._entries, about)
+        return attach_entries(pairs, self.entries, about)
+
+    def transcript(self) -> Transcript:
+        """Return the session as `read_transcript` does, its entries and messages read when they are asked for."""
+        messages = _SessionMessages(self)
+        starts = messages.starts
+        return Transcript(
+            system=self.system.name,
+            version=self.plan.version,
+            session_id=self.plan.session_id,
+            messages=messages,
+            entries=self.entries,
+            groups=tuple(self.plan.groups),
+            counts=tuple([end - start for start, end in pairwise(starts)]),
+            context=_ContextMessages(self),
+            branches=self.plan.branches,
+            title=self.plan.title,
+            cwd=self.plan.cwd,
+            notes=tuple(self.notes()),
+        )
+
+
+class _SessionMessages(LazyMessages):
+    """The messages of an open session."""
+
+    def __init__(self, session: OpenTranscript) -> None:
+        self._session = session
+        self._last: tuple[int, list[Message]] = (-1, [])
+
+    def __iter__(self) -> Iterator[Message]:
+        return iter(self._session)
+
+    def one(self, index: int) -> Message:
+        number = bisect_right(self.starts, index) - 1
+        if self._last[0] != number:
+            self._last = number, self._session.group(number)
+        message = self._last[1][index - self.starts[number]]
+        return attrs.evolve(message, id=self.overview.ids[index])
+
+    @cached_property
+    def starts(self) -> Sequence[int]:
+        """Index of the first message of each group, and the number of all."""
+        len(self)  # counts the messages of each group
+        return [0, *accumulate(self._session.counts)]
+
+
+class _ContextMessages(LazyMessages):
+    """What the model would see next of an open session."""
+
+    def __init__(self, session: OpenTranscript) -> None:
+        self._session = session
+
+    def __iter__(self) -> Iterator[Message]:
+        return iter(self._session.context())
 
 
 @contextmanager
 def open_transcript(
-    source: str | Path | bytes, system: str | System | None = None, *, hold: int = 8 << 20
+    source: str | Path | bytes | IO[bytes], system: str | System | None = None, *, hold: int = 8 << 20
 ) -> Iterator[OpenTranscript]:
     """Open one session, to read it message by message.
 
     Args:
-        source: a file, or its bytes; a folder where a system keeps each session in one.
+        source: a file, its bytes, or the file open already; a folder where a system keeps each session in one.
         system: its system; None finds it out by the content.
         hold: bytes of lines at the beginning that are parsed once, and held as values until their messages are read;
             the lines after them are parsed twice.
@@ -157,32 +169,38 @@ def open_transcript(
         TranscriptError: no installed system knows this file.
         OSError: the file cannot be read.
     """
-    path = None if isinstance(source, bytes) else Path(source)
-    with _open_file(source) as file:
+    path = path_of(source)
+    with open_source(source) as file:
         named = system_of(system) if isinstance(system, str) else system
         reader, document = _detected(file, path) if named is None else (named, None)
         file.seek(0)
         if isinstance(reader, DocumentSystem) or type(reader).parse is not System.parse:
-            entries: Sequence[bytes]
-            values: Sequence[Any]
-            entries, values = parse_file(reader, file.read(), path, document)
-            outlines = values
+            entries, parsed = parse_file(reader, file.read(), path, document)
+            yield _opened(reader, entries, parsed, parsed)
         else:
-            entries = lines = _Lines(file)
-            values = kept = _Values(lines)
-            outlines = _outlines(reader, lines, kept.held, hold)
-        plan = plan_entries(reader, outlines)
-        unread = [at for at, outline in enumerate(outlines) if outline is None and entries[at] != b"null"]
-        plan.notes += [Note(at, NOT_JSON) for at in unread]
-        del outlines
-        yield OpenTranscript(reader, plan, entries, values)
+            lines = FileEntries(file)
+            values = EntryValues(lines)
+            yield _opened(reader, lines, values, _outlines(reader, lines.read_lines(), values.held, hold))
+
+
+def open_entries(system: System, entries: Sequence[bytes]) -> OpenTranscript:
+    """Open a session of entries that were read before; the first of them are parsed once, as `open_transcript` does."""
+    values = EntryValues(entries)
+    return _opened(system, entries, values, _outlines(system, entries, values.held, 1 << 20))
+
+
+def _opened(system: System, entries: Sequence[bytes], values: Sequence[Any], outlines: list[Any]) -> OpenTranscript:
+    plan = plan_entries(system, outlines)
+    unread = [at for at, outline in enumerate(outlines) if outline is None and entries[at] != b"null"]
+    plan.notes += [Note(at, NOT_JSON) for at in unread]
+    return OpenTranscript(system, plan, entries, values)
 
 
 @gc_paused()
-def _outlines(system: System, lines: _Lines, held: dict[int, Any], hold: int) -> list[Any]:
+def _outlines(system: System, lines: Iterable[bytes], held: dict[int, Any], hold: int) -> list[Any]:
     """Return what a plan needs of each line; of the first `hold` bytes all of it, which `held` gets as well."""
     found = []
-    for number, line in enumerate(lines.read()):
+    for number, line in enumerate(lines):
         value = load_entry(line)
         hold -= len(line)
         if hold >= 0:
@@ -196,19 +214,6 @@ def _outline(system: System, value: Any) -> Any:
         return system.outline(value)
     except ODD:  # the plan leaves it aside, as it does where a file is read whole
         return value
-
-
-def _open_file(source: str | Path | bytes) -> IO[bytes]:
-    if isinstance(source, bytes):
-        return BytesIO(source)
-    path = Path(source)
-    if path.is_dir() or path.name in MAIN_FILES:
-        return BytesIO(read_bytes(path))
-    file = path.open("rb")
-    if file.seekable():
-        return file
-    with file:  # a pipe
-        return BytesIO(file.read())
 
 
 def _detected(file: IO[bytes], path: Path | None) -> tuple[System, Any]:

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 
 _END = rb"(?![A-Za-z0-9_-])"
 _INSIDE = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/_-")
@@ -42,21 +41,27 @@ _PATTERNS: Mapping[str, tuple[bytes, re.Pattern[bytes]]] = {
 }
 
 
-def find_secrets(pieces: Iterable[bytes]) -> Counter[str]:
-    """Return the kinds of secrets that a file's text holds, and how many different ones of each.
+class SecretSearch:
+    """Counts the different secrets of each kind in a file that passes through it.
 
     Args:
-        pieces: the file, whole or in pieces that end where lines do.
+        redact: replace each secret by its kind in brackets; JSON stays JSON.
     """
-    kinds: dict[str, set[bytes]] = {}
-    for piece in pieces:
-        _replace(piece, lambda kind, secret: kinds.setdefault(kind, set()).add(secret))
-    return Counter({kind: len(secrets) for kind, secrets in kinds.items()})
 
+    def __init__(self, *, redact: bool = False) -> None:
+        self._redact = redact
+        self._found: dict[str, set[bytes]] = {}
 
-def redact_secrets(data: bytes) -> bytes:
-    """Return the text with each secret replaced by its kind in brackets; JSON stays JSON."""
-    return _replace(data, lambda _kind, _secret: None)
+    def through(self, pieces: Iterable[bytes]) -> Iterator[bytes]:
+        """Yield the pieces of a file, which end where lines do; without secrets where they are to be replaced."""
+        for piece in pieces:
+            replaced = _replace(piece, lambda kind, secret: self._found.setdefault(kind, set()).add(secret))
+            yield replaced if self._redact else piece
+
+    @property
+    def found(self) -> Mapping[str, int]:
+        """The kinds of secrets, and how many different ones of each."""
+        return {kind: len(secrets) for kind, secrets in self._found.items()}
 
 
 def _replace(data: bytes, report: Callable[[str, bytes], object]) -> bytes:

@@ -98,11 +98,11 @@ class Transcript:
     system: str
     version: str
     session_id: str
-    messages: tuple[Message, ...]
-    entries: tuple[bytes, ...] = attrs.field(repr=False, default=())
-    groups: tuple[Group, ...] = attrs.field(repr=False, default=())
-    counts: tuple[int, ...] = attrs.field(repr=False, default=())
-    context: tuple[Message, ...] = attrs.field(repr=False, default=())
+    messages: Sequence[Message]
+    entries: Sequence[bytes] = attrs.field(repr=False, default=())
+    groups: Sequence[Group] = attrs.field(repr=False, default=())
+    counts: Sequence[int] = attrs.field(repr=False, default=())
+    context: Sequence[Message] = attrs.field(repr=False, default=())
     branches: Mapping[int, str] = attrs.field(repr=False, factory=dict)
     title: str | None = None
     cwd: str | None = None

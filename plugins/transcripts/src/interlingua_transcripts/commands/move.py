@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 
 import click
 
 from interlingua_cli.state import plugin_option
+from interlingua_transcripts.commands.progress import over_files
 from interlingua_transcripts.commands.shared import (
-    over_files,
-    read_session,
+    opened_session,
     redact_option,
     session_files,
     source_argument,
+    stem_of,
     system_option,
     why_unread,
     write_session,
 )
-from interlingua_transcripts.files import write_transcript
 from interlingua_transcripts.system import system_of
+from interlingua_transcripts.writing import write_pieces
 
 
 @click.command("convert")
@@ -38,25 +38,33 @@ def convert_command(
 
     `interlingua transcript fidelity SRC --to SYSTEM` says first what it cannot hold.
     """
+    suffix = system_of(target).suffix
     if not source.is_dir():
-        data = write_transcript(read_session(source, system, redact=redact), target)
-        if out is None:
-            sys.stdout.buffer.write(data)
-        else:
-            write_session(out / f"{source.stem}{system_of(target).suffix}" if out.is_dir() else out, data, force=force)
+        place = out / f"{stem_of(source)}{suffix}" if out is not None and out.is_dir() else out
+        with over_files([source], "converting", to_stdout=place is None):
+            _convert(source, system, target, place, force=force, redact=redact)
         return
     if out is None:
         raise click.UsageError("SRC is a folder: --out names the folder to write into")
     failed = 0
+    made: dict[Path, Path] = {}
     paths = session_files([source])
     with over_files(paths, "converting") as each:
         for path in each:
-            place = (out / path.relative_to(source)).with_suffix(system_of(target).suffix)
+            place = (out / path.relative_to(source)).with_name(f"{stem_of(path)}{suffix}")
             try:
-                write_session(place, write_transcript(read_session(path, system, redact=redact), target), force=force)
+                if place in made:
+                    raise click.UsageError(f"{place} is there: {made[place]} became it")
+                made[place] = path
+                _convert(path, system, target, place, force=force, redact=redact)
             except Exception as error:  # one bad file never stops the others
                 failed += 1
                 click.echo(why_unread(path, error), err=True)
     click.echo(f"{len(paths) - failed:,} written, {failed:,} not", err=True)
     if failed:
         ctx.exit(1)
+
+
+def _convert(source: Path, system: str | None, target: str, place: Path | None, *, force: bool, redact: bool) -> None:
+    with opened_session(source, system, redact=redact) as session:
+        write_session(place, write_pieces(session, target), force=force)

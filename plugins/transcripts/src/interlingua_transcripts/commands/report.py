@@ -8,11 +8,12 @@ from typing import Any
 import attrs
 import click
 
+from interlingua_cli.input import write_file
 from interlingua_cli.output import json_option, print_json, print_table
 from interlingua_cli.state import plugin_option
+from interlingua_transcripts.commands.progress import over_files
 from interlingua_transcripts.commands.shared import (
-    over_files,
-    read_session,
+    opened_session,
     session_files,
     source_argument,
     sources_argument,
@@ -53,7 +54,8 @@ def check_command(ctx: click.Context, sources: tuple[Path, ...], system: str | N
 
 def _checked(path: Path, system: str | None) -> dict[str, Any]:
     try:
-        report = measure_fidelity(read_session(path, system)).to_json()
+        with opened_session(path, system) as session:
+            report = measure_fidelity(session).to_json()
     except Exception as error:  # one bad file never stops the others
         return {"path": str(path), "error": why_unread(path, error)}
     return {"path": str(path), **{name: value for name, value in report.items() if name not in ("target", "by_entry")}}
@@ -81,9 +83,10 @@ def _print_rows(rows: list[dict[str, Any]]) -> None:
 @plugin_option
 def fidelity_command(source: Path, target: str | None, system: str | None, page: Path | None, as_json: bool) -> None:
     """Say what another system's format would hold of a session, by kind of entry."""
-    report = measure_fidelity(read_session(source, system), target)
+    with over_files([source], "measuring"), opened_session(source, system) as session:
+        report = measure_fidelity(session, target)
     if page is not None:
-        page.write_text(to_html(report, source.name), encoding="utf-8")
+        write_file(page.resolve(), to_html(report, source.name))
     if as_json:
         print_json(report.to_json())
     elif page is None:

@@ -1,27 +1,28 @@
-"""What the commands share: the files that were named, how a session is opened, progress on long work."""
+"""What the commands share: the files that were named, how a session is opened, how one is written."""
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TypeVar
+from tempfile import TemporaryFile
+from typing import IO, Any, TypeVar
 
 import click
 
 from interlingua import InterlinguaError
 from interlingua_cli.input import write_file
-from interlingua_cli.output import make_console
-from interlingua_transcripts.files import MAIN_FILES, read_bytes, read_transcript
+from interlingua_transcripts.commands.progress import watch_reading
+from interlingua_transcripts.files import open_source
 from interlingua_transcripts.opened import OpenTranscript, open_transcript
-from interlingua_transcripts.secrets import find_secrets, redact_secrets
+from interlingua_transcripts.secrets import SecretSearch
 from interlingua_transcripts.system import system_of
-from interlingua_transcripts.transcript import Transcript, TranscriptError
+from interlingua_transcripts.transcript import TranscriptError
 
 F = TypeVar("F", bound=Callable[..., Any])
 _PIECE = 1 << 20  # bytes of a file that are searched at a time
-_SUFFIXES = (".jsonl", ".json", ".traj")
+_SUFFIXES = tuple(f"{suffix}{packed}" for suffix in (".jsonl", ".json", ".traj") for packed in ("", ".gz"))
 
 source_argument = click.argument("source", metavar="SRC", type=click.Path(exists=True, path_type=Path))
 sources_argument = click.argument(
@@ -46,7 +47,7 @@ def session_files(sources: Sequence[Path]) -> list[Path]:
     found: list[Path] = []
     for source in sources:
         if source.is_dir():
-            found += sorted(path for path in source.rglob("*") if path.suffix in _SUFFIXES and path.is_file())
+            found += sorted(path for path in source.rglob("*") if path.name.endswith(_SUFFIXES) and path.is_file())
         else:
             found.append(source)
     folders = {path.parent for path in found if path.name == "session.json"}  # a session of many files
@@ -55,10 +56,9 @@ def session_files(sources: Sequence[Path]) -> list[Path]:
     ]
 
 
-def read_session(path: Path, system: str | None = None, *, redact: bool | None = None) -> Transcript:
-    """Read a session file; arguments and errors as `opened_session` has them."""
-    with _errors_of(path):
-        return read_transcript(_source(path, redact), system)
+def stem_of(path: Path) -> str:
+    """Return a file's name without its endings."""
+    return Path(path.name.removesuffix(".gz")).stem
 
 
 @contextmanager
@@ -74,7 +74,7 @@ def opened_session(path: Path, system: str | None = None, *, redact: bool | None
         TranscriptError: it is none of a known system.
         click.UsageError: it is a folder.
     """
-    with _errors_of(path), open_transcript(_source(path, redact), system) as session:
+    with _errors_of(path), _source(path, redact) as source, open_transcript(source, system) as session:
         yield session
 
 
@@ -90,76 +90,69 @@ def _errors_of(path: Path) -> Iterator[None]:
         raise TranscriptError(str(error), path=str(path)) from error
 
 
-def _source(path: Path, redact: bool | None) -> Path | bytes:
-    """Return a file, or its bytes with secrets replaced; those in it are named on stderr."""
-    if redact is None:
-        return path
-    if not path.is_file() or path.name in MAIN_FILES:
-        return written_data(read_bytes(path), redact=redact, name=str(path))
-    if _name_secrets(find_secrets(_pieces(path)), redact=redact, name=str(path)) and redact:
-        return redact_secrets(path.read_bytes())
-    return path
+@contextmanager
+def _source(path: Path, redact: bool | None) -> Iterator[Path | IO[bytes]]:
+    """Yield a file, or one with secrets replaced; those in it are named on stderr."""
+    with watch_reading(path) as watched:
+        if redact is None:
+            yield watched
+        else:
+            with _searched(path, watched, redact=redact) as source:
+                yield source
 
 
-def _pieces(path: Path) -> Iterator[bytes]:
-    with path.open("rb") as file:
-        while lines := file.readlines(_PIECE):
-            yield b"".join(lines)
+@contextmanager
+def _searched(path: Path, watched: Path | IO[bytes], *, redact: bool) -> Iterator[IO[bytes]]:
+    search = SecretSearch(redact=redact)
+    with open_source(watched) as file, TemporaryFile() as replaced:
+        for piece in search.through(_pieces(file)):
+            if redact:
+                replaced.write(piece)
+        name_secrets(search.found, redact=redact, name=str(path))
+        source = replaced if redact and search.found else file
+        source.seek(0)
+        yield source
 
 
-def written_data(data: bytes, *, redact: bool, name: str) -> bytes:
-    """Return a session's file; secrets in it are named on stderr, and replaced where that is wanted."""
-    found = _name_secrets(find_secrets([data]), redact=redact, name=name)
-    return redact_secrets(data) if redact and found else data
+def _pieces(file: IO[bytes]) -> Iterator[bytes]:
+    while lines := file.readlines(_PIECE):
+        yield b"".join(lines)
 
 
-def _name_secrets(found: Counter[str], *, redact: bool, name: str) -> bool:
+def name_secrets(found: Mapping[str, int], *, redact: bool, name: str) -> None:
+    """Say on stderr which kinds of secrets a file has, and what is done about them."""
     if found:
         kinds = ", ".join([f"{kind} ({number})" for kind, number in found.items()])
         how = "replaced" if redact else "--redact replaces them"
         click.echo(f"{name}: secrets by their form: {kinds}; {how}", err=True)
-    return bool(found)
 
 
-def write_session(path: Path, data: bytes, *, force: bool) -> None:
+def write_session(path: Path | None, pieces: Iterable[bytes], *, force: bool) -> None:
     """Write a session's file and the folders above it; an interruption or an error leaves the old file, or none.
+
+    Args:
+        path: of the file; None is stdout.
+        pieces: of the file, written as they come.
+        force: write over a file that is there.
 
     Raises:
         click.UsageError: it is there and `force` is not given.
     """
+    if path is None:
+        sys.stdout.buffer.writelines(pieces)
+        return
     if path.exists() and not force:
         raise click.UsageError(f"{path} is there; --force writes over it")
     if path.exists() and not path.is_file():  # a pipe or a device is written to, never replaced
-        path.write_bytes(data)
+        with path.open("wb") as file:
+            file.writelines(pieces)
         return
     path.parent.mkdir(parents=True, exist_ok=True)
-    write_file(path.resolve(), data)  # a link to the file stays one
+    write_file(path.resolve(), pieces)  # a link to the file stays one
 
 
 def why_unread(path: Path, error: Exception) -> str:
     """Return in one line which file could not be read, and why."""
-    why = str(error) if isinstance(error, InterlinguaError) else f"{type(error).__name__}: {error}"
-    return why if str(path) in why else f"{path}: {why}"
-
-
-@contextmanager
-def over_files(paths: Sequence[Path], what: str) -> Iterator[Iterable[Path]]:
-    """Show how many files are done, on a terminal's stderr; and where it is interrupted, how many were."""
-    console = make_console(err=True)
-    begun = 0
-
-    def counted(each: Iterable[Path]) -> Iterator[Path]:
-        nonlocal begun
-        for begun, path in enumerate(each):  # noqa: B007  read where it is interrupted
-            yield path
-
-    try:
-        if len(paths) < 2 or not console.is_terminal:
-            yield counted(paths)
-        else:
-            from rich.progress import track  # noqa: PLC0415  for long work alone
-
-            yield counted(track(paths, description=what, console=console, transient=True))
-    except KeyboardInterrupt:
-        click.echo(f"{what} was interrupted: {begun:,} of {len(paths):,} files were done", err=True)
-        raise
+    said = isinstance(error, InterlinguaError | click.ClickException)
+    why = str(error) if said else f"{type(error).__name__}: {error}"
+    return why if why.startswith(str(path)) else f"{path}: {why}"

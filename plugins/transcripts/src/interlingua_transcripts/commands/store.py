@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import datetime
 from pathlib import Path
 from typing import Any
@@ -23,21 +23,25 @@ from interlingua_cli.state import MODEL, State, plugin_option
 from interlingua_sessions import EntryKind, SessionExistsError, SessionNotFoundError, Store, build_context
 from interlingua_sessions.commands.shared import session_client, session_in, store_at, store_option
 from interlingua_sessions.commands.talk import StoredTalk
+from interlingua_transcripts.commands.progress import over_files
 from interlingua_transcripts.commands.shared import (
+    name_secrets,
     opened_session,
-    over_files,
     redact_option,
     session_files,
     sources_argument,
+    stem_of,
     system_option,
     why_unread,
     write_session,
-    written_data,
 )
-from interlingua_transcripts.files import from_messages, transcript_of, write_transcript
+from interlingua_transcripts.entries import open_messages
+from interlingua_transcripts.lazy import LazyMessages
 from interlingua_transcripts.opened import OpenTranscript
+from interlingua_transcripts.secrets import SecretSearch
 from interlingua_transcripts.system import system_of
 from interlingua_transcripts.transcript import Transcript, TranscriptError
+from interlingua_transcripts.writing import transcript_of, write_pieces
 
 ENTRY = "transcript"  # custom type of the entry that says where a stored session came from
 
@@ -96,7 +100,7 @@ def _import(
 ) -> Iterator[str]:
     """Store a file's session, or each of its conversations; yield their ids."""
     plan = session.plan
-    own = session_id or plan.session_id or f"{session.system.name}-{path.stem}"
+    own = session_id or plan.session_id or f"{session.system.name}-{stem_of(path)}"
     names = []
     for name, messages, updated_at in _conversations(session, own, context=context):
         try:
@@ -163,20 +167,35 @@ def export_command(session: str, target: str, out: Path | None, force: bool, red
 
     For the system that it was imported from, entries whose messages are unchanged are written byte for byte.
     """
-    with store_at(place) as store:
-        data = written_data(write_transcript(_stored(store, session, target), target), redact=redact, name=session)
-    if out is None:
-        sys.stdout.buffer.write(data)
-    else:
-        write_session(out / f"{session}{system_of(target).suffix}" if out.is_dir() else out, data, force=force)
+    if out is not None and out.is_dir():
+        out /= f"{session}{system_of(target).suffix}"
+    search = SecretSearch(redact=redact)
+    with store_at(place) as store, _stored(store, session, target) as transcript:
+        write_session(out, search.through(write_pieces(transcript, target)), force=force)
+    name_secrets(search.found, redact=redact, name=session)
 
 
-def _stored(store: Store, session: str, target: str) -> Transcript:
+@contextmanager
+def _stored(store: Store, session: str, target: str) -> Iterator[Transcript]:
+    """Yield a stored session, its messages read from the store when they are asked for."""
     record = store.session(session)
-    messages = list(store.messages(session))
+    messages = _StoredMessages(store, session)
     about = [entry for entry in store.entries(session, EntryKind.CUSTOM) if entry.custom_type == ENTRY]
     facts = {"title": about[0].text or None if about else None, "cwd": record.workspace_path or None}
-    return from_messages(messages) or transcript_of(messages, target, session, **facts)
+    with open_messages(messages) as found:
+        yield transcript_of(messages, target, session, **facts) if found is None else found
+
+
+class _StoredMessages(LazyMessages):
+    def __init__(self, store: Store, session: str) -> None:
+        self._store, self._session = store, session
+
+    def __iter__(self) -> Iterator[Message]:
+        return self._store.messages(self._session)
+
+    def one(self, index: int) -> Message:
+        after = self.overview.ids[index - 1] if index else None
+        return next(self._store.messages(self._session, after=after, limit=1))
 
 
 @click.command("resume")
@@ -231,7 +250,7 @@ def _stored_name(store: Store, source: str, system: str | None, *, context: bool
             raise click.UsageError(f"there is no file and no stored session {source!r}") from error
     with opened_session(path, system, redact=redact) as session:
         try:
-            return store.session(session.plan.session_id or f"{session.system.name}-{path.stem}").id
+            return store.session(session.plan.session_id or f"{session.system.name}-{stem_of(path)}").id
         except SessionNotFoundError:
             *_, name = _import(store, path, session, context=context)
             click.echo(f"(imported as session {name})", err=True)

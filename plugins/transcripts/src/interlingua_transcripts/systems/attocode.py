@@ -106,8 +106,7 @@ class Attocode(System):
 
     def write(self, conversation: Conversation) -> Iterator[Written]:
         """Yield a line for each message."""
-        before = [value for value in conversation.before if isinstance(value, dict)]
-        flat = bool(before) and "role" in before[0]
+        flat = "role" in next((value for value in conversation.before if isinstance(value, dict)), {})
         for message in conversation.messages:
             for data in _bodies(message, conversation):
                 line = {"timestamp": to_iso(message.created_at), "type": "message", "data": data}

@@ -140,13 +140,12 @@ class ClaudeCode(System):
 
     def write(self, conversation: Conversation) -> Iterator[Written]:
         """Yield the lines: one for each block of an answer, one for its calls' results, one for a user's message."""
-        branch = [value for value in conversation.branch if isinstance(value, dict)]
-        talk = [value for value in branch if _is_talk(value)]
-        main = [value for value in talk if not value.get("isSidechain")]
-        last: Mapping[str, Any] = (main or talk or [{}])[-1]  # a subagent's file is all sidechain
+        last = _last_line(conversation.branch)
         parent = last.get("uuid")
-        for value in branch:  # the program's own lines below it
-            if parent is not None and value.get("parentUuid") == parent and not _is_talk(value):
+        for value in conversation.branch:  # the program's own lines below it
+            if parent is None or not isinstance(value, dict):
+                continue
+            if value.get("parentUuid") == parent and not _is_talk(value):
                 parent = value.get("uuid", parent)
         beside = {name: last[name] for name in ("isSidechain", "agentId") if name in last}
         results: list[Message] = []
@@ -166,10 +165,10 @@ class ClaudeCode(System):
             line = _line(results[0], parent, conversation, _results_content(results, conversation)) | beside
             yield Written(line, tuple(one.id for one in results))
             parent = line["uuid"]
-        before = [value for value in conversation.before if isinstance(value, dict)]
-        prompts = [value for value in before if value.get("type") == "last-prompt" and "leafUuid" in value]
-        if prompts:  # the program goes on from the line that the last of these names
-            yield Written({**prompts[-1], "leafUuid": parent})
+        lines = (value for value in reversed(conversation.before) if isinstance(value, dict))
+        prompt = next((value for value in lines if value.get("type") == "last-prompt" and "leafUuid" in value), None)
+        if prompt is not None:  # the program goes on from the line that the last of these names
+            yield Written({**prompt, "leafUuid": parent})
 
     def find(self, home: Path, environ: Mapping[str, str]) -> Iterator[Path]:
         """Yield the sessions of every project, those of subagents left out."""
@@ -390,6 +389,17 @@ def _usage(raw: Mapping[str, Any]) -> Usage:
 
 
 # -- writing ----------------------------------------------------------------------------------------------------------
+def _last_line(branch: Sequence[Any]) -> Mapping[str, Any]:
+    """Return the last line that says something; a sidechain's where all are, as in a subagent's file."""
+    last: Mapping[str, Any] = {}
+    for value in reversed(branch):
+        if isinstance(value, dict) and _is_talk(value):
+            if not value.get("isSidechain"):
+                return value
+            last = last or value
+    return last
+
+
 def _line(
     message: Message, parent: Any, conversation: Conversation, body: Mapping[str, Any], number: int = 0
 ) -> dict[str, Any]:

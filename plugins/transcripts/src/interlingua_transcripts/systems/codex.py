@@ -125,8 +125,8 @@ class Codex(System):
 
     def write(self, conversation: Conversation) -> Iterator[Written]:
         """Yield session_meta, then the items of each message, with the events that lists and screens read."""
-        messages = list(conversation.messages)
         if not conversation.before:
+            first = next(iter(conversation.messages), None)
             meta: dict[str, Any] = {
                 "id": conversation.session_id or uuid_of("session"),
                 "timestamp": to_iso(conversation.created_at),
@@ -137,11 +137,11 @@ class Codex(System):
                 "model_provider": "openai",
             }
             said: tuple[str, ...] = ()
-            if messages and messages[0].role is Role.SYSTEM:
-                meta["base_instructions"] = {"text": messages[0].text_content()}
-                said = (messages[0].id,)
+            if first is not None and first.role is Role.SYSTEM:
+                meta["base_instructions"] = {"text": first.text_content()}
+                said = (first.id,)
             yield Written(_envelope("session_meta", meta, to_iso(conversation.created_at)), said)
-        for number, message in enumerate(messages):
+        for number, message in enumerate(conversation.messages):
             at = to_iso(message.created_at)
             if message.role is Role.SYSTEM and number == 0 and not conversation.before:
                 continue  # the header said it

@@ -148,12 +148,12 @@ class OperatorUse(System):
 
     def write(self, conversation: Conversation) -> Iterator[Written]:
         """Yield header and entries, each the child of the one before; the model before the first answer of each."""
-        before = [value for value in conversation.before if isinstance(value, dict)]
-        taken = {str(value.get("id")) for value in before}
-        branch = [value for value in conversation.branch if isinstance(value, dict)]
-        parent = next((value["id"] for value in reversed(branch) if value.get("type") in _ENTRIES), None)
-        flat = "contents" in before[0] if before else False
-        if not before:
+        head = next((value for value in conversation.before if isinstance(value, dict)), None)
+        flat = head is not None and "contents" in head
+        taken = {str(value.get("id")) for value in conversation.before if isinstance(value, dict)}
+        branch = (value for value in reversed(conversation.branch) if isinstance(value, dict))
+        parent = next((value["id"] for value in branch if value.get("type") in _ENTRIES), None)
+        if head is None:
             yield Written(
                 {
                     "type": "session",

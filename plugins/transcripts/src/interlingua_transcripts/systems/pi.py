@@ -144,13 +144,19 @@ class Pi(System):
 
     def write(self, conversation: Conversation) -> Iterator[Written]:
         """Yield header and entries of version 3, each the child of the one before; in an older file as it has them."""
-        before = [value for value in conversation.before if isinstance(value, dict)]
-        taken = {value["id"] for value in before if isinstance(value.get("id"), str)}
-        branch = [value for value in conversation.branch if isinstance(value, dict) and _in_tree(value)]
-        parent = next((value["id"] for value in reversed(branch) if "id" in value), None)
-        flat = bool(before) and before[0].get("type") != "session"
-        tree = not before or any("parentId" in value for value in before)
-        if not before:
+        head: Mapping[str, Any] | None = None
+        tree, taken = False, set()
+        for value in conversation.before:
+            if isinstance(value, dict):
+                head = value if head is None else head
+                tree = tree or "parentId" in value
+                if isinstance(value.get("id"), str):
+                    taken.add(value["id"])
+        flat = head is not None and head.get("type") != "session"
+        tree = tree or head is None
+        branch = (value for value in reversed(conversation.branch) if isinstance(value, dict) and _in_tree(value))
+        parent = next((value["id"] for value in branch if "id" in value), None)
+        if head is None:
             yield Written(
                 {
                     "type": "session",
@@ -196,8 +202,8 @@ class OpenClaw(Pi):
         if not conversation.before:
             header = next(entries)
             yield header
-            origins = [one.metadata.origin for one in conversation.messages if one.metadata.origin is not None]
-            provider, api, model = origins[0] if origins else ("unknown", "unknown", "unknown")
+            origins = (one.metadata.origin for one in conversation.messages)
+            provider, api, model = next(filter(None, origins), ("unknown", "unknown", "unknown"))
             data = {"provider": provider, "modelApi": _API_WORDS.get(api, api), "modelId": model}
             stamp = {"timestamp": to_milliseconds(conversation.created_at), **data}
             entry = {"type": "custom", "id": short_id(f"{conversation.session_id}\0model"), "parentId": None}

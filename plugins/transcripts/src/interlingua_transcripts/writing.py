@@ -1,0 +1,253 @@
+"""Write a session as a file: anew for another system, with the unchanged entries as they were for its own."""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import islice, zip_longest
+from typing import Any
+
+import attrs
+import orjson
+
+from interlingua.types import Message, Role
+from interlingua_transcripts.files import kind_of
+from interlingua_transcripts.imported import EPOCH
+from interlingua_transcripts.lazy import EntryValues, LazyCalls, index_messages
+from interlingua_transcripts.opened import OpenTranscript, open_entries
+from interlingua_transcripts.system import System, load_entry, system_of
+from interlingua_transcripts.transcript import Conversation, Transcript
+
+
+def write_transcript(transcript: Transcript | OpenTranscript, system: str | System | None = None) -> bytes:
+    """Write a session as a file.
+
+    Args:
+        transcript: what was read or opened, or made of messages by `transcript_of`.
+        system: of the file; None is the transcript's own. To its own system, entries whose messages are unchanged are
+            written as they were.
+
+    Raises:
+        TranscriptError: the system's files are only read, or cannot hold this conversation.
+    """
+    return b"".join(write_pieces(transcript, system))
+
+
+def write_pieces(transcript: Transcript | OpenTranscript, system: str | System | None = None) -> Iterator[bytes]:
+    """Yield a session's file piece by piece: a line at a time where it has lines; as `write_transcript` else."""
+    target = transcript.system if system is None else system
+    target = target if isinstance(target, System) else system_of(target)
+    entries = write_entries(transcript, target)
+    if type(target).join is System.join:
+        for entry in entries:
+            yield entry + b"\n"
+    else:
+        yield target.join(list(entries))
+
+
+def write_entries(transcript: Transcript | OpenTranscript, system: System) -> Iterator[bytes]:
+    """Yield the entries of a session in a system's format."""
+    if isinstance(transcript, OpenTranscript):
+        if system.name == transcript.system.name:
+            yield from transcript.entries
+            return
+        transcript = transcript.transcript()
+    own = system.name == transcript.system
+    if own and transcript.entries:
+        yield from _own_entries(transcript, system)
+    elif not own or transcript.messages:  # else it is an empty file
+        conversation = new_conversation(transcript, transcript.messages)
+        yield from (orjson.dumps(one.value) for one in system.write(conversation))
+
+
+def _own_entries(transcript: Transcript, system: System) -> Iterator[bytes]:
+    before = open_entries(system, transcript.entries)
+    if all(old == new for old, new in zip_longest(before, transcript.messages)):
+        yield from transcript.entries
+    else:
+        yield from _changed_entries(transcript, before.transcript(), system)
+
+
+def _changed_entries(transcript: Transcript, before: Transcript, system: System) -> Iterator[bytes]:
+    """Yield a file's entries with the changes that its messages got: edited, left out, added at the end."""
+    changes = _find_changes(transcript, before, system)
+    above = {} if system.links is None else _parents(before.entries, changes, *system.links)
+    indexes = array("Q", [at for at in range(len(before.entries)) if changes.get(at, b"") is not None])
+    kept = _KeptEntries(before.entries, changes, above, system.links or ("", ""), indexes)
+    yield from kept
+    known = set(index_messages(before.messages).ids)
+    added = [at for at, own in enumerate(index_messages(transcript.messages).ids) if own not in known]
+    if added:
+        conversation = attrs.evolve(
+            new_conversation(transcript, [transcript.messages[at] for at in added]),
+            before=EntryValues(kept),
+            branch=EntryValues(attrs.evolve(kept, indexes=_branch(before, changes, indexes))),
+        )
+        yield from (orjson.dumps(one.value) for one in system.write(conversation))
+
+
+def _find_changes(transcript: Transcript, before: Transcript, system: System) -> dict[int, bytes | None]:
+    """Return the entries that changed: index -> the new text; None for one that is left out."""
+    ids = index_messages(before.messages).ids
+    now = {own: at for at, own in enumerate(index_messages(transcript.messages).ids)}
+    different = _different(transcript.messages, before.messages, ids)
+    whole = new_conversation(before, before.messages)
+    changes: dict[int, bytes | None] = {}
+    at = 0
+    for group, count in zip(before.groups, before.counts, strict=True):
+        own = range(at, at + count)
+        at += count
+        if all(ids[number] in now and ids[number] not in different for number in own):
+            continue
+        old = [before.messages[number] for number in own]
+        new = [transcript.messages[now[message.id]] for message in old if message.id in now]
+        one_line = len(group.entries) == 1 and all(message.role is Role.TOOL for message in old)
+        was, becomes = (_written_entries(system, whole, messages, one_line) for messages in (old, new))
+        values = [load_entry(before.entries[index]) for index in group.entries]
+        for index, value, old_value, new_value in zip(
+            group.entries, values, paired(system, values, was), paired(system, values, becomes), strict=True
+        ):
+            if new_value is None and (old_value is not None or not becomes):
+                changes[index] = None
+            elif old_value != new_value:
+                changes[index] = orjson.dumps(patched(value, old_value, new_value))
+    return changes
+
+
+def _different(messages: Sequence[Message], before: Sequence[Message], ids: Sequence[str]) -> set[str]:
+    """Return the ids of the messages that are other than before; both are gone through once where the order is kept."""
+    places = {own: at for at, own in enumerate(ids)}
+    found = set()
+    rest = iter(before)
+    reached = 0  # as far as `rest` came
+    for message in messages:
+        place = places.get(message.id)
+        if place is None:
+            continue
+        if place < reached:
+            old = before[place]
+        else:
+            old = next(islice(rest, place - reached, None))
+            reached = place + 1
+        if old != message:
+            found.add(message.id)
+    return found
+
+
+def _written_entries(system: System, whole: Conversation, messages: Sequence[Message], one_line: bool) -> list[Any]:
+    """Return the entries a system writes for the messages of a group; results that shared an entry share one again."""
+    if not messages:
+        return []
+    conversation = attrs.evolve(whole, messages=messages, spread={} if one_line else whole.spread)
+    return [one.value for one in system.write(conversation) if one.messages]
+
+
+@attrs.frozen
+class _KeptEntries(Sequence[bytes]):
+    """The entries of a file that are kept, with what changed in them.
+
+    Attributes:
+        entries: of the file.
+        changes: index -> the new text.
+        above: id of an entry that is left out -> the nearest ancestor that is kept.
+        links: the members that hold an entry's id and its parent's.
+        indexes: of the entries that are kept.
+    """
+
+    entries: Sequence[bytes]
+    changes: Mapping[int, bytes | None]
+    above: Mapping[str, Any]
+    links: tuple[str, str]
+    indexes: Sequence[int]
+
+    def __len__(self) -> int:
+        return len(self.indexes)
+
+    def __getitem__(self, number: Any) -> Any:
+        index = self.indexes[number]
+        entry = self.changes.get(index)
+        entry = self.entries[index] if entry is None else entry
+        if not self.above:
+            return entry
+        value, parent = load_entry(entry), self.links[1]
+        if not isinstance(value, dict) or str(value.get(parent)) not in self.above:
+            return entry
+        return orjson.dumps({**value, parent: self.above[str(value[parent])]})
+
+
+def _parents(entries: Sequence[bytes], changes: Mapping[int, bytes | None], own: str, parent: str) -> dict[str, Any]:
+    """Return, for the id of each entry that is left out, its nearest ancestor that is kept."""
+    gone = [load_entry(entries[at]) for at, entry in sorted(changes.items()) if entry is None]
+    above = {str(value[own]): value.get(parent) for value in gone if isinstance(value, dict) and own in value}
+    nearest = {}
+    for name in above:
+        found: Any = name
+        for _ in above:  # no farther: broken files have circles
+            found = above.get(str(found), found)
+        nearest[name] = None if str(found) in above else found
+    return nearest
+
+
+def _branch(before: Transcript, changes: Mapping[int, bytes | None], indexes: Sequence[int]) -> Sequence[int]:
+    """Return the indexes of the active branch's entries, without what follows the last kept message."""
+    last = max((at for group in before.groups for at in group.entries if changes.get(at, b"") is not None), default=-1)
+    end = min((at for at, entry in changes.items() if entry is None and at > last), default=len(before.entries))
+    return array("Q", [at for at in indexes if at < end and at not in before.branches])
+
+
+def paired(system: System, values: Sequence[Any], made: Sequence[Any]) -> list[Any]:
+    """Return, for each entry of a group, the one written anew for it: of the same kind, in order; else None."""
+    left: dict[str, list[Any]] = {}
+    for value in made:
+        left.setdefault(kind_of(system, value), []).append(value)
+    waiting = {kind: iter(found) for kind, found in left.items()}
+    return [next(waiting.get(kind_of(system, value), iter(())), None) for value in values]
+
+
+def patched(value: Any, was: Any, becomes: Any) -> Any:
+    """Return a JSON value with the changes between two others made to it; what they share stays as it is."""
+    if was == becomes:
+        return value
+    if isinstance(value, dict) and isinstance(was, dict) and isinstance(becomes, dict):
+        made = {name: item for name, item in value.items() if name in becomes or name not in was}
+        for name, item in becomes.items():
+            if name not in was:
+                made[name] = item
+            elif was[name] != item:
+                made[name] = patched(made.get(name), was[name], item)
+        return made
+    lists = isinstance(value, list) and isinstance(was, list) and isinstance(becomes, list)
+    if lists and len(value) == len(was) == len(becomes):
+        return [patched(*three) for three in zip(value, was, becomes, strict=True)]
+    return becomes
+
+
+def new_conversation(transcript: Transcript, messages: Sequence[Message]) -> Conversation:
+    """Return what a system writes of these messages, with the facts of the session they are of."""
+    first = next(iter(transcript.messages), None)
+    return Conversation(
+        messages=messages,
+        session_id=transcript.session_id,
+        created_at=EPOCH if first is None else first.created_at,
+        title=transcript.title,
+        cwd=transcript.cwd,
+        calls=LazyCalls(transcript.messages),
+        spread=_spread(transcript),
+    )
+
+
+def _spread(transcript: Transcript) -> dict[str, int]:
+    if not transcript.groups:
+        return {}
+    found: dict[str, int] = {}
+    ids = index_messages(transcript.messages).ids
+    at = 0
+    for group, count in zip(transcript.groups, transcript.counts, strict=True):
+        found.update((own, len(group.entries)) for own in ids[at : at + count])
+        at += count
+    return found
+
+
+def transcript_of(messages: Sequence[Message], system: str, session_id: str, **facts: Any) -> Transcript:
+    """Return messages of any origin as a transcript that `write_transcript` writes."""
+    return Transcript(system=system, version="", session_id=session_id, messages=messages, **facts)
