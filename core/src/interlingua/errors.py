@@ -1,19 +1,4 @@
-"""Every error interlingua raises, as one tree that can be drawn.
-
-InterlinguaError
-├── CallerError            a local mistake; nothing was sent
-│   ├── InvalidConversationError, UnsupportedSchemaError, CapabilityError, UnknownProviderError, DecodeError
-├── ProviderError          the remote service answered with a failure
-│   ├── AuthenticationError, PermissionDeniedError, RateLimitError, QuotaExceededError, OverloadedError,
-│   │   ContextWindowExceededError, ContentRefusedError, BadRequestError, ModelNotFoundError, ServerError
-│   │   └── RejectedAnswerError, a BadRequestError
-├── InvalidOutputError     answers came, and none fits the type asked for
-│   └── OutputTruncatedError
-├── WireError              no readable answer
-│   ├── MalformedResponseError, StreamInterruptedError, APIConnectionError
-│   │   └── APITimeoutError
-└── PluginError            a plugin is missing, broken or misbehaves
-"""
+"""Every error interlingua raises: what each means for a caller is in docs/reference/errors.md."""
 
 from __future__ import annotations
 

@@ -185,37 +185,27 @@ def _words(kind: Any) -> dict[str, Any]:
 def _fit(kind: Any) -> Convert:
     """Make the function that returns the value of a type for whatever was given, or raises FieldProblem."""
     arms = [arm for arm in _arms(kind) if arm is not NoneType]
-    if len(arms) > 1:
-        return _fit_union(kind, arms)
-    [arm] = arms
-    cls, words = get_origin(arm) or arm, _words(arm)
-    if words:
-        fit = _fit_words(words)
-    elif cls is tuple:
-        fit = _fit_items(get_args(arm)[0])
-    else:
-        fit = _FITS.get(cls) or _exact(cls)
-    return fit if arm is kind else lambda value: None if value is None else fit(value)
+    cls = get_origin(arms[0]) or arms[0]
+    if len(arms) > 1 or _words(arms[0]):
+        return _fit_one_of(kind, arms)
+    fit = _fit_items(get_args(arms[0])[0]) if cls is tuple else _FITS.get(cls) or _exact(cls)
+    return fit if arms[0] is kind else lambda value: None if value is None else fit(value)
 
 
-def _fit_union(kind: Any, arms: list[Any]) -> Convert:
+def _fit_one_of(kind: Any, arms: list[Any]) -> Convert:
     words = {word: value for arm in arms for word, value in _words(arm).items()}
     classes = frozenset(get_origin(arm) or arm for arm in _arms(kind))
-    names = [*words, *(cls.__name__ for cls in classes if isinstance(cls, type) and cls is not NoneType)]
+    names = [*words, *(arm.__name__ for arm in arms if not _words(arm))]
     wanted = "content block" if all(map(attrs.has, arms)) else f"one of {', '.join(names)}"
 
     def fit(value: Any) -> Any:
-        return value if type(value) in classes or (type(value) is str and value in words) else refuse(wanted, value)
-
-    return fit
-
-
-def _fit_words(words: dict[str, Any]) -> Convert:
-    def fit(value: Any) -> Any:
-        if isinstance(value, str) and value in words:
-            return words[value]
-        got = repr(value) if isinstance(value, str) else type(value).__name__
-        raise FieldProblem(f"expected one of {', '.join(words)}; got {got:.40}")
+        if type(value) in classes:
+            return value
+        if words and isinstance(value, str):
+            if value in words:
+                return words[value]
+            raise FieldProblem(f"expected {wanted}; got {value!r:.40}")
+        return refuse(wanted, value)
 
     return fit
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Iterable, Mapping
-from typing import Any, NoReturn, TypeVar
+from typing import Any, NoReturn, Self, TypeVar
 
 import orjson
 
@@ -27,12 +27,11 @@ def loads(data: bytes | str) -> Any:
     sample = data[::5]
     if not isinstance(sample, bytes):
         sample = sample.encode("ascii", "replace")
-    return _loads_sampled(data) if _TRACE in sample.translate(_DIGITS) else loads_fast(data)
-
-
-def _loads_sampled(data: bytes | str) -> Any:
-    digits = (data.encode("ascii", "replace") if isinstance(data, str) else data).translate(_DIGITS)
-    return _loads_slow(data) if _RUN in digits else loads_fast(data)
+    if _TRACE in sample.translate(_DIGITS):
+        digits = (data.encode("ascii", "replace") if isinstance(data, str) else data).translate(_DIGITS)
+        if _RUN in digits:
+            return _loads_slow(data)
+    return loads_fast(data)
 
 
 def line_fault(error: ValueError) -> str:
@@ -105,44 +104,43 @@ def _refuse(*_args: object, **_kwargs: object) -> NoReturn:
     raise TypeError("this JSON value is frozen inside a message; thaw() gives a copy that can be changed")
 
 
-class FrozenDict(dict[str, Any]):
+class _Frozen:
+    """A JSON object or array that cannot be changed: its own copy."""
+
+    __slots__ = ()
+    __setitem__ = __delitem__ = clear = pop = _refuse
+    _plain: Any
+
+    def __copy__(self) -> Self:
+        return self
+
+    def __deepcopy__(self, _memo: object) -> Self:
+        return self
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self._plain(self),)
+
+
+class FrozenDict(_Frozen, dict[str, Any]):
     """A JSON object that cannot be changed; equal to the plain dict it was made from, and hashable."""
 
     __slots__ = ()
-    __setitem__ = __delitem__ = __ior__ = _refuse
-    clear = pop = popitem = setdefault = update = _refuse
+    _plain = dict
+    __ior__ = popitem = setdefault = update = _refuse
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(frozenset(self.items()))
 
-    def __copy__(self) -> FrozenDict:
-        return self
 
-    def __deepcopy__(self, _memo: object) -> FrozenDict:
-        return self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (FrozenDict, (dict(self),))
-
-
-class FrozenList(list[Any]):
+class FrozenList(_Frozen, list[Any]):
     """A JSON array that cannot be changed; equal to the plain list it was made from, and hashable."""
 
     __slots__ = ()
-    __setitem__ = __delitem__ = __iadd__ = __imul__ = _refuse
-    append = clear = extend = insert = pop = remove = reverse = sort = _refuse
+    _plain = list
+    __iadd__ = __imul__ = append = extend = insert = remove = reverse = sort = _refuse
 
     def __hash__(self) -> int:  # type: ignore[override]
         return hash(tuple(self))
-
-    def __copy__(self) -> FrozenList:
-        return self
-
-    def __deepcopy__(self, _memo: object) -> FrozenList:
-        return self
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return (FrozenList, (list(self),))
 
 
 class FieldProblem(ValueError):
@@ -220,8 +218,6 @@ def _freeze(value: Any, levels: int) -> Any:
 
 
 def _freeze_key(key: Any) -> str:
-    if type(key) is str and key.isascii():
-        return key
     return whole_text(key) if isinstance(key, str) else refuse("str as a key", key)
 
 

@@ -188,13 +188,13 @@ def lost_cache(
     """
     tokens, source = _cached(messages, prefix_tokens)
     tokens = max(min(tokens, input_tokens) - still, 0)  # two models count differently
-    note = _no_price(model, input_tokens, at)
-    if note is not None:
-        return LostCache(tokens=tokens, source=source, cost_note=note)
     cold = cost_of(Usage(input_tokens=input_tokens, output_tokens=0, cached_input_tokens=still), model, at)
     warm = cost_of(Usage(input_tokens=input_tokens, output_tokens=0, cached_input_tokens=still + tokens), model, at)
     if cold.cost_usd is None or warm.cost_usd is None:
         return LostCache(tokens=tokens, source=source, cost_note=cold.cost_note or warm.cost_note)
+    price = model.price_at(at) if model else None
+    if model and (price is None or price.rates(input_tokens).cached_read_per_mtok_usd is None):  # no other stands in
+        return LostCache(tokens=tokens, source=source, cost_note=f"no price known for cached input of {model.id}")
     return LostCache(tokens=tokens, source=source, cost_usd=cold.cost_usd - warm.cost_usd)
 
 
@@ -211,15 +211,3 @@ def _cached(
         known = usage.input_tokens
         return (known if known is not None else prefix_tokens(messages[:place]) if place else 0), "estimate"
     return 0, "estimate"  # no answer yet, so nothing is cached
-
-
-def _no_price(model: ModelInfo | None, input_tokens: int, at: datetime) -> str | None:
-    """Say why the price of cached input is unknown, or None: unlike in `cost_of`, no other price stands in for it."""
-    if model is None:
-        return "model not in the catalogue"
-    price = model.price_at(at)
-    if price is None:
-        return f"no price known for {model.id}"
-    if price.rates(input_tokens).cached_read_per_mtok_usd is None:
-        return f"no price known for cached input of {model.id}"
-    return None

@@ -60,9 +60,9 @@ def decode_message(data: Any) -> Message:
     Raises:
         DecodeError: with the exact `path`, such as `content[0].text`.
     """
-    newer = _reading().NewerContent()
+    newer: set[str] = set()
     message: Message = _reading().read_message(data, newer, encode_message)
-    newer.warn()
+    _reading().warn_of_newer(newer)
     return message
 
 
@@ -79,10 +79,10 @@ def decode_messages(data: Any) -> list[Message]:
     """
     if not isinstance(data, (list, tuple, Iterator)):
         raise DecodeError(f"expected array, got {type(data).__name__}", path="messages")
-    newer = _reading().NewerContent()
+    newer: set[str] = set()
     read = _reading().read_message
     messages = [read(each, newer, encode_message, index=index) for index, each in enumerate(data)]
-    newer.warn()
+    _reading().warn_of_newer(newer)
     return messages
 
 
@@ -117,7 +117,7 @@ def read_jsonl(lines: Iterable[str | bytes]) -> Iterator[Message]:
     Raises:
         DecodeError: as `loads_message`; its message names the line, from 1.
     """
-    newer = _reading().NewerContent()
+    newer: set[str] = set()
     try:
         for number, line in enumerate(lines, 1):
             if line.strip():
@@ -127,7 +127,7 @@ def read_jsonl(lines: Iterable[str | bytes]) -> Iterator[Message]:
                     raise DecodeError(f"line {number}: not JSON: {line_fault(error)}") from error
                 yield _reading().read_message(data, newer, encode_message, line=number)
     finally:
-        newer.warn()
+        _reading().warn_of_newer(newer)
 
 
 def encode_tool(tool: ToolDefinition) -> dict[str, Any]:

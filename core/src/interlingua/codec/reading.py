@@ -220,33 +220,18 @@ UNKNOWN_FIELDS = "_unknown_fields"
 """The key in `MessageMetadata.extra`: `{place: {field: value}}`, as docs/explanation/decisions/110 describes."""
 
 
-class NewerContent:
-    """What a load met that a newer version wrote: reported in one warning at its end."""
+def _newer_blocks(content: Iterable[Any]) -> Iterator[str]:
+    for block in content:
+        if type(block) is UnknownBlock:
+            yield f"block type {block.raw['type']!r}"
+        elif type(block) is ToolResultBlock:
+            yield from _newer_blocks(block.content)
 
-    def __init__(self) -> None:
-        self._types: set[str] = set()
-        self._versions: set[int] = set()
 
-    def add(self, message: Message) -> None:
-        """Note what is new in a message."""
-        if message.schema_version > SCHEMA_VERSION:
-            self._versions.add(message.schema_version)
-        self._add_blocks(message.content)
-
-    def _add_blocks(self, content: Iterable[Any]) -> None:
-        for block in content:
-            if type(block) is UnknownBlock:
-                self._types.add(block.raw["type"])
-            elif type(block) is ToolResultBlock:
-                self._add_blocks(block.content)
-
-    def warn(self) -> None:
-        """Log the warning, where there is something to say."""
-        if not self._types and not self._versions:
-            return
-        found = [f"block type {name!r}" for name in sorted(self._types)]
-        found += [f"schema_version {number}" for number in sorted(self._versions)]
-        _warn("written by a newer version, kept as it is: %s", ", ".join(found))
+def warn_of_newer(found: set[str]) -> None:
+    """Log, in one warning for a whole load, what a newer version wrote."""
+    if found:
+        _warn("written by a newer version, kept as it is: %s", ", ".join(sorted(found)))
 
 
 def _warn(text: str, *facts: object) -> None:
@@ -256,19 +241,12 @@ def _warn(text: str, *facts: object) -> None:
 
 
 def read_message(
-    data: Any, newer: NewerContent, encode: Encode, *, index: int | None = None, line: int | None = None
+    data: Any, newer: set[str], encode: Encode, *, index: int | None = None, line: int | None = None
 ) -> Message:
-    """Read a message; unknown fields are kept in its `metadata.extra`.
+    """Read a message; unknown fields are kept in its `metadata.extra`, and `newer` gets what a newer version wrote.
 
-    Args:
-        data: the stored form.
-        newer: takes note of what a newer version wrote.
-        encode: writes a message; called where there are unknown fields, to name their places.
-        index: where the message stands in its array, for errors.
-        line: its line in a file, from 1, for errors.
-
-    Raises:
-        DecodeError: the data is not a message.
+    `encode` writes a message, to name the places of unknown fields; `index` in an array and `line` of a file are for
+    errors. Raises a DecodeError where the data is not a message.
     """
     try:
         message, unknown = _read(data, Message)
@@ -278,7 +256,9 @@ def read_message(
         place = problem.path if index is None else f"messages[{index}]{problem.path}"
         text = str(problem) if line is None else f"line {line}: {problem}"
         raise DecodeError(text, path=place.removeprefix(".")) from None
-    newer.add(message)
+    if message.schema_version > SCHEMA_VERSION:
+        newer.add(f"schema_version {message.schema_version}")
+    newer.update(_newer_blocks(message.content))
     return message
 
 

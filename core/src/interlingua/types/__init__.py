@@ -33,7 +33,7 @@ _NAMES = {
     "types.tools": (
         "ToolDefinition WireTool SideEffects ToolKind InputViolation TOOL_NAME_MAX_LENGTH TOOL_NAME_PATTERN "
         "SCHEMA_MAX_DEPTH check_keyword check_schema json_pointer validate_input from_wire_tool "
-        "to_wire_flat_function_tool to_wire_function_tool to_wire_input_schema_tool"
+        "to_wire_function_tool"
     ),
 }
 

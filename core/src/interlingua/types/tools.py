@@ -283,19 +283,11 @@ def _violation(error: Any) -> InputViolation:
 _NO_INPUT: Mapping[str, Any] = {"type": "object", "properties": {}}
 
 
-def to_wire_input_schema_tool(definition: ToolDefinition) -> dict[str, Any]:
-    """Return `{name, description, input_schema}`; an empty description is left out."""
-    return {**_named(definition), "input_schema": definition.input_schema}
-
-
 def to_wire_function_tool(definition: ToolDefinition) -> dict[str, Any]:
     """Return `{type: "function", function: {name, description, parameters}}`; an empty description is left out."""
-    return {"type": "function", "function": {**_named(definition), "parameters": definition.input_schema}}
-
-
-def to_wire_flat_function_tool(definition: ToolDefinition) -> dict[str, Any]:
-    """Return `{type: "function", name, description, parameters}`; an empty description is left out."""
-    return {"type": "function", **_named(definition), "parameters": definition.input_schema}
+    description = {"description": definition.description} if definition.description else {}
+    function = {"name": definition.name, **description, "parameters": definition.input_schema}
+    return {"type": "function", "function": function}
 
 
 def from_wire_tool(
@@ -324,13 +316,6 @@ def from_wire_tool(
         requires_workspace=requires_workspace,
         kind=kind,
     )
-
-
-def _named(definition: ToolDefinition) -> dict[str, Any]:
-    named = {"name": definition.name}
-    if definition.description:
-        named["description"] = definition.description
-    return named
 
 
 def _unwrapped(tool: Mapping[str, Any]) -> tuple[Any, Any, Any]:

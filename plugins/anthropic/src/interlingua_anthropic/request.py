@@ -32,7 +32,6 @@ from interlingua.types import (
     ToolChoice,
     ToolDefinition,
     ToolUseBlock,
-    to_wire_input_schema_tool,
 )
 from interlingua_anthropic.messages import (
     MAX_MARKS,
@@ -322,9 +321,14 @@ class WrittenTools(NamedTuple):
     spent: SpentMarks
 
 
+def _to_wire_tool(tool: ToolDefinition) -> dict[str, Any]:
+    description = {"description": tool.description} if tool.description else {}
+    return {"name": tool.name, **description, "input_schema": tool.input_schema, **tool.extra_of(API)}
+
+
 def to_wire_tools(tools: Sequence[ToolDefinition], losses: list[Loss]) -> WrittenTools:
     """Write the definitions, with at most four cache markers."""
-    unmarked = [dumps({**to_wire_input_schema_tool(tool), **tool.extra_of(API)}) for tool in tools]
+    unmarked = [dumps(_to_wire_tool(tool)) for tool in tools]
     sent = unmarked[:]
     used, short = 0, False
     for at, tool in enumerate(tools):
